@@ -2,18 +2,17 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
-
-	"golang.org/x/crypto/bcrypt"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/password"
 )
 
 // defaultReload is the default interval at which certificate and credential files are checked for
@@ -22,9 +21,14 @@ const defaultReload = pipeline.Duration(10e9)
 
 // AuthConfig is the block `auth`. If both files are set, clients may use either method.
 type AuthConfig struct {
-	BearerTokensFile string `yaml:"bearer_tokens_file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN."`
-	HtpasswdFile     string `yaml:"htpasswd_file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
+	BearerTokensFile string          `yaml:"bearer_tokens_file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN."`
+	HtpasswdFile     string          `yaml:"htpasswd_file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
+	PasswordChecks   password.Config `yaml:"password_checks" doc:"Limits on the work for passwords and on password guessing."`
 }
+
+// DefaultAuthConfig returns a config without files, and with limits on password checks that are
+// safe on an open network.
+func DefaultAuthConfig() AuthConfig { return AuthConfig{PasswordChecks: password.DefaultConfig()} }
 
 // Validate checks that at least one file is set.
 func (c *AuthConfig) Validate() error {
@@ -37,78 +41,113 @@ func (c *AuthConfig) Validate() error {
 // secrets holds the contents of the files of an AuthConfig.
 type secrets struct {
 	tokens map[[sha256.Size]byte]bool // by hash, so that lookup time reveals nothing about a token
-	users  map[string][]byte          // bcrypt hashes
-	// verified holds the hashes of valid basic credentials. Clients send credentials with each
-	// request, and bcrypt is deliberately slow.
-	verified      sync.Map
-	verifiedCount atomic.Int64
+	users  *password.Users
 }
-
-// maxVerified bounds the cache of verified credentials: one password can be encoded in several
-// ways.
-const maxVerified = 10_000
 
 type authenticator struct {
-	config AuthConfig
-	files  *certs.Reloader[*secrets]
-	bcrypt sync.Mutex // held during bcrypt, so that password guessing uses at most one CPU
+	config    AuthConfig
+	files     *certs.Reloader[*secrets]
+	users     *password.Users // last parsed; used by parse only
+	passwords *password.Checker
 }
 
-func newAuthenticator(set pipeline.Settings, c AuthConfig) *authenticator {
+func newAuthenticator(set pipeline.Settings, listener string, c AuthConfig) (*authenticator, error) {
 	a := &authenticator{config: c}
 	a.files = certs.NewReloader([]string{c.BearerTokensFile, c.HtpasswdFile}, reloadOptions(set, "credentials", defaultReload), a.parse)
-	return a
+	if c.HtpasswdFile == "" {
+		return a, nil
+	}
+	var err error
+	a.passwords, err = password.New(c.PasswordChecks, set.Env.Now, listen.Labeled(set.Metrics, listener))
+	return a, err
 }
 
 func (a *authenticator) load() error { return a.files.Load() }
 
+// stop ends the checks of passwords that requests wait for.
+func (a *authenticator) stop() {
+	if a.passwords != nil {
+		a.passwords.Stop()
+	}
+}
+
 func (a *authenticator) parse(contents [][]byte) (*secrets, error) {
-	s := &secrets{tokens: map[[sha256.Size]byte]bool{}, users: map[string][]byte{}}
+	s := &secrets{tokens: map[[sha256.Size]byte]bool{}}
 	for line := range bytes.Lines(contents[0]) {
 		if token := bytes.TrimSpace(line); len(token) > 0 && token[0] != '#' {
 			s.tokens[sha256.Sum256(token)] = true
 		}
 	}
-	n := 0
-	for line := range bytes.Lines(contents[1]) {
-		n++
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' {
-			continue
-		}
-		user, hash, ok := bytes.Cut(line, []byte(":"))
-		if _, err := bcrypt.Cost(hash); !ok || err != nil {
-			return nil, fmt.Errorf("%s:%d: not a user with a bcrypt hash; create one with htpasswd -B", a.config.HtpasswdFile, n)
-		}
-		s.users[string(user)] = hash
+	var err error
+	if s.users, err = password.Parse(a.config.HtpasswdFile, contents[1], a.config.PasswordChecks.MaxCost, a.users); err != nil {
+		return nil, err
 	}
-	if len(s.tokens)+len(s.users) == 0 {
+	if len(s.tokens)+s.users.Len() == 0 {
 		return nil, errors.New("no token and no user found, so no client could authenticate; add at least one")
 	}
+	a.users = s.users
 	return s, nil
 }
 
-// check verifies the values of the header Authorization. The error is a *[Denied].
-func (a *authenticator) check(values []string) error {
-	none := &Denied{ReasonUnauthenticated, "no " + a.method() + " auth provided"}
+// login is a request whose password must be compared with a hash.
+type login struct {
+	auth         *authenticator
+	users        *password.Users
+	client, user string
+	password     []byte
+}
+
+// check verifies the values of the header Authorization of a request from the remote address. It
+// does not block. If the password must be compared, it returns a login that decides. The error is a
+// *[Denied].
+func (a *authenticator) check(remote string, header func(name string) []string) (*login, error) {
+	none := &Denied{Reason: ReasonUnauthenticated, Msg: "no " + a.method() + " auth provided"}
+	values := header("authorization")
 	if len(values) != 1 {
-		return none
+		return nil, none
 	}
 	s := a.files.Get()
 	scheme, rest, _ := strings.Cut(values[0], " ")
 	switch {
 	case strings.EqualFold(scheme, "Bearer") && a.config.BearerTokensFile != "":
 		if s.tokens[sha256.Sum256([]byte(strings.TrimSpace(rest)))] {
-			return nil
+			return nil, nil
 		}
+		return nil, errInvalid
 	case strings.EqualFold(scheme, "Basic") && a.config.HtpasswdFile != "":
-		if a.checkBasic(s, strings.TrimSpace(rest)) {
-			return nil
+		decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
+		if err != nil {
+			return nil, errInvalid
 		}
-	default:
-		return none
+		user, password, _ := bytes.Cut(decoded, []byte(":"))
+		if s.users.Proven(string(user), password) {
+			return nil, nil
+		}
+		return &login{a, s.users, a.passwords.Client(remote, header), string(user), password}, nil
 	}
-	return &Denied{ReasonUnauthenticated, "invalid credentials"}
+	return nil, none
+}
+
+var errInvalid = &Denied{Reason: ReasonUnauthenticated, Msg: "invalid credentials"}
+
+// wait compares the password, or waits until another request has done so. The error is a *[Denied].
+func (l *login) wait(ctx context.Context) error {
+	err := l.auth.passwords.Check(ctx, l.users, l.client, l.user, l.password)
+	var delayed *password.DelayedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, password.ErrWrong):
+		return errInvalid
+	case errors.As(err, &delayed) && delayed.Failures:
+		return &Denied{Reason: ReasonPasswordDelay, Msg: err.Error(), RetryAfter: delayed.After}
+	case errors.As(err, &delayed):
+		return &Denied{Reason: ReasonPasswordLimit, Msg: err.Error(), RetryAfter: delayed.After}
+	case errors.Is(err, password.ErrStopping):
+		return &Denied{Reason: ReasonStopping, Msg: err.Error(), RetryAfter: time.Second}
+	}
+	// The client no longer waits for the response.
+	return &Denied{Reason: ReasonIncomplete, Msg: err.Error(), RetryAfter: time.Second}
 }
 
 // method returns the authentication method named in errors and challenges.
@@ -125,30 +164,4 @@ func (a *authenticator) challenge() string {
 		return "Bearer"
 	}
 	return `Basic realm="tracing"`
-}
-
-// checkBasic reports whether encoded, the base64 form of user:password, is valid.
-func (a *authenticator) checkBasic(s *secrets, encoded string) bool {
-	sum := sha256.Sum256([]byte(encoded))
-	if _, ok := s.verified.Load(sum); ok {
-		return true
-	}
-	decoded, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return false
-	}
-	user, password, _ := bytes.Cut(decoded, []byte(":"))
-	hash, ok := s.users[string(user)]
-	if !ok {
-		return false
-	}
-	a.bcrypt.Lock()
-	defer a.bcrypt.Unlock()
-	if bcrypt.CompareHashAndPassword(hash, password) != nil {
-		return false
-	}
-	if s.verifiedCount.Add(1) <= maxVerified {
-		s.verified.Store(sum, true)
-	}
-	return true
 }

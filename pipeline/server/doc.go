@@ -18,6 +18,9 @@
 //	tracing_server_open_connections          gauge
 //	tracing_server_refused_connections_total counter: closed because of max_connections
 //	tracing_server_refused_requests_total    counter, by reason: see the Reason constants
+//	tracing_server_password_checks_total     counter, by result; with passwords only
+//	tracing_server_password_checks_waiting   gauge: comparisons of passwords that run or wait
+//	tracing_server_password_clients          gauge: addresses whose wrong passwords are counted
 //	tracing_server_panics_total              counter: handlers that panicked
 //	tracing_server_http_request_duration     histogram, HTTP only, by method and status
 package server

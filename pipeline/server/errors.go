@@ -25,6 +25,8 @@ const (
 	ReasonStopping        = "stopping"        // TCP and UDP: received during shutdown and not processed
 	ReasonUndecodable     = "undecodable"     // not a message of the protocol
 	ReasonUnauthenticated = "unauthenticated" // missing or invalid credentials
+	ReasonPasswordDelay   = "password_delay"  // too many wrong passwords from the client address
+	ReasonPasswordLimit   = "password_limit"  // too many passwords to compare
 	ReasonTenant          = "tenant"          // missing or unknown tenant
 )
 

@@ -57,7 +57,7 @@ var (
 // errors. opts are added to the options derived from cfg; interceptors run after the server's own.
 func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.ServerOption) (*GRPC, error) {
 	registerCompressors()
-	sec, err := newSecurity(set, cfg.SecurityConfig, "h2")
+	sec, err := newSecurity(set, name, cfg.SecurityConfig, "h2")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -151,6 +151,7 @@ func (g *GRPC) Start(ctx context.Context) error {
 // and returns an error with the number of aborted calls.
 func (g *GRPC) Stop(ctx context.Context) error {
 	g.health.Shutdown()
+	g.acceptor.security.stop()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -35,7 +35,9 @@ type call struct {
 	context.Context
 	cancel      context.CancelFunc
 	server      *GRPC
-	refused     error // set by admit; the handler returns it
+	refused     error  // set by admit or decide; the handler returns it
+	login       *login // whose password must be compared before the handler runs; nil if none
+	method      string
 	reservation *pipeline.Reservation
 	admitted    int64        // bytes reserved at the start
 	cost        int64        // bytes of admitted that are not for the message
@@ -86,11 +88,11 @@ func (c *call) timeOut() {
 // an error, gRPC would keep the context of the call, with all headers, until the deadline set by
 // the client.
 func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
-	c := &call{server: g, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
+	c := &call{server: g, method: info.FullMethodName, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
 	c.holders.Store(1)
 	ctx, reason := g.authorize(ctx, c, info)
 	c.Context, c.cancel = context.WithCancel(ctx)
-	if c.refused != nil {
+	if c.refused != nil && c.login == nil {
 		g.acceptor.countRefused(reason)
 		c.entered.Store(true) // already counted
 	}
@@ -105,23 +107,53 @@ func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, erro
 }
 
 // authorize checks credentials and tenant, then reserves memory for the message. If the call is
-// refused, it sets c.refused and returns the reason. Health checks need no credentials, because
-// orchestrators usually have none.
+// refused, it sets c.refused and returns the reason. If a password must be compared, it sets
+// c.login, and decide does the rest. Health checks need no credentials, because orchestrators
+// usually have none.
 func (g *GRPC) authorize(ctx context.Context, c *call, info *tap.Info) (_ context.Context, reason string) {
 	checked := ctx
 	if !strings.HasPrefix(info.FullMethodName, healthPrefix) {
 		var err error
-		if checked, err = g.acceptor.security.check(ctx, info.Header.Get); err != nil {
+		if c.login, err = g.acceptor.security.authenticate(remoteAddress(ctx), info.Header.Get); err == nil {
+			checked, err = g.acceptor.security.withTenant(ctx, info.Header.Get)
+		}
+		if err != nil {
 			c.refused = pipeline.GRPCStatus(err).Err()
 			return ctx, err.(*Denied).Reason
 		}
+		if c.login != nil {
+			return checked, ""
+		}
 	}
-	c.refused = c.reserve(ctx, info.FullMethodName)
+	c.refused = c.reserve(ctx)
 	return checked, ReasonOverBudget
 }
 
+// remoteAddress returns the address of the client of a call.
+func remoteAddress(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+// decide compares the password of the call, on the goroutine of its handler, and does the rest of
+// authorize. Before, memory is not reserved, because the client is unknown; gRPC holds at most the
+// flow-control window of the message.
+func (c *call) decide() {
+	reason := ReasonTenant
+	if err := c.login.wait(c); err != nil {
+		c.refused, reason = pipeline.GRPCStatus(err).Err(), err.(*Denied).Reason
+	} else if c.refused == nil {
+		c.refused, reason = c.reserve(c.Context), ReasonOverBudget
+	}
+	if c.refused != nil {
+		c.server.acceptor.countRefused(reason)
+	}
+}
+
 // reserve reserves memory for a message of the maximum size, within the limits in arrivals.
-func (c *call) reserve(ctx context.Context, method string) error {
+func (c *call) reserve(ctx context.Context) error {
 	conn, _ := peer.FromContext(ctx)
 	err := errArriving
 	if c.server.arrivals.begin(conn) {
@@ -131,7 +163,7 @@ func (c *call) reserve(ctx context.Context, method string) error {
 		}
 		c.server.arrivals.end(conn)
 	}
-	if strings.HasPrefix(method, healthPrefix) {
+	if strings.HasPrefix(c.method, healthPrefix) {
 		c.reservation, err = c.server.healthBudget.Reserve(c.admitted)
 	}
 	if err != nil {
@@ -163,6 +195,9 @@ func (c *call) enter() error {
 		}
 	}
 	c.entered.Store(true)
+	if c.login != nil {
+		c.decide()
+	}
 	if c.refused != nil {
 		c.leave()
 	}

@@ -43,7 +43,7 @@ var (
 // component, such as `protocols.http`; it is the label listener of the metrics and a prefix of
 // errors.
 func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler) (*HTTP, error) {
-	sec, err := newSecurity(set, cfg.SecurityConfig, "http/1.1")
+	sec, err := newSecurity(set, name, cfg.SecurityConfig, "http/1.1")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -112,6 +112,7 @@ func (s *HTTP) Start(ctx context.Context) error {
 // ctx ends first, it closes their connections and returns an error with their number.
 func (s *HTTP) Stop(ctx context.Context) error {
 	s.unused.stop()
+	s.acceptor.security.stop()
 	err := s.srv.Shutdown(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%s: %d requests aborted: %w", s.acceptor.name, s.active.count(), ctx.Err())
@@ -129,10 +130,11 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	start := s.set.Env.Now()
 	defer func() { s.observe(tw, r, s.set.Env.Now().Sub(start)) }()
 	defer s.recover(tw, r)
-	ctx, err := s.acceptor.security.check(r.Context(), r.Header.Values)
+	ctx, err := s.acceptor.security.check(r.Context(), r.RemoteAddr, r.Header.Values)
 	if err != nil {
 		d := err.(*Denied)
 		s.acceptor.countRefused(d.Reason)
+		ErrorStatus(w.Header(), d) // sets Retry-After
 		if d.Reason == ReasonUnauthenticated {
 			w.Header().Set("WWW-Authenticate", s.acceptor.security.auth.challenge())
 		}

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
@@ -25,7 +28,7 @@ type SecurityConfig struct {
 func defaultSecurity() SecurityConfig {
 	return SecurityConfig{
 		TLS:     pipeline.Absent(TLSConfig{MinVersion: "1.2", ReloadInterval: pipeline.Duration(defaultReload)}),
-		Auth:    pipeline.Absent(AuthConfig{}),
+		Auth:    pipeline.Absent(DefaultAuthConfig()),
 		Tenancy: pipeline.Absent(TenancyConfig{Enabled: true, Header: defaultTenantHeader}),
 	}
 }
@@ -87,9 +90,9 @@ type security struct {
 	tenancy *tenancy         // nil if off
 }
 
-// newSecurity returns the checks of a listener. protocols are announced in the TLS handshake
-// (ALPN).
-func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (*security, error) {
+// newSecurity returns the checks of the named listener. protocols are announced in the TLS
+// handshake (ALPN).
+func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, protocols ...string) (*security, error) {
 	s := &security{}
 	if t, on := c.TLS.Get(); on {
 		minVersion, maxVersion, errMin, errMax := certs.Versions(t.MinVersion, t.MaxVersion)
@@ -105,7 +108,10 @@ func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (
 			reloadOptions(set, "certificates", t.ReloadInterval))
 	}
 	if a, on := c.Auth.Get(); on {
-		s.auth = newAuthenticator(set, a)
+		var err error
+		if s.auth, err = newAuthenticator(set, listener, a); err != nil {
+			return nil, fmt.Errorf("auth: %w", err)
+		}
 	}
 	if t, on := c.Tenancy.Get(); on && t.Enabled {
 		s.tenancy = newTenancy(t)
@@ -133,13 +139,37 @@ func (s *security) load() error {
 	return nil
 }
 
-// check authenticates a request and returns its context with the tenant. The error is a *[Denied].
-func (s *security) check(ctx context.Context, header func(name string) []string) (context.Context, error) {
+// stop ends the checks that requests wait for.
+func (s *security) stop() {
 	if s.auth != nil {
-		if err := s.auth.check(header("authorization")); err != nil {
-			return ctx, err
-		}
+		s.auth.stop()
 	}
+}
+
+// check authenticates a request from the remote address and returns its context with the tenant. It
+// may wait for the comparison of a password. The error is a *[Denied].
+func (s *security) check(ctx context.Context, remote string, header func(name string) []string) (context.Context, error) {
+	l, err := s.authenticate(remote, header)
+	if l != nil {
+		err = l.wait(ctx)
+	}
+	if err != nil {
+		return ctx, err
+	}
+	return s.withTenant(ctx, header)
+}
+
+// authenticate verifies the credentials of a request. If it returns a login, that decides. It does
+// not block.
+func (s *security) authenticate(remote string, header func(name string) []string) (*login, error) {
+	if s.auth == nil {
+		return nil, nil
+	}
+	return s.auth.check(remote, header)
+}
+
+// withTenant returns the context of a request with its tenant.
+func (s *security) withTenant(ctx context.Context, header func(name string) []string) (context.Context, error) {
 	if s.tenancy == nil {
 		return ctx, nil
 	}
@@ -151,11 +181,13 @@ func (s *security) check(ctx context.Context, header func(name string) []string)
 }
 
 // Denied is the error of a request that fails authentication or has no valid tenant.
-// [pipeline.HTTPStatus] and [pipeline.GRPCStatus] use its gRPC status: Unauthenticated (401) or,
-// for a tenant, PermissionDenied (403).
+// [pipeline.HTTPStatus] and [pipeline.GRPCStatus] use its gRPC status: Unauthenticated (401); for a
+// tenant, PermissionDenied (403); if the credentials were not checked, ResourceExhausted (429) or,
+// while the server stops, Unavailable (503).
 type Denied struct {
-	Reason string // ReasonUnauthenticated or ReasonTenant
-	Msg    string
+	Reason     string // such as ReasonUnauthenticated or ReasonTenant
+	Msg        string
+	RetryAfter time.Duration // delay before the same request may be repeated; 0 if it is refused again
 }
 
 // Error returns the message.
@@ -163,10 +195,22 @@ func (d *Denied) Error() string { return d.Msg }
 
 // GRPCStatus returns the status of a gRPC response.
 func (d *Denied) GRPCStatus() *status.Status {
-	if d.Reason == ReasonTenant {
-		return status.New(codes.PermissionDenied, d.Msg)
+	code := codes.Unauthenticated
+	switch {
+	case d.Reason == ReasonTenant:
+		code = codes.PermissionDenied
+	case d.Reason == ReasonStopping || d.Reason == ReasonIncomplete:
+		code = codes.Unavailable
+	case d.RetryAfter > 0:
+		code = codes.ResourceExhausted
 	}
-	return status.New(codes.Unauthenticated, d.Msg)
+	s := status.New(code, d.Msg)
+	if d.RetryAfter > 0 {
+		if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)}); err == nil {
+			return detailed
+		}
+	}
+	return s
 }
 
 // DenyWithStatus responds to a denied request with 401 or 403, see [Denied], and one line of text.
@@ -176,10 +220,15 @@ func DenyWithStatus(w http.ResponseWriter, _ *http.Request, d *Denied) {
 	http.Error(w, d.Msg, code)
 }
 
-// deny is the default response to a denied HTTP request: 401 and the text without a line end.
+// deny is the default response to a denied HTTP request: the text without a line end, and 401, also
+// for a tenant, unless the request may be repeated.
 func deny(w http.ResponseWriter, _ *http.Request, d *Denied) {
+	code := http.StatusUnauthorized
+	if d.RetryAfter > 0 {
+		code, _ = pipeline.HTTPStatus(d)
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(http.StatusUnauthorized)
+	w.WriteHeader(code)
 	w.Write([]byte(d.Msg)) //nolint:errcheck // the client is gone
 }

@@ -207,6 +207,13 @@ func TestTLSFilesMissing(t *testing.T) {
 	}
 }
 
+// authConfig returns a config with the given files, "" for none.
+func authConfig(tokens, users string) server.AuthConfig {
+	c := server.DefaultAuthConfig()
+	c.BearerTokensFile, c.HtpasswdFile = tokens, users
+	return c
+}
+
 func TestAuthentication(t *testing.T) {
 	dir := t.TempDir()
 	hash, err := bcrypt.GenerateFromPassword([]byte("pass:word"), bcrypt.MinCost)
@@ -227,17 +234,17 @@ func TestAuthentication(t *testing.T) {
 		header string
 		want   string // error, "" if allowed
 	}{
-		{"token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer secret-token", ""},
-		{"no token", server.AuthConfig{BearerTokensFile: tokens}, "", "no bearer auth provided"},
-		{"wrong token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer secret", "invalid credentials"},
-		{"comment as token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer # tokens", "invalid credentials"},
-		{"password instead of token", server.AuthConfig{BearerTokensFile: tokens}, basicAnn, "no bearer auth provided"},
-		{"password", server.AuthConfig{HtpasswdFile: users}, basicAnn, ""},
-		{"no password", server.AuthConfig{HtpasswdFile: users}, "", "no basic auth provided"},
-		{"wrong password", server.AuthConfig{HtpasswdFile: users}, basicWrong, "invalid credentials"},
-		{"not base64", server.AuthConfig{HtpasswdFile: users}, "Basic ???", "invalid credentials"},
-		{"both, by token", server.AuthConfig{HtpasswdFile: users, BearerTokensFile: tokens}, "Bearer secret-token", ""},
-		{"both, by password", server.AuthConfig{HtpasswdFile: users, BearerTokensFile: tokens}, basicAnn, ""},
+		{"token", authConfig(tokens, ""), "Bearer secret-token", ""},
+		{"no token", authConfig(tokens, ""), "", "no bearer auth provided"},
+		{"wrong token", authConfig(tokens, ""), "Bearer secret", "invalid credentials"},
+		{"comment as token", authConfig(tokens, ""), "Bearer # tokens", "invalid credentials"},
+		{"password instead of token", authConfig(tokens, ""), basicAnn, "no bearer auth provided"},
+		{"password", authConfig("", users), basicAnn, ""},
+		{"no password", authConfig("", users), "", "no basic auth provided"},
+		{"wrong password", authConfig("", users), basicWrong, "invalid credentials"},
+		{"not base64", authConfig("", users), "Basic ???", "invalid credentials"},
+		{"both, by token", authConfig(tokens, users), "Bearer secret-token", ""},
+		{"both, by password", authConfig(tokens, users), basicAnn, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			web := startHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Auth = pipeline.Present(c.config) })
@@ -262,6 +269,40 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// A reload of the file keeps proven passwords: they are not compared again.
+func TestProvenPasswordsSurviveAReload(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "users")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ann:" + string(hash) + "\n")
+	var clockOffset atomic.Int64
+	f := newFixture(t, 1<<30)
+	f.set.Env.Now = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }
+	web := startHTTP(t, f.set, func(h *server.HTTPConfig) { h.Auth = pipeline.Present(authConfig("", file)) })
+	expect := func(step, user string, wantStatus int, wantChecks float64) {
+		t.Helper()
+		clockOffset.Add(int64(time.Minute))
+		code, _, _, err := callHTTP(t, "http://"+user+":secret@"+web, nil)
+		if checks := f.metric("tracing_server_password_checks_total", ""); err != nil || code != wantStatus || checks != wantChecks {
+			t.Errorf("%s: %d %v, %v checks; want %d, %v", step, code, err, checks, wantStatus, wantChecks)
+		}
+	}
+	expect("first", "ann", 200, 1)
+	expect("again", "ann", 200, 1)
+	write("bob:" + string(hash) + "\nann:" + string(hash) + "\n")
+	expect("after a reload", "ann", 200, 1)
+	expect("new user", "bob", 200, 2)
+	write("bob:" + string(hash) + "\n")
+	expect("removed user", "ann", 401, 3)
+}
+
 func TestBadCredentialFiles(t *testing.T) {
 	for content, want := range map[string]string{"": "no client could authenticate",
 		"ann:plain\n": "users:1: not a user with a bcrypt hash"} {
@@ -270,7 +311,7 @@ func TestBadCredentialFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg := server.DefaultHTTPConfig("localhost:0")
-		cfg.Auth = pipeline.Present(server.AuthConfig{HtpasswdFile: file})
+		cfg.Auth = pipeline.Present(authConfig("", file))
 		s, err := server.NewHTTP(secureSettings(time.Now), "http", cfg, http.NotFoundHandler())
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ var (
 // component, or `tcp`; it is the label listener of the metrics and a prefix of errors. The context
 // of handlers is canceled when the context of Stop ends and connections are closed.
 func NewTCP(set pipeline.Settings, name string, cfg TCPConfig, handler func(ctx context.Context, c *Conn)) (*TCP, error) {
-	sec, err := newSecurity(set, SecurityConfig{TLS: cfg.TLS})
+	sec, err := newSecurity(set, name, SecurityConfig{TLS: cfg.TLS})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

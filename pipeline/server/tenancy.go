@@ -66,11 +66,11 @@ func newTenancy(c TenancyConfig) *tenancy { return &tenancy{header: c.Header, kn
 func (t *tenancy) tenant(values []string) (string, error) {
 	switch {
 	case len(values) == 0 || values[0] == "":
-		return "", &Denied{ReasonTenant, "missing tenant header"}
+		return "", &Denied{Reason: ReasonTenant, Msg: "missing tenant header"}
 	case len(values) > 1:
-		return "", &Denied{ReasonTenant, "extra tenant header"}
+		return "", &Denied{Reason: ReasonTenant, Msg: "extra tenant header"}
 	case !validTenant(values[0]), len(t.known) > 0 && !slices.Contains(t.known, values[0]):
-		return "", &Denied{ReasonTenant, "unknown tenant"}
+		return "", &Denied{Reason: ReasonTenant, Msg: "unknown tenant"}
 	}
 	return values[0], nil
 }

@@ -58,11 +58,16 @@ func NewPanicCounter() prometheus.Counter {
 
 // Register registers the collectors with the label listener.
 func Register(reg prometheus.Registerer, listener string, collectors ...prometheus.Collector) error {
-	reg = prometheus.WrapRegistererWith(prometheus.Labels{"listener": listener}, reg)
+	reg = Labeled(reg, listener)
 	for _, c := range collectors {
 		if err := reg.Register(c); err != nil {
 			return fmt.Errorf("%s: registering metrics: %w", listener, err)
 		}
 	}
 	return nil
+}
+
+// Labeled returns a registerer that adds the label listener.
+func Labeled(reg prometheus.Registerer, listener string) prometheus.Registerer {
+	return prometheus.WrapRegistererWith(prometheus.Labels{"listener": listener}, reg)
 }
