@@ -85,13 +85,15 @@ func (q *queries) Peers(ctx context.Context, tenant string, from, to time.Time) 
 }
 
 // Services implements tracestore.Catalog.
-func (q *queries) Services(ctx context.Context, tenant string) ([]string, error) {
-	return q.catalog.Services(ctx, tenant)
+func (q *queries) Services(ctx context.Context, tenant string, want tracestore.NameQuery) (names []string, more bool, err error) {
+	return q.catalog.Services(ctx, tenant, want)
 }
 
 // Operations implements tracestore.Catalog.
-func (q *queries) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
-	return q.catalog.Operations(ctx, tenant, service, kind)
+func (q *queries) Operations(
+	ctx context.Context, tenant, service, kind string, want tracestore.NameQuery,
+) (ops []tracestore.Operation, more bool, err error) {
+	return q.catalog.Operations(ctx, tenant, service, kind, want)
 }
 
 // AttributeKeys implements tracestore.AttributeCatalog.

@@ -147,7 +147,7 @@ func TestTenantAndToken(t *testing.T) {
 	f := &fake{}
 	addr, _ := f.serve(t, "localhost:0", &capabilities2{}, &reader2{services: []string{"b", "a", "b"}}, f)
 	e := start(t, addr, func(c *config) { c.TenantHeader = "x-scope" })
-	names, err := e.Services(client.WithBearerToken(t.Context(), "secret"), "acme")
+	names, _, err := e.Services(client.WithBearerToken(t.Context(), "secret"), "acme", tracestore.NameQuery{})
 	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("%q, %v", names, err)
 	}
@@ -160,7 +160,7 @@ func TestTenantAndToken(t *testing.T) {
 		}
 	}
 	incoming := metadata.NewIncomingContext(t.Context(), metadata.Pairs("bearer.token", "passed on"))
-	_, err = e.Services(incoming, "")
+	_, _, err = e.Services(incoming, "", tracestore.NameQuery{})
 	if err != nil || !slices.Equal(f.header.Get("bearer.token"), []string{"passed on"}) || len(f.header.Get("x-scope")) > 0 {
 		t.Errorf("error %v, sent %v", err, f.header)
 	}
@@ -208,14 +208,14 @@ func TestOperationsWithoutKinds(t *testing.T) {
 	r := &reader1{operations: &storage_v1.GetOperationsResponse{OperationNames: []string{"b", "a"}}}
 	addr, _ := f.serve(t, "localhost:0", r)
 	e := start(t, addr, nil)
-	ops, err := e.Operations(t.Context(), "", "shop", "")
+	ops, _, err := e.Operations(t.Context(), "", "shop", "", tracestore.NameQuery{})
 	if want := []tracestore.Operation{{Name: "a"}, {Name: "b"}}; err != nil || !slices.Equal(ops, want) {
 		t.Errorf("%v, %v", ops, err)
 	}
 	r.operations = &storage_v1.GetOperationsResponse{Operations: []*storage_v1.Operation{
 		{Name: "a", SpanKind: "unspecified"}, {Name: "a", SpanKind: "client"},
 	}}
-	ops, err = e.Operations(t.Context(), "", "shop", "")
+	ops, _, err = e.Operations(t.Context(), "", "shop", "", tracestore.NameQuery{})
 	if want := []tracestore.Operation{{Name: "a"}, {Name: "a", Kind: "client"}}; err != nil || !slices.Equal(ops, want) {
 		t.Errorf("%v, %v", ops, err)
 	}
@@ -306,6 +306,31 @@ func TestIncompleteAnswers(t *testing.T) {
 	ids, o, err = find(t, e, tracestore.Query{Limit: 5})
 	if err != nil || len(ids) != 0 || o.Complete || !strings.Contains(o.Reason, "max_traces_per_question") {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
+	}
+}
+
+// TestCutNames checks that lists of names are known to be incomplete if the server says so, or if
+// the query leaves out names.
+func TestCutNames(t *testing.T) {
+	f, r := &fake{}, &reader2{services: []string{"cart", "shop", "car"}}
+	addr, _ := f.serve(t, "localhost:0", &capabilities2{}, r)
+	e := start(t, addr, nil)
+	for _, c := range []struct {
+		cut   string
+		query tracestore.NameQuery
+		want  []string
+		more  bool
+	}{
+		{"", tracestore.NameQuery{}, []string{"car", "cart", "shop"}, false},
+		{"", tracestore.NameQuery{Prefix: "cart"}, []string{"cart"}, false},
+		{"", tracestore.NameQuery{Limit: 2}, []string{"car", "cart"}, true},
+		{"too many", tracestore.NameQuery{Prefix: "cart"}, []string{"cart"}, true},
+	} {
+		r.cut = c.cut
+		names, more, err := e.Services(t.Context(), "", c.query)
+		if err != nil || !slices.Equal(names, c.want) || more != c.more {
+			t.Errorf("%+v: %q, more %t, %v", c, names, more, err)
+		}
 	}
 }
 

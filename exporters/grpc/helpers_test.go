@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/tracing-backend/tracing/internal/translate/remotestore"
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
@@ -120,6 +121,7 @@ func (r *reader1) GetOperations(context.Context, *storage_v1.GetOperationsReques
 type reader2 struct {
 	storage_v2.UnimplementedTraceReaderServer
 	services []string
+	cut      string // why services are missing
 	find     func(*storage_v2.TraceQueryParameters, grpc.ServerStreamingServer[tracepb.TracesData]) error
 	get      func(*storage_v2.GetTraceParams, grpc.ServerStreamingServer[tracepb.TracesData]) error
 }
@@ -128,7 +130,10 @@ func (r *reader2) GetTraces(req *storage_v2.GetTracesRequest, s grpc.ServerStrea
 	return r.get(req.GetQuery()[0], s)
 }
 
-func (r *reader2) GetServices(context.Context, *storage_v2.GetServicesRequest) (*storage_v2.GetServicesResponse, error) {
+func (r *reader2) GetServices(ctx context.Context, _ *storage_v2.GetServicesRequest) (*storage_v2.GetServicesResponse, error) {
+	if r.cut != "" {
+		_ = grpc.SetTrailer(ctx, metadata.Pairs(remotestore.IncompleteTrailer, r.cut))
+	}
 	return &storage_v2.GetServicesResponse{Services: r.services}, nil
 }
 

@@ -32,8 +32,10 @@ type traceReader interface {
 
 // catalogReader reads everything else. Lists may be unsorted and contain duplicates.
 type catalogReader interface {
-	services(ctx context.Context) ([]string, error)
-	operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error)
+	// services and operations return all names. cut reports whether the server left out some, and
+	// said so.
+	services(ctx context.Context) (names []string, cut bool, err error)
+	operations(ctx context.Context, service, kind string) (ops []tracestore.Operation, cut bool, err error)
 	// dependencies returns the calls between services. incomplete is the reason why calls are
 	// missing, according to the server, or "".
 	dependencies(ctx context.Context, from, to time.Time) (edges []tracestore.Edge, incomplete string, err error)
@@ -116,53 +118,55 @@ func incomplete(trailer metadata.MD) string {
 	return strings.Join(trailer.Get(remotestore.IncompleteTrailer), "; ")
 }
 
-func (w protocolV2) services(ctx context.Context) ([]string, error) {
-	resp, err := storage_v2.NewTraceReaderClient(w).GetServices(ctx, &storage_v2.GetServicesRequest{})
+func (w protocolV2) services(ctx context.Context) (names []string, cut bool, err error) {
+	var trailer metadata.MD
+	resp, err := storage_v2.NewTraceReaderClient(w).GetServices(ctx, &storage_v2.GetServicesRequest{}, grpc.Trailer(&trailer))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return remotestore.Names(resp, resp.GetServices()), nil
+	return remotestore.Names(resp, resp.GetServices()), incomplete(trailer) != "", nil
 }
 
-func (w protocolV1) services(ctx context.Context) ([]string, error) {
-	resp, err := storage_v1.NewSpanReaderPluginClient(w).GetServices(ctx, &storage_v1.GetServicesRequest{})
+func (w protocolV1) services(ctx context.Context) (names []string, cut bool, err error) {
+	var trailer metadata.MD
+	resp, err := storage_v1.NewSpanReaderPluginClient(w).GetServices(ctx, &storage_v1.GetServicesRequest{}, grpc.Trailer(&trailer))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return remotestore.Names(resp, resp.GetServices()), nil
+	return remotestore.Names(resp, resp.GetServices()), incomplete(trailer) != "", nil
 }
 
-func (w protocolV2) operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error) {
+func (w protocolV2) operations(ctx context.Context, service, kind string) (ops []tracestore.Operation, cut bool, err error) {
+	var trailer metadata.MD
 	req := &storage_v2.GetOperationsRequest{SpanKind: kind}
 	req.Service = remotestore.PutName(req, service)
-	resp, err := storage_v2.NewTraceReaderClient(w).GetOperations(ctx, req)
+	resp, err := storage_v2.NewTraceReaderClient(w).GetOperations(ctx, req, grpc.Trailer(&trailer))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var out []tracestore.Operation
 	for _, op := range resp.GetOperations() {
-		out = append(out, tracestore.Operation{Name: op.GetName(), Kind: op.GetSpanKind()})
+		ops = append(ops, tracestore.Operation{Name: op.GetName(), Kind: op.GetSpanKind()})
 	}
-	return out, nil
+	return ops, incomplete(trailer) != "", nil
 }
 
-func (w protocolV1) operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error) {
+func (w protocolV1) operations(ctx context.Context, service, kind string) (ops []tracestore.Operation, cut bool, err error) {
+	var trailer metadata.MD
 	req := &storage_v1.GetOperationsRequest{SpanKind: kind}
 	req.Service = remotestore.PutName(req, service)
-	resp, err := storage_v1.NewSpanReaderPluginClient(w).GetOperations(ctx, req)
+	resp, err := storage_v1.NewSpanReaderPluginClient(w).GetOperations(ctx, req, grpc.Trailer(&trailer))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var out []tracestore.Operation
 	for _, op := range resp.GetOperations() {
-		out = append(out, tracestore.Operation{Name: op.GetName(), Kind: op.GetSpanKind()})
+		ops = append(ops, tracestore.Operation{Name: op.GetName(), Kind: op.GetSpanKind()})
 	}
-	if len(out) == 0 { // an old server without kinds
+	if len(ops) == 0 { // an old server without kinds
 		for _, name := range resp.GetOperationNames() {
-			out = append(out, tracestore.Operation{Name: name, Kind: kind})
+			ops = append(ops, tracestore.Operation{Name: name, Kind: kind})
 		}
 	}
-	return out, nil
+	return ops, incomplete(trailer) != "", nil
 }
 
 func (w protocolV2) dependencies(ctx context.Context, from, to time.Time) ([]tracestore.Edge, string, error) {

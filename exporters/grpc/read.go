@@ -169,30 +169,33 @@ func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.
 }
 
 // Services implements tracestore.Catalog.
-func (e *exporter) Services(ctx context.Context, tenant string) ([]string, error) {
+func (e *exporter) Services(ctx context.Context, tenant string, q tracestore.NameQuery) (names []string, more bool, err error) {
 	ctx = e.withReadMetadata(ctx, tenant)
 	l, err := e.catalogReader(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	names, err := l.services(ctx)
+	names, incomplete, err := l.services(ctx)
 	if err != nil {
-		return nil, e.readError(ctx, err)
+		return nil, false, e.readError(ctx, err)
 	}
 	slices.Sort(names)
-	return slices.Compact(names), nil
+	names, more = storequery.SelectServices(slices.Compact(names), q)
+	return names, more || incomplete, nil
 }
 
 // Operations implements tracestore.Catalog.
-func (e *exporter) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+func (e *exporter) Operations(
+	ctx context.Context, tenant, service, kind string, q tracestore.NameQuery,
+) (ops []tracestore.Operation, more bool, err error) {
 	ctx = e.withReadMetadata(ctx, tenant)
 	l, err := e.catalogReader(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	ops, err := l.operations(ctx, service, kind)
+	ops, incomplete, err := l.operations(ctx, service, kind)
 	if err != nil {
-		return nil, e.readError(ctx, err)
+		return nil, false, e.readError(ctx, err)
 	}
 	for i := range ops {
 		if ops[i].Kind == "unspecified" { // sent by some servers
@@ -203,7 +206,8 @@ func (e *exporter) Operations(ctx context.Context, tenant, service, kind string)
 	slices.SortFunc(ops, func(a, b tracestore.Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	return slices.Compact(ops), nil
+	ops, more = storequery.SelectOperations(slices.Compact(ops), q)
+	return ops, more || incomplete, nil
 }
 
 // Dependencies implements tracestore.Dependencies. Errors, durations and messaging are known only

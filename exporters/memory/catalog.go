@@ -9,24 +9,36 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Services implements tracestore.Catalog.
-func (e *exporter) Services(_ context.Context, tenant string) ([]string, error) {
+func (e *exporter) Services(_ context.Context, tenant string, q tracestore.NameQuery) (names []string, more bool, _ error) {
+	names = e.services(tenant, q.Prefix)
+	slices.Sort(names)
+	names, more = storequery.SelectServices(names, q)
+	return names, more, nil
+}
+
+// services returns the services with a prefix, in any order.
+func (e *exporter) services(tenant, prefix string) []string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	out := []string{}
 	if t := e.tenants[tenant]; t != nil {
 		for name := range t.services {
-			out = append(out, name)
+			if strings.HasPrefix(name, prefix) {
+				out = append(out, name)
+			}
 		}
 	}
-	slices.Sort(out)
-	return out, nil
+	return out
 }
 
 // Operations implements tracestore.Catalog.
-func (e *exporter) Operations(_ context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+func (e *exporter) Operations(
+	_ context.Context, tenant, service, kind string, q tracestore.NameQuery,
+) (ops []tracestore.Operation, more bool, _ error) {
 	out := e.operations(tenant, service)
 	if kind != "" {
 		out = slices.DeleteFunc(out, func(op tracestore.Operation) bool { return op.Kind != kind })
@@ -34,7 +46,8 @@ func (e *exporter) Operations(_ context.Context, tenant, service, kind string) (
 	slices.SortFunc(out, func(a, b tracestore.Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	return out, nil
+	ops, more = storequery.SelectOperations(out, q)
+	return ops, more, nil
 }
 
 func (e *exporter) operations(tenant, service string) []tracestore.Operation {

@@ -120,11 +120,11 @@ func TestCatalogAfterEviction(t *testing.T) {
 	consume(t, e, batch(t, "", ordinary(1, 1)))
 	e.maxBytes = e.usage.bytes - 1
 	e.evict()
-	services, _ := e.Services(t.Context(), "")
+	services, _, _ := e.Services(t.Context(), "", tracestore.NameQuery{})
 	if want := []string{"service-0", "service-1", "service-2", "service-3"}; !slices.Equal(services, want) {
 		t.Errorf("services %q, want %q", services, want)
 	}
-	if ops, _ := e.Operations(t.Context(), "", "short-lived", ""); len(ops) != 0 {
+	if ops, _, _ := e.Operations(t.Context(), "", "short-lived", "", tracestore.NameQuery{}); len(ops) != 0 {
 		t.Errorf("operations of an evicted service: %v", ops)
 	}
 	if keys, _ := e.AttributeKeys(t.Context(), "", "only.here", 0); len(keys) != 0 {

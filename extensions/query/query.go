@@ -37,6 +37,7 @@ type Config struct {
 	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines individually to count spans by value. If there are more, it examines a sample, and the response states the share of examined spans."`
 	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
+	MaxNames      int                `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
 	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
 	Tail          pageapi.TailConfig `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
@@ -55,6 +56,7 @@ func defaults() Config {
 		MaxAggregated: 200_000,
 		Tail:          pageapi.DefaultTailConfig(),
 		MaxQueries:    256,
+		MaxNames:      10_000,
 	}
 }
 
@@ -83,7 +85,8 @@ func (c *Config) Validate() error {
 		above0("max_trace_size", c.MaxTraceSize),
 		above0("max_scanned_spans", c.MaxScanned),
 		above0("max_aggregated_spans", c.MaxAggregated),
-		above0("max_concurrent_queries", c.MaxQueries))...)
+		above0("max_concurrent_queries", c.MaxQueries),
+		above0("max_names", c.MaxNames))...)
 }
 
 // above0 returns an error for a number that is not positive.
@@ -165,7 +168,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 		Store: c.Storage.Get(),
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
-			Aggregated: c.MaxAggregated, Queries: c.MaxQueries, ClockSkew: c.MaxClockSkew.Std(),
+			Aggregated: c.MaxAggregated, Queries: c.MaxQueries, Names: c.MaxNames, ClockSkew: c.MaxClockSkew.Std(),
 		},
 		Memory:  set.QueryMemory,
 		Logger:  set.Logger,

@@ -101,12 +101,14 @@ func (s *store) Find(ctx context.Context, q tracestore.Query, _ tracestore.Want)
 	}, nil
 }
 
-func (*store) Services(_ context.Context, tenant string) ([]string, error) {
-	return []string{"of " + tenant}, nil
+func (*store) Services(_ context.Context, tenant string, _ tracestore.NameQuery) (names []string, more bool, _ error) {
+	return []string{"of " + tenant}, tenant == "huge", nil
 }
 
-func (*store) Operations(_ context.Context, _, service, kind string) ([]tracestore.Operation, error) {
-	return []tracestore.Operation{{Name: service, Kind: ""}, {Name: service, Kind: "client"}, {Name: "z", Kind: kind}}, nil
+func (*store) Operations(
+	_ context.Context, _, service, kind string, _ tracestore.NameQuery,
+) (ops []tracestore.Operation, more bool, _ error) {
+	return []tracestore.Operation{{Name: service, Kind: ""}, {Name: service, Kind: "client"}, {Name: "z", Kind: kind}}, service == "huge", nil
 }
 
 func (*store) Dependencies(context.Context, string, time.Time, time.Time) (tracestore.Graph, error) {

@@ -183,3 +183,10 @@ func exactEdges(edges []tracestore.Edge) []remotestore.Edge {
 	}
 	return out
 }
+
+// noteCut tells the client of a unary call if a list of names is incomplete.
+func noteCut(ctx context.Context, listed int, more bool) {
+	if more {
+		unaryTrailer(ctx)(incomplete(fmt.Sprintf("names after the first %d are left out", listed)))
+	}
+}

@@ -333,6 +333,12 @@ func TestListsAndSummaries(t *testing.T) {
 		ops.GetOperations()[2].GetSpanKind() != "server" {
 		t.Errorf("%v, %v", ops, err)
 	}
+	var cut metadata.MD
+	_, err = storage_v2.NewTraceReaderClient(conn).GetOperations(t.Context(), &storage_v2.GetOperationsRequest{Service: "huge"},
+		grpc.Trailer(&cut))
+	if err != nil || len(cut.Get(remotestore.IncompleteTrailer)) != 1 {
+		t.Errorf("trailer of an incomplete list: %v, %v", cut, err)
+	}
 	invalid := &storage_v2.GetOperationsRequest{}
 	invalid.Service = remotestore.PutName(invalid, "\xff") // the name of the operation is the same
 	ops2, err := storage_v2.NewTraceReaderClient(conn).GetOperations(t.Context(), invalid)

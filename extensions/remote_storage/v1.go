@@ -151,8 +151,9 @@ func (s *v1) FindTraceIDs(ctx context.Context, req *storage_v1.FindTraceIDsReque
 // GetServices lists the services.
 func (s *v1) GetServices(ctx context.Context, _ *storage_v1.GetServicesRequest) (*storage_v1.GetServicesResponse, error) {
 	resp := &storage_v1.GetServicesResponse{}
-	err := s.read(ctx, func(ctx context.Context, tenant string) error {
-		names, err := s.store.Services(ctx, tenant)
+	err := s.read(ctx, func(inner context.Context, tenant string) error {
+		names, more, err := s.store.Services(inner, tenant, tracestore.NameQuery{})
+		noteCut(ctx, len(names), more)
 		resp.Services = remotestore.PutNames(resp, names)
 		return err
 	})
@@ -163,8 +164,10 @@ func (s *v1) GetServices(ctx context.Context, _ *storage_v1.GetServicesRequest) 
 // kinds.
 func (s *v1) GetOperations(ctx context.Context, req *storage_v1.GetOperationsRequest) (*storage_v1.GetOperationsResponse, error) {
 	resp := &storage_v1.GetOperationsResponse{}
-	err := s.read(ctx, func(ctx context.Context, tenant string) error {
-		ops, err := s.store.Operations(ctx, tenant, remotestore.Name(req, req.GetService()), req.GetSpanKind())
+	err := s.read(ctx, func(inner context.Context, tenant string) error {
+		service := remotestore.Name(req, req.GetService())
+		ops, more, err := s.store.Operations(inner, tenant, service, req.GetSpanKind(), tracestore.NameQuery{})
+		noteCut(ctx, len(ops), more)
 		for _, op := range ops {
 			resp.Operations = append(resp.Operations, &storage_v1.Operation{Name: text(op.Name), SpanKind: op.Kind})
 			resp.OperationNames = append(resp.OperationNames, text(op.Name))

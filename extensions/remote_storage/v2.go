@@ -188,8 +188,9 @@ func count(n int) int32 { return int32(min(n, math.MaxInt32)) }
 // GetServices lists the services.
 func (s *v2) GetServices(ctx context.Context, _ *storage_v2.GetServicesRequest) (*storage_v2.GetServicesResponse, error) {
 	resp := &storage_v2.GetServicesResponse{}
-	err := s.read(ctx, func(ctx context.Context, tenant string) error {
-		names, err := s.store.Services(ctx, tenant)
+	err := s.read(ctx, func(inner context.Context, tenant string) error {
+		names, more, err := s.store.Services(inner, tenant, tracestore.NameQuery{})
+		noteCut(ctx, len(names), more)
 		resp.Services = remotestore.PutNames(resp, names)
 		return err
 	})
@@ -199,8 +200,10 @@ func (s *v2) GetServices(ctx context.Context, _ *storage_v2.GetServicesRequest) 
 // GetOperations lists the operations of a service.
 func (s *v2) GetOperations(ctx context.Context, req *storage_v2.GetOperationsRequest) (*storage_v2.GetOperationsResponse, error) {
 	resp := &storage_v2.GetOperationsResponse{}
-	err := s.read(ctx, func(ctx context.Context, tenant string) error {
-		ops, err := s.store.Operations(ctx, tenant, remotestore.Name(req, req.GetService()), req.GetSpanKind())
+	err := s.read(ctx, func(inner context.Context, tenant string) error {
+		service := remotestore.Name(req, req.GetService())
+		ops, more, err := s.store.Operations(inner, tenant, service, req.GetSpanKind(), tracestore.NameQuery{})
+		noteCut(ctx, len(ops), more)
 		for _, op := range ops {
 			resp.Operations = append(resp.Operations, &storage_v2.Operation{Name: text(op.Name), SpanKind: op.Kind})
 		}

@@ -3,13 +3,22 @@ package tracestore
 import "context"
 
 // Catalog lists services and operations. Lists are sorted, contain no duplicates, and contain only
-// names of spans that are still stored.
+// names of spans that are still stored. The caller must not
+// change a list.
 type Catalog interface {
-	// Services returns the service names.
-	Services(ctx context.Context, tenant string) ([]string, error)
-	// Operations returns the operations of a service. A kind other than "" restricts them to that
-	// span kind.
-	Operations(ctx context.Context, tenant, service, kind string) ([]Operation, error)
+	// Services returns the first service names that q selects. more reports whether q selects
+	// others, too.
+	Services(ctx context.Context, tenant string, q NameQuery) (names []string, more bool, err error)
+	// Operations returns the first operations of a service that q selects, by name, then kind. A
+	// kind other than "" restricts them to that span kind. more is as in Services.
+	Operations(ctx context.Context, tenant, service, kind string, q NameQuery) (ops []Operation, more bool, err error)
+}
+
+// NameQuery selects a part of a list of names. The zero value selects as many names as the store
+// lists at once.
+type NameQuery struct {
+	Prefix string // names that begin with it
+	Limit  int    // maximum number of elements; 0: that of the store
 }
 
 // Operation is a span name of a service with the kind of its spans: `client`, `server`, `producer`,

@@ -8,28 +8,45 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // checkCatalogOf compares the services and operations of a tenant with those sent.
 func (s *suite) checkCatalogOf(tenant string) {
 	s.Helper()
-	services, err := s.store.Services(s.ctx, tenant)
-	if err != nil {
-		s.Fatalf("Services: %v", err)
-	}
-	if want := s.sent.services(tenant); !slices.Equal(services, want) {
-		s.Errorf("tenant %q: services %q, want %q", tenant, services, want)
-	}
+	services := s.checkServices(tenant, tracestore.NameQuery{})
 	for _, service := range append(services, "unknown") {
 		for _, kind := range []string{"", "client", "server", "producer", "consumer", "internal", "unknown"} {
-			got, err := s.store.Operations(s.ctx, tenant, service, kind)
-			if err != nil {
-				s.Fatalf("Operations(%q, %q): %v", service, kind, err)
-			}
-			if want := s.sent.operations(tenant, service, kind); !slices.Equal(got, want) {
-				s.Errorf("tenant %q: operations of %q of kind %q: %v, want %v", tenant, service, kind, got, want)
-			}
+			s.checkOperations(tenant, service, kind, tracestore.NameQuery{})
 		}
+	}
+}
+
+// checkServices compares the services that a query selects with those sent, and returns them.
+func (s *suite) checkServices(tenant string, q tracestore.NameQuery) []string {
+	s.Helper()
+	got, more, err := s.store.Services(s.ctx, tenant, q)
+	if err != nil {
+		s.Fatalf("Services(%+v): %v", q, err)
+	}
+	want, others := storequery.SelectServices(s.sent.services(tenant), q)
+	if !slices.Equal(got, want) || more != others {
+		s.Errorf("tenant %q: services for %+v: %q, others %t; want %q, others %t", tenant, q, got, more, want, others)
+	}
+	return slices.Clip(got)
+}
+
+// checkOperations compares the operations that a query selects with those sent.
+func (s *suite) checkOperations(tenant, service, kind string, q tracestore.NameQuery) {
+	s.Helper()
+	got, more, err := s.store.Operations(s.ctx, tenant, service, kind, q)
+	if err != nil {
+		s.Fatalf("Operations(%q, %q, %+v): %v", service, kind, q, err)
+	}
+	want, others := storequery.SelectOperations(s.sent.operations(tenant, service, kind), q)
+	if !slices.Equal(got, want) || more != others {
+		s.Errorf("tenant %q: operations of %q of kind %q for %+v: %v, others %t; want %v, others %t",
+			tenant, service, kind, q, got, more, want, others)
 	}
 }
 
@@ -50,6 +67,15 @@ func checkCatalog(s *suite) {
 	empty := newRequest("no spans")
 	s.send("", empty.traces)
 	s.checkCatalogOf("")
+	for _, prefix := range []string{"", "c", "cart", "carts", "op", "op C", "zoo\x00", "\xff"} {
+		for limit := range 6 {
+			q := tracestore.NameQuery{Prefix: prefix, Limit: limit}
+			s.checkServices("", q)
+			s.checkServices("unknown", q)
+			s.checkOperations("", "cart", "", q)
+			s.checkOperations("", "cart", "client", q)
+		}
+	}
 }
 
 func checkAttributeCatalog(s *suite) {

@@ -66,7 +66,7 @@ func (s *suite) checkFullTraces(where tracestore.Expr, spans int) {
 			s.Errorf("trace %s: spans of its request are missing", r.ID)
 		}
 	}
-	if _, err := s.store.Services(s.ctx, ""); err != nil {
+	if _, _, err := s.store.Services(s.ctx, "", tracestore.NameQuery{}); err != nil {
 		s.Errorf("Services: %v", err)
 	}
 }

@@ -124,14 +124,16 @@ func (n *referenceStore) Find(ctx context.Context, q tracestore.Query, want trac
 	}, ctx.Err()
 }
 
-func (n *referenceStore) Services(_ context.Context, tenant string) (out []string, _ error) {
-	n.read(func(o *oracle) { out = o.services(tenant) })
-	return out, nil
+func (n *referenceStore) Services(_ context.Context, tenant string, q tracestore.NameQuery) (out []string, more bool, _ error) {
+	n.read(func(o *oracle) { out, more = storequery.SelectServices(o.services(tenant), q) })
+	return out, more, nil
 }
 
-func (n *referenceStore) Operations(_ context.Context, tenant, service, kind string) (out []tracestore.Operation, _ error) {
-	n.read(func(o *oracle) { out = o.operations(tenant, service, kind) })
-	return out, nil
+func (n *referenceStore) Operations(
+	_ context.Context, tenant, service, kind string, q tracestore.NameQuery,
+) (out []tracestore.Operation, more bool, _ error) {
+	n.read(func(o *oracle) { out, more = storequery.SelectOperations(o.operations(tenant, service, kind), q) })
+	return out, more, nil
 }
 
 func (n *referenceStore) AttributeKeys(_ context.Context, tenant, prefix string, limit int) (out []string, _ error) {
@@ -228,6 +230,8 @@ type (
 	ignoresContext         struct{ *referenceStore }
 	dropsLateSpans         struct{ *referenceStore }
 	unsorted               struct{ *referenceStore }
+	cutsSilently           struct{ *referenceStore }
+	ignoresNameQuery       struct{ *referenceStore }
 	roundsCallWindow       struct{ *referenceStore }
 	countsCallsTwice       struct{ *referenceStore }
 	missesLateParents      struct{ *referenceStore }
@@ -390,10 +394,21 @@ func (w dropsLateSpans) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return w.referenceStore.Consume(ctx, b)
 }
 
-func (w unsorted) Services(ctx context.Context, tenant string) ([]string, error) {
-	out, err := w.referenceStore.Services(ctx, tenant)
+func (w unsorted) Services(ctx context.Context, tenant string, q tracestore.NameQuery) ([]string, bool, error) {
+	out, more, err := w.referenceStore.Services(ctx, tenant, q)
 	slices.Reverse(out)
-	return out, err
+	return out, more, err
+}
+
+func (w cutsSilently) Services(ctx context.Context, tenant string, q tracestore.NameQuery) ([]string, bool, error) {
+	out, _, err := w.referenceStore.Services(ctx, tenant, q)
+	return out, false, err
+}
+
+func (w ignoresNameQuery) Operations(
+	ctx context.Context, tenant, service, kind string, q tracestore.NameQuery,
+) ([]tracestore.Operation, bool, error) {
+	return w.referenceStore.Operations(ctx, tenant, service, kind, tracestore.NameQuery{Limit: q.Limit})
 }
 
 func (w roundsCallWindow) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
@@ -644,6 +659,8 @@ func TestIncorrectStoresFail(t *testing.T) {
 		{"cancelled queries", ignoresContext{newReferenceStore()}},
 		{"late spans join their trace", dropsLateSpans{newReferenceStore()}},
 		{"catalog", unsorted{newReferenceStore()}},
+		{"catalog", cutsSilently{newReferenceStore()}},
+		{"catalog", ignoresNameQuery{newReferenceStore()}},
 		{"calls between services", roundsCallWindow{newReferenceStore()}},
 		{"calls between services", countsCallsTwice{newReferenceStore()}},
 		{"calls between services", missesLateParents{newReferenceStore()}},

@@ -186,10 +186,10 @@ service: {data_dir: %[2]s/client, extensions: [probe], pipelines: {traces: {rece
 			t.Errorf("tenant %s has %d spans, want %d", tenant, n, want)
 		}
 	}
-	if _, err := use(certificate).Services(t.Context(), "unknown"); status.Code(err) != codes.PermissionDenied {
+	if _, _, err := use(certificate).Services(t.Context(), "unknown", tracestore.NameQuery{}); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("unknown tenant: %v", err)
 	}
-	if _, err := use("").Services(t.Context(), "acme"); status.Code(err) != codes.Unavailable {
+	if _, _, err := use("").Services(t.Context(), "acme", tracestore.NameQuery{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("without a certificate: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Catalog lists services and operations, and keys and values of attributes. Safe for concurrent
@@ -29,18 +30,18 @@ func New(s *scan.Store) *Catalog {
 }
 
 // Services implements tracestore.Catalog.
-func (c *Catalog) Services(ctx context.Context, tenant string) ([]string, error) {
+func (c *Catalog) Services(ctx context.Context, tenant string, q tracestore.NameQuery) (names []string, more bool, err error) {
 	s := c.store.Begin()
 	defer s.Release()
 	n, rest, err := c.indexOf(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var known []string
 	if t := n.tenants[tenant]; t != nil {
 		known = t.sorted
 	}
-	l := newList(s, "", s.Options.MaxValues)
+	l := newList(s, q.Prefix, s.Options.MaxValues)
 	last := "" // shapes of a service often follow each other
 	err = eachShape(ctx, s, rest, tenant, func(_ int, _ *rows.Tables, _ uint32, shape *rows.Shape) {
 		if shape.Service == last {
@@ -52,25 +53,29 @@ func (c *Catalog) Services(ctx context.Context, tenant string) ([]string, error)
 		}
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	out := slices.Concat(known, l.sorted())
 	if len(out) > len(known) {
 		slices.Sort(out)
 	}
-	return out[:min(len(out), s.Options.MaxValues)], nil
+	q.Limit = limit(s, q.Limit)
+	names, more = storequery.SelectServices(out, q)
+	return names, more, nil
 }
 
 // Operations implements tracestore.Catalog. If the names of a service are too many for the catalog
 // and are stored in rows, it lists those of the newest spans.
-func (c *Catalog) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+func (c *Catalog) Operations(
+	ctx context.Context, tenant, service, kind string, q tracestore.NameQuery,
+) (ops []tracestore.Operation, more bool, err error) {
 	s := c.store.Begin()
 	defer s.Release()
 	n, rest, err := c.indexOf(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	l := &operations{kind: kind, max: s.Options.MaxValues}
+	l := &operations{kind: kind, max: s.Options.MaxValues + 1}
 	if known := n.service(tenant, service); known != nil {
 		l.known = known
 		if known.inRows {
@@ -78,7 +83,17 @@ func (c *Catalog) Operations(ctx context.Context, tenant, service, kind string) 
 		}
 	}
 	if err := addOperations(ctx, s, rest, tenant, service, l); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return l.sorted(), nil
+	q.Limit = limit(s, q.Limit)
+	ops, more = storequery.SelectOperations(l.sorted(), q)
+	return ops, more, nil
+}
+
+// limit returns the maximum length of a list, given that of a query.
+func limit(s *scan.Session, asked int) int {
+	if asked <= 0 {
+		return s.Options.MaxValues
+	}
+	return min(asked, s.Options.MaxValues)
 }

@@ -46,7 +46,7 @@ func (s countedCatalog) Services() ([]source.Service, error) {
 
 func (s realStore) checkNames(t *testing.T, tenant string, want map[string][]string) {
 	t.Helper()
-	services, err := s.Services(t.Context(), tenant)
+	services, _, err := s.Services(t.Context(), tenant, tracestore.NameQuery{})
 	if err != nil || len(services) != len(want) || !slices.IsSorted(services) {
 		t.Fatalf("services of %s are %q, %v; want those of %v", tenant, services, err, want)
 	}
@@ -58,7 +58,7 @@ func (s realStore) checkNames(t *testing.T, tenant string, want map[string][]str
 					ops = append(ops, tracestore.Operation{Name: name, Kind: "client"})
 				}
 			}
-			got, err := s.Operations(t.Context(), tenant, service, kind)
+			got, _, err := s.Operations(t.Context(), tenant, service, kind, tracestore.NameQuery{})
 			if err != nil || !slices.Equal(got, ops) {
 				t.Errorf("tenant %s, service %s, kind %q: got %v, %v; want %v", tenant, service, kind, got, err, ops)
 			}
@@ -178,7 +178,7 @@ func TestNamesOfTransientSources(t *testing.T) {
 	passed := 0
 	for range 5 {
 		s.Segments[1] = &transient{inner, &passed}
-		if l, err := s.Services(t.Context(), ""); err != nil || !slices.Equal(l, []string{"x", "y"}) {
+		if l, _, err := s.Services(t.Context(), "", tracestore.NameQuery{}); err != nil || !slices.Equal(l, []string{"x", "y"}) {
 			t.Fatal(l, err)
 		}
 	}

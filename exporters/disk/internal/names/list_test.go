@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // TestListsAreBounded checks that lists respect Options.MaxValues and that damage does not empty
@@ -26,7 +27,7 @@ func TestListsAreBounded(t *testing.T) {
 	if got, err := s.AttributeValues(t.Context(), "", "size", "9", 3); err != nil || len(got) != 3 {
 		t.Errorf("first three of a prefix: got %q, %v", got, err)
 	}
-	if ops, err := s.Operations(t.Context(), "", "cart", ""); err != nil || len(ops) != 7 {
+	if ops, more, err := s.Operations(t.Context(), "", "cart", "", tracestore.NameQuery{}); err != nil || len(ops) != 7 || !more {
 		t.Errorf("operations are %v, %v", ops, err)
 	}
 	if keys, err := s.AttributeKeys(t.Context(), "", "", 0); err != nil || !slices.Equal(keys, []string{"order", "service.name", "size"}) {

@@ -36,6 +36,7 @@ type Limits struct {
 	Scanned    int           // spans examined per search
 	Aggregated int           // spans examined one by one to count spans by value
 	Queries    int           // concurrent queries
+	Names      int           // services, or operations of a service, per answer
 	ClockSkew  time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 
@@ -55,6 +56,9 @@ type Backend struct {
 	opts    Options
 	metrics *metrics
 	running atomic.Int64 // admitted queries
+	// Time of the last warning about a list with too many names, in nanoseconds since the Unix
+	// epoch; 0: never.
+	cutWarned atomic.Int64
 }
 
 // New returns a Backend and registers its metrics.

@@ -2,47 +2,92 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Services admits a query for the names of all services, sorted.
-func (b *Backend) Services(ctx context.Context) (names []string, err error) {
-	s, err := b.Admit(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Release()
-	err = b.Measure(OpGetServices, func() (_ int, err error) {
-		names, err = s.Services()
-		return len(names), err
-	})
-	return names, err
+// Names is a list of names for an answer.
+type Names[T any] struct {
+	List []T // sorted; must not be changed
+	// Incomplete says for users why names are missing, or is "". IncompleteText precedes it.
+	Incomplete string
 }
 
-// Operations admits a query for the operations of a service, sorted. kind limits them to one span
+// Services admits a query for names of services, see Slot.Services.
+func (b *Backend) Services(ctx context.Context, q tracestore.NameQuery) (Names[string], error) {
+	return admitNames(b, ctx, OpGetServices, func(s *Slot) (Names[string], error) { return s.Services(q) })
+}
+
+// Operations admits a query for operations of a service, see Slot.Operations.
+func (b *Backend) Operations(ctx context.Context, service, kind string, q tracestore.NameQuery) (Names[tracestore.Operation], error) {
+	return admitNames(b, ctx, OpGetOperations, func(s *Slot) (Names[tracestore.Operation], error) { return s.Operations(service, kind, q) })
+}
+
+func admitNames[T any](b *Backend, ctx context.Context, op Operation, list func(*Slot) (Names[T], error)) (n Names[T], err error) {
+	s, err := b.Admit(ctx)
+	if err != nil {
+		return n, err
+	}
+	defer s.Release()
+	err = b.Measure(op, func() (_ int, err error) {
+		n, err = list(s)
+		return len(n.List), err
+	})
+	return n, err
+}
+
+// Services returns names of services, at most Limits.Names.
+func (s *Slot) Services(q tracestore.NameQuery) (Names[string], error) {
+	return listNames(s, OpGetServices, q, func(q tracestore.NameQuery) ([]string, bool, error) {
+		return s.Store().Services(s.ctx, s.Tenant(), q)
+	})
+}
+
+// Operations returns operations of a service, at most Limits.Names. kind limits them to one span
 // kind unless it is "".
-func (b *Backend) Operations(ctx context.Context, service, kind string) (ops []tracestore.Operation, err error) {
-	s, err := b.Admit(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Release()
-	err = b.Measure(OpGetOperations, func() (_ int, err error) {
-		ops, err = s.Operations(service, kind)
-		return len(ops), err
+func (s *Slot) Operations(service, kind string, q tracestore.NameQuery) (Names[tracestore.Operation], error) {
+	return listNames(s, OpGetOperations, q, func(q tracestore.NameQuery) ([]tracestore.Operation, bool, error) {
+		return s.Store().Operations(s.ctx, s.Tenant(), service, kind, q)
 	})
-	return ops, err
 }
 
-// Services returns the names of all services, sorted.
-func (s *Slot) Services() ([]string, error) { return s.Store().Services(s.ctx, s.Tenant()) }
+func listNames[T any](
+	s *Slot, op Operation, q tracestore.NameQuery, list func(tracestore.NameQuery) ([]T, bool, error),
+) (n Names[T], _ error) {
+	most := s.Limits().Names
+	asked := q.Limit > 0 && q.Limit <= most // by the client, which expects a part
+	if !asked {
+		q.Limit = most
+	}
+	names, more, err := list(q)
+	if err != nil {
+		return n, err
+	}
+	n.List = names
+	if more {
+		n.Incomplete = fmt.Sprintf("names after the first %d are left out", len(names))
+	}
+	if more && !asked {
+		n.Incomplete += fmt.Sprintf(" (max_names is %d); list the others by prefix", most)
+		s.backend.noteCut(op, s.Tenant(), len(names))
+	}
+	return n, nil
+}
 
-// Operations returns the operations of a service, sorted. kind limits them to one span kind unless
-// it is "".
-func (s *Slot) Operations(service, kind string) ([]tracestore.Operation, error) {
-	return s.Store().Operations(s.ctx, s.Tenant(), service, kind)
+// noteCut counts a list that exceeds Limits.Names, and warns once per cutInterval.
+func (b *Backend) noteCut(op Operation, tenant string, listed int) {
+	b.metrics.cut.WithLabelValues(string(op)).Inc()
+	now := b.opts.Now().UnixNano()
+	last := b.cutWarned.Load()
+	if last != 0 && now-last < cutInterval.Nanoseconds() || !b.cutWarned.CompareAndSwap(last, now) {
+		return
+	}
+	b.opts.Logger.Warn("list of names exceeds max_names; clients see a part of it; check whether names contain ids",
+		zap.String("list", string(op)), zap.String("tenant", tenant), zap.Int("listed", listed))
 }
 
 // MaxListedText is the maximum length in bytes of a name or value that is listed for users to

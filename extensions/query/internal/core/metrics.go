@@ -43,11 +43,15 @@ func (op Operation) hasResults() bool {
 	return true
 }
 
+// cutInterval is the minimum time between two warnings about lists with too many names.
+const cutInterval = time.Minute
+
 // metrics counts store queries, their latencies and results.
 type metrics struct {
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	responses *prometheus.HistogramVec
+	cut       *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -67,12 +71,19 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help:    "Number of results of successful queries by operation.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}, labels[:1]),
+		cut: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tracing_query_cut_lists_total",
+			Help: "Number of lists of services or operations that left out names because of max_names.",
+		}, labels[:1]),
+	}
+	for _, op := range []Operation{OpGetServices, OpGetOperations} {
+		m.cut.WithLabelValues(string(op))
 	}
 	for _, op := range operations() {
 		m.requests.WithLabelValues(string(op), "ok")
 		m.requests.WithLabelValues(string(op), "err")
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.responses} {
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.responses, m.cut} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package grpcapi
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -61,19 +62,28 @@ func (c calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.S
 // services returns the names of services as valid UTF-8, because clients reject whole messages with
 // invalid strings.
 func (c calls) services(slot *core.Slot) ([]string, error) {
-	names, err := slot.Services()
-	out := make([]string, len(names))
-	for i, name := range names {
+	names, err := slot.Services(tracestore.NameQuery{})
+	warnCut(slot.Context(), names.Incomplete)
+	out := make([]string, len(names.List))
+	for i, name := range names.List {
 		out[i] = validText(name)
 	}
 	return out, err
 }
 
+// warnCut sets the trailer of an answer with an incomplete list, unless incomplete is "".
+func warnCut(ctx context.Context, incomplete string) {
+	if incomplete != "" {
+		warn(ctx, core.IncompleteText+incomplete)
+	}
+}
+
 // operations returns operations with names in valid UTF-8.
 func (c calls) operations(slot *core.Slot, service, kind string) ([]tracestore.Operation, error) {
-	ops, err := slot.Operations(service, kind)
-	out := make([]tracestore.Operation, len(ops))
-	for i, op := range ops {
+	ops, err := slot.Operations(service, kind, tracestore.NameQuery{})
+	warnCut(slot.Context(), ops.Incomplete)
+	out := make([]tracestore.Operation, len(ops.List))
+	for i, op := range ops.List {
 		out[i] = tracestore.Operation{Name: validText(op.Name), Kind: op.Kind}
 	}
 	return out, err

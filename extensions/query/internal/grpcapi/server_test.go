@@ -42,7 +42,7 @@ func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.C
 	t.Helper()
 	b, _ := querytest.NewBackend(t, store, func(o *core.Options) {
 		o.Limits = core.Limits{Timeout: 30 * time.Second, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000,
-			Aggregated: 200_000, Queries: 256}
+			Aggregated: 200_000, Queries: 256, Names: 10_000}
 		o.Memory, o.Now = pipeline.NewQueryBudget(512<<20), time.Now
 		for _, f := range change {
 			f(o)
@@ -317,6 +317,37 @@ func TestGRPCIncompleteAnswersWarn(t *testing.T) {
 	request := &api_v2.GetDependenciesRequest{StartTime: timestamppb.New(querytest.Start), EndTime: timestamppb.New(querytest.Noon)}
 	if _, err := client.GetDependencies(t.Context(), request, grpc.Trailer(&trailer)); err != nil || len(trailer[WarningTrailer]) != 1 {
 		t.Errorf("%v, %v", err, trailer)
+	}
+}
+
+// Lists of names that were cut have a trailer.
+func TestGRPCCutNamesWarn(t *testing.T) {
+	td := querytest.Shop()
+	querytest.AddSpan(querytest.AddService(td, "web"), pcommon.TraceID{15: 1}, 1, 0, "another operation", 0)
+	conn := dial(t, querytest.NewStore(td), func(o *core.Options) { o.Limits.Names = 1 })
+	for _, call := range []func(grpc.CallOption) (int, error){
+		func(o grpc.CallOption) (int, error) {
+			r, err := api_v2.NewQueryServiceClient(conn).GetServices(t.Context(), &api_v2.GetServicesRequest{}, o)
+			return len(r.GetServices()), err
+		},
+		func(o grpc.CallOption) (int, error) {
+			r, err := api_v2.NewQueryServiceClient(conn).GetOperations(t.Context(), &api_v2.GetOperationsRequest{Service: "web"}, o)
+			return len(r.GetOperations()), err
+		},
+		func(o grpc.CallOption) (int, error) {
+			r, err := api_v3.NewQueryServiceClient(conn).GetServices(t.Context(), &api_v3.GetServicesRequest{}, o)
+			return len(r.GetServices()), err
+		},
+		func(o grpc.CallOption) (int, error) {
+			r, err := api_v3.NewQueryServiceClient(conn).GetOperations(t.Context(), &api_v3.GetOperationsRequest{Service: "web"}, o)
+			return len(r.GetOperations()), err
+		},
+	} {
+		var trailer metadata.MD
+		n, err := call(grpc.Trailer(&trailer))
+		if got := trailer.Get(WarningTrailer); err != nil || n != 1 || len(got) != 1 || !strings.Contains(got[0], "max_names is 1") {
+			t.Errorf("%d names, trailer %q, %v", n, got, err)
+		}
 	}
 }
 

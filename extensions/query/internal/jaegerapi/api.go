@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // API is the handlers.
@@ -42,17 +43,27 @@ var errNoService = errors.New("parameter 'service' is required")
 
 // services answers GET /api/services.
 func (a *API) services(w http.ResponseWriter, r *http.Request) {
-	names, err := a.backend.Services(r.Context())
+	names, err := a.backend.Services(r.Context(), tracestore.NameQuery{})
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	a.writeNames(w, r, names, "[]")
+	a.writeNames(w, r, names.List, names.Incomplete, "[]")
 }
 
-func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string, empty string) {
-	httpapi.WriteList(a.backend, w, r, len(names), empty, httpapi.Footer{Total: len(names)},
+func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string, incomplete, empty string) {
+	httpapi.WriteList(a.backend, w, r, len(names), empty, listFooter(len(names), incomplete),
 		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
+}
+
+// listFooter returns the footer for a list of names. incomplete says why some are missing, or is
+// "".
+func listFooter(n int, incomplete string) httpapi.Footer {
+	f := httpapi.Footer{Total: n}
+	if incomplete != "" {
+		f.Limit, f.Errors = n, []httpapi.Error{{Msg: core.IncompleteText + incomplete}}
+	}
+	return f
 }
 
 // operationNames answers GET /api/services/{service}/operations with each name once, whatever the
@@ -63,23 +74,23 @@ func (a *API) operationNames(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	ops, err := a.backend.Operations(r.Context(), service, "")
-	if once, bad := url.PathUnescape(service); err == nil && len(ops) == 0 && bad == nil && once != service {
-		ops, err = a.backend.Operations(r.Context(), once, "") // some clients escape the name twice
+	ops, err := a.backend.Operations(r.Context(), service, "", tracestore.NameQuery{})
+	if once, bad := url.PathUnescape(service); err == nil && len(ops.List) == 0 && bad == nil && once != service {
+		ops, err = a.backend.Operations(r.Context(), once, "", tracestore.NameQuery{}) // some clients escape the name twice
 	}
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
 	var names []string
-	seen := make(map[string]bool, len(ops))
-	for _, op := range ops {
+	seen := make(map[string]bool, len(ops.List))
+	for _, op := range ops.List {
 		if !seen[op.Name] {
 			seen[op.Name] = true
 			names = append(names, op.Name)
 		}
 	}
-	a.writeNames(w, r, names, "null")
+	a.writeNames(w, r, names, ops.Incomplete, "null")
 }
 
 // pathService returns the service in a path. Some clients do not escape slashes in its name.
@@ -98,11 +109,11 @@ func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, errNoService.Error())
 		return
 	}
-	ops, err := a.backend.Operations(r.Context(), service, params.Get("spanKind"))
+	ops, err := a.backend.Operations(r.Context(), service, params.Get("spanKind"), tracestore.NameQuery{})
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	httpapi.WriteList(a.backend, w, r, len(ops), "[]", httpapi.Footer{Total: len(ops)},
-		func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops[i]) })
+	httpapi.WriteList(a.backend, w, r, len(ops.List), "[]", listFooter(len(ops.List), ops.Incomplete),
+		func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops.List[i]) })
 }

@@ -166,42 +166,47 @@ func (a *API) values(ctx context.Context, v url.Values) (query, error) {
 		return nil, httpapi.ParamError("key", err)
 	}
 	return func(slot *core.Slot) (any, string, error) {
-		found, err := list(slot, prefix, limit+1)
+		found, more, err := list(slot, tracestore.NameQuery{Prefix: prefix, Limit: limit})
 		if err != nil {
 			return nil, "", err
 		}
-		more := len(found) > limit
 		found, err = slot.Listed(found)
 		answer := limited(found, limit)
-		answer.More = more
+		answer.More = answer.More || more
 		return answer, "", err
 	}, nil
 }
 
+// lister lists values. more reports whether there may be others that q selects.
+type lister func(slot *core.Slot, q tracestore.NameQuery) (values []string, more bool, err error)
+
 // lister returns a function that lists the values of a field.
-func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (
-	func(slot *core.Slot, prefix string, limit int) ([]string, error), error,
-) {
+func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (lister, error) {
 	switch f.Place {
 	case tracestore.Service, tracestore.RootService:
-		return func(slot *core.Slot, prefix string, _ int) ([]string, error) {
-			names, err := slot.Services()
-			return withPrefix(names, prefix), err
+		return func(slot *core.Slot, q tracestore.NameQuery) ([]string, bool, error) {
+			names, err := slot.Services(q)
+			return names.List, names.Incomplete != "", err
 		}, nil
 	case tracestore.Name, tracestore.RootName:
-		return func(slot *core.Slot, prefix string, _ int) ([]string, error) {
-			ops, err := slot.Operations(service, "")
-			return withPrefix(operationNames(ops), prefix), err
+		return func(slot *core.Slot, q tracestore.NameQuery) ([]string, bool, error) {
+			q.Limit *= spanKinds
+			ops, err := slot.Operations(service, "", q)
+			return operationNames(ops.List), ops.Incomplete != "", err
 		}, nil
 	}
 	store, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
 	if !ok || f.Key == "" {
 		return nil, errNoValues
 	}
-	return func(slot *core.Slot, prefix string, limit int) ([]string, error) {
-		return store.AttributeValues(slot.Context(), slot.Tenant(), f.Key, prefix, limit)
+	return func(slot *core.Slot, q tracestore.NameQuery) ([]string, bool, error) {
+		values, err := store.AttributeValues(slot.Context(), slot.Tenant(), f.Key, q.Prefix, q.Limit+1)
+		return values, len(values) > q.Limit, err
 	}, nil
 }
+
+// spanKinds is the maximum number of operations of a service with the same name.
+const spanKinds = 6
 
 // operationNames returns each name once, whatever the span kinds.
 func operationNames(ops []tracestore.Operation) (names []string) {

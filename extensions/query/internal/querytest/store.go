@@ -153,13 +153,14 @@ func (f *Store) Matches(q tracestore.Query) (found []tracestore.Result) {
 }
 
 // Services implements tracestore.Catalog.
-func (f *Store) Services(ctx context.Context, _ string) ([]string, error) {
+func (f *Store) Services(ctx context.Context, _ string, q tracestore.NameQuery) (names []string, more bool, err error) {
 	if err := f.broken(ctx, 0); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	names := make(map[string]bool)
-	f.each(func(s tracestore.Span, _ *otlpdata.Batch) { names[s.Resource.Service] = true })
-	return slices.Sorted(maps.Keys(names)), nil
+	known := make(map[string]bool)
+	f.each(func(s tracestore.Span, _ *otlpdata.Batch) { known[s.Resource.Service] = true })
+	names, more = storequery.SelectServices(slices.Sorted(maps.Keys(known)), q)
+	return names, more, nil
 }
 
 // Dependencies implements tracestore.Dependencies.
@@ -203,19 +204,22 @@ func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery
 }
 
 // Operations implements tracestore.Catalog.
-func (f *Store) Operations(ctx context.Context, _, service, kind string) ([]tracestore.Operation, error) {
+func (f *Store) Operations(
+	ctx context.Context, _, service, kind string, q tracestore.NameQuery,
+) (ops []tracestore.Operation, more bool, err error) {
 	if err := f.broken(ctx, 0); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	ops := make(map[tracestore.Operation]bool)
+	known := make(map[tracestore.Operation]bool)
 	f.each(func(s tracestore.Span, _ *otlpdata.Batch) {
 		if s.Resource.Service == service && (kind == "" || s.KindName() == kind) {
-			ops[tracestore.Operation{Name: s.Operation(), Kind: s.KindName()}] = true
+			known[tracestore.Operation{Name: s.Operation(), Kind: s.KindName()}] = true
 		}
 	})
-	return slices.SortedFunc(maps.Keys(ops), func(a, b tracestore.Operation) int {
+	ops, more = storequery.SelectOperations(slices.SortedFunc(maps.Keys(known), func(a, b tracestore.Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	}), nil
+	}), q)
+	return ops, more, nil
 }
 
 // Archive is a store that notes what it is given.

@@ -80,7 +80,7 @@ func tagLimit(v url.Values) (int, error) {
 
 // tagNames answers GET /tempo/api/search/tags with one list.
 func (a *API) tagNames(w http.ResponseWriter, r *http.Request) {
-	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) []byte {
+	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) ([]byte, bool) {
 		if q.scope == "" {
 			delete(scopes, scopeIntrinsic)
 		}
@@ -92,13 +92,13 @@ func (a *API) tagNames(w http.ResponseWriter, r *http.Request) {
 		}
 		names := slices.Sorted(maps.Keys(all))
 		dst = appendTexts(append(dst, `{"tagNames":`...), names[:min(len(names), q.limit)])
-		return append(dst, `,"metrics":{}}`...)
+		return append(dst, `,"metrics":{}`...), len(names) > q.limit
 	})
 }
 
 // tagNamesV2 answers GET /tempo/api/v2/search/tags with a list for each scope that has names.
 func (a *API) tagNamesV2(w http.ResponseWriter, r *http.Request) {
-	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) []byte {
+	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) (_ []byte, more bool) {
 		dst = append(dst, `{"scopes":[`...)
 		n := 0
 		for _, scope := range []string{scopeResource, scopeSpan, scopeEvent, scopeLink, scopeInstrumentation, scopeIntrinsic} {
@@ -106,11 +106,12 @@ func (a *API) tagNamesV2(w http.ResponseWriter, r *http.Request) {
 			if len(names) == 0 {
 				continue
 			}
+			more = more || len(names) > q.limit
 			dst = append(append(append(httpapi.Comma(dst, n), `{"name":"`...), scope...), `","tags":`...)
 			dst = append(appendTexts(dst, names[:min(len(names), q.limit)]), '}')
 			n++
 		}
-		return append(dst, `],"metrics":{}}`...)
+		return append(dst, `],"metrics":{}`...), more
 	})
 }
 
@@ -122,7 +123,9 @@ func appendTexts(dst []byte, texts []string) []byte {
 	return append(dst, ']')
 }
 
-func (a *API) answerTagNames(w http.ResponseWriter, r *http.Request, answer func([]byte, tagsRequest, map[string][]string) []byte) {
+func (a *API) answerTagNames(
+	w http.ResponseWriter, r *http.Request, answer func([]byte, tagsRequest, map[string][]string) (_ []byte, more bool),
+) {
 	q, err := parseTagsRequest(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -146,7 +149,10 @@ func (a *API) answerTagNames(w http.ResponseWriter, r *http.Request, answer func
 		a.fail(w, r, err)
 		return
 	}
-	a.write(w, r, func(dst []byte) []byte { return answer(dst, q, scopes) })
+	a.write(w, r, func(dst []byte) []byte {
+		dst, more := answer(dst, q, scopes)
+		return closeList(dst, q.limit, more)
+	})
 }
 
 // tagScopes returns sorted names by scope.
@@ -183,7 +189,7 @@ func attributeKeys(slot *core.Slot) ([]string, error) {
 	if !ok {
 		return []string{core.ServiceKey}, nil
 	}
-	keys, err := catalog.AttributeKeys(slot.Context(), slot.Tenant(), "", maxTags)
+	keys, err := catalog.AttributeKeys(slot.Context(), slot.Tenant(), "", maxTags+1)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package tempo
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -30,7 +31,7 @@ var errNoTag = errors.New("please provide a valid tagName")
 // tagValues answers GET /tempo/api/search/tag/{tag}/values, where the tag is a key.
 func (a *API) tagValues(w http.ResponseWriter, r *http.Request) {
 	a.answerTagValues(w, r, fieldOfTag, func(dst []byte, _ *core.Slot, _ *valuesRequest, texts []string) ([]byte, error) {
-		return append(appendTexts(append(dst, `{"tagValues":`...), texts), `,"metrics":{}}`...), nil
+		return append(appendTexts(append(dst, `{"tagValues":`...), texts), `,"metrics":{}`...), nil
 	})
 }
 
@@ -44,7 +45,7 @@ func (a *API) tagValuesV2(w http.ResponseWriter, r *http.Request) {
 			dst = append(append(append(httpapi.Comma(dst, i), `{"type":"`...), typeOf(q.field, s, numeric)...), `","value":`...)
 			dst = append(otlpdata.AppendJSONString(dst, s), '}')
 		}
-		return append(dst, `],"metrics":{}}`...), err
+		return append(dst, `],"metrics":{}`...), err
 	})
 }
 
@@ -132,15 +133,17 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	defer slot.Release()
 	var body []byte
 	err = a.backend.Measure(core.OpGetTagValues, func() (int, error) {
-		texts, err := listValues(slot, &q)
+		texts, more, err := listValues(slot, &q)
 		if err == nil {
 			texts, err = slot.Listed(texts)
 		}
 		if err != nil {
 			return 0, err
 		}
+		more = more || len(texts) > q.limit
 		texts = texts[:min(len(texts), q.limit)]
 		body, err = answer(nil, slot, &q, texts)
+		body = closeList(body, len(texts), more)
 		return len(texts), err
 	})
 	if err != nil {
@@ -150,19 +153,28 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	a.write(w, r, func(dst []byte) []byte { return append(dst, body...) })
 }
 
-// listValues returns the values of a field. Values are those of all spans if the store cannot limit
-// them.
-func listValues(slot *core.Slot, q *valuesRequest) ([]string, error) {
+// closeList completes an answer with a list of n names or values. more reports whether it left out
+// others.
+func closeList(dst []byte, n int, more bool) []byte {
+	if more {
+		dst = httpapi.AppendWarnings(dst, fmt.Sprintf(core.IncompleteText+"names after the first %d are left out", n))
+	}
+	return append(dst, '}')
+}
+
+// listValues returns the values of a field, and whether there are others. Values are those of all
+// spans if the store cannot limit them.
+func listValues(slot *core.Slot, q *valuesRequest) (texts []string, more bool, err error) {
 	service, ofService := onlyService(q.where)
 	switch q.field.Place {
 	case tracestore.Kind:
-		return []string{"client", "consumer", "internal", "producer", "server", "unspecified"}, nil
+		return []string{"client", "consumer", "internal", "producer", "server", "unspecified"}, false, nil
 	case tracestore.Status:
-		return []string{"error", "ok", "unset"}, nil
+		return []string{"error", "ok", "unset"}, false, nil
 	case tracestore.Duration, tracestore.TraceDuration: // any
-		return nil, nil
+		return nil, false, nil
 	case tracestore.RootService:
-		return slot.Services()
+		return serviceNames(slot, q.limit)
 	case tracestore.RootName:
 		return operationNames(slot, q.limit)
 	case tracestore.Name:
@@ -172,20 +184,27 @@ func listValues(slot *core.Slot, q *valuesRequest) ([]string, error) {
 	}
 	if q.where != nil || !isListed(q.field.Place) {
 		if texts, ok, err := sampledValues(slot, q); ok || err != nil {
-			return texts, err
+			return texts, false, err
 		}
 	}
 	switch q.field.Place {
 	case tracestore.Service:
-		return slot.Services()
+		return serviceNames(slot, q.limit)
 	case tracestore.Name:
 		return operationNames(slot, q.limit)
 	}
 	catalog, ok := core.SlotAs[tracestore.AttributeCatalog](slot)
 	if !ok || q.field.Key == "" {
-		return nil, nil
+		return nil, false, nil
 	}
-	return catalog.AttributeValues(slot.Context(), slot.Tenant(), q.field.Key, "", q.limit)
+	texts, err = catalog.AttributeValues(slot.Context(), slot.Tenant(), q.field.Key, "", q.limit+1)
+	return texts, false, err
+}
+
+// serviceNames returns names of services, and whether there are others.
+func serviceNames(slot *core.Slot, limit int) ([]string, bool, error) {
+	names, err := slot.Services(tracestore.NameQuery{Limit: limit})
+	return names.List, names.Incomplete != "", err
 }
 
 // isListed reports whether stores list the values of a place in their catalogs.
@@ -206,28 +225,33 @@ func onlyService(e tracestore.Expr) (service string, ok bool) {
 	return c.Value.Text, ok && c.Field.Place == tracestore.Service && c.Op == tracestore.Eq && !c.Value.IsNumber
 }
 
+// maxNameServices is the maximum number of services whose operations are listed together.
+const maxNameServices = 500
+
 // operationNames returns sorted names of operations of the given services, or of all services, at
-// least limit of them if there are as many.
-func operationNames(slot *core.Slot, limit int, services ...string) (names []string, err error) {
+// least limit of them if there are as many. more reports whether there may be others.
+func operationNames(slot *core.Slot, limit int, services ...string) (names []string, more bool, err error) {
 	if len(services) == 0 {
-		if services, err = slot.Services(); err != nil {
-			return nil, err
+		if services, more, err = serviceNames(slot, maxNameServices); err != nil {
+			return nil, false, err
 		}
 	}
-	for _, service := range services {
-		ops, err := slot.Operations(service, "")
+	known := make(map[string]bool)
+	for i, service := range services {
+		ops, err := slot.Operations(service, "", tracestore.NameQuery{})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		for _, op := range ops {
-			names = append(names, op.Name)
+		for _, op := range ops.List {
+			known[op.Name] = true
 		}
-		slices.Sort(names)
-		if names = slices.Compact(names); len(names) > limit {
+		more = more || ops.Incomplete != ""
+		if len(known) > limit {
+			more = more || i+1 < len(services)
 			break
 		}
 	}
-	return names, nil
+	return slices.Sorted(maps.Keys(known)), more, nil
 }
 
 // sampledValues returns the sorted values of spans on which the condition holds, of a sample if

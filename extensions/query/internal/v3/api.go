@@ -55,12 +55,13 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // services answers GET /api/v3/services.
 func (a *API) services(w http.ResponseWriter, r *http.Request) {
-	names, err := a.backend.Services(r.Context())
+	names, err := a.backend.Services(r.Context(), tracestore.NameQuery{})
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	a.writeList(w, r, "services", len(names), func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
+	a.writeList(w, r, "services", names.Incomplete, len(names.List),
+		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names.List[i]) })
 }
 
 // operations answers GET /api/v3/operations.
@@ -70,13 +71,14 @@ func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	ops, err := a.backend.Operations(r.Context(), v.Get("service"), param(v, "spanKind"))
+	found, err := a.backend.Operations(r.Context(), v.Get("service"), param(v, "spanKind"), tracestore.NameQuery{})
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	ops = withKinds(ops)
-	a.writeList(w, r, "operations", len(ops), func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops[i]) })
+	ops := withKinds(found.List)
+	a.writeList(w, r, "operations", found.Incomplete, len(ops),
+		func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops[i]) })
 }
 
 // withKinds gives operations without a kind the kind internal, as OpenTelemetry does, and removes
@@ -96,8 +98,11 @@ func withKinds(ops []tracestore.Operation) (out []tracestore.Operation) {
 	return out
 }
 
-// writeList answers with an object whose only member is a list of n elements.
-func (a *API) writeList(w http.ResponseWriter, r *http.Request, name string, n int, element func(dst []byte, i int) []byte) {
+// writeList answers with an object that has a list of n elements, and says why it is incomplete
+// unless that is "".
+func (a *API) writeList(
+	w http.ResponseWriter, r *http.Request, name, incomplete string, n int, element func(dst []byte, i int) []byte,
+) {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
 	s.Buf = append(append(append(s.Buf, `{"`...), name...), `":[`...)
@@ -106,6 +111,10 @@ func (a *API) writeList(w http.ResponseWriter, r *http.Request, name string, n i
 			return // the client disconnected
 		}
 	}
-	s.Buf = append(s.Buf, "]}"...)
+	s.Buf = append(s.Buf, ']')
+	if incomplete != "" {
+		s.Buf = httpapi.AppendWarnings(s.Buf, core.IncompleteText+incomplete)
+	}
+	s.Buf = append(s.Buf, '}')
 	a.backend.LogUndelivered(s.Flush())
 }
