@@ -71,6 +71,8 @@ type Settings struct {
 	Env         Env                   // files, clock, randomness, network
 	Budget      *Budget               // bytes of requests in flight, shared by the whole process
 	QueryMemory *Budget               // bytes that queries hold, shared by the whole process
-	Report      func(err error)       // reports the component as degraded, or with nil as healthy again
-	Process     Process               // state of the whole process
+	// Report reports the component as degraded, or with nil as healthy again. If err is marked with
+	// NotReady, the process is not ready meanwhile.
+	Report  func(err error)
+	Process Process // state of the whole process
 }

@@ -12,7 +12,8 @@ import (
 // Process gives components access to the state of the process that they run in.
 type Process interface {
 	// Health says whether the process is ready: from the moment that all components have started
-	// until the process begins to stop.
+	// until the process begins to stop, except while a component reports a reason marked with
+	// [NotReady].
 	Health() status.Health
 	// Gatherer collects all metrics of the process.
 	Gatherer() prometheus.Gatherer

@@ -37,7 +37,7 @@ func BenchmarkConsume(b *testing.B) {
 	for _, compression := range []string{"none", "zstd", "gzip"} {
 		b.Run(compression, func(b *testing.B) {
 			e := newFixture().start(b, ln.Addr().String(), func(c *config) { c.Compression = compression })
-			e.set.Logger, e.failures.log = zap.NewNop(), zap.NewNop()
+			e.set.Logger = zap.NewNop()
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {

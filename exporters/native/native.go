@@ -63,7 +63,7 @@ type exporter struct {
 	conn         *client.GRPC
 	nextHop      *client.NextHop
 	metrics      *metrics
-	failures     failureLog
+	lines        *pipeline.RepeatLog
 	buffers      bufferPool
 	method       string
 	endpoint     string
@@ -84,7 +84,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	}
 	// All collectors support the original service name.
 	service := wire.Original(api_v2.CollectorService_ServiceDesc.ServiceName)
-	e := &exporter{set: set, nextHop: client.NewNextHop(set), metrics: m, failures: failureLog{log: set.Logger, now: set.Env.Now},
+	e := &exporter{set: set, nextHop: client.NewNextHop(set), metrics: m, lines: pipeline.NewRepeatLog(set),
 		method: "/" + service + "/PostSpans", endpoint: c.Endpoint, tenantHeader: c.TenantHeader, maxMessage: int(c.MaxMessageSize)}
 	e.conn, err = client.NewGRPC(set, c.GRPCConfig, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{&e.buffers})),
 		grpc.WithStatsHandler(&connections{metrics: m}))
@@ -188,6 +188,6 @@ func (e *exporter) report(ctx context.Context, format string, spans int, err err
 	case status.Code(err) == codes.PermissionDenied && strings.Contains(err.Error(), "missing tenant header"):
 		e.set.Logger.Debug("Could not report untenanted spans over gRPC", zap.Error(err))
 	default:
-		e.failures.add(err)
+		e.lines.Error("Could not send spans over gRPC", zap.Error(err))
 	}
 }

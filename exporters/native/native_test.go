@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -307,24 +306,6 @@ func TestRestartOfTheCollector(t *testing.T) {
 	if r := fix.Reports(); len(r) != 2 || r[1] != nil {
 		t.Errorf("reported %v", r)
 	}
-}
-
-func TestFailureLogIsRateLimited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fix := newFixture()
-		l := failureLog{log: fix.Settings.Logger, now: time.Now}
-		for range 7 {
-			l.add(errors.New("down"))
-			time.Sleep(25 * time.Second)
-		}
-		var suppressed []any
-		for _, line := range fix.Logs.All() {
-			suppressed = append(suppressed, line.ContextMap()["failures-not-logged"])
-		}
-		if !slices.Equal(suppressed, []any{int64(0), int64(2), int64(2)}) {
-			t.Errorf("suppressed before each line: %v", suppressed)
-		}
-	})
 }
 
 func TestMissingTenantIsLoggedAtDebugLevel(t *testing.T) {

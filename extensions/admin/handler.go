@@ -64,8 +64,12 @@ func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	if !h.process.Health().Ready {
-		writeText(w, http.StatusServiceUnavailable, "not ready")
+	if health := h.process.Health(); !health.Ready {
+		text := "not ready"
+		if health.Reason != "" {
+			text += ": " + health.Reason
+		}
+		writeText(w, http.StatusServiceUnavailable, text)
 		return
 	}
 	writeText(w, http.StatusOK, "ready")

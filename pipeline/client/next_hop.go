@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -29,26 +28,23 @@ func (c *NextHopConfig) Validate() error {
 	return nil
 }
 
-const (
-	// degradedAfter is the number of consecutive failures after which a component is reported as
-	// degraded.
-	degradedAfter = 3
-	// warnInterval is the minimum interval between two logged warnings of the next hop.
-	warnInterval = time.Minute
-)
+// degradedAfter is the number of consecutive failures after which a component is reported as
+// degraded.
+const degradedAfter = 3
 
 // NextHop tracks the results of the sends of one exporter. It is safe for concurrent use.
 type NextHop struct {
-	set pipeline.Settings
+	report func(error)
+	lines  *pipeline.RepeatLog
 
-	mu         sync.Mutex // held while reporting, to keep reports in order
-	failures   int        // consecutive
-	warned     time.Time
-	suppressed int // warnings since warned
+	mu       sync.Mutex // held while reporting, to keep reports in order
+	failures int        // consecutive
 }
 
 // NewNextHop returns a NextHop for the component with these settings.
-func NewNextHop(set pipeline.Settings) *NextHop { return &NextHop{set: set} }
+func NewNextHop(set pipeline.Settings) *NextHop {
+	return &NextHop{report: set.Report, lines: pipeline.NewRepeatLog(set)}
+}
 
 // Record records the result of one send and returns err. After three consecutive failures it
 // reports the component as degraded, after a success as healthy. A partial success and a rejection
@@ -61,14 +57,14 @@ func (h *NextHop) Record(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.As(err, &partial) || pipeline.IsAboutData(err):
 		if h.failures >= degradedAfter {
-			h.set.Report(nil)
+			h.report(nil)
 		}
 		h.failures = 0
 	case errors.Is(ctx.Err(), context.Canceled):
 	default:
 		h.failures++
 		if h.failures == degradedAfter {
-			h.set.Report(err)
+			h.report(err)
 		}
 	}
 	return err
@@ -85,19 +81,7 @@ func (h *NextHop) Partial(rejected int64, message string) error {
 		return &pipeline.Partial{Rejected: int(rejected), Err: pipeline.Permanent(fmt.Errorf("rejected by the next hop: %s", message))}
 	}
 	if message != "" {
-		h.warn(message)
+		h.lines.Warn("next hop accepted spans with a warning", zap.String("warning", message))
 	}
 	return nil
-}
-
-func (h *NextHop) warn(message string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.set.Env.Now()
-	if now.Sub(h.warned) < warnInterval {
-		h.suppressed++
-		return
-	}
-	h.set.Logger.Warn("next hop accepted spans with a warning", zap.String("warning", message), zap.Int("warnings-not-logged", h.suppressed))
-	h.warned, h.suppressed = now, 0
 }

@@ -100,7 +100,7 @@ func TestNextHopPartial(t *testing.T) {
 	if err := hop.Partial(0, "full"); err != nil || warnings() != 2 {
 		t.Errorf("error %v, %d warnings", err, warnings())
 	}
-	if last := fix.logs.All()[1].ContextMap(); last["warning"] != "full" || last["warnings-not-logged"] != int64(2) {
+	if last := fix.logs.All()[1].ContextMap(); last["warning"] != "full" || last["not-logged"] != int64(2) {
 		t.Errorf("warned %v", last)
 	}
 	if err := hop.Partial(0, ""); err != nil || warnings() != 2 {

@@ -12,8 +12,9 @@ type Build struct{ Version, Commit, Date string }
 
 // Health says whether the process is ready.
 type Health struct {
-	Ready bool
-	Since time.Time // when the process became ready; zero if it is not
+	Ready  bool
+	Since  time.Time // when all components had started; zero if the process is not ready
+	Reason string    // why a component makes the process not ready; "" if it is ready, starts or stops
 }
 
 // State is the state of a component, a pipeline or the process.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -200,27 +201,35 @@ func TestDebugLinesCostNothingWhenOff(t *testing.T) {
 	}
 }
 
-// A degraded component is logged once, until it recovers.
+// A degraded component is logged once, and a reason that changes at most once a minute.
 func TestReport(t *testing.T) {
-	w := hosttest.NewWorld()
-	p := w.Start(t, hosttest.Small)
-	report := w.Settings["sink"].Report
-	report(nil)
-	report(errors.New("disk full"))
-	report(errors.New("disk full"))
-	report(errors.New("disk gone"))
-	report(nil)
-	report(nil)
-	var got []string
-	for _, l := range p.Logged(t, "component is degraded") {
-		got = append(got, fmt.Sprint(l["component"], ": ", l["error"], " ", l["level"]))
-	}
-	if want := []string{"sink: disk full warn", "sink: disk gone warn"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if well := p.Logged(t, "component recovered"); len(well) != 1 {
-		t.Errorf("recovered: %v", well)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		p := w.Start(t, hosttest.Small)
+		report := w.Settings["sink"].Report
+		report(nil)
+		report(errors.New("disk full"))
+		report(errors.New("disk full"))
+		for i := range 50 {
+			report(fmt.Errorf("disk has %d bytes", i))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Hour)
+		report(nil)
+		report(nil)
+		report(errors.New("disk gone"))
+		report(nil)
+		time.Sleep(time.Hour)
+		var got []string
+		for _, l := range append(p.Logged(t, "component is degraded"), p.Logged(t, "component recovered")...) {
+			got = append(got, fmt.Sprint(l["component"], ": ", l["error"], " ", l["level"], " ", l["not-logged"]))
+		}
+		want := []string{"sink: disk full warn <nil>", "sink: disk has 49 bytes warn 49", "sink: disk gone warn <nil>",
+			"sink: <nil> info <nil>", "sink: <nil> info <nil>"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	})
 }
 
 // The log has the durability of each pipeline after the start.

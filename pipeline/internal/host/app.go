@@ -40,12 +40,15 @@ type App struct {
 	changing sync.Mutex // held while components are started and stopped
 	retiring retirement
 
-	mu         sync.Mutex
-	config     *config.Config
-	graph      *graph
-	readySince time.Time // zero while not ready
-	started    []*node   // in start order
-	reload     status.Reload
+	readiness   sync.Mutex // held while a change of the readiness is logged
+	loggedReady bool
+
+	mu           sync.Mutex
+	config       *config.Config
+	graph        *graph
+	runningSince time.Time // zero while components start or stop
+	started      []*node   // in start order
+	reload       status.Reload
 }
 
 // Options are the parameters of New. The zero value uses the operating system.
@@ -100,9 +103,21 @@ func (a *App) current() (*config.Config, *graph) {
 
 // Health says whether the process is ready.
 func (a *App) Health() status.Health {
+	since := a.since()
+	if since.IsZero() {
+		return status.Health{}
+	}
+	if reason := a.states.notReady(); reason != "" {
+		return status.Health{Reason: reason}
+	}
+	return status.Health{Ready: true, Since: since}
+}
+
+// since returns the time since which all components run; zero if they do not.
+func (a *App) since() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return status.Health{Ready: !a.readySince.IsZero(), Since: a.readySince}
+	return a.runningSince
 }
 
 // Gatherer collects all metrics of the process and of the components that run when it is called.

@@ -30,7 +30,7 @@ func (a *App) Start(ctx context.Context) error {
 		}
 	}
 	a.logPipelines(config, graph)
-	a.setReady(true)
+	a.setRunning(true)
 	return nil
 }
 
@@ -116,7 +116,7 @@ func ids(cs []*config.Component) []string {
 // what is queued, observers stop last. It returns when all have stopped or ctx ends. The last log
 // line is the accounting of all spans.
 func (a *App) Stop(ctx context.Context) error {
-	a.setReady(false)
+	a.setRunning(false)
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	return a.stopNodes(ctx)
@@ -184,15 +184,30 @@ func (a *App) removeStarted(n *node) bool {
 	return i >= 0
 }
 
-func (a *App) setReady(ready bool) {
+// setRunning records that all components have started, or that the process stops.
+func (a *App) setRunning(running bool) {
 	a.mu.Lock()
-	before := !a.readySince.IsZero()
-	a.readySince = time.Time{}
-	if ready {
-		a.readySince = a.env.Now()
+	a.runningSince = time.Time{}
+	if running {
+		a.runningSince = a.env.Now()
 	}
 	a.mu.Unlock()
-	if ready != before {
-		a.log.Info("Health Check state change", zap.String("status", map[bool]string{true: "ready", false: "unavailable"}[ready]))
+	a.updateReadiness()
+}
+
+// updateReadiness logs whether the process is ready if that has changed.
+func (a *App) updateReadiness() {
+	a.readiness.Lock()
+	defer a.readiness.Unlock()
+	h := a.Health()
+	if h.Ready == a.loggedReady {
+		return
 	}
+	a.loggedReady = h.Ready
+	text := map[bool]string{true: "ready", false: "unavailable"}[h.Ready]
+	fields := []zap.Field{zap.String("status", text)}
+	if h.Reason != "" {
+		fields = append(fields, zap.String("reason", h.Reason))
+	}
+	a.log.Info("Health Check state change", fields...)
 }

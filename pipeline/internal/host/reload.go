@@ -30,7 +30,7 @@ func (a *App) Reload(ctx context.Context, load func() (*config.Config, error)) e
 	case err == nil:
 	case errors.Is(err, errBroken):
 		a.log.Error("configuration reload failed and the previous configuration could not be restored", zap.Error(err))
-		a.setReady(false)
+		a.setRunning(false)
 	default:
 		a.log.Error("configuration reload failed; the previous configuration stays", zap.Error(err))
 	}
@@ -57,7 +57,7 @@ func (a *App) recordReload(changed bool, err error) {
 }
 
 func (a *App) change(ctx context.Context, load func() (*config.Config, error)) (changed bool, err error) {
-	if !a.Health().Ready {
+	if a.since().IsZero() {
 		return false, errors.New("process is not running")
 	}
 	c, err := load()
@@ -107,6 +107,7 @@ func (a *App) setCurrent(c *config.Config, g *graph) {
 			a.states.remove(n.String())
 		}
 	}
+	a.updateReadiness()
 }
 
 // sortStarted sorts the started nodes in the order of the graph. Nodes that are not in the graph

@@ -1,11 +1,14 @@
 package host
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
@@ -85,16 +88,39 @@ func (b *stateBook) remove(name string) {
 	delete(b.nodes, name+queueSuffix)
 }
 
+// notReady returns the first reason of a running component for which the process is not ready, with
+// the name of the component, or "".
+func (b *stateBook) notReady() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
+		if s := b.nodes[name]; s.phase != status.Stopped && s.degraded != nil && pipeline.IsNotReady(s.degraded) {
+			return name + ": " + s.degraded.Error()
+		}
+	}
+	return ""
+}
+
+// Messages about reports of components.
+const (
+	msgDegraded  = "component is degraded"
+	msgRecovered = "component recovered"
+)
+
 // reporter returns a function that records the state of a node or queue and logs changes.
 func (a *App) reporter(name string, log *zap.Logger) func(error) {
+	lines := pipeline.NewRepeatLog(pipeline.Settings{Logger: log, Env: a.env})
 	return func(err error) {
 		before := a.states.report(name, err)
 		switch {
 		case err == nil && before != nil:
-			log.Info("component recovered")
+			lines.End(msgDegraded)
+			lines.Info(msgRecovered)
 		case err != nil && (before == nil || before.Error() != err.Error()):
-			log.Warn("component is degraded", zap.Error(err))
+			lines.End(msgRecovered)
+			lines.Warn(msgDegraded, zap.Error(err))
 		}
+		a.updateReadiness()
 	}
 }
 

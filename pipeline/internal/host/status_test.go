@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/status"
@@ -87,10 +89,55 @@ func TestStatus(t *testing.T) {
 		}
 		f("stopped", "traces stopped: source stopped 3s, step stopped 3s, sink stopped 3s",
 			"traces/b stopped: source stopped 3s, step stopped 3s, sink stopped 3s", "sink/b stopped 3s", "ask stopped 3s")
-		if n := strings.Count(log.String(), "component is degraded"); n != 3 {
+		// A changed reason is logged at most once a minute.
+		if n := strings.Count(log.String(), "component is degraded"); n != 2 {
 			t.Errorf("%d degraded states were logged:\n%s", n, log.String())
 		}
 	})
+}
+
+// A component can make the process not ready for a while. Others are only degraded, and a reload
+// works meanwhile.
+func TestNotReady(t *testing.T) {
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small)
+	report := w.Settings["sink"].Report
+	f := func(ready bool, reason string) {
+		t.Helper()
+		h := p.Health()
+		if h.Ready != ready || h.Reason != reason || h.Since.IsZero() == ready {
+			t.Errorf("health %+v, want ready %t because of %q", h, ready, reason)
+		}
+	}
+	f(true, "")
+	report(errors.New("slow"))
+	f(true, "")
+	report(fmt.Errorf("store: %w", pipeline.NotReady(errors.New("full"))))
+	f(false, "exporter sink: store: full")
+	if got := p.Status().State; got != status.Degraded {
+		t.Errorf("state %s", got)
+	}
+	if err := p.Reload(t.Context(), func() (*app.Config, error) { return w.Load(hosttest.Small) }); err != nil {
+		t.Errorf("reload: %v", err)
+	}
+	f(false, "exporter sink: store: full")
+	report(errors.New("slow"))
+	f(true, "")
+	report(pipeline.NotReady(errors.New("full")))
+	next := strings.Replace(hosttest.Small, "sink: ", "sink: {max_traces: 1}", 1)
+	if err := p.Reload(t.Context(), func() (*app.Config, error) { return w.Load(next) }); err != nil {
+		t.Errorf("reload: %v", err)
+	}
+	f(true, "") // the component was replaced
+	var got []string
+	for _, l := range p.Logged(t, "Health Check state change") {
+		got = append(got, fmt.Sprint(l["status"], " ", l["reason"]))
+	}
+	want := []string{"ready <nil>", "unavailable exporter sink: store: full", "ready <nil>", "unavailable exporter sink: full",
+		"ready <nil>", "unavailable <nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("logged %q, want %q", got, want)
+	}
 }
 
 // Empty lists are encoded as [], not null.
