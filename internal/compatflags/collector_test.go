@@ -64,6 +64,35 @@ func TestAdaptiveSamplingFlags(t *testing.T) {
 	}
 }
 
+// TestStorageFlags checks that flags of the store that --span-storage.type adds take effect, also
+// those that decide whether other flags apply, in any order and by environment variables.
+func TestStorageFlags(t *testing.T) {
+	const store, server, enabled, ca = "--span-storage.type=grpc", "--grpc-storage.server=host:1",
+		"--grpc-storage.tls.enabled=true", "--grpc-storage.tls.ca=ca.pem"
+	const want = "endpoint: host:1 # --grpc-storage.server\n" +
+		"insecure: false # --grpc-storage.tls.enabled\nca_file: ca.pem # --grpc-storage.tls.ca"
+	for _, preset := range []string{"all-in-one", "collector"} {
+		for _, args := range [][]string{{store, server, enabled, ca}, {ca, enabled, server, store}} {
+			got := changedLinesOf(t, preset, args...)
+			for _, line := range strings.Split(want, "\n") {
+				if !strings.Contains(got, line) {
+					t.Errorf("%s %v: %s is missing in\n%s", preset, args, line, got)
+				}
+			}
+		}
+		got := changedLinesOf(t, preset, store, server, ca, "--grpc-storage.tls.enabled=false")
+		if !strings.Contains(got, "cannot be used when grpc-storage.tls.enabled is false") {
+			t.Errorf("%s: without TLS, got\n%s", preset, got)
+		}
+	}
+	t.Setenv("SPAN_STORAGE_TYPE", "grpc")
+	t.Setenv("GRPC_STORAGE_SERVER", "host:1")
+	t.Setenv("GRPC_STORAGE_TLS_ENABLED", "true")
+	if got := changedLinesOf(t, "collector"); !strings.Contains(got, "insecure: false # environment GRPC_STORAGE_TLS_ENABLED") {
+		t.Errorf("by environment variables, got\n%s", got)
+	}
+}
+
 // TestZipkinFlags checks that the flags add a Zipkin receiver, which the presets do not have.
 func TestZipkinFlags(t *testing.T) {
 	for _, preset := range []string{"all-in-one", "collector"} {

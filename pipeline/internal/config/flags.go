@@ -125,6 +125,7 @@ func (g GivenFlag) source() string {
 // Ranks of flags. A flag may depend on the configuration that flags of lower rank result in.
 const (
 	rankAdds       = iota // adds components
+	rankStore             // replaces the store; may add an exporter, to which other flags apply
 	rankStructural        // adds or removes blocks and components
 	rankValue             // sets values
 )
@@ -132,6 +133,8 @@ const (
 func (g GivenFlag) rank() int {
 	f := g.Flag
 	switch {
+	case f.Name == storageFlag:
+		return rankStore
 	case f.Instead != "" || f.Unless != "":
 		return rankValue
 	case f.Adds:

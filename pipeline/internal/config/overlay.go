@@ -50,7 +50,7 @@ func (o *overlay) applyRank(rank int) {
 			o.reload()
 		}
 	}
-	if rank == rankStructural && len(o.sources) > before {
+	if (rank == rankStore || rank == rankStructural) && len(o.sources) > before {
 		o.reload()
 	}
 }
