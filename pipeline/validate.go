@@ -23,6 +23,22 @@ func BadKey(key, format string, args ...any) error {
 	return &KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
 }
 
+// TenantSeparator is implemented by the configuration of a listener that may restrict clients to
+// tenants.
+type TenantSeparator interface {
+	// SeparatesTenants reports whether every request must name an allowed tenant.
+	SeparatesTenants() bool
+}
+
+// TenantBypass is implemented by the configuration of a component whose clients may reach the data
+// of every tenant without credentials.
+type TenantBypass interface {
+	// BypassesTenants returns what clients can do and which key to change, or "" if they need
+	// credentials. It is a mistake if another listener separates tenants, or, if it is allowed, the
+	// reason for a warning.
+	BypassesTenants() (problem string, allowed bool)
+}
+
 // Limited is implemented by the configuration of a component that provides the interface want,
 // which a [Ref] asks for, only with certain settings. Lacks returns what is missing in the
 // settings, or nil if the component can be referenced.

@@ -18,6 +18,8 @@ package admin
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,6 +38,18 @@ func defaults() Config {
 	return Config{HTTPConfig: server.DefaultHTTPConfig("localhost:14269")}
 }
 
+// BypassesTenants implements [pipeline.TenantBypass].
+func (c *Config) BypassesTenants() (problem string, allowed bool) {
+	host, _, err := net.SplitHostPort(string(c.Endpoint))
+	addr, addrErr := netip.ParseAddr(host)
+	local := err == nil && (host == "localhost" || addrErr == nil && addr.IsLoopback())
+	if local || c.AuthenticatesClients() {
+		return "", true
+	}
+	return "every client that can connect to " + string(c.Endpoint) + " can delete the spans of any tenant; " +
+		"set auth or tls.client_ca_file, or listen on localhost", true
+}
+
 // Factory returns the factory of extensions of type admin.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("admin", defaults, build).Doc("Serves the metrics, health, status and profiles of the process over HTTP.")
@@ -51,6 +65,8 @@ var (
 	_ pipeline.Observer  = (*admin)(nil)
 	_ pipeline.Stopper   = (*admin)(nil)
 	_ pipeline.Addressed = (*admin)(nil)
+
+	_ pipeline.TenantBypass = (*Config)(nil)
 )
 
 func build(set pipeline.Settings, c Config) (*admin, error) {

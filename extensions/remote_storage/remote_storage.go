@@ -86,6 +86,15 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// BypassesTenants implements [pipeline.TenantBypass].
+func (c *Config) BypassesTenants() (problem string, allowed bool) {
+	if c.SeparatesTenants() || c.AuthenticatesClients() || c.TenantHeader == "" {
+		return "", true
+	}
+	return "every client can read and write the spans of any tenant; set tenancy for this listener, auth or tls.client_ca_file " +
+		"to restrict its clients, or tenant_header to \"\" to serve only the default tenant", false
+}
+
 // Factory returns the factory of the extension "remote_storage".
 func Factory() pipeline.Factory {
 	return pipeline.Extension("remote_storage", defaults, newExtension).
@@ -103,6 +112,8 @@ var (
 	_ pipeline.Stopper   = (*extension)(nil)
 	_ pipeline.Addressed = (*extension)(nil)
 	_ pipeline.Querier   = (*extension)(nil)
+
+	_ pipeline.TenantBypass = (*Config)(nil)
 )
 
 func newExtension(set pipeline.Settings, c Config) (*extension, error) {
@@ -111,7 +122,7 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 		return nil, err
 	}
 	tenants := tenants{header: c.TenantHeader}
-	if t, on := c.Tenancy.Get(); on && t.Enabled {
+	if c.SeparatesTenants() {
 		tenants.header = ""
 	}
 	w := newWriters(set, c, tenants, srv.CountRefused)

@@ -33,6 +33,19 @@ func defaultSecurity() SecurityConfig {
 	}
 }
 
+// SeparatesTenants implements [pipeline.TenantSeparator].
+func (c *SecurityConfig) SeparatesTenants() bool {
+	t, on := c.Tenancy.Get()
+	return on && t.Enabled
+}
+
+// AuthenticatesClients reports whether clients need credentials or a client certificate.
+func (c *SecurityConfig) AuthenticatesClients() bool {
+	_, auth := c.Auth.Get()
+	t, on := c.TLS.Get()
+	return auth || on && t.ClientCAFile != ""
+}
+
 // TLSConfig is the block `tls`.
 type TLSConfig struct {
 	CertFile       string            `yaml:"cert_file" doc:"PEM file of the certificate, followed by its chain."`

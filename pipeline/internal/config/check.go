@@ -48,6 +48,48 @@ func hostsOverlap(a, b string) bool {
 	return a == b || wild(a) || wild(b) || local(a) && local(b)
 }
 
+// checkTenants reports components whose clients can reach the data of every tenant without
+// credentials although a listener separates tenants.
+func (l *loader) checkTenants() {
+	separator := l.tenantSeparator()
+	if separator == "" {
+		return
+	}
+	used := l.config.Used()
+	for _, c := range l.components {
+		bypass, ok := c.Value.(pipeline.TenantBypass)
+		if !ok || !used[c] {
+			continue
+		}
+		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		switch problem, allowed := bypass.BypassesTenants(); {
+		case problem == "":
+		case allowed:
+			l.warn(c.pos, path, "%s separates tenants, but here %s", separator, problem)
+		default:
+			l.problem(c.pos, path, "%s separates tenants, but here %s", separator, problem)
+		}
+	}
+}
+
+// tenantSeparator returns the path of a listener that separates tenants, or "".
+func (l *loader) tenantSeparator() (found string) {
+	used := l.config.Used()
+	for _, c := range l.components {
+		if !used[c] {
+			continue
+		}
+		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
+			s, ok := v.Addr().Interface().(pipeline.TenantSeparator)
+			if found == "" && ok && s.SeparatesTenants() {
+				found = yamltree.Display(at...)
+			}
+		})
+	}
+	return found
+}
+
 // warnUnused warns about components that are not used.
 func (l *loader) warnUnused() {
 	used := l.config.Used()

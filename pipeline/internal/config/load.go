@@ -59,6 +59,7 @@ func (l *loader) load() {
 	l.resolveReferences()
 	l.checkCycles()
 	l.checkListeners()
+	l.checkTenants()
 	l.warnUnused()
 }
 
