@@ -9,8 +9,10 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 )
 
 // capabilities describes what a server supports.
@@ -19,6 +21,9 @@ type capabilities struct {
 	needsService bool // v2: it cannot search without a service name
 	streaming    bool // v1: WriteSpanStream
 	archive      bool // v1: it has an archive for writing and reading
+	// store is what the store service of this program supports. It is nil if the server is another
+	// program, or if the configuration excludes that service.
+	store map[store_v1.Capability]bool
 }
 
 // capabilityCache holds the capabilities of the server. It queries them when they are needed and
@@ -90,11 +95,37 @@ func (p *capabilityCache) query(ctx context.Context) (*capabilities, error) {
 	if p.protocol == v1Name || p.archive {
 		return p.queryV1(ctx)
 	}
+	if p.protocol == auto {
+		if c, err := p.queryStore(ctx); c != nil || err != nil {
+			return c, err
+		}
+	}
 	c, err := p.queryV2(ctx)
 	if status.Code(err) == codes.Unimplemented {
 		return p.queryV1(ctx)
 	}
 	return c, err
+}
+
+// queryStore queries the capabilities of the store service of this program. It returns nil if the
+// server does not have it. Spans are written as with v2.
+func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error) {
+	resp, err := store_v1.NewStoreServiceClient(p.conn.conn).Capabilities(ctx, &store_v1.CapabilitiesRequest{Version: storewire.Version})
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted:
+		return nil, err // no answer of the server, or not now
+	default: // proxies may answer unknown methods with other codes than Unimplemented
+		return nil, nil //nolint:nilnil // there is no such service
+	}
+	if resp.GetVersion() != storewire.Version {
+		return nil, nil //nolint:nilnil // not for us
+	}
+	c := &capabilities{version: v2Name, store: make(map[store_v1.Capability]bool)}
+	for _, one := range resp.GetCapabilities() {
+		c.store[one] = true
+	}
+	return c, nil
 }
 
 // queryV2 queries the capabilities of v2. An older server without that method supports v2 if it

@@ -53,14 +53,22 @@ func (o originalNames) NewStream(
 	return o.conn.NewStream(ctx, desc, originalName(method), opts...)
 }
 
-// receive makes a call with a server stream and calls each with its messages, which each may
-// retain. An error of each ends the call.
+// receive is the function receive for this connection.
 func (o originalNames) receive(
 	ctx context.Context, method string, request any, each func(message []byte) error, opts ...grpc.CallOption,
 ) error {
+	return receive(ctx, o, method, request, each, opts...)
+}
+
+// receive makes a call with a server stream and calls each with its messages, which each may
+// retain. An error of each ends the call.
+func receive(
+	ctx context.Context, conn grpc.ClientConnInterface, method string, request any, each func(message []byte) error,
+	opts ...grpc.CallOption,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := o.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, opts...)
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, opts...)
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Find implements tracestore.Reader. The protocol supports fewer conditions, no cursors and no
-// defined order. So a search sends the narrowest query that the protocol permits, evaluates the
-// condition on the returned traces itself, and requests older traces until it has enough.
+// Find implements tracestore.Reader. The standard protocols support fewer conditions, no cursors
+// and no defined order. So a search sends the narrowest query that the protocol permits, evaluates
+// the condition on the returned traces itself, and requests older traces until it has enough.
 //
 // It relies on the server to return the newest traces. If a server returns other traces under a
 // limit, the search may miss traces.
@@ -26,6 +26,11 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	}
 	if e.cfg.Archive {
 		return nil, pipeline.Permanent(errArchiveSearch)
+	}
+	if own, err := e.storeService(e.withReadMetadata(ctx, q.Tenant)); err != nil {
+		return nil, err
+	} else if own {
+		return e.storeFind(e.withReadMetadata(ctx, q.Tenant), q, want), nil
 	}
 	r, c, err := e.traceReader(e.withReadMetadata(ctx, q.Tenant))
 	if err != nil {

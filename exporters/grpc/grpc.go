@@ -1,11 +1,13 @@
 // Package grpc implements the exporter "grpc", the remote storage client: it writes to and reads
 // from a store in another process over gRPC. It supports remote storage v2 (OTLP) and v1 (native
-// model) and uses the version that the server supports.
+// model) and uses the version that the server supports. If the server is this program, it reads
+// through the store service (tracing.store.v1), which supports everything that a store can do.
 package grpc
 
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -22,7 +24,7 @@ type config struct {
 	client.NextHopConfig
 	pipeline.Delivery
 	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"Connection for writing spans over OTLP, if the server for writing is not the one at endpoint."`
-	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (detected by asking the server)."`
+	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (detected by asking the server). Only with auto is everything supported that the store of a server of this program can do."`
 	Archive        bool                                 `yaml:"archive" doc:"Whether to use the archive of the server, which exists only in v1. Archived traces can be read by id but not searched."`
 	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Maximum size of a sent message before compression. Larger batches are split into several messages."`
 	MaxRecvMsgSize int                                  `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a received message in MiB."`
@@ -92,6 +94,7 @@ type exporter struct {
 	server  *capabilityCache
 	nextHop *client.NextHop
 	held    *pipeline.Budget // memory for candidate traces of searches
+	feeds   sync.WaitGroup   // goroutines that receive for feeds
 }
 
 var (
@@ -140,6 +143,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 	if e.writer != nil {
 		err = errors.Join(err, e.writer.Stop(ctx))
 	}
+	e.feeds.Wait()
 	return err
 }
 

@@ -72,10 +72,17 @@ func (e *exporter) readError(ctx context.Context, err error) error {
 	return fmt.Errorf("reading from remote storage server %s: %w", e.cfg.Endpoint, err)
 }
 
-// Traces implements tracestore.Reader. It requests one trace after the other, so that their order
-// does not depend on the server.
+// Traces implements tracestore.Reader. With the standard protocols it requests one trace after the
+// other, so that their order does not depend on the server.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
+		if own, err := e.storeService(e.withReadMetadata(ctx, tenant)); err != nil {
+			yield(tracestore.Trace{}, err)
+			return
+		} else if own {
+			e.storeTraces(e.withReadMetadata(ctx, tenant), tenant, refs, yield)
+			return
+		}
 		var damage []string
 		for _, ref := range refs {
 			incomplete, err := e.trace(ctx, tenant, ref, func(b *otlpdata.Batch) error {
@@ -171,6 +178,11 @@ func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.
 // Services implements tracestore.Catalog.
 func (e *exporter) Services(ctx context.Context, tenant string, q tracestore.NameQuery) (names []string, more bool, err error) {
 	ctx = e.withReadMetadata(ctx, tenant)
+	if own, err := e.storeService(ctx); err != nil {
+		return nil, false, err
+	} else if own {
+		return e.storeServices(ctx, q)
+	}
 	l, err := e.catalogReader(ctx)
 	if err != nil {
 		return nil, false, err
@@ -189,6 +201,11 @@ func (e *exporter) Operations(
 	ctx context.Context, tenant, service, kind string, q tracestore.NameQuery,
 ) (ops []tracestore.Operation, more bool, err error) {
 	ctx = e.withReadMetadata(ctx, tenant)
+	if own, err := e.storeService(ctx); err != nil {
+		return nil, false, err
+	} else if own {
+		return e.storeOperations(ctx, service, kind, q)
+	}
 	l, err := e.catalogReader(ctx)
 	if err != nil {
 		return nil, false, err
@@ -214,6 +231,11 @@ func (e *exporter) Operations(
 // if the server is this program.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	ctx = e.withReadMetadata(ctx, tenant)
+	if own, err := e.storeService(ctx); err != nil {
+		return tracestore.Graph{}, err
+	} else if own {
+		return e.storeDependencies(ctx, from, to)
+	}
 	l, err := e.catalogReader(ctx)
 	if err != nil {
 		return tracestore.Graph{}, err

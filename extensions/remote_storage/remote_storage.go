@@ -1,6 +1,6 @@
 // Package remotestorage implements the extension "remote_storage", the remote storage server: other
 // processes read and write a store over gRPC, with remote storage v1 (native model) and v2 (OTLP),
-// on port 17271.
+// on port 17271. Other processes of this program can use everything that the store supports.
 package remotestorage
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a store that can be served. Calls between services are served if it also implements
-// tracestore.Dependencies.
+// Store is a store that can be served. What else it supports (tracestore.Dependencies, Metrics and
+// others) is served too.
 type Store interface {
 	pipeline.Consumer
 	tracestore.Reader
@@ -38,6 +38,9 @@ type Config struct {
 	MaxQueries   int                   `yaml:"max_queries" doc:"Maximum number of concurrent reads. Further reads are refused as overloaded; clients can retry them."`
 	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in one response, regardless of the limit in the request."`
 	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
+	AllowDelete  bool                  `yaml:"allow_delete" doc:"Whether clients may delete spans, if the store allows it too."`
+	MaxFollowers int                   `yaml:"max_followers" doc:"Maximum number of clients that receive spans as they are stored, such as live tails of query services. 0 disables this."`
+	MaxFeed      pipeline.ByteSize     `yaml:"max_feed_size" doc:"Maximum size of the spans that are buffered for one of these clients. A slow client misses further spans and is sent their number. Buffered spans count towards service.limits.query_memory."`
 	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message in a response. Only a single span that is larger exceeds it. Clients accept 4MiB by default."`
 }
 
@@ -56,6 +59,8 @@ func defaults() Config {
 		MaxQueries:    100,
 		MaxLimit:      10_000,
 		MaxScanned:    50_000_000,
+		MaxFollowers:  64,
+		MaxFeed:       4 << 20,
 		MaxChunk:      1 << 20,
 	}
 }
@@ -79,6 +84,12 @@ func (c *Config) Validate() error {
 			errs = append(errs, pipeline.BadKey(b.key, "must be above 0, not %d", b.n))
 		}
 	}
+	if c.MaxFollowers < 0 {
+		errs = append(errs, pipeline.BadKey("max_followers", "must not be below 0"))
+	}
+	if c.MaxFeed <= 0 {
+		errs = append(errs, pipeline.BadKey("max_feed_size", "must be above 0, not %s", c.MaxFeed))
+	}
 	if c.MaxChunk < minChunk || c.MaxChunk > maxChunk {
 		errs = append(errs, pipeline.BadKey("max_chunk_size", "must be from %s to %s, not %s",
 			pipeline.ByteSize(minChunk), pipeline.ByteSize(maxChunk), c.MaxChunk))
@@ -101,7 +112,7 @@ func Factory() pipeline.Factory {
 		Doc("Remote storage server: lets other processes read and write a store over gRPC (v2 and v1).")
 }
 
-// extension is a gRPC server with the services of both versions.
+// extension is a gRPC server with the services of both versions and our own.
 type extension struct {
 	server  *server.GRPC
 	writers *writers
@@ -134,6 +145,7 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 	}
 	registerV1(srv, r, w, c.Storage.Get(), archive)
 	registerV2(srv, r, w, c.Storage.Get())
+	registerStore(srv, r, newFeeds(&c, w.stopping), c.Storage.Get(), c.AllowDelete)
 	return &extension{server: srv, writers: w}, nil
 }
 

@@ -1,6 +1,8 @@
 package tracestore
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 )
@@ -87,6 +89,22 @@ func (h *Histogram) Count() uint64 {
 		n += c
 	}
 	return n
+}
+
+// HistogramOf returns a histogram with the given sum and the counts of consecutive buckets,
+// beginning with bucket first, as Counts returns them. It keeps counts. Buckets that do not exist
+// and empty ones at the ends are errors.
+func HistogramOf(sum uint64, first int, counts []uint64) (Histogram, error) {
+	n := len(counts)
+	switch {
+	case n == 0:
+		return Histogram{Sum: sum}, nil
+	case first < 0 || first > Buckets-n:
+		return Histogram{}, fmt.Errorf("histogram buckets %d to %d are not from 0 to %d", first, first+n-1, Buckets-1)
+	case counts[0] == 0 || counts[n-1] == 0:
+		return Histogram{}, errors.New("histogram begins or ends with an empty bucket")
+	}
+	return Histogram{Sum: sum, first: first, counts: counts}, nil
 }
 
 // Counts returns the counts of consecutive buckets, beginning with bucket first. The first and the

@@ -50,6 +50,7 @@ var allowedImports = map[string][]string{
 	"examples":                            {".", "+pipeline"},
 	"internal/wire":                       {"+internal/wire"},
 	"internal/translate":                  {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
+	"internal/translate/storewire":        {"pipeline/otlpdata", "pipeline/tracestore", "internal/wire/store_v1"},
 	"internal/canary":                     {"pipeline", "pipeline/otlpdata", "pipeline/server"},
 	"internal/traceql":                    {"pipeline/otlpdata", "+pipeline/tracestore"},
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},

@@ -39,8 +39,9 @@ func serveStore(tb testing.TB, store string) string {
 	tb.Helper()
 	app := harness.StartYAML(tb, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
-exporters: {%[1]s: , memory/archive: }
-extensions: {remote_storage: {endpoint: "localhost:0", storage: %[1]s, archive_storage: memory/archive}}
+exporters: {%[1]s: {allow_delete: true}, memory/archive: }
+extensions:
+  remote_storage: {endpoint: "localhost:0", storage: %[1]s, archive_storage: memory/archive, allow_delete: true, max_limit: 50}
 service:
   data_dir: %[2]s
   extensions: [remote_storage]
@@ -75,6 +76,16 @@ func stores(t *testing.T) []string {
 
 // TestRemoteStoresV2 runs the test suite for stores through remote storage v2.
 func TestRemoteStoresV2(t *testing.T) {
+	harness.SkipIfShort(t)
+	for _, store := range stores(t) {
+		t.Run(store, func(t *testing.T) {
+			storetest.Store(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), ", protocol: v2") })
+		})
+	}
+}
+
+// TestRemoteStores runs the test suite for stores through the store service, without any exception.
+func TestRemoteStores(t *testing.T) {
 	for _, store := range stores(t) {
 		t.Run(store, func(t *testing.T) {
 			storetest.Store(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), "") })

@@ -1,0 +1,134 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// AttributeKeys implements tracestore.AttributeCatalog.
+func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
+	var answer store_v1.NamesResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_ATTRIBUTE_CATALOG, store_v1.StoreService_AttributeKeys_FullMethodName,
+		&store_v1.AttributeKeysRequest{Prefix: []byte(prefix), Limit: int64(limit)}, &answer)
+	return storewire.GetTexts(answer.GetNames()), err
+}
+
+// AttributeValues implements tracestore.AttributeCatalog.
+func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
+	var answer store_v1.NamesResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_ATTRIBUTE_CATALOG, store_v1.StoreService_AttributeValues_FullMethodName,
+		&store_v1.AttributeValuesRequest{Key: []byte(key), Prefix: []byte(prefix), Limit: int64(limit)}, &answer)
+	return storewire.GetTexts(answer.GetNames()), err
+}
+
+// Aggregate implements tracestore.Aggregator.
+func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	if err := a.Check(q); err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	var answer store_v1.AggregateResponse
+	err := e.call(ctx, q.Tenant, store_v1.Capability_CAPABILITY_AGGREGATOR, store_v1.StoreService_Aggregate_FullMethodName,
+		storewire.PutAggregation(&q, &a), &answer)
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	return storewire.GetAggregate(&answer)
+}
+
+// Peers implements tracestore.Peers.
+func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	var answer store_v1.GraphResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_PEERS, store_v1.StoreService_Peers_FullMethodName,
+		storewire.PutWindow(from, to), &answer)
+	return storewire.GetGraph(&answer), err
+}
+
+// storeDependencies counts the calls between services with the store service. ctx must have the
+// metadata of withReadMetadata.
+func (e *exporter) storeDependencies(ctx context.Context, from, to time.Time) (tracestore.Graph, error) {
+	var answer store_v1.GraphResponse
+	err := e.join(ctx, store_v1.StoreService_Dependencies_FullMethodName, storewire.PutWindow(from, to), &answer)
+	return storewire.GetGraph(&answer), err
+}
+
+// storeServices is like storeDependencies, for services.
+func (e *exporter) storeServices(ctx context.Context, q tracestore.NameQuery) (names []string, more bool, err error) {
+	var answer store_v1.NamesResponse
+	err = e.join(ctx, store_v1.StoreService_Services_FullMethodName,
+		&store_v1.ServicesRequest{Prefix: []byte(q.Prefix), Limit: int64(q.Limit)}, &answer)
+	return storewire.GetTexts(answer.GetNames()), answer.GetCut(), err
+}
+
+// storeOperations is like storeDependencies, for operations.
+func (e *exporter) storeOperations(ctx context.Context, service, kind string, q tracestore.NameQuery) (
+	ops []tracestore.Operation, more bool, err error,
+) {
+	var answer store_v1.OperationsResponse
+	err = e.join(ctx, store_v1.StoreService_Operations_FullMethodName, &store_v1.OperationsRequest{
+		Service: []byte(service), Kind: []byte(kind), Prefix: []byte(q.Prefix), Limit: int64(q.Limit)}, &answer)
+	return storewire.GetOperations(&answer), answer.GetCut(), err
+}
+
+// Metrics implements tracestore.Metrics.
+func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	var answer store_v1.MetricsResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_METRICS, store_v1.StoreService_Metrics_FullMethodName,
+		storewire.PutMetricsQuery(&q), &answer)
+	if err != nil {
+		return tracestore.MetricsAnswer{}, err
+	}
+	return storewire.GetMetrics(&answer)
+}
+
+// Delete implements tracestore.Deleter. The server must allow deletions, and so must its store.
+func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
+	ctx = e.withReadMetadata(ctx, tenant)
+	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_DELETER); err != nil {
+		return tracestore.Deleted{}, err
+	}
+	resp, err := store_v1.NewStoreServiceClient(e.conn).Delete(ctx, storewire.PutDeletion(&d))
+	return tracestore.Deleted{Spans: int(resp.GetSpans())}, e.storeError(ctx, err)
+}
+
+// Outline implements tracestore.Outliner.
+func (e *exporter) Outline(
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+	hold func(spans, nameBytes int) error, take func([]tracestore.SummarySpan) error,
+) error {
+	ctx = e.withReadMetadata(ctx, tenant)
+	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_OUTLINER); err != nil {
+		return err
+	}
+	var r storewire.OutlineReader
+	var stopped error
+	req := &store_v1.OutlineRequest{TraceId: id[:], Limit: int64(limit)}
+	err := receive(ctx, e.conn, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
+		var part store_v1.OutlineResponse
+		if err := storewire.Join(&part, message); err != nil {
+			return err
+		}
+		if err := r.Get(&part); err != nil {
+			return err
+		}
+		stopped = hold(len(r.Spans), r.NameBytes)
+		return stopped
+	})
+	if stopped != nil {
+		return stopped
+	}
+	err = e.storeError(ctx, err)
+	var damaged *tracestore.DamagedError
+	if err != nil && !errors.As(err, &damaged) || len(r.Spans) == 0 {
+		return err
+	}
+	if err := take(r.Spans); err != nil {
+		return err
+	}
+	return err
+}

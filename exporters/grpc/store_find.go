@@ -1,0 +1,218 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// storeTraces reads traces with the store service. ctx must have the metadata of withReadMetadata.
+func (e *exporter) storeTraces(
+	ctx context.Context, tenant string, refs []tracestore.TraceRef, yield func(tracestore.Trace, error) bool,
+) {
+	next := 0 // refs before it are complete
+	err := receive(ctx, e.conn, store_v1.StoreService_Traces_FullMethodName, storewire.PutRefs(refs), func(message []byte) error {
+		var m store_v1.TracesResponse
+		if err := storewire.Join(&m, message); err != nil {
+			return err
+		}
+		id, err := storewire.GetTraceID(m.GetId())
+		if err != nil {
+			return err
+		}
+		for next < len(refs) && refs[next].ID != id {
+			next++
+		}
+		if next == len(refs) {
+			return fmt.Errorf("remote storage server sent trace %s, which was not requested, or in another order", id)
+		}
+		return storePieces(ctx, tenant, id, m.GetSpans(), func(b *otlpdata.Batch) error {
+			if !yield(tracestore.Trace{ID: id, Spans: b}, nil) {
+				return errStop
+			}
+			return nil
+		})
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		yield(tracestore.Trace{}, e.storeError(ctx, err))
+	}
+}
+
+// storePieces calls each with the pieces of a trace.
+func storePieces(ctx context.Context, tenant string, id otlpdata.TraceID, encoded [][]byte, each func(*otlpdata.Batch) error) error {
+	for _, otlp := range encoded {
+		err := pieces(ctx, otlp, tenant, func(got otlpdata.TraceID, b *otlpdata.Batch) error {
+			if got != id {
+				return fmt.Errorf("remote storage server sent spans of trace %s for trace %s", got, id)
+			}
+			return each(b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeSearch is a running query of the store service.
+type storeSearch struct {
+	*exporter
+	query   tracestore.Query // what is left of it
+	want    tracestore.Want
+	yield   func(tracestore.Result) bool
+	memory  *tracestore.Memory // of the trace that is being received
+	open    *tracestore.Result // nil between traces
+	pieces  []*otlpdata.Batch  // of the open trace
+	size    int                // bytes of pieces
+	found   int                // results of the current request
+	ended   *store_v1.Outcome  // of the current request
+	partial string             // describes traces that were returned in part; may be ""
+	outcome tracestore.Outcome
+}
+
+// storeFind runs a query with the store service. ctx must have the metadata of withReadMetadata.
+func (e *exporter) storeFind(ctx context.Context, q tracestore.Query, want tracestore.Want) *tracestore.Results {
+	s := &storeSearch{exporter: e, query: q, want: want}
+	s.outcome.Reason = tracestore.ReasonUnread
+	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}
+}
+
+func (s *storeSearch) results(ctx context.Context) iter.Seq2[tracestore.Result, error] {
+	return func(yield func(tracestore.Result, error) bool) {
+		s.yield = func(r tracestore.Result) bool { return yield(r, nil) }
+		err := s.run(ctx)
+		if err != nil && !errors.Is(err, errStop) {
+			s.outcome.Reason = err.Error()
+			yield(tracestore.Result{}, err)
+		}
+	}
+}
+
+// run sends requests until the server has returned everything or the limit is reached: an answer
+// may be limited by the server.
+func (s *storeSearch) run(ctx context.Context) (err error) {
+	if s.memory, err = tracestore.Reserve(ctx, 0); err != nil {
+		return err
+	}
+	defer s.memory.Release()
+	for more := true; more; {
+		if err := s.request(ctx); err != nil {
+			return err
+		}
+		if more, err = s.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *storeSearch) request(ctx context.Context) error {
+	s.found, s.ended = 0, nil
+	req := &store_v1.FindRequest{Query: storewire.PutQuery(&s.query), Want: storewire.PutWant(s.want)}
+	err := receive(ctx, s.conn, store_v1.StoreService_Find_FullMethodName, req, func(message []byte) error {
+		var m store_v1.FindResponse
+		if err := storewire.Join(&m, message); err != nil {
+			return err
+		}
+		for _, f := range m.GetTraces() {
+			if err := s.receive(ctx, f); err != nil {
+				return err
+			}
+		}
+		s.ended = m.GetOutcome()
+		return nil
+	})
+	switch {
+	case errors.Is(err, errStop):
+		return err
+	case err != nil:
+		return s.storeError(ctx, err)
+	case s.ended == nil || s.open != nil:
+		return errors.New("remote storage server ended an answer early")
+	}
+	return nil
+}
+
+// receive adds a part of a trace, and yields the trace if it is complete.
+func (s *storeSearch) receive(ctx context.Context, f *store_v1.FoundTrace) error {
+	r, err := storewire.GetFound(f)
+	if err != nil {
+		return err
+	}
+	if s.open == nil {
+		s.open = &r
+	} else if s.open.ID != r.ID {
+		return fmt.Errorf("remote storage server sent trace %s within trace %s", r.ID, s.open.ID)
+	}
+	if err := storePieces(ctx, s.query.Tenant, r.ID, f.GetSpans(), s.hold); err != nil || f.GetMore() {
+		return err
+	}
+	r, all := *s.open, s.pieces
+	s.open, s.pieces, s.size = nil, nil, 0
+	switch {
+	case s.want == tracestore.WantSummaries && r.Summary == nil, s.want == tracestore.WantFull && len(all) == 0:
+		return fmt.Errorf("remote storage server sent trace %s without content", r.ID)
+	case s.want == tracestore.WantFull:
+		if r.Spans, err = otlpdata.Concat(all...); err != nil {
+			return err
+		}
+	}
+	s.found++
+	if !s.yield(r) {
+		return errStop
+	}
+	s.memory.Release()
+	return nil
+}
+
+// hold adds a piece to the open trace. Pieces beyond max_trace_size are dropped.
+func (s *storeSearch) hold(b *otlpdata.Batch) error {
+	if s.size += b.Size(); s.size > int(s.cfg.MaxTrace) {
+		s.partial = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", s.open.ID, s.cfg.MaxTrace)
+		return nil
+	}
+	if err := s.memory.Grow(int64(b.Size())); err != nil {
+		return err
+	}
+	s.pieces = append(s.pieces, b)
+	return nil
+}
+
+// next prepares the next request, or sets the outcome and returns false if there is none.
+func (s *storeSearch) next() (more bool, err error) {
+	o, err := storewire.GetOutcome(s.ended)
+	if err != nil {
+		return false, err
+	}
+	o.Scanned += s.outcome.Scanned
+	s.outcome = o
+	if s.partial != "" {
+		s.outcome.Complete, s.outcome.Reason = false, s.partial
+	}
+	if !s.ended.GetLimited() || !o.Next.Set {
+		return false, nil
+	}
+	if s.query.Limit > 0 {
+		if s.query.Limit -= s.found; s.query.Limit <= 0 {
+			return false, nil
+		}
+	}
+	if !isAfter(s.query.After, o.Next.Start, o.Next.ID) {
+		return false, errors.New("remote storage server sent a cursor that does not advance")
+	}
+	s.query.After = o.Next
+	if budget := &s.query.Budget.Spans; *budget > 0 {
+		if *budget -= int(s.ended.GetScanned()); *budget <= 0 {
+			s.outcome.Complete = false
+			s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", o.Scanned)
+			return false, nil
+		}
+	}
+	return true, nil
+}

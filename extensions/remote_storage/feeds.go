@@ -1,0 +1,105 @@
+package remotestorage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// feeds limits the clients that follow the store.
+type feeds struct {
+	slots    chan struct{}
+	capacity int             // bytes that one feed buffers
+	stopping context.Context // cancelled when the extension stops
+}
+
+func newFeeds(c *Config, stopping context.Context) *feeds {
+	return &feeds{slots: make(chan struct{}, c.MaxFollowers), capacity: int(c.MaxFeed), stopping: stopping}
+}
+
+func (f *feeds) limit() int { return cap(f.slots) }
+
+// feedStopDelay is how long a client may take to receive the end of its feed when the extension
+// stops.
+const feedStopDelay = time.Second
+
+// Follow sends the spans of the tenant as they are stored, until the client ends the call or the
+// extension stops. A slow client misses spans, whose number it is sent.
+func (s *storeService) Follow(req *store_v1.FollowRequest, stream grpc.ServerStreamingServer[store_v1.FollowResponse]) error {
+	ctx := stream.Context()
+	select {
+	case s.feeds.slots <- struct{}{}:
+		defer func() { <-s.feeds.slots }()
+	default:
+		err := fmt.Errorf("too many clients follow the store (max_followers is %d)", s.feeds.limit())
+		return pipeline.GRPCStatus(pipeline.Overloaded(err, 0)).Err()
+	}
+	tenant, err := s.tenants.of(ctx)
+	if err != nil {
+		return err
+	}
+	capacity := int(min(max(req.GetCapacity(), 0), int64(s.feeds.capacity)))
+	account, err := s.memory.Reserve(int64(capacity) + readMemory)
+	if err != nil {
+		return pipeline.GRPCStatus(err).Err()
+	}
+	defer account.Release()
+	store, ok := tracestore.As[tracestore.Follower](ctx, tenant, s.store)
+	if !ok {
+		return storeStatus(tracestore.ErrUnsupported)
+	}
+	feed, err := store.Follow(ctx, tenant, capacity)
+	if err != nil {
+		return statusOf(storeStatus(err))
+	}
+	defer feed.Close()
+	// A client that receives nothing must not delay the end of the process.
+	defer context.AfterFunc(s.feeds.stopping, func() { time.AfterFunc(feedStopDelay, func() { server.EndCall(ctx) }) })()
+	if err := stream.Send(&store_v1.FollowResponse{}); err != nil {
+		return err
+	}
+	return statusOf(storeStatus(s.forward(stream, feed)))
+}
+
+// forward sends what the feed delivers until the feed or the call ends.
+func (s *storeService) forward(stream grpc.ServerStreamingServer[store_v1.FollowResponse], feed *tracestore.Feed) error {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case <-s.feeds.stopping.Done():
+			return pipeline.GRPCStatus(pipeline.ErrStopping).Err()
+		case <-feed.Ready():
+		}
+		b, missed := feed.Take()
+		if err := s.sendFed(stream, b, missed); err != nil {
+			return err
+		}
+		if err := feed.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// sendFed sends what was taken from a feed. b may be nil.
+func (s *storeService) sendFed(stream grpc.ServerStreamingServer[store_v1.FollowResponse], b *otlpdata.Batch, missed int) error {
+	if missed > 0 {
+		if err := stream.Send(&store_v1.FollowResponse{Missed: int64(missed)}); err != nil {
+			return err
+		}
+	}
+	if b == nil {
+		return nil
+	}
+	return eachPiece(b, s.chunk, func(piece []byte) error {
+		return stream.Send(&store_v1.FollowResponse{Spans: [][]byte{piece}})
+	})
+}

@@ -1,0 +1,73 @@
+package storewire
+
+import (
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// OutlineWriter converts the spans of an outline in several messages. The zero value is ready to
+// use.
+type OutlineWriter struct{ texts map[string]uint32 }
+
+// Put converts spans.
+func (w *OutlineWriter) Put(spans []tracestore.SummarySpan) *store_v1.OutlineResponse {
+	if w.texts == nil {
+		w.texts = make(map[string]uint32)
+	}
+	out := &store_v1.OutlineResponse{}
+	for i := range spans {
+		s := &spans[i]
+		out.Id = append(out.Id, binary.BigEndian.Uint64(s.ID[:]))
+		out.Parent = append(out.Parent, binary.BigEndian.Uint64(s.Parent[:]))
+		out.Start = append(out.Start, s.Start)
+		out.Duration = append(out.Duration, s.Duration)
+		out.Service = append(out.Service, w.text(out, s.Service))
+		out.Name = append(out.Name, w.text(out, s.Name))
+		out.Kind = append(out.Kind, s.Kind)
+		out.Failed = append(out.Failed, s.Failed)
+	}
+	return out
+}
+
+func (w *OutlineWriter) text(m *store_v1.OutlineResponse, text string) uint32 {
+	n, ok := w.texts[text]
+	if !ok {
+		n = uint32(len(w.texts))
+		w.texts[text] = n
+		m.Texts = append(m.Texts, []byte(text))
+	}
+	return n
+}
+
+// OutlineReader joins the spans of several messages. The zero value is ready to use.
+type OutlineReader struct {
+	Spans     []tracestore.SummarySpan
+	NameBytes int // of all spans; spans with the same name share its memory
+	texts     []string
+}
+
+// Get adds the spans of a message.
+func (r *OutlineReader) Get(m *store_v1.OutlineResponse) error {
+	r.texts = append(r.texts, GetTexts(m.GetTexts())...)
+	n := len(m.GetId())
+	for _, l := range []int{len(m.GetParent()), len(m.GetStart()), len(m.GetDuration()), len(m.GetService()), len(m.GetName()),
+		len(m.GetKind()), len(m.GetFailed())} {
+		if l != n {
+			return invalid("columns of an outline differ in length")
+		}
+	}
+	for i := range n {
+		if int(m.Service[i]) >= len(r.texts) || int(m.Name[i]) >= len(r.texts) {
+			return invalid("outline refers to a text that was not sent")
+		}
+		s := tracestore.SummarySpan{Start: m.Start[i], Duration: m.Duration[i], Service: r.texts[m.Service[i]],
+			Name: r.texts[m.Name[i]], Kind: m.Kind[i], Failed: m.Failed[i]}
+		binary.BigEndian.PutUint64(s.ID[:], m.Id[i])
+		binary.BigEndian.PutUint64(s.Parent[:], m.Parent[i])
+		r.Spans = append(r.Spans, s)
+		r.NameBytes += len(s.Name)
+	}
+	return nil
+}
