@@ -203,6 +203,8 @@ func (g *generator) cond() tracestore.Cond {
 	switch {
 	case c.Op == tracestore.Like:
 		c.Value = tracestore.Pattern(pick(g, regexp.MustCompile("a"), regexp.MustCompile("^$"), regexp.MustCompile("[0-9]$")))
+	case c.Field.Place == tracestore.TraceDuration && g.IntN(4) > 0:
+		c.Value = tracestore.Number(float64(g.Uint64N(randomTimes)))
 	case g.IntN(3) == 0:
 		c.Value = tracestore.Number(pick(g, 0, -1, 1, 2.5, 3, 30, 200))
 	case c.Field.Place == tracestore.ParentID:

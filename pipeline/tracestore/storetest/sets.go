@@ -310,7 +310,13 @@ func checkSetEnds(s *suite) {
 // set returns a span set of at most the given depth.
 func (g *generator) set(depth int) storequery.SpanSet {
 	if depth == 0 {
-		return storequery.Select{Where: g.expr(2)}
+		where := g.expr(2)
+		if g.IntN(4) == 0 {
+			c := g.cond()
+			c.Field.Place = tracestore.TraceDuration + tracestore.Place(g.IntN(3))
+			where = tracestore.And{where, c}
+		}
+		return storequery.Select{Where: where}
 	}
 	left, right := g.set(depth-1), g.set(depth-1)
 	switch g.IntN(7) {

@@ -226,6 +226,7 @@ type (
 	limitsBeforeFilter     struct{ *referenceStore }
 	oldestFirst            struct{ *referenceStore }
 	excludesBounds         struct{ *referenceStore }
+	judgesTraceByFirstSpan struct{ *referenceStore }
 	hidesBudget            struct{ *referenceStore }
 	ignoresContext         struct{ *referenceStore }
 	dropsLateSpans         struct{ *referenceStore }
@@ -346,6 +347,31 @@ func (w oldestFirst) Find(ctx context.Context, q tracestore.Query, want tracesto
 		slices.Reverse(reversed)
 		for _, r := range reversed {
 			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+	return res, nil
+}
+
+// Find leaves out traces whose first span alone does not meet the condition on the trace.
+func (w judgesTraceByFirstSpan) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	res, err := w.referenceStore.Find(ctx, q, want)
+	if err != nil || q.OfTrace == nil {
+		return res, err
+	}
+	inner := res.All
+	res.All = func(yield func(tracestore.Result, error) bool) {
+		for r, err := range inner {
+			var alone tracestore.Summary
+			w.read(func(o *oracle) {
+				s := o.tenant(q.Tenant).traces[r.ID][0]
+				ns, _ := s.Duration()
+				alone = storequery.SummarizeSpans(r.ID, []tracestore.SummarySpan{
+					{Start: s.Start, Duration: ns, Service: s.Resource.Service, Name: s.Operation()},
+				})
+			})
+			if (err != nil || tracestore.Match(q.OfTrace, tracestore.Span{Trace: &alone})) && !yield(r, err) {
 				return
 			}
 		}
@@ -655,6 +681,7 @@ func TestIncorrectStoresFail(t *testing.T) {
 		{"pages list each trace once", ignoresCursor{newReferenceStore()}},
 		{"pages of traces with several matches", ignoresCursor{newReferenceStore()}},
 		{"windows include both bounds", excludesBounds{newReferenceStore()}},
+		{"span sets", judgesTraceByFirstSpan{newReferenceStore()}},
 		{"an exhausted budget is reported", hidesBudget{newReferenceStore()}},
 		{"cancelled queries", ignoresContext{newReferenceStore()}},
 		{"late spans join their trace", dropsLateSpans{newReferenceStore()}},

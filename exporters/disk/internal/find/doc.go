@@ -4,6 +4,8 @@
 //	pending.go          the blocks that a search has not examined yet
 //	heaps.go            the orders in which blocks, matches and rows are taken
 //	examine.go          the newest matches of one block
+//	tracefilter.go      the traces that may meet a condition on the trace
+//	tracecondition.go   what is known of such a condition before the trace is read
 //	listed.go           traces that an earlier page has listed
 //	trace.go, pieces.go whole traces, in pieces
 //	prefetch.go         reading of several traces at once
@@ -26,4 +28,8 @@
 //
 // Traces whose matches are known at the same time are read together, so that each block is decoded
 // once for all traces that it has.
+//
+// A condition on the trace, such as a minimum duration, does not say which blocks to open. A search
+// that reads many traces because few of them meet it goes through the bounds of the parts of all
+// traces once, and then opens only the blocks of those that may meet it.
 package find

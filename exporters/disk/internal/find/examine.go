@@ -17,6 +17,10 @@ const minMatches, maxMatches = 32, 1024
 // examiner examines blocks. Its memory is reused from block to block.
 type examiner struct {
 	filter     scan.Filter
+	traces     *traceFilter // nil: all traces
+	traceKnown bool         // lastTrace is set
+	lastTrace  otlpdata.TraceID
+	lastMay    bool // result of traces for lastTrace
 	limit      int
 	active     []*scan.Program // programs with candidates
 	candidates []candidate
@@ -52,6 +56,7 @@ func (s *search) examine(ctx context.Context, u pendingBlock) error {
 
 func (s *search) examineRows(u pendingBlock) error {
 	x := &s.examiner
+	x.traces, x.traceKnown = s.traceFilter, false
 	// Most blocks that are opened for a rare value do not have it. If the whole block lies within
 	// the bounds, start times are only needed for matches.
 	timed := u.info.MinStart < s.from || u.info.MaxStart > u.newest
@@ -148,6 +153,13 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 				continue
 			}
 		}
+		if x.traces != nil {
+			if may, err := x.mayMatchTrace(row); err != nil {
+				return err
+			} else if !may {
+				continue
+			}
+		}
 		if pr.Count++; pr.Count == 1 {
 			x.active = append(x.active, pr)
 		}
@@ -155,6 +167,15 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 	}
 	x.group()
 	return nil
+}
+
+// mayMatchTrace reports whether the trace of a row may match.
+func (x *examiner) mayMatchTrace(row int) (bool, error) {
+	id, err := traceIDOf(x.filter.Block, row)
+	if err == nil && (!x.traceKnown || id != x.lastTrace) {
+		x.lastTrace, x.traceKnown, x.lastMay = id, true, x.traces.mayMatch(id)
+	}
+	return x.lastMay, err
 }
 
 // addStarts sets the start times of the candidates.

@@ -38,23 +38,25 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 
 // search is a running search.
 type search struct {
-	session    *scan.Session // nil if no span can match, and after the end of the search
-	ended      bool
-	query      tracestore.Query
-	want       tracestore.Want
-	from, to   uint64 // the window
-	newestKey  uint64 // the maximum start of a result
-	compiled   *scan.Query
-	plans      []*scan.Plan // by source
-	pending    pendingBlocks
-	blocksLeft []int // by source: its number of blocks in pending, once they are listed
-	matches    matchLists
-	examiner   examiner
-	reader     *traceReader
-	batch      []match                       // the matches that are returned next
-	done       map[otlpdata.TraceID]struct{} // traces that were listed or found to be listed before
-	found      int
-	outcome    tracestore.Outcome
+	session     *scan.Session // nil if no span can match, and after the end of the search
+	ended       bool
+	query       tracestore.Query
+	want        tracestore.Want
+	from, to    uint64 // the window
+	newestKey   uint64 // the maximum start of a result
+	compiled    *scan.Query
+	plans       []*scan.Plan // by source
+	pending     pendingBlocks
+	blocksLeft  []int // by source: its number of blocks in pending, once they are listed
+	matches     matchLists
+	filtered    bool         // filterTraces has made traceFilter, or tried to
+	traceFilter *traceFilter // nil: all traces
+	examiner    examiner
+	reader      *traceReader
+	batch       []match                       // the matches that are returned next
+	done        map[otlpdata.TraceID]struct{} // traces that were listed or found to be listed before
+	found       int
+	outcome     tracestore.Outcome
 }
 
 // setBounds computes the bounds on start times. It returns false if no start lies within them.
@@ -128,6 +130,9 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 // nextBatch returns matches of traces that were not listed before, or none at the end. It searches
 // for the first match only and adds those that are known already.
 func (s *search) nextBatch(ctx context.Context) ([]match, error) {
+	if err := s.filterTraces(ctx); err != nil {
+		return nil, err
+	}
 	size := maxPrefetch
 	if s.query.Limit > 0 {
 		size = min(size, s.query.Limit-s.found)
@@ -141,7 +146,7 @@ func (s *search) nextBatch(ctx context.Context) ([]match, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		if _, done := s.done[m.trace]; done {
+		if _, done := s.done[m.trace]; done || s.traceFilter != nil && !s.traceFilter.mayMatch(m.trace) {
 			continue
 		}
 		s.done[m.trace] = struct{}{}

@@ -95,8 +95,10 @@ func (s *search) visit(ctx context.Context, u pendingBlock) error {
 		return s.listBlocks(u.src)
 	}
 	s.blocksLeft[u.src]--
-	if err := s.examine(ctx, u); err != nil {
-		return err
+	if s.traceFilter == nil || s.traceFilter.hasBlock(u.src, u.block) {
+		if err := s.examine(ctx, u); err != nil {
+			return err
+		}
 	}
 	if s.blocksLeft[u.src] == 0 {
 		s.plans[u.src] = nil

@@ -28,6 +28,8 @@
 //	12 catalog     services and their operations; may be missing
 //	13 bounds      per block: bounds of starts; directory of the pages of 14
 //	14 shapes      per block: shapes, maximum duration of each; in pages
+//	15 parts       per entry of 7: start, duration and root of the trace; not in old files
+//	16 pages       directory of these pages
 //
 // Readers ignore unknown kinds, so that a section can be added without a new version.
 //
@@ -66,5 +68,6 @@
 // to open a file, sections 2 to 4 to read any span. A damaged block costs its rows; a damaged
 // column of a block costs the rows with that column. Damage to other sections costs no spans:
 // without zones no block is skipped, without filters any text may occur, without the index a trace
-// is searched in all blocks, and without the catalog names are read from the tables.
+// is searched in all blocks, without the parts of traces searches by properties of the trace read
+// more traces, and without the catalog names are read from the tables.
 package segment

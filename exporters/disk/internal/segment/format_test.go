@@ -40,7 +40,7 @@ func TestIndex(t *testing.T) {
 	want := map[uint64][]uint32{}
 	var postings []posting
 	for i := range uint32(9000) {
-		hash := r.Uint64() >> (64 - traceHashBits)
+		hash := r.Uint64() >> (64 - source.TraceHashBits)
 		switch {
 		case i < 3000:
 			hash = 1 << 30
@@ -50,12 +50,13 @@ func TestIndex(t *testing.T) {
 		postings = append(postings, newPosting(hash, int(i)))
 		want[hash] = append(want[hash], i)
 	}
-	pages, dir := appendIndex(postings)
+	index := newIndexSections(postings, nil)
+	pages, dir := index.pages, index.directory
 	list, err := readIndexPages(dir, int64(len(pages)))
 	if err != nil || len(list) < 5 {
 		t.Fatal(len(list), err)
 	}
-	want[0], want[1<<traceHashBits-1], want[1<<30+1], want[1<<30-1] = nil, nil, nil, nil
+	want[0], want[1<<source.TraceHashBits-1], want[1<<30+1], want[1<<30-1] = nil, nil, nil, nil
 	for hash, blocks := range want {
 		var got []uint32
 		for _, p := range pagesFor(list, hash) {

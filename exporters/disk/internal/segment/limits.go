@@ -64,6 +64,9 @@ const (
 
 	// pageBytes is the approximate size of a page of the trace index.
 	pageBytes = 4 << 10
+	// maxPageEntries is the maximum number of entries of such a page. An entry has two bytes or
+	// more.
+	maxPageEntries = pageBytes
 
 	// maxBlocks is the maximum number of blocks of a segment.
 	maxBlocks = 1 << 20

@@ -43,12 +43,14 @@ const (
 	kindCatalog // services and operations; optional
 	kindBounds  // bounds of starts of blocks, and directory of the pages of kindShapes; replaces kindZones
 	kindShapes  // shapes of each block, in pages
-	kinds       // number of kinds, including 0
+	kindParts   // pages of the parts of traces; missing in old files
+	kindPartPages
+	kinds // number of kinds, including 0
 )
 
 func (k kind) String() string {
 	names := [kinds]string{"", "info", "tables", "layout", "block list", "zones", "filters", "trace index", "trace index directory",
-		"series", "edges", "orphans", "catalog", "block bounds", "block shapes"}
+		"series", "edges", "orphans", "catalog", "block bounds", "block shapes", "trace parts", "trace parts directory"}
 	if k < kinds {
 		return names[k]
 	}
@@ -189,6 +191,16 @@ func newCompressor(level zstd.EncoderLevel) *compressor {
 		panic(err) // the options are constants
 	}
 	return &compressor{enc: enc}
+}
+
+// packPage returns a page of a section that is read in pages, compressed if that saves space. It is
+// valid until the next call. c may be nil.
+func (c *compressor) packPage(raw []byte) []byte {
+	if c == nil {
+		return raw
+	}
+	page, _ := c.pack(raw)
+	return page
 }
 
 // pack compresses a section if that saves space. The result is valid until the next call.

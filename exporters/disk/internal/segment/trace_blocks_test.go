@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -38,7 +39,7 @@ func TestTraceBlocks(t *testing.T) {
 		var want []int
 		for i := range some {
 			some[i] = ids[rng.IntN(traces)]
-			found, err := seg.findTrace(nil, traceHash("t", some[i]))
+			found, err := seg.findTrace(nil, source.TraceHash("t", some[i]))
 			if err != nil || len(found) == 0 {
 				t.Fatal(found, err)
 			}

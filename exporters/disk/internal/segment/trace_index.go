@@ -7,9 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
 // The trace index maps a hash of tenant and trace id to the blocks of the trace. Different traces
@@ -23,23 +21,32 @@ import (
 //
 // All numbers but the checksum are varints. A hash is the upper 40 bits of XXH64 of the id [16]
 // followed by the tenant.
-const traceHashBits = 40
+//
+// The parts of traces (see source.TracePart) are in two more sections:
+//
+//	trace parts            page*, one per page of the trace index, with the same entries
+//	page                   CRC-32C of the rest [4], columns or a zstd frame of them, whichever is
+//	                       shorter
+//	columns                start [entries], duration [entries], root [2 * entries]
+//	trace parts directory  pages, (length of page)*
+//
+// A start is the source.Step from the earliest start of the block to that of the rows of the trace
+// in the block. A duration is the step from there to the latest end, or 255 if it is unknown. A
+// root is a source.PartRoot, or 0 if it is unknown or does not fit.
 
-// traceHash returns the hash of a trace in the index.
-func traceHash(tenant string, id otlpdata.TraceID) uint64 {
-	var b [64]byte
-	return xxhash.Sum64(append(append(b[:0], id[:]...), tenant...)) >> (64 - traceHashBits)
+// posting is an entry of the trace index, with the part of the trace.
+type posting struct {
+	at              uint64 // the hash, and the block in the lowest bits
+	start, duration source.Step
+	root            uint16
 }
 
-// posting is an entry of the trace index: the hash, and the block in the lowest bits.
-type posting uint64
+const blockBits = 64 - source.TraceHashBits
 
-const blockBits = 64 - traceHashBits
+func newPosting(hash uint64, block int) posting { return posting{at: hash<<blockBits | uint64(block)} }
 
-func newPosting(hash uint64, block int) posting { return posting(hash<<blockBits | uint64(block)) }
-
-func (p posting) hash() uint64  { return uint64(p >> blockBits) }
-func (p posting) block() uint64 { return uint64(p & (1<<blockBits - 1)) }
+func (p *posting) hash() uint64  { return p.at >> blockBits }
+func (p *posting) block() uint64 { return p.at & (1<<blockBits - 1) }
 
 // indexPage is an entry of the directory of the trace index.
 type indexPage struct {
@@ -49,29 +56,37 @@ type indexPage struct {
 	entries int
 }
 
-// appendIndex returns the two encoded sections of the trace index. It sorts postings.
-func appendIndex(postings []posting) (pages, directory []byte) {
-	slices.Sort(postings)
+// indexSections are the encoded sections of the trace index.
+type indexSections struct{ pages, directory, parts, partsDirectory []byte }
+
+// newIndexSections encodes the trace index. It sorts postings. zip may be nil.
+func newIndexSections(postings []posting, zip *compressor) (s indexSections) {
+	slices.SortFunc(postings, func(a, b posting) int { return cmp.Compare(a.at, b.at) })
 	count, before := 0, uint64(0)
-	var lines []byte
+	var lines, partLines []byte
 	for len(postings) > 0 {
-		from, n, hash := len(pages), 0, postings[0].hash()
-		pages = append(pages, 0, 0, 0, 0)
-		for n < len(postings) && len(pages)-from < pageBytes-2*binary.MaxVarintLen32 {
-			pages = binary.AppendUvarint(pages, postings[n].hash()-hash)
-			pages = binary.AppendUvarint(pages, postings[n].block())
+		from, n, hash := len(s.pages), 0, postings[0].hash()
+		s.pages = append(s.pages, 0, 0, 0, 0)
+		for n < len(postings) && len(s.pages)-from < pageBytes-2*binary.MaxVarintLen32 {
+			s.pages = binary.AppendUvarint(s.pages, postings[n].hash()-hash)
+			s.pages = binary.AppendUvarint(s.pages, postings[n].block())
 			hash = postings[n].hash()
 			n++
 		}
-		binary.LittleEndian.PutUint32(pages[from:], checksum(pages[from+4:]))
+		binary.LittleEndian.PutUint32(s.pages[from:], checksum(s.pages[from+4:]))
 		lines = binary.AppendUvarint(lines, postings[0].hash()-before)
-		lines = binary.AppendUvarint(lines, uint64(len(pages)-from))
+		lines = binary.AppendUvarint(lines, uint64(len(s.pages)-from))
 		lines = binary.AppendUvarint(lines, uint64(n))
+		from = len(s.parts)
+		s.parts = appendPartsPage(s.parts, postings[:n], zip)
+		partLines = binary.AppendUvarint(partLines, uint64(len(s.parts)-from))
 		before = postings[0].hash()
 		postings = postings[n:]
 		count++
 	}
-	return pages, append(binary.AppendUvarint(nil, uint64(count)), lines...)
+	s.directory = append(binary.AppendUvarint(nil, uint64(count)), lines...)
+	s.partsDirectory = append(binary.AppendUvarint(nil, uint64(count)), partLines...)
+	return s
 }
 
 // readIndexPages decodes the directory of an index section of the given length.

@@ -14,6 +14,7 @@ import (
 
 var (
 	_ source.Traces     = (*Segment)(nil)
+	_ source.TraceParts = (*Segment)(nil)
 	_ source.Statistics = (*Segment)(nil)
 )
 
@@ -92,7 +93,7 @@ func allCandidates(blocks, traces int) []candidate {
 func (s *Segment) findTraces(dst []candidate, tenant string, ids []otlpdata.TraceID) ([]candidate, error) {
 	var found [8]uint32
 	for i := range ids {
-		blocks, err := s.findTrace(found[:0], traceHash(tenant, ids[i]))
+		blocks, err := s.findTrace(found[:0], source.TraceHash(tenant, ids[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -209,7 +210,7 @@ func (s *Segment) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, err
 	}
 	hashes := make([]uint64, len(ids))
 	for i, id := range ids {
-		hashes[i] = traceHash(tenant, id)
+		hashes[i] = source.TraceHash(tenant, id)
 	}
 	slices.Sort(hashes)
 	found := make([]bool, s.info.Blocks)

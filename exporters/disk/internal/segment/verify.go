@@ -46,6 +46,10 @@ func (s *Segment) Verify(ctx context.Context, report func(part string, err error
 func (s *Segment) without(k kind) bool {
 	switch k {
 	case kindCatalog:
+	case kindParts, kindPartPages:
+		if s.dir[kindParts].kind != 0 || s.dir[kindPartPages].kind != 0 {
+			return false
+		}
 	case kindZones:
 		if s.dir[kindBounds].kind == 0 && s.dir[kindShapes].kind == 0 {
 			return false
@@ -106,6 +110,10 @@ func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 		_, err = readCatalog(raw)
 	case k == kindIndexPages:
 		_, err = readIndexPages(raw, s.dir[kindIndex].length)
+	case k == kindParts:
+		err = s.verifyParts(raw)
+	case k == kindPartPages:
+		err = s.verifyPartPages(raw)
 	case body == nil: // the others require the tables
 	case k == kindZones:
 		_, err = readZones(raw, body.blocks, len(body.tables.Shapes))

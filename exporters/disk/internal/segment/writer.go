@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -29,13 +30,15 @@ type writer struct {
 	zones     zoneWriter
 	postings  []posting
 	// The current trace.
-	large        bool // the trace is cut when a block is full
-	indexedBlock int  // last block for which the trace has an entry in the index; -1: none
+	large        bool                       // the trace is cut when a block is full
+	indexedBlock int                        // last block for which the trace has an entry in the index; -1: none
+	rowStored    func(otlpdata.SpanID) bool // whether the trace has a row with a span id
 	// The current block.
 	heads     []rows.Head
 	cells     []rows.Cell // varying cells
 	first     []int32
-	series    []uint32 // by row
+	parts     []openPart // of traces; their postings are the last ones
+	series    []uint32   // by row
 	unsampled []unsampledCalls
 	bytes     int
 	shapes    byShape
@@ -57,6 +60,7 @@ func newWriter(f vfs.File, v *vocabulary, t *rows.Tables, info Info, opts Option
 	stats := newStatsBuilder(t)
 	stats.copyNames = opts.merge
 	w := &writer{info: info, opts: opts, voc: v, out: output{file: f}, encoder: block.NewEncoder(opts.Level), stats: stats, filters: filters}
+	w.rowStored = func(id otlpdata.SpanID) bool { return stats.find(spanKey(id)) > 0 }
 	return w, w.out.write(appendHeader(nil))
 }
 
@@ -168,8 +172,10 @@ func (w *writer) push(h *rows.Head, series uint32, from, bytes int) {
 	w.bytes += bytes
 	if w.indexedBlock != len(w.blocks.blocks) {
 		w.indexedBlock = len(w.blocks.blocks)
-		w.postings = append(w.postings, newPosting(traceHash(w.voc.layout.tables.Resources[h.Resource].Tenant, h.TraceID), w.indexedBlock))
+		w.postings = append(w.postings, newPosting(source.TraceHash(w.voc.layout.tables.Resources[h.Resource].Tenant, h.TraceID), w.indexedBlock))
+		w.parts = append(w.parts, openPart{start: h.Start})
 	}
+	w.parts[len(w.parts)-1].add(h, w.rowStored)
 }
 
 // byShape sorts the rows of a block by shape. The spans of a series are then counted one after the
@@ -219,6 +225,7 @@ func (w *writer) writeBlock() error {
 	}
 	w.blocks.blocks = append(w.blocks.blocks, blockLocation{length: len(w.buf), rows: len(w.heads)})
 	w.zones.add(&zone)
+	w.closeParts(zone.MinStart)
 	if len(w.blocks.blocks)%groupBlocks == 0 {
 		w.filters.end()
 	}
@@ -229,7 +236,6 @@ func (w *writer) writeBlock() error {
 // writeSections writes everything after the blocks.
 func (w *writer) writeSections() error {
 	l := w.voc.layout
-	pages, directory := appendIndex(w.postings)
 	s := sectionWriter{out: &w.out}
 	if !w.opts.plain {
 		s.zip = newCompressor(zstd.EncoderLevel(w.opts.Level))
@@ -241,8 +247,11 @@ func (w *writer) writeSections() error {
 	s.packed(kindBounds, bounds)
 	s.plain(kindShapes, shapes)
 	s.plain(kindFilters, w.filters.section)
-	s.plain(kindIndex, pages)
-	s.plain(kindIndexPages, directory)
+	index := newIndexSections(w.postings, s.zip)
+	s.plain(kindIndex, index.pages)
+	s.plain(kindIndexPages, index.directory)
+	s.plain(kindParts, index.parts)
+	s.plain(kindPartPages, index.partsDirectory)
 	s.packed(kindSeries, w.stats.collector.AppendSeries(nil))
 	s.packed(kindEdges, w.stats.collector.AppendEdges(nil))
 	s.packed(kindOrphans, w.stats.collector.AppendOrphans(nil))

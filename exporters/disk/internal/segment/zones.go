@@ -56,10 +56,7 @@ func (w *zoneWriter) sections(zip *compressor) (bounds, shapes []byte) {
 	from := 0
 	for _, end := range w.ends {
 		raw := w.zones[from:end]
-		page := raw
-		if zip != nil {
-			page, _ = zip.pack(raw)
-		}
+		page := zip.packPage(raw)
 		shapes = append(binary.LittleEndian.AppendUint32(shapes, checksum(page)), page...)
 		bounds = binary.AppendUvarint(binary.AppendUvarint(bounds, uint64(len(page)+4)), uint64(len(raw)))
 		from = end

@@ -24,3 +24,11 @@ func (s Step) End() uint64 {
 	octave := s >> 2
 	return uint64(4+s&3+1)<<(octave-2) - 1
 }
+
+// Begin returns the shortest duration of a step, in nanoseconds.
+func (s Step) Begin() uint64 {
+	if s < 8 { // steps 4 to 7 are not used
+		return uint64(s)
+	}
+	return uint64(4+s&3) << (s>>2 - 2)
+}

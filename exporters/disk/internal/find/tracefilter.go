@@ -1,0 +1,290 @@
+package find
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/bits"
+	"slices"
+	"sort"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// traceFilter selects the traces for which the condition on the trace may hold, and a few others,
+// and the blocks that have their rows.
+type traceFilter struct {
+	tenant string
+	hashes bitset   // of traces, by the lowest bits of their hashes
+	blocks []bitset // by source, by block; nil: all blocks
+}
+
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
+func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
+
+// mayMatch reports whether the condition may hold for a trace.
+func (f *traceFilter) mayMatch(id otlpdata.TraceID) bool {
+	return f.hashes.has(source.TraceHash(f.tenant, id) & uint64(64*len(f.hashes)-1))
+}
+
+// hasBlock reports whether a block may have rows of a trace that matches.
+func (f *traceFilter) hasBlock(src, block int) bool {
+	return f.blocks[src] == nil || f.blocks[src].has(uint64(block))
+}
+
+const (
+	// batchParts is the number of parts of traces that are in memory at the same time.
+	batchParts = 32 << 10
+	// maxHashBits limits the memory of traceFilter.hashes to 1 MiB.
+	maxHashBits = 8 << 20
+	// spansPerTraceRead is the number of stored spans whose traces can be filtered in the time that
+	// it takes to read one trace.
+	spansPerTraceRead = 40_000
+)
+
+// filterTraces makes the filter of the search as soon as it pays: when reading the traces that were
+// found so far has taken as long as making the filter. So a search whose first traces match does
+// not wait for it.
+func (s *search) filterTraces(ctx context.Context) error {
+	if s.query.OfTrace == nil || s.filtered || s.session == nil {
+		return nil
+	}
+	spans := 0
+	for _, src := range s.session.Sources {
+		rows, _, _ := src.Bounds()
+		spans += rows
+	}
+	if s.found < spans/spansPerTraceRead {
+		return nil
+	}
+	s.filtered = true
+	b := filterBuilder{search: s, facts: traceFacts{}}
+	f, err := b.build(ctx)
+	s.traceFilter = f
+	return err
+}
+
+// filterBuilder makes a traceFilter. It goes through the parts of all traces in the order of their
+// hashes, because the duration and the root of a trace depend on all its parts.
+type filterBuilder struct {
+	search    *search
+	condition traceCondition
+	filter    *traceFilter
+	readers   []source.PartReader // by source
+	parts     []source.TracePart  // of the batch
+	ends      []int               // by source: end of its parts in parts
+	order     []uint64            // hash << indexBits | index in parts
+	facts     traceFacts          // scratch
+}
+
+// A key of order has indexBits bits for the index. A batch has more parts only if traces were made
+// to have the same hash.
+const (
+	indexBits     = 64 - source.TraceHashBits
+	maxBatchParts = 1 << indexBits
+)
+
+var errManyParts = errors.New("many traces have the same hash")
+
+// build returns the filter, or nil if some source does not know its parts.
+func (b *filterBuilder) build(ctx context.Context) (*traceFilter, error) {
+	total, ok := b.open()
+	if !ok {
+		return nil, ctx.Err()
+	}
+	const end = uint64(1) << source.TraceHashBits
+	size := min(maxHashBits, 1<<bits.Len(uint(16*total+63)))
+	b.filter.hashes = newBitset(size)
+	for n, batches := uint64(1), uint64(total/batchParts+1); n <= batches; n++ {
+		limit := end / batches * n
+		if n == batches {
+			limit = end
+		}
+		if ok, err := b.addBatch(ctx, limit); !ok || err != nil {
+			return nil, err
+		}
+	}
+	return b.filter, nil
+}
+
+// open opens the readers of all sources and returns the number of parts.
+func (b *filterBuilder) open() (total int, ok bool) {
+	s := b.search
+	n := len(s.session.Sources)
+	b.filter = &traceFilter{tenant: s.query.Tenant, blocks: make([]bitset, n)}
+	b.condition = traceCondition{expr: s.query.OfTrace, tables: make([]*rows.Tables, n), known: make(map[rootCondition]outcomes)}
+	roots := dependsOnRoots(s.query.OfTrace)
+	b.readers, b.ends = make([]source.PartReader, n), make([]int, n)
+	for i, src := range s.session.Sources {
+		known, ok := src.(source.TraceParts)
+		if !ok {
+			return 0, false
+		}
+		r, err := known.TraceParts()
+		if r == nil || err != nil {
+			b.report(err)
+			return 0, false
+		}
+		if b.readers[i] = r; r.Parts() == 0 {
+			continue
+		}
+		total += r.Parts()
+		blocks, err := src.Blocks()
+		if err != nil {
+			return 0, false // the search reports the damage
+		}
+		b.filter.blocks[i] = newBitset(len(blocks))
+		if !roots {
+			continue
+		}
+		if b.condition.tables[i], err = src.Tables(); err != nil {
+			return 0, false // also
+		}
+	}
+	return total, true
+}
+
+// dependsOnRoots reports whether a condition on the trace depends on its root.
+func dependsOnRoots(e tracestore.Expr) bool {
+	for f := range tracestore.Fields(e) {
+		if f.Place != tracestore.TraceDuration {
+			return true
+		}
+	}
+	return false
+}
+
+// report reports damage that makes the search slower but not wrong.
+func (b *filterBuilder) report(err error) {
+	var d *source.DamageError
+	if errors.As(err, &d) {
+		b.search.session.ReportDamage(d)
+	}
+}
+
+// addBatch adds the traces whose hash is less than limit and that were not added yet. It returns
+// false if some parts are damaged.
+func (b *filterBuilder) addBatch(ctx context.Context, limit uint64) (ok bool, err error) {
+	err = b.search.session.Decode(ctx, func() error {
+		b.parts, b.order = b.parts[:0], b.order[:0]
+		for i, r := range b.readers {
+			var err error
+			if b.parts, err = r.Before(ctx, b.parts, limit); err != nil {
+				return err
+			}
+			b.ends[i] = len(b.parts)
+		}
+		if len(b.parts) > maxBatchParts {
+			return errManyParts
+		}
+		for i := range b.parts {
+			b.order = append(b.order, b.parts[i].Hash<<indexBits|uint64(i))
+		}
+		slices.Sort(b.order)
+		for rest := b.order; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n]>>indexBits == rest[0]>>indexBits {
+				n++
+			}
+			b.addTrace(rest[:n])
+			rest = rest[n:]
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		b.report(err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// addTrace adds the trace with the given parts if the condition may hold for it. Traces with the
+// same hash count as one.
+func (b *filterBuilder) addTrace(keys []uint64) {
+	b.setFacts(keys)
+	if !b.condition.mayHold(&b.facts) {
+		return
+	}
+	b.filter.hashes.set(keys[0] >> indexBits & uint64(64*len(b.filter.hashes)-1))
+	for _, key := range keys {
+		p, src := b.part(key)
+		switch blocks := b.filter.blocks[src]; {
+		case p.Block == source.AnyBlock:
+			b.filter.blocks[src] = nil
+		case blocks != nil:
+			blocks.set(uint64(p.Block))
+		}
+	}
+}
+
+// part returns a part and its source.
+func (b *filterBuilder) part(key uint64) (p *source.TracePart, src int) {
+	i := int(key & (maxBatchParts - 1))
+	return &b.parts[i], sort.Search(len(b.ends), func(src int) bool { return b.ends[src] > i })
+}
+
+// setFacts sets facts to what the parts of a trace say about it.
+func (b *filterBuilder) setFacts(keys []uint64) {
+	f := &b.facts
+	f.roots = f.roots[:0]
+	f.shortest, f.longest = 0, math.MaxUint64
+	b.setRoots(keys)
+	if len(keys) == 1 {
+		if p, _ := b.part(keys[0]); p.Bounds != source.Unbounded {
+			f.longest = p.Duration.End()
+			if p.Bounds == source.Exact {
+				f.shortest = p.Duration.Begin()
+			}
+		}
+		return
+	}
+	// The trace starts between minStart and maxStart, and ends between minEnd and maxEnd.
+	minStart, maxStart, minEnd, maxEnd := uint64(math.MaxUint64), uint64(math.MaxUint64), uint64(0), uint64(0)
+	for _, key := range keys {
+		p, _ := b.part(key)
+		if p.Bounds == source.Unbounded {
+			return
+		}
+		earliest, latest := addUpTo(p.Base, p.Start.Begin()), addUpTo(p.Base, p.Start.End())
+		minStart, maxEnd = min(minStart, earliest), max(maxEnd, addUpTo(latest, p.Duration.End()))
+		if p.Bounds == source.Exact {
+			maxStart, minEnd = min(maxStart, latest), max(minEnd, addUpTo(earliest, p.Duration.Begin()))
+			f.shortest = max(f.shortest, p.Duration.Begin())
+		}
+	}
+	f.longest = maxEnd - minStart
+	if minEnd > maxStart {
+		f.shortest = max(f.shortest, minEnd-maxStart)
+	}
+}
+
+// addUpTo returns the sum, or the maximum if it overflows.
+func addUpTo(a, b uint64) uint64 {
+	if a+b < a {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// setRoots sets the possible roots. The root of a trace is the earliest span without a parent, so
+// it is the root of one of its parts.
+func (b *filterBuilder) setRoots(keys []uint64) {
+	f := &b.facts
+	for _, key := range keys {
+		p, src := b.part(key)
+		if p.Root == 0 {
+			f.roots = f.roots[:0]
+			return
+		}
+		if shape, rootSpan, ok := p.Root.Shape(); ok && (rootSpan || len(keys) == 1) {
+			f.roots = append(f.roots, rootAt{src, shape})
+		}
+	}
+}
