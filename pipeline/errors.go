@@ -51,7 +51,9 @@ func IsPermanent(err error) bool { return errclass.Of(err).Permanent() }
 func IsAboutData(err error) bool { return errclass.Of(err).AboutData() }
 
 // Partial is the error of a batch of which some spans were rejected permanently and the others were
-// accepted. Receivers answer it with the partial success of their protocol.
+// accepted. Receivers answer it with the partial success of their protocol. It is permanent,
+// because sending the batch again would duplicate the accepted spans: [HTTPStatus] returns 400,
+// which is the answer if the protocol has no partial success and its clients report errors.
 type Partial struct {
 	Rejected int // number of spans
 	Err      error
@@ -60,8 +62,10 @@ type Partial struct {
 // Error returns the number of rejected spans and the reason.
 func (e *Partial) Error() string { return fmt.Sprintf("%d spans rejected: %v", e.Rejected, e.Err) }
 
-// Unwrap returns the reason.
-func (e *Partial) Unwrap() error { return e.Err }
+// Unwrap returns the reason, marked as permanent.
+func (e *Partial) Unwrap() error { return Permanent(cmp.Or(e.Err, errRejected)) }
+
+var errRejected = errors.New("spans rejected")
 
 // HTTPStatus returns the HTTP status code for an error of Consume, and the value of Retry-After; 0
 // if the header is not sent.

@@ -13,29 +13,28 @@ import (
 // destination is the Consumer after the component under test. It decides how calls are answered,
 // and records what became of each span, by name.
 type destination struct {
+	read     func(*otlpdata.Batch) ([]named, error)
 	mu       sync.Mutex
 	answer   func() error  // returns the answer to the next call; nil accepts
 	blocked  chan struct{} // calls wait until it is closed; nil does not block
 	entered  int           // number of calls that have begun
 	left     int           // number of calls that have ended
 	changed  chan struct{} // closed and replaced when a call begins or ends
-	accepted map[string]int
+	accepted map[string][]content
 	refusals map[string]error // the last one of each span
-	metas    map[string]otlpdata.Meta
 	batches  []snapshot
-	broken   error // a batch that could not be decoded
+	broken   error // what is wrong with a batch that has arrived
 }
 
 var _ pipeline.Consumer = (*destination)(nil)
 
-func newDestination() *destination {
-	return &destination{changed: make(chan struct{}), accepted: map[string]int{}, refusals: map[string]error{},
-		metas: map[string]otlpdata.Meta{}}
+func newDestination(read func(*otlpdata.Batch) ([]named, error)) *destination {
+	return &destination{read: read, changed: make(chan struct{}), accepted: map[string][]content{}, refusals: map[string]error{}}
 }
 
 // Consume accepts or refuses the spans of b as decided. For a Partial it rejects the first spans.
 func (d *destination) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	names, err := namesIn(b)
+	spans, err := d.read(b)
 	if err != nil {
 		return d.cannotRead(err)
 	}
@@ -47,10 +46,10 @@ func (d *destination) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		select {
 		case <-blocked:
 		case <-ctx.Done():
-			return d.settle(b.Meta(), names, func() error { return ctx.Err() })
+			return d.settle(spans, func() error { return ctx.Err() })
 		}
 	}
-	return d.settle(b.Meta(), names, nil)
+	return d.settle(spans, nil)
 }
 
 func (d *destination) cannotRead(err error) error {
@@ -76,7 +75,7 @@ func (d *destination) notify() {
 }
 
 // settle records the outcome of a call. A nil outcome is the decided answer.
-func (d *destination) settle(meta otlpdata.Meta, names []string, outcome func() error) error {
+func (d *destination) settle(spans []named, outcome func() error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left++
@@ -90,18 +89,17 @@ func (d *destination) settle(meta otlpdata.Meta, names []string, outcome func() 
 	}
 	refused := 0
 	if err != nil {
-		refused = len(names)
+		refused = len(spans)
 		if p := partialOf(err); p != nil {
-			refused = min(p.Rejected, len(names))
+			refused = min(p.Rejected, len(spans))
 		}
 	}
-	for i, n := range names {
+	for i, s := range spans {
 		if i < refused {
-			d.refusals[n] = err
+			d.refusals[s.name] = err
 			continue
 		}
-		d.accepted[n]++
-		d.metas[n] = meta
+		d.accepted[s.name] = append(d.accepted[s.name], s.content)
 	}
 	return err
 }
@@ -161,19 +159,11 @@ func (d *destination) awaitCount(count *int, n int, timeout time.Duration) bool 
 	}
 }
 
-// arrivals returns how often each span was accepted, and the error of a batch that could not be
-// decoded.
-func (d *destination) arrivals() (map[string]int, error) {
+// arrivals returns the accepted spans by name, and what is wrong with a batch that has arrived.
+func (d *destination) arrivals() (map[string][]content, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.accepted), d.broken
-}
-
-// metaOf returns the metadata of an accepted span.
-func (d *destination) metaOf(name string) otlpdata.Meta {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.metas[name]
 }
 
 // refusal returns the last refusal of a span, or nil.

@@ -2,7 +2,8 @@
 // test runs a suite of checks for a receiver, a processor or an exporter:
 //
 //	func TestConformance(t *testing.T) {
-//		pipelinetest.Processor(t, myprocessor.Factory(), "key: value")
+//		o := pipelinetest.ProcessorOptions{Config: "key: value"}
+//		pipelinetest.Processor(t, myprocessor.Factory(), o)
 //	}
 //
 // The component is configured by YAML and runs in a real program, between a source and a
@@ -14,16 +15,22 @@
 //   - Building opens no port and no file and starts no goroutine.
 //   - The component starts, stops and starts again. It stops under load and when the deadline has
 //     passed. No goroutine stays behind.
-//   - If a request is acknowledged, each of its spans has arrived exactly once. If it is refused,
-//     none has.
+//   - If a request is acknowledged, each of its spans has arrived exactly once, with its whole
+//     content: ids, times, attributes, events, links, status, scope, resource, schema URLs and
+//     tenant. If it is refused, none has.
+//   - Batches of objects, of one chunk and of several chunks are handled alike, as are chunks
+//     without spans and batches without spans. The numbers of a batch that the component makes are
+//     right.
+//   - If some spans are rejected (see [pipeline.Partial]), the others arrive once, and the sender
+//     gets the number.
 //   - The class of an error is passed on: permanent, overloaded or temporary.
 //   - Concurrent callers get the outcome of their own spans.
 //   - A call returns when its context ends.
 //   - Batches are not modified, neither those that were received nor those that were passed on.
 //
-// Spans are identified by their names, which are unique, so that a protocol that transports only
-// names can be tested. Run the suite with the race detector, too. A test that calls it must not run
-// in parallel with others, whose goroutines it would report.
+// Spans are identified by their names, which are unique. The options say what else a protocol
+// cannot transport. Run the suite with the race detector, too. A test that calls it must not run in
+// parallel with others, whose goroutines it would report.
 //
 // The package also has helpers for the tests of a single component: [StartReceiver], [StartHop],
 // [Fixture] and [Sink].

@@ -18,11 +18,16 @@ type deliveryConfig struct {
 
 // sender returns a subject for an exporter that calls f to send to its next hop.
 func sender(f func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error) *subject {
+	return senderStep(func(hop pipeline.Consumer) *step {
+		return &step{consume: func(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b, hop) }}
+	})
+}
+
+// senderStep is like sender for an exporter that make builds.
+func senderStep(make func(hop pipeline.Consumer) *step) *subject {
 	var hop pipeline.Consumer
 	factory := pipeline.Exporter("sender", func() deliveryConfig { return deliveryConfig{Delivery: pipeline.DefaultDelivery()} },
-		func(pipeline.Settings, deliveryConfig) (*step, error) {
-			return &step{consume: func(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b, hop) }}, nil
-		})
+		func(pipeline.Settings, deliveryConfig) (*step, error) { return make(hop), nil })
 	return exporterSubject(factory.Doc("Sends."), ExporterOptions{Config: func(_ testing.TB, next pipeline.Consumer) string {
 		hop = next
 		return "destination: next hop"

@@ -2,19 +2,15 @@ package pipelinetest
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // checkArrival sends requests one after the other. The spans of each must have arrived when it is
 // acknowledged.
 func checkArrival(s *suite) {
-	p := s.start()
+	p, want := s.start(), 0
 	for range 12 {
 		r := s.request()
 		err := s.send(p, r)
@@ -22,13 +18,14 @@ func checkArrival(s *suite) {
 			s.Errorf("the request was refused: %v", err)
 		}
 		s.verify(p, outcome{r, err})
-		s.origin(r)
+		want += len(r.want)
 	}
+	s.origin()
 	if s.sub.discards {
 		return
 	}
-	if got, want := len(s.arrivals(p)), s.made*s.sub.requestSpans(); got != want {
-		s.Errorf("%d distinct spans arrived, %d were sent", got, want)
+	if got := len(s.arrivals(p)); got != want {
+		s.Errorf("%d distinct spans arrived, want %d", got, want)
 	}
 }
 
@@ -40,36 +37,77 @@ func checkArrivalAfterStop(s *suite) {
 	p.stop()
 	for _, t := range all {
 		if t.err != nil {
-			s.Errorf("sending request %d: %v", t.request.number, t.err)
+			s.Errorf("sending %s: %v", t.request, t.err)
 			return
 		}
 	}
 	s.verify(p, all...)
-	s.origin(all[0].request)
+	s.origin()
 }
 
-// origin checks the metadata of a batch that has arrived.
-func (s *suite) origin(r request) {
+// origin checks the metadata of the batches that a receiver has made.
+func (s *suite) origin() {
 	s.Helper()
-	switch meta := s.destination.metaOf(r.names[0]); s.sub.factory.Kind() {
-	case pipeline.KindReceiver:
-		if meta.Format == "" {
-			s.Errorf("request %d: Meta.Format of the batch is empty; metrics need it as a label", r.number)
+	if s.sub.factory.Kind() != pipeline.KindReceiver {
+		return
+	}
+	for i, passed := range s.destination.passed() {
+		meta := passed.batch.Meta()
+		switch {
+		case meta.Format == "":
+			s.Errorf("batch %d: Meta.Format is empty; metrics need it as a label", i)
+		case meta.Transport == "":
+			s.Errorf("batch %d: Meta.Transport is empty; metrics need it as a label", i)
+		case meta.Received.IsZero():
+			s.Errorf("batch %d: Meta.Received is not set; use Settings.Env.Now", i)
+		default:
+			continue
 		}
-	case pipeline.KindProcessor:
-		if meta.Tenant != r.tenant() {
-			s.Errorf("request %d: sent with tenant %q, arrived with tenant %q", r.number, r.tenant(), meta.Tenant)
+		return
+	}
+}
+
+// checkJoined sends batches of several chunks, also of many.
+func checkJoined(s *suite) {
+	const many = 100
+	p := s.start()
+	for _, f := range joinedForms() {
+		for _, spans := range []int{1, 2, spansPerRequest, many} {
+			r := s.requestOf(f, spans)
+			err := s.send(p, r)
+			if err != nil {
+				s.Errorf("%s was refused: %v", r, err)
+			}
+			s.verify(p, outcome{r, err})
 		}
 	}
 }
 
-// checkEmpty consumes a batch without spans, which some clients send.
+// checkEmpty sends requests without spans, as some clients do. They must be acknowledged, and
+// nothing may arrive.
 func checkEmpty(s *suite) {
 	p := s.start()
-	b := otlpdata.FromTraces(ptrace.NewTraces(), otlpdata.Meta{})
-	if err := s.within("Consume", func() error { return p.source.Consume(context.Background(), b) }); err != nil {
-		s.Errorf("a batch without spans: %v", err)
+	all := emptyForms()
+	if !s.sub.isConsumer() {
+		all = []form{{}}
 	}
+	for _, f := range all {
+		r := s.requestOf(f, 0)
+		switch err := s.send(p, r); {
+		case err == nil, s.sub.factory.Kind() == pipeline.KindReceiver && pipeline.IsPermanent(err):
+		default:
+			s.Errorf("%s without spans: %v", r, err)
+		}
+	}
+	if arrived := s.arrivals(p); !s.sub.discards && len(arrived) > 0 {
+		s.Errorf("no spans were sent, but %d arrived", len(arrived))
+	}
+	r := s.request()
+	err := s.send(p, r)
+	if err != nil {
+		s.Errorf("%s after a batch without spans was refused: %v", r, err)
+	}
+	s.verify(p, outcome{r, err})
 }
 
 // checkBatches checks that the component has not modified the batches that it received and those
@@ -110,27 +148,6 @@ func checkOutcomes(s *suite) {
 		}
 		s.verify(p, outcome{r, err})
 	}
-	s.partial(p)
-}
-
-// partial rejects some spans of a request permanently. Sending the request again would duplicate
-// the others.
-func (s *suite) partial(p *program) {
-	s.Helper()
-	refusal := &pipeline.Partial{Rejected: 1, Err: errors.New("invalid span")}
-	s.destination.always(refusal)
-	switch err := s.send(p, s.request()); {
-	case errors.Is(err, errHung):
-	case s.sub.factory.Kind() == pipeline.KindProcessor:
-		if got := partialOf(err); got == nil || got.Rejected != refusal.Rejected {
-			s.Errorf("%d spans were rejected, but the caller got: %v", refusal.Rejected, err)
-		}
-	case s.sub.factory.Kind() == pipeline.KindReceiver:
-		if err != nil && !pipeline.IsPermanent(err) {
-			s.Errorf("some spans were accepted, but the client would send all of them again: %v", err)
-		}
-	}
-	s.destination.always(nil)
 }
 
 // checkCallers answers concurrent callers at random.
@@ -150,7 +167,7 @@ func checkCallers(s *suite) {
 	if !s.sub.hasDestination() {
 		for _, t := range all {
 			if t.err != nil {
-				s.Errorf("request %d was refused: %v", t.request.number, t.err)
+				s.Errorf("%s was refused: %v", t.request, t.err)
 			}
 		}
 	}

@@ -28,6 +28,13 @@ type ReceiverOptions struct {
 	// has sent a request. The suite looks for the spans when the receiver has stopped: by then it
 	// has received everything that was sent before.
 	Unanswered bool
+	// PartialSuccess is set for a protocol whose answer has the number of rejected spans. Send then
+	// returns it as a [pipeline.Partial].
+	PartialSuccess bool
+	// Normalize removes from spans what the protocol cannot transport and what the receiver sets
+	// itself. The suite calls it for copies of the spans that were sent and of those that have
+	// arrived, and compares all that is left. nil compares everything. Names must stay unique.
+	Normalize func(spans ptrace.Traces)
 	// Send makes one attempt to send spans to an address, as a client of the protocol does. It
 	// returns nil if the client would take the spans as accepted, a permanent error (see
 	// [pipeline.IsPermanent]) if the client would give up, and another error if it would try again.
@@ -41,28 +48,49 @@ func Receiver(t *testing.T, f pipeline.Factory, o ReceiverOptions) {
 }
 
 func receiverSubject(f pipeline.Factory, o ReceiverOptions) *subject {
-	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send, silent: o.Unanswered}
+	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send, silent: o.Unanswered,
+		normalize: o.Normalize, partial: o.PartialSuccess}
 }
 
-// Processor runs the suite for a processor type. config is its configuration in YAML, with which it
-// passes every span on.
-func Processor(t *testing.T, f pipeline.Factory, config string) {
-	run(t, processorSubject(f, config))
+// ProcessorOptions describe the configuration of a processor and what it does.
+type ProcessorOptions struct {
+	// Config is the configuration of the processor in YAML.
+	Config string
+	// Expect changes a copy of the spans of a request into those that the processor passes on. nil
+	// stands for a processor that changes nothing. Some spans of each request must be left, with
+	// their names.
+	Expect func(spans ptrace.Traces)
 }
 
-func processorSubject(f pipeline.Factory, config string) *subject {
-	return &subject{factory: f, config: fixed(config)}
+// Processor runs the suite for a processor type.
+func Processor(t *testing.T, f pipeline.Factory, o ProcessorOptions) {
+	run(t, processorSubject(f, o))
+}
+
+func processorSubject(f pipeline.Factory, o ProcessorOptions) *subject {
+	return &subject{factory: f, config: fixed(o.Config), expect: o.Expect, partial: true}
 }
 
 // ExporterOptions describe the configuration of an exporter and how to find what it has exported.
 type ExporterOptions struct {
 	// Config returns the configuration of the exporter in YAML. It is called once for each check.
-	// For an exporter that sends to a next hop, Config starts a server that passes everything it
-	// receives to next and answers with the outcome. tb.Cleanup stops the server. The suite
-	// disables the retries of [pipeline.Delivery]; the configuration must not have a sending_queue.
+	// For an exporter that sends to a next hop, Config starts a server, the far end, that passes
+	// the whole content of everything it receives to next and answers with the outcome. tb.Cleanup
+	// stops the server. The suite disables the retries of [pipeline.Delivery]; the configuration
+	// must not have a sending_queue.
 	Config func(tb testing.TB, next pipeline.Consumer) string
+	// NoTenant is set for a protocol that does not transport the tenant.
+	NoTenant bool
+	// NoPartialSuccess is set for a protocol whose answer cannot have the number of rejected spans.
+	// Otherwise the far end answers a [pipeline.Partial] of next with it.
+	NoPartialSuccess bool
+	// Normalize removes from spans what the protocol cannot transport. The suite calls it for
+	// copies of the spans that were passed to the exporter and of those that have arrived, and
+	// compares all that is left. nil compares everything. Names must stay unique.
+	Normalize func(spans ptrace.Traces)
 	// Read is set for a store. It returns all spans of the [Tenants] in exporter, which is the
-	// value that the factory has built. Config does not use next then.
+	// value that the factory has built, with their tenants in [otlpdata.Meta]. Config does not use
+	// next then.
 	Read func(exporter any) ([]*otlpdata.Batch, error)
 	// Discards is set for an exporter that discards spans. The suite does not look for them then.
 	Discards bool
@@ -74,7 +102,8 @@ func Exporter(t *testing.T, f pipeline.Factory, o ExporterOptions) {
 }
 
 func exporterSubject(f pipeline.Factory, o ExporterOptions) *subject {
-	return &subject{factory: f, config: o.Config, read: o.Read, discards: o.Discards}
+	return &subject{factory: f, config: o.Config, stored: o.Read, discards: o.Discards, normalize: o.Normalize,
+		noTenant: o.NoTenant, partial: !o.NoPartialSuccess}
 }
 
 func fixed(config string) func(testing.TB, pipeline.Consumer) string {
@@ -86,18 +115,27 @@ type subject struct {
 	factory  pipeline.Factory
 	config   func(tb testing.TB, next pipeline.Consumer) string
 	listener string
-	spans    int                                                               // of a request; 0 is spansPerRequest
-	send     func(ctx context.Context, addr string, spans ptrace.Traces) error // nil if the suite calls Consume
-	read     func(exporter any) ([]*otlpdata.Batch, error)                     // nil if spans arrive at the destination
-	discards bool
-	silent   bool // senders get no answer
+	spans    int // of a request; 0 is spansPerRequest
+	// send is nil if the suite calls Consume.
+	send func(ctx context.Context, addr string, spans ptrace.Traces) error
+	// stored is nil if spans arrive at the destination.
+	stored    func(exporter any) ([]*otlpdata.Batch, error)
+	expect    func(spans ptrace.Traces) // nil: nothing changes
+	normalize func(spans ptrace.Traces) // nil: nothing is lost
+	noTenant  bool                      // tenants are not transported
+	partial   bool                      // senders get the number of rejected spans
+	discards  bool
+	silent    bool // senders get no answer
 }
+
+// isProcessor reports whether the component is a processor.
+func (s *subject) isProcessor() bool { return s.factory.Kind() == pipeline.KindProcessor }
 
 // isConsumer reports whether the suite calls the component's Consume.
 func (s *subject) isConsumer() bool { return s.factory.Kind() != pipeline.KindReceiver }
 
 // hasDestination reports whether the component passes spans on to the destination.
-func (s *subject) hasDestination() bool { return s.read == nil && !s.discards }
+func (s *subject) hasDestination() bool { return s.stored == nil && !s.discards }
 
 // isSilent reports whether senders get no answer.
 func (s *subject) isSilent() bool { return s.silent }
@@ -107,6 +145,9 @@ func (s *subject) answers() bool { return !s.silent }
 
 // passesAnswersOn reports whether senders get the answer of the destination.
 func (s *subject) passesAnswersOn() bool { return s.hasDestination() && s.answers() }
+
+// sendsBatches reports whether a request can have any number of spans, and is answered.
+func (s *subject) sendsBatches() bool { return s.answers() && s.spans != 1 }
 
 // check is one check of the suite. It runs for the subjects that on selects, or for all if on is
 // nil.
@@ -124,9 +165,11 @@ func checks() []check {
 		{"no goroutines after Stop", nil, checkLeaks},
 		{"every span arrives once", (*subject).answers, checkArrival},
 		{"every span has arrived after Stop", (*subject).isSilent, checkArrivalAfterStop},
-		{"a batch without spans", (*subject).isConsumer, checkEmpty},
+		{"joined batches arrive whole", (*subject).isConsumer, checkJoined},
+		{"a batch without spans", (*subject).sendsBatches, checkEmpty},
 		{"batches are not modified", nil, checkBatches},
 		{"outcomes are passed on", (*subject).passesAnswersOn, checkOutcomes},
+		{"some spans are rejected", (*subject).passesAnswersOn, checkPartial},
 		{"concurrent callers", (*subject).answers, checkCallers},
 		{"the context ends a call", (*subject).isConsumer, checkContext},
 		{"stops under load", nil, checkStopUnderLoad},
@@ -155,7 +198,7 @@ type suite struct {
 }
 
 func newSuite(tb testing.TB, sub *subject) *suite {
-	s := &suite{TB: tb, sub: sub, timeout: defaultTimeout, destination: newDestination()}
+	s := &suite{TB: tb, sub: sub, timeout: defaultTimeout, destination: newDestination(sub.read)}
 	tb.Cleanup(s.destination.release) // so that no call outlives the check
 	return s
 }

@@ -84,32 +84,35 @@ func (s *suite) callers(p *program, callers, rounds int, more func(done int) boo
 	return all
 }
 
-// arrivals returns how often each span has arrived.
-func (s *suite) arrivals(p *program) map[string]int {
+// arrivals returns the spans that have arrived, by name.
+func (s *suite) arrivals(p *program) map[string][]content {
 	s.Helper()
-	if s.sub.read == nil {
+	if s.sub.stored == nil {
 		arrived, err := s.destination.arrivals()
 		if err != nil {
-			s.Errorf("cannot decode a batch that was passed on: %v", err)
+			s.Errorf("a batch that was passed on is invalid: %v", err)
 		}
 		return arrived
 	}
-	arrived := map[string]int{}
-	batches, err := s.sub.read(p.exporter)
+	arrived := map[string][]content{}
+	batches, err := s.sub.stored(p.exporter)
 	if err != nil {
 		s.Fatalf("reading the store: %v", err)
 	}
 	for _, b := range batches {
-		names, err := namesIn(b)
+		spans, err := s.sub.read(b)
 		if err != nil {
 			s.Fatalf("reading the store: %v", err)
 		}
-		for _, n := range names {
-			arrived[n]++
+		for _, span := range spans {
+			arrived[span.name] = append(arrived[span.name], span.content)
 		}
 	}
 	return arrived
 }
+
+// maxMismatches is the maximum number of requests that are reported together.
+const maxMismatches = 5
 
 // verify compares answers with what became of the spans, and reports the first mismatch of each
 // request.
@@ -118,31 +121,42 @@ func (s *suite) verify(p *program, all ...outcome) {
 	if s.sub.discards {
 		return
 	}
-	arrived := s.arrivals(p)
+	arrived, failed := s.arrivals(p), 0
 	for _, o := range all {
-		if text := s.mismatch(o, arrived); text != "" {
-			s.Errorf("request %d: %s", o.request.number, text)
+		text := s.mismatch(o, arrived)
+		if text == "" {
+			continue
 		}
+		if failed++; failed <= maxMismatches {
+			s.Errorf("%s: %s", o.request, text)
+		}
+	}
+	if failed > maxMismatches {
+		s.Errorf("%d more requests", failed-maxMismatches)
 	}
 }
 
 // mismatch describes how an answer differs from what became of the spans, or returns "".
-func (s *suite) mismatch(o outcome, arrived map[string]int) string {
+func (s *suite) mismatch(o outcome, arrived map[string][]content) string {
 	if errors.Is(o.err, errHung) {
 		return ""
 	}
-	for _, name := range o.request.names {
-		n := arrived[name]
-		switch {
-		case o.err == nil && n == 0:
-			return fmt.Sprintf("acknowledged, but %s did not arrive", name)
-		case o.err == nil && n > 1:
-			return fmt.Sprintf("%s was sent once and arrived %d times", name, n)
-		case o.err != nil && n > 0:
-			return fmt.Sprintf("refused (%v), but %s arrived and would be sent again", o.err, name)
+	for _, span := range o.request.want {
+		switch a := arrived[span.name]; {
+		case o.err == nil && len(a) == 0:
+			return fmt.Sprintf("acknowledged, but %s did not arrive", span.name)
+		case o.err == nil && len(a) > 1:
+			return fmt.Sprintf("%s was sent once and arrived %d times", span.name, len(a))
+		case o.err != nil && len(a) > 0:
+			return fmt.Sprintf("refused (%v), but %s arrived and would be sent again", o.err, span.name)
+		case o.err != nil:
+		default:
+			if text := span.content.differs(a[0]); text != "" {
+				return fmt.Sprintf("%s arrived with a different content: %s", span.name, text)
+			}
 		}
 	}
-	return s.wrongClass(o.err, s.destination.refusal(o.request.names[0]))
+	return s.wrongClass(o.err, s.destination.refusal(o.request.want[0].name))
 }
 
 // wrongClass describes how the class of an error differs from that of the refusal by the

@@ -91,7 +91,7 @@ func TestMaxWaitKeepsOtherAnswers(t *testing.T) {
 		{pipeline.Permanent(context.DeadlineExceeded), codes.InvalidArgument},
 		{pipeline.Overloaded(context.DeadlineExceeded, time.Minute), codes.ResourceExhausted},
 		{status.Error(codes.PermissionDenied, "no"), codes.PermissionDenied},
-		{&pipeline.Partial{Rejected: 1, Err: context.DeadlineExceeded}, codes.DeadlineExceeded},
+		{&pipeline.Partial{Rejected: 1, Err: context.DeadlineExceeded}, codes.InvalidArgument},
 		{context.Canceled, codes.Canceled},
 	} {
 		_, source := hosttest.StartNetWith(t, "retry_on_failure: {enabled: false}", "limits: {inflight: 1GiB}",

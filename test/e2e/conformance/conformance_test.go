@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -10,12 +11,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/exporters/debug"
@@ -74,7 +77,7 @@ func TestConformance(t *testing.T) {
 
 // probabilisticSampler uses the default configuration, which drops no spans.
 func probabilisticSampler(t *testing.T) {
-	pipelinetest.Processor(t, probabilisticsampler.Factory(), "")
+	pipelinetest.Processor(t, probabilisticsampler.Factory(), pipelinetest.ProcessorOptions{})
 }
 
 // adaptiveSampling uses an observer that discards what it is given.
@@ -83,7 +86,7 @@ func adaptiveSampling(t *testing.T) {
 		return adaptivesampling.New(discard{}, next), nil
 	}
 	factory := pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build)
-	pipelinetest.Processor(t, factory.Doc("Observes traces."), "")
+	pipelinetest.Processor(t, factory.Doc("Observes traces."), pipelinetest.ProcessorOptions{})
 }
 
 type discard struct{}
@@ -92,8 +95,9 @@ func (discard) Observe(string, []sampling.Root) {}
 
 func otlpReceiverOverGRPC(t *testing.T) {
 	pipelinetest.Receiver(t, otlp.Factory(), pipelinetest.ReceiverOptions{
-		Config:   `protocols: {grpc: {endpoint: "localhost:0"}}`,
-		Listener: "grpc",
+		Config:         `protocols: {grpc: {endpoint: "localhost:0"}}`,
+		Listener:       "grpc",
+		PartialSuccess: true,
 		Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
 			conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
 			if err != nil {
@@ -108,9 +112,10 @@ func otlpReceiverOverGRPC(t *testing.T) {
 
 func otlpReceiverOverHTTP(t *testing.T) {
 	pipelinetest.Receiver(t, otlp.Factory(), pipelinetest.ReceiverOptions{
-		Config:   `protocols: {http: {endpoint: "localhost:0"}}`,
-		Listener: "http",
-		Send:     postOTLP,
+		Config:         `protocols: {http: {endpoint: "localhost:0"}}`,
+		Listener:       "http",
+		PartialSuccess: true,
+		Send:           postOTLP,
 	})
 }
 
@@ -143,13 +148,15 @@ func postOTLP(ctx context.Context, addr string, td ptrace.Traces) error {
 	return pipeline.Permanent(errors.New(resp.Status))
 }
 
-// answered returns a permanent error for a partial success, because the rejected spans are not sent
-// again.
+// answered returns the outcome of a request.
 func answered(resp ptraceotlp.ExportResponse, err error) error {
-	if err == nil && resp.PartialSuccess().RejectedSpans() > 0 {
-		return pipeline.Permanent(errors.New(resp.PartialSuccess().ErrorMessage()))
+	if err != nil {
+		return err
 	}
-	return err
+	if n := resp.PartialSuccess().RejectedSpans(); n > 0 {
+		return &pipeline.Partial{Rejected: int(n), Err: errors.New(resp.PartialSuccess().ErrorMessage())}
+	}
+	return nil
 }
 
 func batchProcessor(t *testing.T) {
@@ -158,7 +165,9 @@ func batchProcessor(t *testing.T) {
 		"one at once":  "concurrency: 1",
 		"with waiting": "{timeout: 5ms, send_batch_size: 7, send_batch_max_size: 9}",
 	} {
-		t.Run(name, func(t *testing.T) { pipelinetest.Processor(t, batch.Factory(), config) })
+		t.Run(name, func(t *testing.T) {
+			pipelinetest.Processor(t, batch.Factory(), pipelinetest.ProcessorOptions{Config: config})
+		})
 	}
 }
 
@@ -207,8 +216,25 @@ type hop struct {
 }
 
 func (h *hop) Export(ctx context.Context, req ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
-	err := h.next.Consume(ctx, otlpdata.FromTraces(req.Traces(), otlpdata.Meta{}))
-	return ptraceotlp.NewExportResponse(), pipeline.GRPCStatus(err).Err()
+	resp, err := response(h.next.Consume(ctx, otlpdata.FromTraces(req.Traces(), otlpdata.Meta{Tenant: tenantOf(ctx)})))
+	return resp, pipeline.GRPCStatus(err).Err()
+}
+
+// tenantOf returns the tenant of a call.
+func tenantOf(ctx context.Context) string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	return strings.Join(md.Get("x-tenant"), ",")
+}
+
+// response returns the OTLP response for an outcome, and the error if it is not a partial success.
+func response(err error) (ptraceotlp.ExportResponse, error) {
+	resp := ptraceotlp.NewExportResponse()
+	if partial := (*pipeline.Partial)(nil); errors.As(err, &partial) {
+		resp.PartialSuccess().SetRejectedSpans(int64(partial.Rejected))
+		resp.PartialSuccess().SetErrorMessage(partial.Err.Error())
+		return resp, nil
+	}
+	return resp, err
 }
 
 func otlpExporter(t *testing.T) {
@@ -220,13 +246,17 @@ func otlpExporter(t *testing.T) {
 }
 
 func otlphttpExporter(t *testing.T) {
-	for _, compression := range []string{"none", "gzip"} {
-		t.Run(compression, func(t *testing.T) {
+	for name, settings := range map[string]string{
+		"none": "compression: none",
+		"gzip": "compression: gzip",
+		"json": "compression: none, encoding: json",
+	} {
+		t.Run(name, func(t *testing.T) {
 			pipelinetest.Exporter(t, otlphttp.Factory(), pipelinetest.ExporterOptions{
 				Config: func(tb testing.TB, next pipeline.Consumer) string {
 					srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hopOverHTTP(w, r, next) }))
 					tb.Cleanup(srv.Close)
-					return fmt.Sprintf("{endpoint: %q, compression: %s}", srv.URL, compression)
+					return fmt.Sprintf("{endpoint: %q, %s}", srv.URL, settings)
 				},
 			})
 		})
@@ -246,16 +276,25 @@ func hopOverHTTP(w http.ResponseWriter, r *http.Request, next pipeline.Consumer)
 	}
 	var b *otlpdata.Batch
 	if err == nil {
-		b, err = otlpdata.FromOTLP(request, otlpdata.Meta{}, otlpdata.Limits{})
+		meta, from := otlpdata.Meta{Tenant: r.Header.Get("X-Tenant")}, otlpdata.FromOTLP
+		if r.Header.Get("Content-Type") == "application/json" {
+			from = otlpdata.FromJSON
+		}
+		b, err = from(request, meta, otlpdata.Limits{})
 	}
+	resp := ptraceotlp.NewExportResponse()
 	if err == nil {
-		err = next.Consume(r.Context(), b)
+		resp, err = response(next.Consume(r.Context(), b))
 	}
+	answer, marshalErr := resp.MarshalProto()
+	err = cmp.Or(err, marshalErr)
 	code, after := pipeline.HTTPStatus(err)
 	if after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
 	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
 	w.WriteHeader(code)
+	w.Write(answer) //nolint:errcheck // the client is gone
 }
 
 func debugExporter(t *testing.T) {

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/apache/thrift/lib/go/thrift"
-	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"math"
+
 	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
+	translate "github.com/tracing-backend/tracing/internal/translate/native"
 	wirenames "github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -23,23 +25,27 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
 	"github.com/tracing-backend/tracing/receivers/native"
+	"google.golang.org/protobuf/proto"
 )
 
 func nativeReceiverOverGRPC(t *testing.T) {
 	pipelinetest.Receiver(t, native.Factory(), pipelinetest.ReceiverOptions{
-		Config:   `protocols: {grpc: {endpoint: "localhost:0"}}`,
-		Listener: "grpc",
+		Config:    `protocols: {grpc: {endpoint: "localhost:0"}}`,
+		Listener:  "grpc",
+		Normalize: nativeContent,
 		Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
 			conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
 			if err != nil {
 				return err
 			}
 			defer conn.Close()
-			batch := &api_v2.Batch{Process: &api_v2.Process{ServiceName: "s"}}
-			for _, name := range namesOf(td) {
-				batch.Spans = append(batch.Spans, &api_v2.Span{OperationName: name})
+			req := &api_v2.PostSpansRequest{}
+			err = translate.SplitPostSpans(otlpdata.FromTraces(td, otlpdata.Meta{}), math.MaxInt, func() []byte { return nil },
+				func(request []byte, _ int) error { return proto.Unmarshal(request, req) })
+			if err != nil {
+				return err
 			}
-			_, err = api_v2.NewCollectorServiceClient(conn).PostSpans(ctx, &api_v2.PostSpansRequest{Batch: batch})
+			_, err = api_v2.NewCollectorServiceClient(conn).PostSpans(ctx, req)
 			return err
 		},
 	})
@@ -47,20 +53,17 @@ func nativeReceiverOverGRPC(t *testing.T) {
 
 func nativeReceiverOverHTTP(t *testing.T) {
 	pipelinetest.Receiver(t, native.Factory(), pipelinetest.ReceiverOptions{
-		Config:   `protocols: {http: {endpoint: "localhost:0"}}`,
-		Listener: "http",
-		Send:     postThrift,
+		Config:    `protocols: {http: {endpoint: "localhost:0"}}`,
+		Listener:  "http",
+		Normalize: thriftContent,
+		Send:      postThrift,
 	})
 }
 
 // postThrift sends spans in the way of clients without an agent.
 func postThrift(ctx context.Context, addr string, td ptrace.Traces) error {
-	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "s"}}
-	for _, name := range namesOf(td) {
-		batch.Spans = append(batch.Spans, &jaeger.Span{OperationName: name})
-	}
 	body := thrift.NewTMemoryBuffer()
-	if err := batch.Write(ctx, thrift.NewTBinaryProtocolConf(body, nil)); err != nil {
+	if err := jaegerBatch(td).Write(ctx, thrift.NewTBinaryProtocolConf(body, nil)); err != nil {
 		return err
 	}
 	return post(ctx, "http://"+addr+"/api/traces", "application/x-thrift", body.Bytes())
@@ -91,18 +94,6 @@ func post(ctx context.Context, url, contentType string, body []byte) error {
 	return pipeline.Permanent(errors.New(string(text)))
 }
 
-// namesOf returns the names of all spans.
-func namesOf(td ptrace.Traces) (names []string) {
-	for _, rs := range td.ResourceSpans().All() {
-		for _, ss := range rs.ScopeSpans().All() {
-			for _, s := range ss.Spans().All() {
-				names = append(names, s.Name())
-			}
-		}
-	}
-	return names
-}
-
 // nativeHop passes spans that it receives in the native format on to next.
 type nativeHop struct {
 	api_v2.UnimplementedCollectorServiceServer
@@ -110,17 +101,25 @@ type nativeHop struct {
 }
 
 func (h *nativeHop) PostSpans(ctx context.Context, req *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
-	td := ptrace.NewTraces()
-	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-	for _, s := range req.GetBatch().GetSpans() {
-		spans.AppendEmpty().SetName(s.GetOperationName())
+	request, err := proto.Marshal(req)
+	if err != nil {
+		return nil, err
 	}
-	err := h.next.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
+	otlp, err := translate.FromPostSpans(request, math.MaxInt)
+	if err != nil {
+		return nil, err
+	}
+	b, err := otlpdata.FromOTLP(otlp, otlpdata.Meta{Tenant: tenantOf(ctx)}, otlpdata.Limits{})
+	if err == nil {
+		err = h.next.Consume(ctx, b)
+	}
 	return &api_v2.PostSpansResponse{}, pipeline.GRPCStatus(err).Err()
 }
 
 func nativeExporter(t *testing.T) {
 	pipelinetest.Exporter(t, nativeexporter.Factory(), pipelinetest.ExporterOptions{
+		NoPartialSuccess: true,
+		Normalize:        nativeContent,
 		Config: func(tb testing.TB, next pipeline.Consumer) string {
 			register := func(srv *grpc.Server) {
 				wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, &nativeHop{next: next})
@@ -131,5 +130,13 @@ func nativeExporter(t *testing.T) {
 }
 
 func resourceTagsProcessor(t *testing.T) {
-	pipelinetest.Processor(t, resourcetags.Factory(), "tags: {env: test, region: eu}")
+	pipelinetest.Processor(t, resourcetags.Factory(), pipelinetest.ProcessorOptions{
+		Config: "tags: {env: test, region: eu}",
+		Expect: func(spans ptrace.Traces) {
+			for _, rs := range spans.ResourceSpans().All() {
+				rs.Resource().Attributes().PutStr("env", "test")
+				rs.Resource().Attributes().PutStr("region", "eu")
+			}
+		},
+	})
 }

@@ -17,13 +17,14 @@ func thriftUDPReceiver(t *testing.T) {
 		Config:     `compact: {endpoint: "localhost:0"}`,
 		Listener:   "compact",
 		Unanswered: true,
+		Normalize:  thriftContent,
 		Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
 			conn, err := new(net.Dialer).DialContext(ctx, "udp", addr)
 			if err != nil {
 				return err
 			}
 			defer conn.Close()
-			_, err = conn.Write(harness.Datagram(t, harness.JaegerBatch(td)))
+			_, err = conn.Write(harness.Datagram(t, jaegerBatch(td)))
 			return err
 		},
 	})
