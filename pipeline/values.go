@@ -111,7 +111,7 @@ func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
-	return "***"
+	return masked
 }
 
 // Format writes String for every verb.
@@ -144,6 +144,9 @@ func (e *Endpoint) UnmarshalText(b []byte) error {
 	host, port, err := net.SplitHostPort(string(b))
 	if err != nil {
 		return fmt.Errorf("%q is not an address; write host:port, for example localhost:4317", b)
+	}
+	if strings.ContainsAny(port, "/@?") { // of a URL
+		return fmt.Errorf("%q is not an address; write host:port without a scheme, for example localhost:4317", b)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%q: port %q is not a number from 0 to 65535", b, port)

@@ -91,7 +91,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 		}
 		var x sampling.Explanation // but for the strategy itself, which is only fileStrategy
 		if err := json.Unmarshal(body, &x); err != nil {
-			return fmt.Errorf("decoding the response of %s: %w", *base, err)
+			return fmt.Errorf("decoding the response of %s: %w", pipeline.MaskURLs(*base), err)
 		}
 		if *asJSON {
 			_, err = in.Stdout.Write(body)
@@ -104,10 +104,11 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 // get sends a GET request and returns the response body. Status codes other than 200 are errors.
 func (t tool) get(ctx context.Context, base, path string, header http.Header) ([]byte, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
-		return nil, pipeline.BadUsage("--url: %q is not a URL; expected something like %s", base, defaultURL)
+		return nil, pipeline.BadUsage("--url: %q is not a URL; expected something like %s", pipeline.MaskURLs(base), defaultURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
+	shown := pipeline.MaskURLs(base)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {
 		return nil, err
@@ -116,19 +117,19 @@ func (t tool) get(ctx context.Context, base, path string, header http.Header) ([
 	transport := &http.Transport{DialContext: t.env.Dial, DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req) // does not follow redirects, because headers may hold secrets
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("cannot connect to %s: %w; check that a collector or an agent runs there, or set --url", base, err)
+		return nil, fmt.Errorf("cannot connect to %s: %w; check that a collector or an agent runs there, or set --url", shown, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("requesting an explanation from %s: %w", base, err)
+		return nil, fmt.Errorf("requesting an explanation from %s: %w", shown, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxExplanation))
 	if err != nil {
-		return nil, fmt.Errorf("reading the response of %s: %w", base, err)
+		return nil, fmt.Errorf("reading the response of %s: %w", shown, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		text := strings.TrimSpace(string(body[:min(len(body), maxErrorBody)]))
-		return nil, fmt.Errorf("unexpected response from %s: %s: %s", base, resp.Status, printable(text))
+		return nil, fmt.Errorf("unexpected response from %s: %s: %s", shown, resp.Status, printable(text))
 	}
 	return body, nil
 }

@@ -36,7 +36,7 @@ func TestFlagsThatCannotWork(t *testing.T) {
 	for want, args := range map[string][]string{
 		`unexpected argument "x"`: {"x"},
 		`--otlp: "localhost:4317" is not a URL; write http://localhost:4318 (OTLP over HTTP)`: {"--otlp=localhost:4317"},
-		`--query: "http://user:password@host" is not a URL; write http://localhost:16686`:     {"--query=http://user:password@host"},
+		`--query: "http://***@host" is not a URL; write http://localhost:16686`:               {"--query=http://user:password@host"},
 		`--interval must be at least 1ms, not 0s`:                                             {"--interval=0"},
 		`--ages: "soon" is not a duration; write 250ms, 5s, 1h30m or 7d`:                      {"--ages=soon"},
 		`--ages must ascend from --read-after, as 10s,1m,1h does`:                             {"--read-after=20s"},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // Limits of the options.
@@ -40,8 +42,8 @@ func (o *Options) validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	must(isURL(o.OTLP), "--otlp: %q is not a URL; write http://localhost:4318 (OTLP over HTTP)", o.OTLP)
-	must(isURL(o.Query), "--query: %q is not a URL; write http://localhost:16686", o.Query)
+	must(isURL(o.OTLP), "--otlp: %q is not a URL; write http://localhost:4318 (OTLP over HTTP)", pipeline.MaskURLs(o.OTLP))
+	must(isURL(o.Query), "--query: %q is not a URL; write http://localhost:16686", pipeline.MaskURLs(o.Query))
 	must(o.Interval >= minInterval, "--interval must be at least %s, not %s", minInterval, o.Interval)
 	must(len(o.Ages) <= maxAges, "--ages: %d ages, maximum %d", len(o.Ages), maxAges)
 	must(slices.IsSorted(o.Ages), "--ages must ascend from --read-after, as 10s,1m,1h does")

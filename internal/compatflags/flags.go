@@ -95,10 +95,12 @@ func Query() []pipeline.Flag {
 // headers parses one `Name: value` per line.
 func headers(text string) (any, error) {
 	all := map[string]string{}
+	n := 0
 	for line := range strings.Lines(text) {
+		n++
 		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok {
-			return nil, fmt.Errorf("%q is not a header; write Name: value", line)
+			return nil, fmt.Errorf("line %d is not a header; write Name: value", n)
 		}
 		all[name] = strings.TrimSpace(value)
 	}

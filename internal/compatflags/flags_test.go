@@ -80,7 +80,7 @@ func TestSecurityFlags(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	t.Setenv("ADMIN_HTTP_TLS_CERT", "c.pem")
-	const problem = "ADMIN_HTTP_TLS_CERT=c.pem: admin.http.tls.* options cannot be used when admin.http.tls.enabled is false\n"
+	const problem = "environment ADMIN_HTTP_TLS_CERT: admin.http.tls.* options cannot be used when admin.http.tls.enabled is false\n"
 	if got := changedLines(t); got != problem {
 		t.Errorf("got %q, want %q", got, problem)
 	}
@@ -93,7 +93,7 @@ func TestFlagsWithoutEffect(t *testing.T) {
 			t.Errorf("--%s: %q", flag, got)
 		}
 	}
-	const want = "--collector.otlp.grpc.max-message-size 4MiB: \"4MiB\" is not a number of bytes from 1 to 2147483647\n"
+	const want = "--collector.otlp.grpc.max-message-size: \"4MiB\" is not a number of bytes from 1 to 2147483647\n"
 	if got := changedLines(t, "--collector.otlp.grpc.max-message-size", "4MiB"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

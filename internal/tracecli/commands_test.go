@@ -43,7 +43,7 @@ func TestInvalidFlags(t *testing.T) {
 	f("--max-spans must be above 0, not 0", "trace", "--max-spans=0", "a")
 	f(`--query: "localhost:16686" is not a valid URL; expected something like http://localhost:16686`, "trace",
 		"--query=localhost:16686", "a")
-	f(`--query: "http://user:password@host" is not a valid URL; expected something like http://localhost:16686`, "trace",
+	f(`--query: "http://***@host" is not a valid URL; expected something like http://localhost:16686`, "trace",
 		"--query=http://user:password@host", "a")
 	f("--timeout must be above 0\n--max-answer must be above 0", "services", "--timeout=0", "--max-answer=0")
 	f("invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`", "services", "--header=x")

@@ -52,7 +52,7 @@ func (c *commonFlags) addHeader(s string) error {
 func (c *commonFlags) check() error {
 	var errs []error
 	if !isURL(c.query) {
-		errs = append(errs, fmt.Errorf("--query: %q is not a valid URL; expected something like %s", c.query, defaultQuery))
+		errs = append(errs, fmt.Errorf("--query: %q is not a valid URL; expected something like %s", pipeline.MaskURLs(c.query), defaultQuery))
 	}
 	if c.timeout <= 0 {
 		errs = append(errs, errors.New("--timeout must be above 0"))

@@ -115,6 +115,9 @@ func (c *GRPCConfig) target() (target, error) {
 	if c.Endpoint == "" {
 		return target{}, errNoEndpoint
 	}
+	if strings.ContainsAny(c.Endpoint, "@?") {
+		return target{}, errors.New("must not contain a user name, a password or a query, because addresses are logged; use headers instead")
+	}
 	if strings.HasPrefix(c.Endpoint, "dns:") {
 		u, err := url.Parse(c.Endpoint)
 		if err != nil || checkHostPort(strings.TrimPrefix(u.Path, "/")) != nil {

@@ -84,7 +84,7 @@ func ValidateURL(key, value string) error {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Hostname() == "":
-		return pipeline.BadKey(key, "%q is not a valid URL; write an http or https URL, for example http://localhost:4318", value)
+		return pipeline.BadKey(key, "%q is not a valid URL; write an http or https URL, for example http://localhost:4318", pipeline.MaskURLs(value))
 	case u.User != nil:
 		return pipeline.BadKey(key, "must not contain a password, because URLs are logged; use headers instead")
 	}

@@ -67,14 +67,14 @@ func TestCommandLine(t *testing.T) {
 	f("version x", 2, "", "tracing: unexpected argument \"x\"\n")
 	f("components a b", 2, "", "tracing: unexpected argument \"b\"\n")
 	f("small large", 2, "", "tracing: unexpected argument \"large\"\n")
-	f("--set x", 2, "", "tracing: --set x: write path=value, for example --set service::telemetry::logs::level=debug\n")
+	f("--set x", 2, "", "tracing: --set: write path=value, for example --set service::telemetry::logs::level=debug\n")
 	f("--log-level loud", 2, "",
-		"--log-level loud: service.telemetry.logs.level: \"loud\" is not a log level; write debug, info, warn or error\n")
+		"--log-level: service.telemetry.logs.level: \"loud\" is not a log level; write debug, info, warn or error\n")
 	f("--log-level null", 2, "",
-		"--log-level null: service.telemetry.logs.level: \"null\" is not a log level; write debug, info, warn or error\n")
-	f("--set exporters.sink=[1] --set receivers.surce.x=1", 2, "", "--set exporters.sink=[1]: exporters.sink: "+
+		"--log-level: service.telemetry.logs.level: \"null\" is not a log level; write debug, info, warn or error\n")
+	f("--set exporters.sink=[1] --set receivers.surce.x=1", 2, "", "--set exporters.sink: exporters.sink: "+
 		"must be a block of keys, not a list: max_traces\n"+
-		"--set receivers.surce.x=1: receivers: unknown receiver type \"surce\"; did you mean \"source\"?\n")
+		"--set receivers.surce.x: receivers: unknown receiver type \"surce\"; did you mean \"source\"?\n")
 }
 
 // Validating builds the components but neither starts nor stops them.

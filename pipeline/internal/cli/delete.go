@@ -69,7 +69,7 @@ func (c *command) deleteSpans(ctx context.Context) int {
 		return c.misuse(err)
 	}
 	if !c.deletion.yes && term.IsTerminal(int(os.Stdin.Fd())) {
-		fmt.Fprintf(c.stderr, "delete %s from %s? This cannot be undone. [y/N] ", d, target)
+		fmt.Fprintf(c.stderr, "delete %s from %s? This cannot be undone. [y/N] ", d, pipeline.MaskURLs(target))
 		if !confirmed(os.Stdin) {
 			return c.fail(errors.New("nothing was deleted"))
 		}
@@ -175,7 +175,7 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("--admin: %q is not an address such as http://localhost:14269", d.admin)
+		return "", fmt.Errorf("--admin: %q is not an address such as http://localhost:14269", pipeline.MaskURLs(d.admin))
 	}
 	return u.JoinPath("exporters", id.String(), "delete").String(), nil
 }
@@ -196,8 +196,11 @@ func requestDeletion(ctx context.Context, target string, d *deletion, headers []
 		req.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which may contain secrets
+	}
 	if err != nil {
-		return 0, fmt.Errorf("cannot reach the process; check that it is running: %w", err)
+		return 0, fmt.Errorf("cannot reach %s; check that the process is running: %w", pipeline.MaskURLs(target), err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // everything needed has been read
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDeleteReply))

@@ -109,6 +109,8 @@ func Load(o Options) (*Config, error) {
 	l := newLoader(&o, slices.Concat(sources, flags.sources, o.overrides()))
 	l.problems = append(l.problems, flags.problems...)
 	l.warnings = append(l.warnings, flags.warnings...)
+	mask(l.problems)
+	mask(l.warnings)
 	if o.Strict {
 		l.problems = append(l.problems, l.warnings...)
 	}
@@ -121,6 +123,13 @@ func Load(o Options) (*Config, error) {
 		l.config.warnings = append(l.config.warnings, w.Error())
 	}
 	return l.config, nil
+}
+
+// mask masks secrets in URLs that messages quote.
+func mask(problems yamltree.Problems) {
+	for i := range problems {
+		problems[i].Msg = pipeline.MaskURLs(problems[i].Msg)
+	}
 }
 
 // Sorted returns all components by kind, then by id.

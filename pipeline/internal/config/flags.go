@@ -114,12 +114,12 @@ type GivenFlag struct {
 	Env  bool
 }
 
-// source returns the flag and its value as written, for messages and print-config.
+// source returns the flag without its value, which may be a secret, for messages and print-config.
 func (g GivenFlag) source() string {
 	if g.Env {
-		return g.Flag.Env() + "=" + g.Text
+		return "environment " + g.Flag.Env()
 	}
-	return "--" + g.Flag.Name + " " + g.Text
+	return "--" + g.Flag.Name
 }
 
 // Ranks of flags. A flag may depend on the configuration that flags of lower rank result in.

@@ -116,20 +116,54 @@ func TestOverrides(t *testing.T) {
 	}
 	f("exporters::sink::max_traces=5", "ok")
 	f("exporters.sink.max_traces=5", "ok")
-	f("exporters.sink.max_traces=-5", "--set exporters.sink.max_traces=-5: exporters.sink.max_traces: must not be below 0")
-	f("exporters::sink.max_traces=5", "--set exporters::sink.max_traces=5: exporters: "+
+	f("exporters.sink.max_traces=-5", "--set exporters.sink.max_traces: exporters.sink.max_traces: must not be below 0")
+	f("exporters::sink.max_traces=5", "--set exporters::sink.max_traces: exporters: "+
 		`unknown exporter type "sink.max_traces"; known: hop, sink`)
-	f("exporters.sink.max_trace=5", `--set exporters.sink.max_trace=5: exporters.sink: unknown key "max_trace"; did you mean "max_traces"?`)
+	f("exporters.sink.max_trace=5", `--set exporters.sink.max_trace: exporters.sink: unknown key "max_trace"; did you mean "max_traces"?`)
 	f("service.pipelines.traces.exporters=[sink, hop]",
-		`--set service.pipelines.traces.exporters=[sink, hop]: service.pipelines.traces.exporters: `+
+		`--set service.pipelines.traces.exporters: service.pipelines.traces.exporters: `+
 			`exporter "hop" is not configured; configured are: sink`)
 	f("receivers.source=null", `c.yaml:3:44: service.pipelines.traces.receivers: receiver "source" is not configured`)
-	f("receivers.source.endpoint=${NOPE}", "--set receivers.source.endpoint=${NOPE}: receivers.source.endpoint: "+
+	f("receivers.source.endpoint=${NOPE}", "--set receivers.source.endpoint: receivers.source.endpoint: "+
 		"environment variable NOPE is not set; write ${NOPE:-default} for a default")
 	f("receivers.source.endpoint=${SET}:1", "ok")
-	f("nothing", "--set nothing: write path=value, for example --set service::telemetry::logs::level=debug")
-	f("=5", "--set =5: write path=value, for example --set service::telemetry::logs::level=debug")
-	f("a..b=5", "--set a..b=5: the path has an empty part")
+	f("nothing", "--set: write path=value, for example --set service::telemetry::logs::level=debug")
+	f("=5", "--set: write path=value, for example --set service::telemetry::logs::level=debug")
+	f("a..b=5", "--set a..b: the path has an empty part")
+}
+
+// Errors do not show the values of settings and flags, which may be secrets.
+func TestErrorsDoNotShowValues(t *testing.T) {
+	const secret = "S3CR3T"
+	for _, set := range []string{
+		"extensions.hub.tokn=S3CR3T",
+		"extensions.hub.token=[S3CR3T]",
+		"extensions.hub.token={a: S3CR3T}",
+		"extensions.hub.token={S3CR3T",
+		"extensions.hub.token=*S3CR3T",
+		"extensions.hub.token=@S3CR3T",
+		"extensions.hub.token=a${S3CR3T",
+		"extensions.hub.listeners=S3CR3T",
+		"extensions.hub=S3CR3T",
+		"exporters.sink=http://S3CR3T@host",
+		"receivers.source.endpoint=http://host/?token=S3CR3T",
+		"receivers.source.endpoint=http://ann:S3CR3T@host",
+		"extensions..token=S3CR3T",
+		"S3CR3T",
+		"=S3CR3T",
+	} {
+		o, err := app.ParseSet(set)
+		if err == nil {
+			_, err = hosttest.NewWorld().Load(hosttest.Small, o)
+		}
+		if err == nil {
+			t.Errorf("--set %s: no error", set)
+			continue
+		}
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("--set %s: %v", set, err)
+		}
+	}
 }
 
 func TestLoadFailsBeforeTheFiles(t *testing.T) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,17 +19,17 @@ type Preset struct {
 
 // Override is one value from the command line.
 type Override struct {
-	Flag  string // as the user typed it, for messages
+	Flag  string // without the value, for messages
 	Path  []string
 	Value string // YAML
 }
 
 // ParseSet parses the argument of --set: `path=value`. The parts of the path are joined by `::`, or
-// by dots if no key contains one.
+// by dots if no key contains one. Errors do not contain the value, which may be a secret.
 func ParseSet(s string) (Override, error) {
 	path, value, ok := strings.Cut(s, "=")
 	if !ok || path == "" {
-		return Override{}, fmt.Errorf("--set %s: write path=value, for example --set service::telemetry::logs::level=debug", s)
+		return Override{}, errors.New("--set: write path=value, for example --set service::telemetry::logs::level=debug")
 	}
 	delim := "."
 	if strings.Contains(path, yamltree.Delim) {
@@ -36,9 +37,9 @@ func ParseSet(s string) (Override, error) {
 	}
 	parts := strings.Split(path, delim)
 	if slices.Contains(parts, "") {
-		return Override{}, fmt.Errorf("--set %s: the path has an empty part", s)
+		return Override{}, fmt.Errorf("--set %s: the path has an empty part", path)
 	}
-	return Override{Flag: "--set " + s, Path: parts, Value: value}, nil
+	return Override{Flag: "--set " + path, Path: parts, Value: value}, nil
 }
 
 // Options are the sources of a configuration. Later sources override earlier ones: preset, files,

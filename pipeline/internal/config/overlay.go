@@ -64,11 +64,8 @@ func (o *overlay) problem(g GivenFlag, format string, args ...any) {
 	o.problems = append(o.problems, yamltree.Problem{Pos: o.pos(g), Msg: fmt.Sprintf(format, args...)})
 }
 
-// warn adds a warning without the value of the flag: warnings are logged, and it may be a secret.
 func (o *overlay) warn(g GivenFlag, format string, args ...any) {
-	pos := o.pos(g)
-	pos.Source = originText(pos)
-	o.warnings = append(o.warnings, yamltree.Problem{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+	o.warnings = append(o.warnings, yamltree.Problem{Pos: o.pos(g), Msg: fmt.Sprintf(format, args...)})
 }
 
 // absent reports that a flag applies to something that is not configured. For an environment

@@ -24,7 +24,7 @@ type PrintOptions struct {
 }
 
 // Print writes the configuration as YAML. Loading it again results in the same configuration,
-// except for secrets, which are masked.
+// except for secrets, also those in URLs, which are masked.
 func (c *Config) Print(w io.Writer, o PrintOptions) error {
 	p := &printer{tree: c.tree, origin: o.Origin, defaults: o.Defaults}
 	root := block()
@@ -172,7 +172,7 @@ func (p *printer) list(v reflect.Value, path []string) *yamlNode {
 func (p *printer) leaf(v reflect.Value, path []string, given bool) *yamlNode {
 	text := leafText(v)
 	if s, ok := p.tree.Get(path...).(yamltree.Scalar); ok && !isSecret(v) {
-		text = s.Text
+		text = pipeline.MaskURLs(s.Text)
 	}
 	if !given && !readsBack(v.Type(), text) {
 		return nil
@@ -207,24 +207,8 @@ func (p *printer) commented(n *yamlNode, path []string, oneLine bool) *yamlNode 
 	if p.origin {
 		n.LineComment = "default"
 		if p.tree.Has(path...) {
-			n.LineComment = originText(p.tree.ValuePos(path...))
+			n.LineComment = p.tree.ValuePos(path...).String()
 		}
 	}
 	return n
-}
-
-// originText returns a position without the value: flags and variables may contain secrets.
-func originText(pos yamltree.Pos) string {
-	if pos.Line > 0 {
-		return pos.String()
-	}
-	name, _, _ := strings.Cut(pos.Source, "=")
-	if strings.HasPrefix(name, "--set ") {
-		return name
-	}
-	name, _, _ = strings.Cut(name, " ")
-	if strings.HasPrefix(name, "--") {
-		return name
-	}
-	return "environment " + name
 }

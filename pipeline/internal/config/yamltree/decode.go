@@ -73,7 +73,7 @@ func (d *decoder) structure(in any, out reflect.Value, path []string) {
 	case nil:
 	case Scalar:
 		if !in.Empty {
-			d.bad(path, "%q must be a block of keys%s", in.Text, keyList(out.Type()))
+			d.bad(path, "must be a block of keys, not text%s", keyList(out.Type())) // the text may be a secret
 		}
 	case []any:
 		d.bad(path, "must be a block of keys, not a list%s", keyList(out.Type()))

@@ -1,6 +1,7 @@
 package yamltree
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -43,7 +44,7 @@ func (e *Expander) Expand(s string) (string, error) {
 		case '{':
 			end := strings.IndexByte(s[i:], '}')
 			if end < 0 {
-				return "", fmt.Errorf("%q has no closing brace; write $$ for a dollar", s[i:])
+				return "", errors.New("has no closing brace after ${; write $$ for a dollar")
 			}
 			v, err := e.lookup(s[i+2 : i+end])
 			if err != nil {

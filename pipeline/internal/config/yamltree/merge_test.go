@@ -90,7 +90,7 @@ func TestFlagValues(t *testing.T) {
 	f("'null'", "null")
 
 	_, problems := yamltree.Load([]yamltree.Source{{Name: "--set a=}", YAML: []byte("}"), Path: []string{"a"}}}, outside())
-	if want := "--set a=}: not valid YAML: did not find expected node content"; problems.Error() != want {
+	if want := "--set a=}: value is not valid YAML; write it in quotes"; problems.Error() != want {
 		t.Errorf("got %s, want %s", problems, want)
 	}
 }

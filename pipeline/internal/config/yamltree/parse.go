@@ -114,10 +114,14 @@ func (p *parser) document(b []byte, start Pos) *yaml.Node {
 }
 
 func (p *parser) syntaxError(whole Pos, err error) {
+	if whole.Line == 0 { // the text is one value, which may be a secret
+		p.problem(whole, nil, "value is not valid YAML; write it in quotes")
+		return
+	}
 	msg := err.Error()
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		msg = msg[len(m[0]):]
-		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 && whole.Line > 0 {
+		if n, err := strconv.Atoi(m[1]); err == nil && n > 0 {
 			whole.Line = n
 		}
 	}

@@ -110,7 +110,7 @@ func TestExpand(t *testing.T) {
 		}
 	}
 	bad("${NOPE}", "environment variable NOPE is not set; write ${NOPE:-default} for a default")
-	bad("'${HOST'", `"${HOST" has no closing brace; write $$ for a dollar`)
+	bad("'${HOST'", "has no closing brace after ${; write $$ for a dollar")
 	bad("'${}'", "${} is neither an environment variable nor ${file:/path}; write $$ for a dollar")
 	bad("'${a b}'", "${a b} is neither an environment variable nor ${file:/path}; write $$ for a dollar")
 	bad("'${A:-${HOST}}'", "${A:-${HOST}: a default cannot contain another reference")
