@@ -10,12 +10,12 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestGuideQuotesExample checks that every code block in docs/custom-components.md is a part of the
-// example, which is built and tested.
-func TestGuideQuotesExample(t *testing.T) {
+// TestGuideQuotesExamples checks that every code block in docs/custom-components.md is a part of
+// the examples, which are built and tested.
+func TestGuideQuotesExamples(t *testing.T) {
 	var sources strings.Builder
-	for _, pattern := range []string{"*", "lines/*.go"} {
-		files, err := filepath.Glob(filepath.Join(harness.Root(t), "examples", "custom-receiver", pattern))
+	for _, pattern := range []string{"custom-receiver/*", "custom-receiver/lines/*.go", "custom-components/*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(harness.Root(t), "examples", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestGuideQuotesExample(t *testing.T) {
 	for i := 1; i < len(blocks); i += 2 {
 		language, code, _ := strings.Cut(blocks[i], "\n")
 		if !strings.Contains(sources.String(), code) {
-			t.Errorf("docs/custom-components.md: code block (%s) is not in the example:\n%s", language, code)
+			t.Errorf("docs/custom-components.md: code block (%s) is not in an example:\n%s", language, code)
 		}
 	}
 }
