@@ -78,9 +78,9 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		s.complete()
 		return ctx.Err()
 	}
-	s.remoteQuery.from, s.remoteQuery.to = s.from, s.to
+	s.remoteQuery.from, s.remoteQuery.to = s.from, s.latestStart()
 	if s.cursor.Set {
-		s.remoteQuery.to = min(s.to, s.cursor.Start)
+		s.remoteQuery.to = min(s.remoteQuery.to, s.cursor.Start)
 	}
 	s.remoteQuery.limit = s.firstLimit()
 	for s.remoteQuery.from <= s.remoteQuery.to {
@@ -90,6 +90,16 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 	}
 	s.complete()
 	return nil
+}
+
+// latestStart returns the end of the time range for the server. It is never missing, because other
+// servers take that as the year 1. An open end is the current time, because servers that calculate
+// with 63 bits take the end of the range of uint64 for a time before 1970.
+func (s *search) latestStart() uint64 {
+	if now := s.set.Env.Now().UnixNano(); s.query.To.IsZero() && now > 0 {
+		return min(s.to, max(uint64(now), s.from))
+	}
+	return s.to
 }
 
 // round sends one request and yields the results that are certain. end is true after the last

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -25,6 +26,7 @@ type config struct {
 	pipeline.Delivery
 	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"Connection for writing spans over OTLP, if the server for writing is not the one at endpoint."`
 	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (detected by asking the server). Only with auto is everything supported that the store of a server of this program can do."`
+	ProbeInterval  pipeline.Duration                    `yaml:"probe_interval" doc:"Interval at which an unreachable server is probed until it answers. Meanwhile the component is degraded, and the process is not ready unless there is a sending_queue."`
 	Archive        bool                                 `yaml:"archive" doc:"Whether to use the archive of the server, which exists only in v1. Archived traces can be read by id but not searched."`
 	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Maximum size of a sent message before compression. Larger batches are split into several messages."`
 	MaxRecvMsgSize int                                  `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a received message in MiB."`
@@ -46,7 +48,7 @@ func defaults() config {
 	return config{
 		GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
 		Writer: pipeline.Absent(client.DefaultGRPCConfig()), Protocol: auto, MaxMessageSize: 4000 << 10, MaxRecvMsgSize: 64,
-		MaxHeld: 64 << 20, MaxTrace: 512 << 20, MaxTraces: 1000,
+		ProbeInterval: pipeline.Duration(5 * time.Second), MaxHeld: 64 << 20, MaxTrace: 512 << 20, MaxTraces: 1000,
 	}
 }
 
@@ -67,6 +69,9 @@ func (c *config) Validate() error {
 	}
 	if c.MaxRecvMsgSize < 1 || c.MaxRecvMsgSize > maxRecvMiB {
 		errs = append(errs, pipeline.BadKey("max_recv_msg_size_mib", "must be from 1 to %d, not %d", maxRecvMiB, c.MaxRecvMsgSize))
+	}
+	if c.ProbeInterval <= 0 {
+		errs = append(errs, pipeline.BadKey("probe_interval", "must be above 0"))
 	}
 	if c.MaxHeld < 0 {
 		errs = append(errs, pipeline.BadKey("max_held_size", "must not be below 0"))
@@ -92,6 +97,8 @@ type exporter struct {
 	conn    *client.GRPC
 	writer  *client.GRPC // nil to use conn
 	server  *capabilityCache
+	watch   *watcher // of conn
+	watches []*watcher
 	nextHop *client.NextHop
 	held    *pipeline.Budget // memory for candidate traces of searches
 	feeds   sync.WaitGroup   // goroutines that receive for feeds
@@ -107,20 +114,45 @@ var (
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
-	e := &exporter{cfg: c, set: set, nextHop: client.NewNextHop(set), server: newCapabilityCache(c)}
+	e := &exporter{cfg: c, set: set, server: newCapabilityCache(c)}
+	reports := pipeline.NewReports(set.Report)
+	set.Report = reports.Part("writes")
+	e.nextHop = client.NewNextHop(set)
 	e.held = pipeline.NewBudget(max(int64(c.MaxHeld), 1)) // 0 would disable the limit
 	call := grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(c.MaxRecvMsgSize<<20))
 	var err error
-	if e.conn, err = client.NewGRPC(set, c.GRPCConfig, call, grpc.WithStatsHandler(e.server)); err != nil {
+	if e.conn, err = e.connect("connection", c.GRPCConfig, reports, call, grpc.WithStatsHandler(e.server)); err != nil {
 		return nil, err
 	}
+	e.watch = e.watches[0]
 	e.server.conn = originalNames{e.conn}
 	if w, on := c.Writer.Get(); on {
-		if e.writer, err = client.NewGRPC(set, w, call); err != nil {
+		if e.writer, err = e.connect("writer", w, reports, call); err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
+}
+
+// connect returns a connection that is watched.
+func (e *exporter) connect(part string, c client.GRPCConfig, reports *pipeline.Reports, opts ...grpc.DialOption) (*client.GRPC, error) {
+	set := e.set
+	set.Report = reports.Part(part + " tls")
+	conn, err := client.NewGRPC(set, c, opts...)
+	if err != nil {
+		return nil, err
+	}
+	report := reports.Part(part)
+	e.watches = append(e.watches, newWatcher(conn, c.Endpoint, e.cfg.ProbeInterval.Std(), func(err error) {
+		if err == nil {
+			_ = e.nextHop.Record(context.Background(), nil) // writes failed because of the outage; there may be none now
+		}
+		if q, on := e.cfg.Queue.Get(); !on || !q.Enabled { // a queue takes spans meanwhile
+			err = pipeline.NotReady(err)
+		}
+		report(err)
+	}))
+	return conn, nil
 }
 
 // Start starts to connect.
@@ -128,17 +160,22 @@ func (e *exporter) Start(ctx context.Context) error {
 	if err := e.conn.Start(ctx); err != nil {
 		return err
 	}
-	if e.writer == nil {
-		return nil
+	if e.writer != nil {
+		if err := e.writer.Start(ctx); err != nil {
+			return errors.Join(err, e.conn.Stop(ctx))
+		}
 	}
-	if err := e.writer.Start(ctx); err != nil {
-		return errors.Join(err, e.conn.Stop(ctx))
+	for _, w := range e.watches {
+		w.start()
 	}
 	return nil
 }
 
 // Stop closes the connections.
 func (e *exporter) Stop(ctx context.Context) error {
+	for _, w := range e.watches {
+		w.stop()
+	}
 	err := e.conn.Stop(ctx)
 	if e.writer != nil {
 		err = errors.Join(err, e.writer.Stop(ctx))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -63,13 +64,23 @@ func (e *exporter) readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	switch status.Code(err) {
+	answer, delay := pipeline.HTTPStatus(err)
+	code := status.Code(err)
+	switch code {
 	case codes.Canceled:
 		err = errors.Join(context.Canceled, err)
 	case codes.DeadlineExceeded:
 		err = errors.Join(context.DeadlineExceeded, err)
 	}
-	return fmt.Errorf("reading from remote storage server %s: %w", e.cfg.Endpoint, err)
+	err = fmt.Errorf("reading from remote storage server %s: %w", e.cfg.Endpoint, err)
+	switch {
+	case code == codes.Unavailable:
+		e.watch.suspect()
+		return pipeline.Unavailable(err, delay)
+	case answer == http.StatusTooManyRequests:
+		return pipeline.Overloaded(err, delay)
+	}
+	return err
 }
 
 // Traces implements tracestore.Reader. With the standard protocols it requests one trace after the

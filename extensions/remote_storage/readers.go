@@ -74,7 +74,7 @@ func statusOf(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
-	case errors.Is(err, pipeline.ErrQueryMemory):
+	case errors.Is(err, pipeline.ErrQueryMemory), pipeline.IsTemporary(err):
 		return pipeline.GRPCStatus(err).Err()
 	}
 	if s, ok := status.FromError(err); ok {

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -271,6 +272,17 @@ func userAgent(set pipeline.Settings) string {
 		return "tracing"
 	}
 	return strings.TrimSuffix("tracing/"+set.Process.Build().Version, "/")
+}
+
+// AwaitChange waits until the state of the connection is another one than before, or ctx ends, and
+// returns the state. An idle connection connects again. It must be called after Start.
+func (c *GRPC) AwaitChange(ctx context.Context, before connectivity.State) connectivity.State {
+	c.conn.WaitForStateChange(ctx, before)
+	state := c.conn.GetState()
+	if state == connectivity.Idle {
+		c.conn.Connect()
+	}
+	return state
 }
 
 // Stop closes the connection. Open calls fail.

@@ -66,6 +66,13 @@ func delayed(err error, code codes.Code, after time.Duration) error {
 	return &delayedError{err, code, after}
 }
 
+// IsDelayed reports whether err is marked with Overloaded or Unavailable and not, further out, as
+// permanent.
+func IsDelayed(err error) bool {
+	var d *delayedError
+	return errors.As(err, &d) && !Of(err).Permanent()
+}
+
 // Class is the class of an error.
 type Class struct {
 	Code       codes.Code

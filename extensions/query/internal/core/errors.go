@@ -50,12 +50,12 @@ func (b *Backend) LogUndelivered(err error) {
 }
 
 // HTTPError returns the status code and the text for an error. It sets Retry-After in header for
-// overloads, and logs errors that are neither timeouts nor overloads.
+// overloads and unreachable stores, and logs all other errors but timeouts.
 func (b *Backend) HTTPError(header http.Header, err error) (status int, text string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, b.TimeoutText()
-	case IsBusy(err):
+	case IsBusy(err), pipeline.IsTemporary(err): // a store that is unreachable reports it
 		return server.ErrorStatus(header, err), err.Error()
 	case errors.Is(err, tracestore.ErrUnsupported):
 		return http.StatusNotImplemented, err.Error()
