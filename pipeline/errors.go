@@ -41,8 +41,8 @@ func Overloaded(err error, after time.Duration) error { return errclass.Overload
 // Unavailable(nil, after) is nil.
 func Unavailable(err error, after time.Duration) error { return errclass.Unavailable(err, after) }
 
-// IsTemporary reports whether err is marked with [Overloaded] or [Unavailable]. The status of such an
-// error says when to repeat the operation, for reads as well as writes.
+// IsTemporary reports whether err is marked with [Overloaded] or [Unavailable]. The status of such
+// an error says when to repeat the operation, for reads as well as writes.
 func IsTemporary(err error) bool { return errclass.IsDelayed(err) }
 
 // IsPermanent reports whether retrying cannot succeed: err is marked with [Permanent], or is a

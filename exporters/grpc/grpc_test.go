@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
@@ -283,6 +284,34 @@ func TestFindNonMatchingTraces(t *testing.T) {
 	}
 	if s := res.Outcome().Scanned; s != 100+101 {
 		t.Errorf("examined %d spans", s)
+	}
+}
+
+// The end of a search goes out as it is, and an open end as the current time.
+func TestEndOfSearch(t *testing.T) {
+	f := &fake{}
+	var last *storage_v2.TraceQueryParameters
+	r := &reader2{find: func(q *storage_v2.TraceQueryParameters, _ grpc.ServerStreamingServer[tracepb.TracesData]) error {
+		last = q
+		return nil
+	}}
+	addr, _ := f.serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
+	e := start(t, addr, nil)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	e.set.Env.Now = func() time.Time { return now }
+	for _, c := range []struct{ from, to, want time.Time }{
+		{time.Time{}, time.Time{}, now},
+		{now.Add(-time.Hour), time.Time{}, now},
+		{now.Add(time.Hour), time.Time{}, now.Add(time.Hour)}, // spans of fast clocks
+		{time.Time{}, now.Add(-time.Minute), now.Add(-time.Minute)},
+		{time.Time{}, now.Add(time.Hour), now.Add(time.Hour)},
+	} {
+		if _, o, err := find(t, e, tracestore.Query{From: c.from, To: c.to, Limit: 5}); err != nil || !o.Complete {
+			t.Errorf("%v, %+v", err, o)
+		}
+		if got := last.GetStartTimeMax().AsTime(); !got.Equal(c.want) {
+			t.Errorf("from %s to %s: sent %s, want %s", c.from, c.to, got, c.want)
+		}
 	}
 }
 
