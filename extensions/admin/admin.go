@@ -31,11 +31,20 @@ import (
 // Config is the configuration of the extension.
 type Config struct {
 	server.HTTPConfig
-	Linger pipeline.Duration `yaml:"linger" doc:"Time for which this extension keeps serving after all other components have stopped, so that a last scrape gets the final counters."`
+	OperationTimeout pipeline.Duration `yaml:"operation_timeout" doc:"Maximum duration of a request to a route of a component, such as a deletion of spans. It replaces read_timeout and write_timeout for these routes."`
+	Linger           pipeline.Duration `yaml:"linger" doc:"Time for which this extension keeps serving after all other components have stopped, so that a last scrape gets the final counters."`
 }
 
 func defaults() Config {
-	return Config{HTTPConfig: server.DefaultHTTPConfig("localhost:14269")}
+	return Config{HTTPConfig: server.DefaultHTTPConfig("localhost:14269"), OperationTimeout: pipeline.Duration(10 * time.Minute)}
+}
+
+// Validate checks the keys that HTTPConfig does not have.
+func (c *Config) Validate() error {
+	if c.OperationTimeout <= 0 {
+		return pipeline.BadKey("operation_timeout", "must be above 0, because a stalled client would otherwise hold its connection forever")
+	}
+	return nil
 }
 
 // BypassesTenants implements [pipeline.TenantBypass].
@@ -72,7 +81,7 @@ var (
 func build(set pipeline.Settings, c Config) (*admin, error) {
 	a := &admin{linger: c.Linger.Std(), log: set.Logger}
 	var err error
-	a.http, err = server.NewHTTP(set, "http", c.HTTPConfig, newHandler(set.Process, set.Env.Now, set.Logger))
+	a.http, err = server.NewHTTP(set, "http", c.HTTPConfig, newHandler(set.Process, set.Env.Now, set.Logger, c.OperationTimeout.Std()))
 	return a, err
 }
 

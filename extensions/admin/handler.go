@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"expvar"
 	"fmt"
 	"net/http"
@@ -18,13 +20,18 @@ import (
 
 // handler serves information about the process.
 type handler struct {
-	process pipeline.Process
-	now     func() time.Time
-	log     *zap.Logger
+	process   pipeline.Process
+	now       func() time.Time
+	log       *zap.Logger
+	operation time.Duration // operation_timeout
 }
 
-func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger) http.Handler {
-	h := &handler{process: p, now: now, log: log}
+// answerTime is the time for the answer of an operation that has ended because of
+// operation_timeout.
+const answerTime = 10 * time.Second
+
+func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, operation time.Duration) http.Handler {
+	h := &handler{process: p, now: now, log: log, operation: operation}
 	mux := http.NewServeMux()
 	// A failing collector must not hide the others.
 	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true,
@@ -118,11 +125,25 @@ func (h *handler) component(w http.ResponseWriter, r *http.Request, kind pipelin
 			continue
 		}
 		if c := h.process.AdminHandler(kind, id); c != nil {
-			http.StripPrefix(prefix+name, c).ServeHTTP(w, r)
+			h.operate(w, r, http.StripPrefix(prefix+name, c))
 			return
 		}
 	}
 	writeText(w, http.StatusNotFound, "no running component with this name has routes here")
+}
+
+// operate calls the handler of a component with operation_timeout instead of the timeouts of the
+// server: an operation may take longer than other requests, and its outcome must reach the client.
+func (h *handler) operate(w http.ResponseWriter, r *http.Request, component http.Handler) {
+	ctx, cancel := context.WithTimeout(r.Context(), h.operation)
+	defer cancel()
+	w.Header().Set("Connection", "close") // the deadlines apply to this request only
+	deadline := time.Now().Add(h.operation + answerTime)
+	c := http.NewResponseController(w)
+	if err := errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline)); err != nil {
+		h.log.Warn("cannot extend the timeouts of a request", zap.Error(err))
+	}
+	component.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // vars writes all published variables except the command line.

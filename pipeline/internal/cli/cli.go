@@ -85,7 +85,7 @@ func (c *command) subcommands() []subcommand {
 			doc:   "check whether the process at --endpoint, or else the process with this configuration, is ready; exit code 0 if it is",
 			flags: func(fs *flag.FlagSet) { fs.StringVar(&c.endpoint, "endpoint", "", "") }},
 		{name: "delete", args: "[PRESET] [flags] --trace ID|--service S|--to TIME", operand: operandPreset, run: c.deleteSpans,
-			doc:   "delete spans from the store of a running process; further flags: --from, --tenant, --store, --admin URL, --header, --yes",
+			doc:   "delete spans from the store of a running process; more: --from, --tenant, --store, --admin URL, --header, --timeout, --yes",
 			flags: c.deletion.define},
 		{name: "components", args: "[TYPE]", doc: "list the component types, or the keys of one type", operand: operandType, run: c.components},
 		{name: "docs", doc: "print the configuration reference as Markdown", run: c.docs},

@@ -22,9 +22,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
-// deleteTimeout is the maximum duration of a deletion. To count the deleted spans, the store may
-// read most of its data before it answers.
-const deleteTimeout = 10 * time.Minute
+// defaultDeleteTimeout is the default of --timeout. To count the deleted spans, the store may read
+// most of its data before it answers. The value is above the default of operation_timeout of the
+// admin extension, so that the answer of a deletion that takes too long arrives.
+const defaultDeleteTimeout = 11 * time.Minute
 
 // maxDeleteReply is the maximum number of bytes that are read of an answer.
 const maxDeleteReply = 64 << 10
@@ -33,6 +34,7 @@ const maxDeleteReply = 64 << 10
 type deleteFlags struct {
 	admin, store, tenant, service, from, to string
 	traces, headers                         stringList
+	timeout                                 time.Duration
 	yes                                     bool
 	flags                                   *flag.FlagSet
 }
@@ -47,6 +49,7 @@ func (d *deleteFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&d.from, "from", "", "")
 	fs.StringVar(&d.to, "to", "", "")
 	fs.Var(&d.headers, "header", "")
+	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "")
 	fs.BoolVar(&d.yes, "yes", false, "")
 }
 
@@ -74,7 +77,7 @@ func (c *command) deleteSpans(ctx context.Context) int {
 			return c.fail(errors.New("nothing was deleted"))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.deletion.timeout)
 	defer cancel()
 	spans, err := requestDeletion(ctx, target, d, c.deletion.headers)
 	if err != nil {
@@ -89,6 +92,9 @@ func (c *command) deleteSpans(ctx context.Context) int {
 func (d *deleteFlags) request() (*deletion, error) {
 	if err := d.checkEmpty(); err != nil {
 		return nil, err
+	}
+	if d.timeout <= 0 {
+		return nil, errors.New("--timeout must be above 0")
 	}
 	for _, h := range d.headers {
 		if !strings.Contains(h, ":") {
@@ -198,6 +204,9 @@ func requestDeletion(ctx context.Context, target string, d *deletion, headers []
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which may contain secrets
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return 0, errors.New("no answer within --timeout; the deletion may have taken effect")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot reach %s; check that the process is running: %w", pipeline.MaskURLs(target), err)

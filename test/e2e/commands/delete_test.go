@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -67,4 +68,16 @@ func TestDeleteThroughTheAdminPort(t *testing.T) {
 	check("after another kill", map[int]bool{1: true, 2: false, 3: true}, `["cart","shop"]`)
 	p.Kill()
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestDeletionMayTakeLongerThanOtherRequests deletes spans although the timeouts of the admin port
+// are too short for any request.
+func TestDeletionMayTakeLongerThanOtherRequests(t *testing.T) {
+	p := harness.RunAllInOne(t, t.TempDir(), "exporters::disk::reserve=0", "exporters::disk::allow_delete=true",
+		"extensions::admin::write_timeout=1us")
+	p.PostJSON(harness.JSONSpan("00000000000000000000000000000001", "cart", "op", time.Now(), time.Second))
+	out, err := exec.Command(harness.Binary(t), "delete", "--yes", "--admin", p.AdminURL(), "--trace", "1").CombinedOutput()
+	if err != nil || string(out) != "1 spans deleted\n" {
+		t.Errorf("%v: %s", err, out)
+	}
 }
