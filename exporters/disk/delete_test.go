@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/soak"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -254,7 +256,7 @@ func TestDeletedSpaceIsReclaimed(t *testing.T) {
 		}
 		d.check(t, e)
 		files, err := s.fs.ReadDir(folder + "/deletions")
-		if err != nil || len(files) != step.tombstones {
+		if err != nil || len(files) != 2*step.tombstones { // with copies
 			t.Errorf("after %s: tombstones %v, %v; want %d", step.wait, files, err, step.tombstones)
 		}
 	}
@@ -277,38 +279,63 @@ func TestDeletedSpaceIsReclaimed(t *testing.T) {
 	}
 }
 
-// TestDamagedTombstone: a damaged tombstone is moved to the quarantine and reported, its number is
-// not reused, and the store works.
+// TestDamagedTombstone: a tombstone is restored from its copy. If both are damaged, they are moved
+// to the quarantine and reported, the number is not reused, and the store works.
 func TestDamagedTombstone(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := newSetup(mem)
+	var reported error
+	s.report = func(err error) { reported = err }
 	e, d := s.start(t), newDeletedNumbers()
 	d.write(t, e, 30)
-	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
+	first := tracestore.Deletion{To: startOf(4)}
+	if _, err := e.Delete(t.Context(), "", first); err != nil {
 		t.Fatal(err)
+	}
+	mark := tombstone.Dir{Path: folder + "/deletions"}.File(1)
+	copied := strings.TrimSuffix(mark, ".mark") + ".copy"
+	for _, damaged := range []string{mark, copied} {
+		stopStore(t, e)
+		flipBit(t, mem, damaged, 20)
+		e = s.start(t)
+		if n := rowsOf(t, e); n != 25 || testutil.ToFloat64(e.metrics.restored) != 1 || reported != nil {
+			t.Errorf("%s damaged: %d spans are visible, want 25; reported %v", damaged, n, reported)
+		}
 	}
 	stopStore(t, e)
-	name := tombstone.Dir{Path: folder + "/deletions"}.File(1)
-	f, err := mem.OpenWrite(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte{1}, 20); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
+	flipBit(t, mem, mark, 20)
+	flipBit(t, mem, copied, 21)
 	e = s.open(t)
 	if n := d.numbers.check(t, e); n != 30 {
 		t.Errorf("%d spans are visible, want 30", n)
 	}
-	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
+	if _, err := e.Delete(t.Context(), "", first); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.deletions.rules[0].Number; got != 2 {
 		t.Errorf("next tombstone has number %d, want 2", got)
 	}
-	if files, err := mem.ReadDir(folder + "/quarantine"); err != nil || len(files) != 1 {
-		t.Errorf("quarantine has %v, %v; want one file", files, err)
+	if files, err := mem.ReadDir(folder + "/quarantine"); err != nil || len(files) != 2 {
+		t.Errorf("quarantine has %v, %v; want two files", files, err)
+	}
+	if reported == nil || !strings.Contains(reported.Error(), "0000000000000001.mark") {
+		t.Errorf("reported %v, want the quarantine", reported)
+	}
+}
+
+// flipBit flips the lowest bit of a byte of a file.
+func flipBit(t testing.TB, fs vfs.FS, name string, at int64) {
+	t.Helper()
+	f, err := fs.OpenWrite(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	_, err = f.ReadAt(b[:], at)
+	b[0] ^= 1
+	if _, failed := f.WriteAt(b[:], at); err != nil || failed != nil {
+		t.Fatal(err, failed)
 	}
 }
 

@@ -143,19 +143,38 @@ func (e *exporter) loadDeletions() error {
 	}
 	for _, f := range damaged {
 		d.given = max(d.given, f.Number)
-		to, err := e.dir.Quarantine(f.Path)
-		if err != nil {
+		if err := e.noteDamagedDeletion(f); err != nil {
 			return err
 		}
-		e.metrics.lostDeletions.Inc()
-		e.log.Error("cannot read a deletion; moved to quarantine; spans that it hid are visible again; repeat the deletion",
-			zap.String("file", to), zap.Error(f.Err))
 	}
 	for _, m := range marks {
 		d.rules = append(d.rules, tombstone.NewRule(m))
 		d.given, d.last = max(d.given, m.Number), m.Number
 		e.lastEpoch = max(e.lastEpoch, m.Through)
 	}
+	return nil
+}
+
+// noteDamagedDeletion reports a deletion of which a file could not be read, and sets the files
+// aside if the deletion is lost.
+func (e *exporter) noteDamagedDeletion(f tombstone.Damaged) error {
+	if f.Restored {
+		e.metrics.restored.Inc()
+		e.log.Error("deletion file was damaged or missing; restored from its copy; nothing is lost", zap.String("file", f.Paths[0]),
+			zap.Error(f.Err))
+		return nil
+	}
+	var kept []string
+	for _, name := range f.Paths {
+		to, err := e.dir.Quarantine(name)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, to)
+	}
+	e.metrics.lostDeletions.Inc()
+	e.log.Error("cannot read a deletion; moved to quarantine; spans that it hid are visible again; repeat the deletion",
+		zap.Strings("files", kept), zap.Uint64("deletion", f.Number), zap.Error(f.Err))
 	return nil
 }
 

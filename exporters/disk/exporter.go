@@ -43,10 +43,14 @@ type exporter struct {
 	// Used by the maintenance loop, and by Start and Stop while it does not run.
 	reserved bool       // the reserve exists
 	reported string     // the text of the error that was reported last
+	troubled bool       // it is not only about damage
+	damage   error      // damaged files, as found by the last check
 	retry    backoff    // for flushes
 	clock    clockGuard // suspends expiry by time
 
 	deletions deletions
+
+	damagedFiles damagedFiles
 
 	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
 	lastEpoch uint64     // guarded by intake
@@ -144,6 +148,7 @@ func (e *exporter) Start(context.Context) error {
 		return err
 	}
 	e.dir = dir
+	e.noteFormat()
 	e.logs, err = wal.OpenDir(e.env.FS, dir.Log(), wal.Options{
 		Mode: wal.Mode(e.config.Sync), Interval: time.Duration(e.config.SyncInterval), MinGap: time.Duration(e.config.SyncGap),
 		Size: int64(e.config.Memtable.MaxBytes) + logSlack, Step: e.logStep, Spares: 1,
@@ -165,6 +170,8 @@ func (e *exporter) Start(context.Context) error {
 	e.checkClock()
 	e.expire()
 	e.keepReserve()
+	e.damage = e.damageError()
+	e.reportHealth(nil)
 	e.announce(time.Since(began))
 	e.mu.Lock()
 	e.closed = false

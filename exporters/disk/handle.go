@@ -2,12 +2,14 @@ package disk
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
 // handle is an open segment. Its file is deleted when the store has dropped the segment and no
@@ -31,6 +33,9 @@ func (e *exporter) open(name directory.Segment) (*handle, error) {
 	s, err := segment.OpenCached(e.env.FS, e.dir.Path(name), e.cache)
 	if err != nil {
 		return nil, err
+	}
+	if d := (*source.DamageError)(nil); errors.As(s.VerifyHeader(), &d) {
+		e.damaged(d)
 	}
 	name.Size = s.Info().Size
 	return &handle{name: name, info: s.Info(), segment: s, refs: 1}, nil

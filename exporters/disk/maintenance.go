@@ -52,27 +52,30 @@ func (e *exporter) runMaintenance(all bool) {
 	e.mu.Lock()
 	err := errors.Join(e.stuck, e.full)
 	e.mu.Unlock()
+	if all {
+		e.damage = e.damageError()
+	}
 	e.reportHealth(err)
 	e.updateGauges()
 }
 
-// reportHealth reports an error when it begins, changes or ends.
+// reportHealth reports an error and damage when they begin, change or end. Damage was logged when
+// it was found.
 func (e *exporter) reportHealth(err error) {
+	switch {
+	case err == nil && e.troubled:
+		e.log.Info("span store recovered")
+	case err != nil && !e.troubled:
+		e.log.Error("span store degraded", zap.Error(err))
+	}
+	e.troubled = err != nil
 	text := ""
-	if err != nil {
+	if err = errors.Join(err, e.damage); err != nil {
 		text = err.Error()
 	}
-	if text == e.reported {
-		return
-	}
-	began, ended := e.reported == "", text == ""
-	e.reported = text
-	e.report(err)
-	switch {
-	case ended:
-		e.log.Info("span store recovered")
-	case began:
-		e.log.Error("span store degraded", zap.Error(err))
+	if text != e.reported {
+		e.reported = text
+		e.report(err)
 	}
 }
 

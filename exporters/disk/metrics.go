@@ -18,7 +18,7 @@ type metrics struct {
 
 	segmentsWritten, flushedSpans, flushedBytes, duplicates, flushSeconds prometheus.Counter
 	waits, flushFailures, logFailures, logRotations                       prometheus.Counter
-	damage, quarantined, lostRecords, lostSpans, lostDeletions            prometheus.Counter
+	damage, quarantined, lostRecords, lostSpans, lostDeletions, restored  prometheus.Counter
 
 	merges, mergedSpans, mergedBytes, mergeDuplicates, mergeSeconds, mergePauses prometheus.Counter
 	mergeFailures, mergeAborts, unmergeable                                      prometheus.Counter
@@ -59,6 +59,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		lostRecords:     counter("lost_requests_total", "Acknowledged requests missing from the log at start."),
 		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start or could not be flushed."),
 		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start; the spans they hid are visible again."),
+		restored:        counter("restored_files_total", "Damaged files at start that were restored from a copy without loss."),
 		mergeBacklog:    gauge("merge_backlog_segments", "Segments that can still be merged, including those that wait for more neighbours."),
 		merges:          counter("merges_total", "Segments merged from other segments."),
 		mergedSpans:     counter("merged_spans_total", "Spans written by merges."),

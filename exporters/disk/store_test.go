@@ -75,7 +75,7 @@ func TestNewerVersion(t *testing.T) {
 	if err := fs.MkdirAll(folder); err != nil {
 		t.Fatal(err)
 	}
-	if err := vfs.WriteFileAtomic(fs, folder+"/FORMAT", []byte("tracing span store, version 7\n")); err != nil {
+	if err := vfs.WriteFileAtomic(fs, folder+"/FORMAT", []byte("tracing span store, version 7\ncrc32c 1fd3b80d\n")); err != nil {
 		t.Fatal(err)
 	}
 	err := newSetup(fs).build(t).Start(t.Context())

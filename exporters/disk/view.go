@@ -1,8 +1,6 @@
 package disk
 
 import (
-	"go.uber.org/zap"
-
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
@@ -46,11 +44,4 @@ func (v *view) Release() {
 	for _, h := range v.segments {
 		v.store.releaseHandle(h)
 	}
-}
-
-// damaged counts and logs a part of a file that a query could not read.
-func (e *exporter) damaged(d *source.DamageError) {
-	e.metrics.damage.Inc()
-	e.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
-		zap.String("part", d.Part), zap.Int("spans", d.Rows), zap.Error(d.Err))
 }

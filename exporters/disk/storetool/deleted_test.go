@@ -44,12 +44,30 @@ func TestExportDeleted(t *testing.T) {
 		t.Error(text)
 	}
 
+	damage(t, file, 30) // its copy is sound
+	damage(t, filepath.Join(dir, "FORMAT"), 5)
+	if got := contentsOf(t, dir); !slices.Equal(got, want) {
+		t.Errorf("with a damaged file of two: %d spans, want %d", len(got), len(want))
+	}
+	if text := mustRun(t, "inspect", dir); !strings.Contains(text, file+": deletion") || !strings.Contains(text, "FORMAT: version") {
+		t.Error(text)
+	}
+	if v := verified(t, dir); len(v.Damage) != 2 || v.Damage[1].File != file {
+		t.Errorf("%+v", v)
+	}
+	if r := repaired(t, dir); len(r.Files) != 2 || r.Files[0].Action != writtenAgain || r.Files[1].Action != copied {
+		t.Errorf("%+v", r)
+	}
+	if v := verified(t, dir); len(v.Damage) > 0 {
+		t.Errorf("after repair: %+v", v)
+	}
 	damage(t, file, 30)
+	damage(t, strings.TrimSuffix(file, ".mark")+".copy", 31)
 	code, _, stderr := run(t, "export", dir, "--format=otlp-proto", "--out", filepath.Join(t.TempDir(), "out"))
-	if code != 1 || !strings.Contains(stderr, file) || !strings.Contains(stderr, "repeat the deletion") {
+	if code != 1 || !strings.Contains(stderr, strings.TrimSuffix(file, ".mark")) || !strings.Contains(stderr, "repeat the deletion") {
 		t.Errorf("%d %s", code, stderr)
 	}
-	if v := verified(t, dir); len(v.Damage) != 1 || v.Damage[0].File != file {
+	if v := verified(t, dir); len(v.Damage) != 1 || !strings.HasPrefix(v.Damage[0].File, strings.TrimSuffix(file, ".mark")) {
 		t.Errorf("%+v", v)
 	}
 }

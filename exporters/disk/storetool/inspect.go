@@ -31,6 +31,9 @@ type Inspection struct {
 	SpareLogs  Files      `json:"spare_logs"`
 	Reserve    int64      `json:"reserve_bytes"`
 	Quarantine Quarantine `json:"quarantine"`
+	// Damage lists what is known to be damaged without reading blocks: the version of the store,
+	// headers of segments, recorded deletions and logs. For everything else, see verify.
+	Damage []Damage `json:"damage"`
 	// Deletions counts the recorded deletions. Deleted spans are included in the numbers above
 	// until compaction rewrites their segments.
 	Deletions Deletions `json:"deletions"`
@@ -117,11 +120,17 @@ type Share struct {
 // inspect describes a store.
 func inspect(ctx context.Context, s *snapshot, columns bool) (*Inspection, error) {
 	in := &Inspection{Store: s.path, Version: directory.Version, Segments: []SegmentRow{}, Unreadable: []Unreadable{}, Replaced: []string{},
-		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}, Deletions: Deletions{len(s.deletions), len(s.damagedDeletions)}}
+		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}, Deletions: Deletions{len(s.deletions), s.lostDeletions()}}
+	known := Verification{Damage: []Damage{}}
+	known.unopened(s)
+	known.restorable(s)
 	services := map[string]bool{}
 	for _, g := range s.segments {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if err := g.VerifyHeader(); err != nil {
+			known.note(err, g.Name(), "header")
 		}
 		row := describe(g)
 		if t, err := g.Tables(); err == nil {
@@ -140,6 +149,7 @@ func inspect(ctx context.Context, s *snapshot, columns bool) (*Inspection, error
 	for _, b := range s.broken {
 		in.Unreadable = append(in.Unreadable, Unreadable{b.name.String(), b.name.Size, b.err.Error()})
 	}
+	in.Damage = known.Damage
 	for _, name := range s.replaced {
 		in.Replaced = append(in.Replaced, name.String())
 	}

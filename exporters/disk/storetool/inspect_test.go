@@ -80,6 +80,6 @@ func TestLocate(t *testing.T) {
 	check(t, os.Mkdir(other, 0o700))
 	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 1\n"), 0o600))
 	f(dir, "has several span stores")
-	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 9\n"), 0o600))
+	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 9\ncrc32c eb082a87\n"), 0o600))
 	f(other, "reads up to version 1")
 }

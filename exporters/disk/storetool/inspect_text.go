@@ -131,6 +131,9 @@ func (in *Inspection) writeProblems(w io.Writer) {
 	for _, u := range in.Unreadable {
 		fmt.Fprintf(w, "\nunreadable: %s, %d bytes: %s", u.Name, u.Bytes, u.Error)
 	}
+	for _, d := range in.Damage {
+		fmt.Fprintf(w, "\ndamaged: %s: %s: %s", d.File, d.Part, d.Error)
+	}
 	for _, name := range in.Quarantine.Names {
 		fmt.Fprintf(w, "\nin quarantine: %s", printable(name))
 	}
@@ -139,7 +142,7 @@ func (in *Inspection) writeProblems(w io.Writer) {
 			fmt.Fprintf(w, "\n  %s", strings.TrimSpace(line))
 		}
 	}
-	if len(in.Replaced)+len(in.Unreadable)+len(in.Quarantine.Names) > 0 {
+	if len(in.Replaced)+len(in.Unreadable)+len(in.Damage)+len(in.Quarantine.Names) > 0 {
 		fmt.Fprintln(w)
 	}
 }

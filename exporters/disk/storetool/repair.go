@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -43,6 +44,9 @@ const (
 	restored        = "not damaged; moved back from the quarantine"
 	leftUnreadable  = "left in the quarantine: unreadable"
 	leftStoredTwice = "left in the quarantine: another segment has its spans"
+	writtenAgain    = "written again; the damaged file is in the quarantine"
+	copied          = "written again from its copy"
+	deletionLost    = "unreadable; moved to the quarantine; the spans it deleted are visible again; repeat the deletion"
 )
 
 // repairer repairs one store. Except in a dry run it holds the lock of the folder.
@@ -101,6 +105,12 @@ func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progressTo 
 }
 
 func (r *repairer) run(ctx context.Context) error {
+	if d := r.dir.FormatDamage(); d != nil { // Open has written it again
+		r.add(RepairFile{File: d.File, Action: writtenAgain, Damage: []Damage{{d.File, "version", 0, d.Err.Error()}}})
+	}
+	if err := r.repairDeletions(); err != nil {
+		return err
+	}
 	for _, b := range r.snapshot.broken {
 		if !isDamage(b.err) {
 			return b.err // a newer version, or a temporary error of the disk
@@ -117,6 +127,32 @@ func (r *repairer) run(ctx context.Context) error {
 		}
 	}
 	return r.checkQuarantine(ctx)
+}
+
+// repairDeletions restores damaged files of deletions from their copies, and sets aside those of
+// which no copy is sound.
+func (r *repairer) repairDeletions() error {
+	damaged := r.snapshot.damagedDeletions
+	if !r.dry && len(damaged) > 0 {
+		var err error
+		if _, damaged, err = (tombstone.Dir{FS: r.fs, Path: path.Join(r.snapshot.path, deletionDir)}).Load(); err != nil {
+			return err
+		}
+	}
+	for _, d := range damaged {
+		f := RepairFile{File: d.Paths[0], Action: copied, Damage: []Damage{{d.Paths[0], "deletion", 0, d.Err.Error()}}}
+		for _, name := range d.Paths {
+			if d.Restored {
+				break
+			}
+			f.Action = deletionLost
+			if err := r.quarantine(name); err != nil {
+				return err
+			}
+		}
+		r.add(f)
+	}
+	return nil
 }
 
 func isDamage(err error) bool {

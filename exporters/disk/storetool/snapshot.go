@@ -241,3 +241,13 @@ func (s *snapshot) loadDeletions() error {
 	}
 	return nil
 }
+
+// lostDeletions returns the number of deletions that cannot be read.
+func (s *snapshot) lostDeletions() (n int) {
+	for _, d := range s.damagedDeletions {
+		if !d.Restored {
+			n++
+		}
+	}
+	return n
+}

@@ -56,6 +56,7 @@ func (s *snapshot) bytes() int64 {
 func verify(ctx context.Context, s *snapshot, read *atomic.Int64, progressTo io.Writer) (*Verification, error) {
 	v := &Verification{Store: s.path, Damage: []Damage{}}
 	v.unopened(s)
+	v.restorable(s)
 	v.relations(s)
 	p := newProgress(progressTo, "verify", s.bytes(), read.Load, formatSize, time.Now)
 	for _, g := range s.segments {
@@ -73,10 +74,25 @@ func (v *Verification) unopened(s *snapshot) {
 		v.note(b.err, s.dir.Path(b.name), "file")
 	}
 	for _, m := range s.damagedDeletions {
-		v.note(fmt.Errorf("%w; the spans it deleted are visible again; repeat the deletion", m.Err), m.Path, "deletion")
+		if !m.Restored {
+			v.note(fmt.Errorf("%w; the spans it deleted are visible again; repeat the deletion", m.Err), m.Paths[0], "deletion")
+		}
 	}
 	for _, l := range s.logs {
 		v.log(s, l)
+	}
+}
+
+// restorable records the damage that costs nothing: to the version of the store, and to files of
+// deletions of which there is a sound copy.
+func (v *Verification) restorable(s *snapshot) {
+	if d := s.dir.FormatDamage(); d != nil {
+		v.note(fmt.Errorf("%w; the server or repair writes it again", d.Err), d.File, "version")
+	}
+	for _, m := range s.damagedDeletions {
+		if m.Restored {
+			v.note(fmt.Errorf("%w; its copy is sound; the server or repair restores it", m.Err), m.Paths[0], "deletion")
+		}
 	}
 }
 

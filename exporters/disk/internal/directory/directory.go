@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
@@ -19,17 +20,16 @@ type Dir struct {
 	fs   vfs.FS
 	path string
 	lock io.Closer
+
+	formatDamage *FormatDamage
 }
 
 const (
-	formatFile    = "FORMAT"
-	formatLine    = "tracing span store, version %d\n"
 	lockFile      = "LOCK"
 	reserveFile   = "reserve"
 	logDir        = "log"
 	segmentDir    = "seg"
 	quarantineDir = "quarantine"
-	maxFormatFile = 1 << 10
 )
 
 // Open creates the folder if it is missing, locks it, checks its version, and removes unfinished
@@ -67,25 +67,6 @@ func (d *Dir) prepare() error {
 		}
 	}
 	return d.removeUnfinished()
-}
-
-func (d *Dir) checkFormat() error {
-	b, err := vfs.ReadFile(d.fs, d.in(formatFile), maxFormatFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return vfs.WriteFileAtomic(d.fs, d.in(formatFile), fmt.Appendf(nil, formatLine, Version))
-	}
-	if err != nil {
-		return fmt.Errorf("reading the span store version: %w", err)
-	}
-	var v int
-	if _, err := fmt.Sscanf(string(b), formatLine, &v); err != nil || v < 1 {
-		return fmt.Errorf("%s does not contain a span store version; check that %s is the right folder", d.in(formatFile), d.path)
-	}
-	if v > Version {
-		return fmt.Errorf("span store %s has version %d, but this program reads up to version %d; "+
-			"upgrade this program or configure another data_dir", d.path, v, Version)
-	}
-	return nil
 }
 
 // removeUnfinished removes unfinished files and makes all file names durable.
@@ -232,16 +213,33 @@ func (d *Dir) RemoveEmptyDays() error {
 func (d *Dir) Log() string { return d.in(logDir) }
 
 // Quarantine moves an unreadable file to the quarantine, where it is kept for manual recovery. It
-// returns the new path.
+// returns the new path, which has a number after the name if the quarantine has a file of that
+// name.
 func (d *Dir) Quarantine(name string) (string, error) {
-	to := d.in(quarantineDir, path.Base(name))
-	if err := d.fs.Rename(name, to); err != nil {
-		return "", fmt.Errorf("moving %s to quarantine: %w", name, err)
+	to, err := d.freeName(path.Base(name))
+	if err == nil {
+		err = d.fs.Rename(name, to)
 	}
-	if err := d.fs.SyncDir(d.in(quarantineDir)); err != nil {
+	if err == nil {
+		err = d.fs.SyncDir(d.in(quarantineDir))
+	}
+	if err != nil {
 		return "", fmt.Errorf("moving %s to quarantine: %w", name, err)
 	}
 	return to, d.fs.SyncDir(path.Dir(name))
+}
+
+// freeName returns a path in the quarantine that no file has.
+func (d *Dir) freeName(base string) (string, error) {
+	entries, err := d.Quarantined()
+	if err != nil {
+		return "", err
+	}
+	name := base
+	for n := 1; slices.ContainsFunc(entries, func(e vfs.Entry) bool { return e.Name == name }); n++ {
+		name = fmt.Sprintf("%s.%d", base, n)
+	}
+	return d.in(quarantineDir, name), nil
 }
 
 // Free returns the number of bytes that can still be written to the disk.

@@ -77,13 +77,16 @@ func TestOneProcess(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	for content, want := range map[string]string{
-		"tracing span store, version 1\n":  "",
-		"tracing span store, version 2\n":  "version 2, but this program reads up to version 1",
-		"tracing span store, version 0\n":  "check that /data/disk is the right folder",
-		"something else":                   "check that /data/disk is the right folder",
-		"":                                 "check that /data/disk is the right folder",
-		strings.Repeat("long", 1000):       "file too large",
-		"tracing span store, version 1\nx": "",
+		"tracing span store, version 1\n":                      "",
+		"tracing span store, version 1\ncrc32c 761ce93f\n":     "",
+		"tracing span store, version 2\ncrc32c 42fb41a6\nmore": "version 2, but this program reads up to version 1",
+		"tracing span store, version 2\n":                      "check that /data/disk is the right folder",
+		"tracing span store, version 0\n":                      "check that /data/disk is the right folder",
+		"something else":                                       "check that /data/disk is the right folder",
+		"":                                                     "check that /data/disk is the right folder",
+		strings.Repeat("long", 1000):                           "file too large",
+		"tracing span store, version 1\nx":                     "check that /data/disk is the right folder",
+		"tracing span store, version 1\ncrc32c 761ce93f\nmore": "check that /data/disk is the right folder",
 	} {
 		fs := vfstest.NewMem()
 		if err := fs.MkdirAll(root); err != nil {
@@ -114,7 +117,7 @@ func TestVersionSurvivesACrash(t *testing.T) {
 		fs := vfstest.NewMem()
 		open(t, fs)
 		after := fs.Crash(rand.New(rand.NewPCG(seed, 0)))
-		if b, err := vfs.ReadFile(after, root+"/FORMAT", 100); err != nil || string(b) != "tracing span store, version 1\n" {
+		if b, err := vfs.ReadFile(after, root+"/FORMAT", 100); err != nil || !strings.HasPrefix(string(b), "tracing span store, version 1\ncrc32c ") {
 			t.Fatalf("seed %d: %q, %v", seed, b, err)
 		}
 		open(t, after).Close()

@@ -1,7 +1,7 @@
 // Package directory manages the folder of a span store: its layout, its version, its lock, and the
 // reserve for a full disk.
 //
-//	FORMAT                             one line: the version of the layout
+//	FORMAT                             the version of the layout, and its checksum
 //	LOCK                               locked by the process that uses the folder
 //	reserve                            space released when the disk is full, so that a flush
 //	                                   can still free the log

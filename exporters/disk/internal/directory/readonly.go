@@ -19,11 +19,14 @@ func (unlocked) Close() error { return nil }
 // opened. The error matches fs.ErrNotExist if there is no store; newer versions fail as in [Open].
 func OpenReadOnly(fsys vfs.FS, name string) (*Dir, error) {
 	d := &Dir{fs: fsys, path: name, lock: unlocked{}}
-	f, err := fsys.Open(d.in(formatFile))
+	_, damage, err := d.readFormat()
 	if err != nil {
 		return nil, fmt.Errorf("opening span store %s: %w", name, err)
 	}
-	return d, errors.Join(f.Close(), d.checkFormat())
+	if damage != nil {
+		d.formatDamage = &FormatDamage{File: d.in(formatFile), Err: damage}
+	}
+	return d, nil
 }
 
 // ReserveSize returns the size of the reserve in bytes, 0 if there is none.

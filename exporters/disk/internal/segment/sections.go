@@ -169,8 +169,7 @@ func appendHeader(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[from:]))
 }
 
-// checkHeader checks the start of a file. It only repeats information of the trailer, for tools
-// that identify files by their first bytes.
+// checkHeader checks the start of a file.
 func checkHeader(b []byte) error {
 	if string(b) != string(appendHeader(nil)) {
 		return errors.New("not a segment header of this format version")

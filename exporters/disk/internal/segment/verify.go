@@ -18,7 +18,7 @@ import (
 // Without tables, layout or list of blocks no span is readable, and blocks are not checked. Damage
 // to other sections loses no spans: it makes queries slower, or statistics unavailable.
 func (s *Segment) Verify(ctx context.Context, report func(part string, err error)) error {
-	report("header", s.verifyHeader())
+	report("header", s.VerifyHeader())
 	body, err := s.load()
 	for k := kind(1); k < kinds; k++ {
 		if err := ctx.Err(); err != nil {
@@ -64,7 +64,10 @@ func (s *Segment) without(k kind) bool {
 	return s.dir[k].kind == 0
 }
 
-func (s *Segment) verifyHeader() error {
+// VerifyHeader reads and checks the header. Damage, a *source.DamageError, costs no rows: the
+// header only repeats information of the trailer, for tools that identify files by their first
+// bytes.
+func (s *Segment) VerifyHeader() error {
 	var b [headerSize]byte
 	err := s.readAt(b[:], 0)
 	if err == nil {

@@ -13,8 +13,9 @@
 //
 // # File format
 //
-// Each tombstone is one file, deletions/<number>.mark, with the number in 16 hexadecimal digits.
-// All numbers are little-endian:
+// Each tombstone is a file, deletions/<number>.mark, with the number in 16 hexadecimal digits, and
+// a copy of it, deletions/<number>.copy, which is used if the first file is damaged or missing. All
+// numbers are little-endian:
 //
 //	"TDEL"       magic
 //	version      uint32, 1

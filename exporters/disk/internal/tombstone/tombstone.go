@@ -79,17 +79,17 @@ func (t *Tombstone) Append(dst []byte) ([]byte, error) {
 }
 
 // Decode decodes the content of a tombstone's file. The error for a later format version matches
-// [ErrNewer].
+// [ErrNewer]. All versions have the same magic, place of the version, and checksum at the end.
 func Decode(b []byte) (*Tombstone, error) {
 	if len(b) < fixed+4 || string(b[:len(magic)]) != magic {
 		return nil, errDamaged
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
-	if v := binary.LittleEndian.Uint32(b[len(magic):]); v > version {
-		return nil, fmt.Errorf("%w (format version %d, supported up to %d)", ErrNewer, v, version)
-	}
 	if crc32.Checksum(body, castagnoli) != sum {
 		return nil, errDamaged
+	}
+	if v := binary.LittleEndian.Uint32(b[len(magic):]); v > version {
+		return nil, fmt.Errorf("%w (format version %d, supported up to %d)", ErrNewer, v, version)
 	}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(b[len(magic)+4+8*i:]) }
 	t := &Tombstone{Number: field(0), Through: field(1), Made: time.Unix(0, int64(field(2))).UTC(), From: field(3), To: field(4)}

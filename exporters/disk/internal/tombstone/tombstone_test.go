@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -126,6 +127,7 @@ func TestNewerVersion(t *testing.T) {
 	d := tombstone.Dir{FS: fs, Path: "/store/deletions"}
 	b := encode(t, samples()[0])
 	binary.LittleEndian.PutUint32(b[4:], 2)
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], crc32.MakeTable(crc32.Castagnoli)))
 	if err := fs.MkdirAll(d.Path); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,128 @@
+package directory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+)
+
+// The file FORMAT has two lines: the version of the layout, and the checksum of the first line. All
+// versions begin like that. Files of early programs have only the first line, with version 1.
+const (
+	formatFile   = "FORMAT"
+	formatLine   = "tracing span store, version %d\n"
+	checksumLine = "crc32c %08x\n"
+	// maxFormatFile is the maximum size of the file in bytes.
+	maxFormatFile = 1 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var errFormat = errors.New("checksum mismatch, or not the version of a span store")
+
+func encodeFormat(version int) []byte {
+	b := fmt.Appendf(nil, formatLine, version)
+	return fmt.Appendf(b, checksumLine, crc32.Checksum(b, castagnoli))
+}
+
+// decodeFormat returns the version. Without a valid checksum, a version other than that of early
+// programs is damage: later programs write a checksum.
+func decodeFormat(b []byte) (version int, err error) {
+	if string(b) == fmt.Sprintf(formatLine, 1) {
+		return 1, nil
+	}
+	if _, err := fmt.Sscanf(string(b), formatLine, &version); err != nil || version < 1 {
+		return 0, errFormat
+	}
+	want := encodeFormat(version)
+	if !bytes.HasPrefix(b, want) || version <= Version && len(b) > len(want) {
+		return 0, errFormat
+	}
+	return version, nil
+}
+
+// readFormat checks the version of the store. If the file cannot be decoded, it returns the content
+// and damage: all other files have versions of their own, so that the store can be read without it.
+// The error matches fs.ErrNotExist if the file is missing.
+func (d *Dir) readFormat() (content []byte, damage, err error) {
+	content, err = vfs.ReadFile(d.fs, d.in(formatFile), maxFormatFile)
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return nil, err, d.checkFolders(err)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the span store version: %w", err)
+	}
+	v, damage := decodeFormat(content)
+	if damage != nil {
+		return content, damage, d.checkFolders(damage)
+	}
+	if v > Version {
+		return nil, nil, fmt.Errorf("span store %s has version %d, but this program reads up to version %d; "+
+			"upgrade this program or configure another data_dir", d.path, v, Version)
+	}
+	return content, damage, nil
+}
+
+// checkFolders fails if the folder has nothing else of a store: the damaged file FORMAT then
+// belongs to something else.
+func (d *Dir) checkFolders(damage error) error {
+	entries, err := d.fs.ReadDir(d.path)
+	if err != nil {
+		return fmt.Errorf("listing the files of the span store: %w", err)
+	}
+	if slices.ContainsFunc(entries, func(e vfs.Entry) bool { return e.IsDir && (e.Name == segmentDir || e.Name == logDir) }) {
+		return nil
+	}
+	return fmt.Errorf("%s does not contain a span store version (%w); check that %s is the right folder", d.in(formatFile), damage, d.path)
+}
+
+// checkFormat is called when the store is opened for writing. It creates the file if it is missing,
+// and sets aside a damaged one.
+func (d *Dir) checkFormat() error {
+	content, damage, err := d.readFormat()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case damage != nil:
+		if err := d.setFormatAside(damage); err != nil {
+			return err
+		}
+	case string(content) == string(encodeFormat(Version)):
+		return nil
+	default: // of an early program: nothing is lost if the checksum cannot be added now
+		vfs.WriteFileAtomic(d.fs, d.in(formatFile), encodeFormat(Version))
+		return nil
+	}
+	return vfs.WriteFileAtomic(d.fs, d.in(formatFile), encodeFormat(Version))
+}
+
+func (d *Dir) setFormatAside(damage error) error {
+	if err := d.fs.MkdirAll(d.QuarantineDir()); err != nil {
+		return fmt.Errorf("creating the span store folders: %w", err)
+	}
+	to, err := d.Quarantine(d.in(formatFile))
+	if err != nil {
+		return err
+	}
+	d.formatDamage = &FormatDamage{File: to, Err: damage}
+	return nil
+}
+
+// FormatDamage describes a damaged file FORMAT.
+type FormatDamage struct {
+	// File is the path of the damaged file: in the quarantine, unless the folder was opened
+	// read-only.
+	File string
+	// Err says what is wrong with it.
+	Err error
+}
+
+// FormatDamage returns what was wrong with the file FORMAT when the folder was opened, nil if
+// nothing was. Such a file is replaced and costs no spans.
+func (d *Dir) FormatDamage() *FormatDamage { return d.formatDamage }
