@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Limits on tombstones that are still needed. Above them, Delete is refused as overloaded until
@@ -30,8 +31,11 @@ const deletionDir = "deletions"
 // deletions holds the active tombstones.
 type deletions struct {
 	files tombstone.Dir
-	slot  chan struct{} // holds a token while a Delete or the maintenance of deletions runs
-	given uint64        // the last assigned number; guarded by slot
+	// parked holds, in the quarantine, the tombstones that only quarantined segments need. They do
+	// not count as active. The next start activates them, in case such a segment was restored.
+	parked tombstone.Dir
+	slot   chan struct{} // holds a token while a Delete or the maintenance of deletions runs
+	given  uint64        // the last assigned number; guarded by slot
 	// unsure is an active rule whose tombstone could not be written; its file may or may not exist.
 	// Guarded by slot.
 	unsure *tombstone.Rule
@@ -111,14 +115,14 @@ func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {
 // one. The caller holds slot and intake.
 func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
 	if d.unsure != nil {
-		if err := d.files.Write(d.unsure.Tombstone); err != nil {
+		if err := e.writeTombstone(d.unsure.Tombstone); err != nil {
 			return fmt.Errorf("repeating the failed write of the previous deletion: %w", err)
 		}
 		d.unsure = nil
 	}
 	d.given++
 	r.Number, r.Through = d.given, through
-	err := d.files.Write(r.Tombstone)
+	err := e.writeTombstone(r.Tombstone)
 	switch {
 	case errors.Is(err, tombstone.ErrInDoubt):
 		d.unsure = r
@@ -132,11 +136,25 @@ func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
 	return err
 }
 
+// writeTombstone makes a tombstone durable. If the disk is full, it deletes the reserve first.
+func (e *exporter) writeTombstone(t *tombstone.Tombstone) error {
+	err := e.deletions.files.Write(t)
+	if vfs.NoSpace(err) {
+		e.makeSpace("record a deletion", err)
+		err = e.deletions.files.Write(t)
+	}
+	return err
+}
+
 // loadDeletions reads the tombstones. It runs before the rest of the recovery: no new epoch may be
 // one that a tombstone covers.
 func (e *exporter) loadDeletions() error {
 	d := &e.deletions
 	d.files = tombstone.Dir{FS: e.env.FS, Path: path.Join(e.path, deletionDir)}
+	d.parked = tombstone.Dir{FS: e.env.FS, Path: path.Join(e.dir.QuarantineDir(), deletionDir)}
+	if err := d.parked.MoveAll(d.files); err != nil {
+		return err
+	}
 	marks, damaged, err := d.files.Load()
 	if err != nil {
 		return err
@@ -267,7 +285,7 @@ func (e *exporter) removeTombstones() error {
 	if len(unneeded) == 0 {
 		return nil
 	}
-	oldest, err := e.oldestUnread()
+	oldest, quarantined, err := e.oldestUnread()
 	if err != nil {
 		return err
 	}
@@ -275,7 +293,12 @@ func (e *exporter) removeTombstones() error {
 		if oldest <= r.Through {
 			continue // a file that the store does not read may need it if it comes back
 		}
-		if err := e.deletions.files.Remove(r.Number); err != nil {
+		if quarantined <= r.Through {
+			err = e.deletions.files.Move(r.Number, e.deletions.parked)
+		} else {
+			err = e.deletions.files.Remove(r.Number)
+		}
+		if err != nil {
 			return err
 		}
 		e.mu.Lock()
@@ -308,14 +331,15 @@ func (e *exporter) unneededTombstones(last uint64) []*tombstone.Rule {
 	return slices.DeleteFunc(slices.Clone(e.deletions.rules), func(r *tombstone.Rule) bool { return needed[r] || r.Number == last })
 }
 
-// oldestUnread returns the first epoch with spans in files that no view reads: logs, segments to be
-// deleted (including deleted ones that may reappear after a power failure), and quarantined
-// segments, which an operator may restore. Without such files it is the maximum uint64.
-func (e *exporter) oldestUnread() (uint64, error) {
-	oldest := ^uint64(0)
+// oldestUnread returns the first epoch with spans in files that no view reads: logs and segments to
+// be deleted (including deleted ones that may reappear after a power failure), and the first epoch
+// in quarantined segments, which an operator may restore. Without such files they are the maximum
+// uint64.
+func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
+	oldest, quarantined = ^uint64(0), ^uint64(0)
 	epochs, err := e.logs.Epochs()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if len(epochs) > 0 {
 		oldest = epochs[0]
@@ -331,7 +355,7 @@ func (e *exporter) oldestUnread() (uint64, error) {
 	e.mu.Unlock()
 	names, err := e.dir.Segments()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, s := range names {
 		if !known[s.String()] {
@@ -340,14 +364,14 @@ func (e *exporter) oldestUnread() (uint64, error) {
 	}
 	set, err := e.dir.Quarantined()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for _, f := range set {
 		if s, ok := directory.ParseSegment(path.Join(anyDay, f.Name)); ok {
-			oldest = min(oldest, s.First)
+			quarantined = min(quarantined, s.First)
 		}
 	}
-	return oldest, nil
+	return oldest, quarantined, nil
 }
 
 // anyDay completes the name of a quarantined segment, which does not contain its day.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,8 +42,8 @@ type exporter struct {
 	stopped sync.WaitGroup
 
 	// Used by the maintenance loop, and by Start and Stop while it does not run.
-	reserved bool       // the reserve exists
 	reported string     // the text of the error that was reported last
+	ticks    int        // number of runs of the maintenance
 	troubled bool       // it is not only about damage
 	damage   error      // damaged files, as found by the last check
 	retry    backoff    // for flushes
@@ -51,6 +52,7 @@ type exporter struct {
 	deletions deletions
 
 	damagedFiles damagedFiles
+	reserved     atomic.Bool // the reserve exists
 
 	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
 	lastEpoch uint64     // guarded by intake

@@ -49,7 +49,7 @@ func (e *exporter) flush(l *live) error {
 	e.noteRotations(l)
 	h, err := e.write(l)
 	if vfs.NoSpace(err) {
-		e.makeSpace(err)
+		e.makeSpace("flush a memtable", err)
 		h, err = e.write(l)
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -20,6 +21,7 @@ type handle struct {
 	segment *segment.Segment // nil: a file that never became part of the store
 
 	// Guarded by exporter.mu.
+	seen        time.Time // when this process opened the file, or noticed that its clock had been wrong
 	deletion    filterState
 	refs        int  // held by the store and by views
 	expired     bool // delete the file after the last release; it is in exporter.doomed
@@ -38,7 +40,7 @@ func (e *exporter) open(name directory.Segment) (*handle, error) {
 		e.damaged(d)
 	}
 	name.Size = s.Info().Size
-	return &handle{name: name, info: s.Info(), segment: s, refs: 1}, nil
+	return &handle{name: name, info: s.Info(), segment: s, refs: 1, seen: e.env.Now()}, nil
 }
 
 // replaces reports whether o is one of the segments that h was merged from.

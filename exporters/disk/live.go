@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
@@ -68,5 +70,21 @@ func (e *exporter) releaseLive(l *live) {
 	e.mu.Unlock()
 	if last {
 		l.table.Release()
+	}
+}
+
+// checkpoint records on disk how many spans the logs hold, so that the next start knows how many
+// are lost if the disk loses a log.
+func (e *exporter) checkpoint() {
+	e.mu.Lock()
+	weights := make(map[*wal.Log]int64, len(e.frozen)+1)
+	for _, l := range append(e.frozen[:len(e.frozen):len(e.frozen)], e.active) {
+		if l != nil && l.log != nil {
+			weights[l.log] = int64(l.table.Rows())
+		}
+	}
+	e.mu.Unlock()
+	if err := e.logs.Checkpoint(weights); err != nil {
+		e.log.Debug("cannot record the size of the write-ahead logs; will retry", zap.Error(err))
 	}
 }

@@ -11,8 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// tick is the interval of the maintenance loop.
-const tick = time.Second
+// tick is the interval of the maintenance loop. Every checkpointTicks, the sizes of the logs are
+// recorded.
+const (
+	tick            = time.Second
+	checkpointTicks = 5
+)
 
 // maintain is the maintenance loop: it flushes frozen memtables when they appear, and checks age,
 // retention and disk space once per tick.
@@ -44,6 +48,9 @@ func (e *exporter) runMaintenance(all bool) {
 		e.mu.Unlock()
 	}
 	if all {
+		if e.ticks++; e.ticks%checkpointTicks == 0 {
+			e.checkpoint()
+		}
 		e.removeLogs()
 		e.retryRemovals()
 		e.expire()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -37,6 +38,9 @@ func (e *exporter) recover() error {
 		if err := e.flush(e.frozen[0]); err != nil {
 			e.log.Error("cannot flush recovered write-ahead log; its spans stay in memory", zap.Error(err))
 		}
+	}
+	if err := e.findMissingLogs(); err != nil {
+		return err
 	}
 	e.removeLogs()
 	if len(e.frozen) > 0 {
@@ -128,9 +132,11 @@ func (e *exporter) replay(epoch uint64) error {
 	l.table.Arrived(l.opened) // the log has no arrival times: the spans stay a little longer
 	if report.Unsynced > 0 && report.Sound() && wal.Mode(e.config.Sync) == wal.SyncAlways {
 		unreadable = 0 // rows after an unacknowledged record were not acknowledged either
+		e.log.Warn("write-ahead log ends with records that cannot be read; they were not acknowledged, unless the disk has damaged them",
+			zap.Uint64("epoch", epoch), zap.Uint64("records", report.Unsynced))
 	}
 	if l.damaged = l.damaged || unreadable > 0 || !report.Sound(); l.damaged {
-		if err := e.noteDamage(epoch, report, unreadable); err != nil {
+		if err := e.noteDamage(epoch, report, l.table.Rows(), unreadable); err != nil {
 			return err
 		}
 	}
@@ -142,15 +148,47 @@ func (e *exporter) replay(epoch uint64) error {
 	return nil
 }
 
+// findMissingLogs reports the logs whose files are gone although no segment has their spans.
+func (e *exporter) findMissingLogs() error {
+	missing, err := e.logs.Missing()
+	if err != nil {
+		e.log.Error("list of write-ahead logs is damaged; cannot tell whether logs are missing; it will be written again", zap.Error(err))
+		return nil
+	}
+	for _, m := range missing {
+		e.lastEpoch = max(e.lastEpoch, m.Epoch)
+		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.has(m.Epoch) }) || e.dir.IsMarkedDamaged(m.Epoch) {
+			continue
+		}
+		e.metrics.lostRecords.Add(float64(m.Records))
+		e.metrics.lostSpans.Add(float64(m.Weight))
+		began := time.Unix(0, int64(m.Epoch)).UTC()
+		e.log.Error("write-ahead log is missing; its acknowledged spans are lost", zap.Uint64("epoch", m.Epoch),
+			zap.Time("began", began), zap.Uint64("records_lost_at_least", m.Records), zap.Int64("spans_lost_at_least", m.Weight))
+		text := fmt.Sprintf("log %016x is missing: it began at %s and held at least %d spans\n", m.Epoch, began.Format(time.RFC3339), m.Weight)
+		if err := e.dir.MarkDamaged(m.Epoch, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // noteDamage reports that acknowledged spans of a log are lost, and marks the log on disk, so that
 // its files are kept even if the process dies before the rest of its spans is flushed.
-func (e *exporter) noteDamage(epoch uint64, report wal.Report, unreadable int) error {
+func (e *exporter) noteDamage(epoch uint64, report wal.Report, rows, unreadable int) error {
+	missing := max(report.Weight-int64(rows+unreadable), 0)
 	e.metrics.lostRecords.Add(float64(report.Lost))
-	e.metrics.lostSpans.Add(float64(unreadable))
+	e.metrics.lostSpans.Add(float64(unreadable) + float64(missing))
 	e.log.Error("write-ahead log is damaged; acknowledged spans are lost; its files will be kept in quarantine",
-		zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int("spans_unreadable", unreadable),
-		zap.Any("damage", report.Damage))
+		zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int64("spans_lost_at_least", missing),
+		zap.Bool("end_is_missing", report.Truncated), zap.Int("spans_unreadable", unreadable), zap.Any("damage", report.Damage))
 	text := fmt.Sprintf("log %016x: %d acknowledged requests lost, %d spans unreadable\n", epoch, report.Lost, unreadable)
+	if missing > 0 {
+		text += fmt.Sprintf("at least %d acknowledged spans are lost\n", missing)
+	}
+	if report.Truncated {
+		text += "the end of the log is missing; further spans may be lost\n"
+	}
 	for _, d := range report.Damage {
 		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
 	}

@@ -206,7 +206,7 @@ func TestExpiredSpansStayAway(t *testing.T) {
 // TestStopDeadline: if the disk does not respond, Stop returns at the deadline of its context.
 func TestStopDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := &vfstest.Rule{Op: vfstest.OpSync, Path: "*.tmp", Hook: func() { time.Sleep(time.Hour) }}
+		slow := &vfstest.Rule{Op: vfstest.OpSync, Path: "*.seg.tmp", Hook: func() { time.Sleep(time.Hour) }}
 		s := newSetup(vfstest.Inject(vfstest.NewMem(), slow))
 		e := s.start(t)
 		n := newNumbers()

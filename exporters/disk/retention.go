@@ -20,13 +20,15 @@ const (
 func (e *exporter) expire() {
 	now := e.env.Now()
 	if e.clock.jumped(now) {
+		e.seeAgain(now)
 		e.log.Warn("system clock jumped; deleting spans by age is suspended", zap.Time("now", now), zap.Duration("hold", jumpHold))
 	}
 	retention := time.Duration(e.config.Retention.Time)
 	byTime := retention > 0 && !e.clock.holds()
+	arrivals := e.arrivals(now)
 	for _, h := range e.expirable() {
-		switch {
-		case byTime && h.info.LastArrival.Before(now.Add(-retention)):
+		switch arrived, ok := arrivals[h]; {
+		case byTime && ok && arrived.Before(now.Add(-retention)):
 			e.drop(h, expiredByTime)
 		case h.info.Rows == 0: // all its spans were deleted
 			e.drop(h, expiredEmpty)
@@ -43,6 +45,52 @@ func (e *exporter) expire() {
 	}
 	if err := e.dir.RemoveEmptyDays(); err != nil {
 		e.log.Warn("cannot remove empty folders", zap.Error(err))
+	}
+}
+
+// futureLimit is how far in the future the last arrival of a segment may be without doubt about the
+// clock at that time.
+const futureLimit = time.Hour
+
+// arrivals returns the time of the last arrival in each segment. If that is in the future, because
+// the clock was wrong, it is replaced with an estimate, so that the segment expires: epochs have
+// the order of arrival, so it arrived before the first later segment with a plausible time, and not
+// before any earlier one. Without such a later segment, it is the time at which this process first
+// saw the segment.
+func (e *exporter) arrivals(now time.Time) map[*handle]time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.segments
+	all := make(map[*handle]time.Time, len(list))
+	plausible := func(h *handle) bool { return !h.info.LastArrival.After(now.Add(futureLimit)) }
+	var earlier time.Time
+	for _, h := range list {
+		if plausible(h) && h.info.LastArrival.After(earlier) {
+			earlier = h.info.LastArrival
+		}
+		all[h] = earlier
+	}
+	var later time.Time
+	for _, h := range slices.Backward(list) {
+		switch {
+		case plausible(h):
+			all[h], later = h.info.LastArrival, h.info.LastArrival
+		case !later.IsZero() && later.After(all[h]):
+			all[h] = later
+		case later.IsZero():
+			all[h] = h.seen
+		}
+	}
+	return all
+}
+
+// seeAgain restarts the time for which segments with an arrival in the future have been known,
+// because it was taken from a clock that was wrong.
+func (e *exporter) seeAgain(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.segments {
+		h.seen = now
 	}
 }
 
@@ -85,7 +133,7 @@ func (e *exporter) measure() {
 		return
 	}
 	e.metrics.logBytes.Set(float64(n))
-	if e.reserved {
+	if e.reserved.Load() {
 		n += int64(e.config.Reserve)
 	}
 	e.mu.Lock()

@@ -30,7 +30,7 @@ func (e *exporter) checkSpace() {
 	e.mu.Lock()
 	e.full = err
 	e.mu.Unlock()
-	if err == nil && !e.reserved && free-int64(e.config.Reserve) >= need {
+	if err == nil && !e.reserved.Load() && free-int64(e.config.Reserve) >= need {
 		e.keepReserve()
 	}
 }
@@ -71,14 +71,14 @@ func (e *exporter) keepReserve() {
 		e.giveUpReserve()
 		return
 	}
-	e.reserved = true
+	e.reserved.Store(true)
 	e.measure()
 }
 
-// makeSpace deletes spare files and the reserve, so that a segment can be written, which then frees
-// its log.
-func (e *exporter) makeSpace(cause error) {
-	e.log.Warn("disk is full; deleting the disk reserve to flush the memtable", zap.Error(cause))
+// makeSpace deletes spare files and the reserve for a purpose that matters more: to flush a
+// memtable, which then frees its log, or to record a deletion.
+func (e *exporter) makeSpace(purpose string, cause error) {
+	e.log.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
 	if err := e.logs.DropSpares(); err != nil {
 		e.log.Warn("cannot delete preallocated write-ahead log files", zap.Error(err))
 	}
@@ -90,7 +90,7 @@ func (e *exporter) giveUpReserve() {
 		e.log.Warn("cannot delete disk reserve", zap.Error(err))
 		return
 	}
-	e.reserved = false
+	e.reserved.Store(false)
 }
 
 // space is the space for a new segment at one moment.

@@ -225,19 +225,22 @@ func (s *snapshot) filtered(src source.Source, firstEpoch, applied uint64) sourc
 	return tombstone.NewFilter(src, rules, nil)
 }
 
-// deletionDir is the folder of the tombstones.
+// deletionDir is the folder of the tombstones, and the folder in the quarantine of those that only
+// quarantined segments need.
 const deletionDir = "deletions"
 
 // loadDeletions reads the tombstones. Call it before listing segments: the server removes a
 // tombstone when no segment needs it anymore.
 func (s *snapshot) loadDeletions() error {
-	tombstones, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.LoadReadOnly()
-	if err != nil {
-		return retryable(err)
-	}
-	s.damagedDeletions = damaged
-	for _, m := range tombstones {
-		s.deletions = append(s.deletions, tombstone.NewRule(m))
+	for _, folder := range []string{s.path, s.dir.QuarantineDir()} {
+		tombstones, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(folder, deletionDir)}.LoadReadOnly()
+		if err != nil {
+			return retryable(err)
+		}
+		s.damagedDeletions = append(s.damagedDeletions, damaged...)
+		for _, m := range tombstones {
+			s.deletions = append(s.deletions, tombstone.NewRule(m))
+		}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Options struct {
 // Options.Quarantine when the rest of it is done.
 type Loss struct {
 	Epoch  uint64 // of the log; in hexadecimal, the first part of the file name
-	Items  uint64 // number of lost items, as far as known
+	Items  uint64 // number of lost items, as far as known; records, if the whole log is gone
 	Gone   State  // amount that State no longer counts; negative: counts from now on; zero for losses found by Open
 	Report wal.Report
 	Err    error // why the log could not be read at all, or nil
@@ -198,6 +198,9 @@ func (q *Queue) end() {
 	q.current, p.log = nil, nil
 	q.err = log.Close()
 	p.failed = q.err != nil
+	if !p.failed {
+		q.logs.Checkpoint(map[*wal.Log]int64{log: 0}) // only used after damage: an error has no consequences
+	}
 	if first := slices.IndexFunc(q.parts, (*part).waiting); first >= 0 && q.parts[first] != p && !p.begun {
 		p.unload()
 	}

@@ -69,8 +69,24 @@ func (q *Queue) recover() error {
 		delete(done, epoch)
 	}
 	slices.Reverse(q.parts)
+	q.reportMissing()
 	q.sweep()
 	return nil
+}
+
+// errGone is the cause of the loss of a log whose files are gone.
+var errGone = errors.New("file of the queue is gone")
+
+// reportMissing reports logs whose files are gone.
+func (q *Queue) reportMissing() {
+	missing, err := q.logs.Missing()
+	if err != nil {
+		q.opt.Lost(Loss{Err: fmt.Errorf("cannot tell whether files of the queue are missing: %w", err)})
+	}
+	for _, m := range missing {
+		q.lastEpoch = max(q.lastEpoch, m.Epoch)
+		q.opt.Lost(Loss{Epoch: m.Epoch, Items: m.Records, Err: errGone})
+	}
 }
 
 // scan records what a log holds, as far as it can be read now. It uses the done records of later

@@ -106,9 +106,11 @@ func TestUnreadableSectorsCostTheirRecords(t *testing.T) {
 		commit(t, l, appendTo(t, l, repeated('x', 8000)))
 	}
 	closeLog(t, l)
-	bad := &vfstest.Rule{Op: vfstest.OpRead, Skip: 4, Times: 1, Err: errDisk}         // of the reads sector by sector
-	whole := &vfstest.Rule{Op: vfstest.OpRead, Skip: 0, Times: 1, Err: errDisk}       // of the first chunk
-	found, report := replay(t, openDir(t, vfstest.Inject(mem, whole, bad), small), 1) // each rule counts its own reads
+	// The first read of a chunk fails, then one of the reads sector by sector. Each rule counts its
+	// own reads.
+	whole := &vfstest.Rule{Op: vfstest.OpRead, Path: "*.log", Skip: 0, Times: 1, Err: errDisk}
+	bad := &vfstest.Rule{Op: vfstest.OpRead, Path: "*.log", Skip: 4, Times: 1, Err: errDisk}
+	found, report := replay(t, openDir(t, vfstest.Inject(mem, whole, bad), small), 1)
 	if len(found) != 19 || report.Lost != 1 || len(report.Damage) != 1 || !errors.Is(report.Damage[0].Err, errDisk) {
 		t.Errorf("found %d records, %+v; want all but one, and the place", len(found), report)
 	}

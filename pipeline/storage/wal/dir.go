@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"sync"
@@ -23,7 +24,9 @@ type Dir struct {
 	opts Options
 	zero []byte
 
-	mu sync.Mutex // held while names change
+	mu    sync.Mutex        // held while names change
+	logs  map[uint64]listed // the list of logs; guarded by mu
+	stale bool              // the list on disk is not that in logs; guarded by mu
 }
 
 // OpenDir creates the directory if it is missing, and removes excess spare files.
@@ -45,7 +48,17 @@ func OpenDir(fsys vfs.FS, dir string, o Options) (*Dir, error) {
 			return nil, fmt.Errorf("remove preallocated log file: %w", err)
 		}
 	}
+	d.loadList(&names)
 	return d, nil
+}
+
+// loadList keeps what the list says about the logs that exist. See Missing for the others.
+func (d *Dir) loadList(names *listing) {
+	d.logs, _ = d.readList() // Missing returns the error
+	maps.DeleteFunc(d.logs, func(epoch uint64, _ listed) bool { return len(names.of(epoch)) == 0 })
+	if d.logs == nil {
+		d.logs = make(map[uint64]listed)
+	}
 }
 
 // Epochs lists the logs in the directory, lowest epoch first.
@@ -125,6 +138,7 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 	if err != nil {
 		return err
 	}
+	d.unlist(epoch)
 	for _, p := range slices.Backward(names.of(epoch)) {
 		if err := do(p, &names); err != nil {
 			return fmt.Errorf("%s log %016x: %w", what, epoch, err)
@@ -132,6 +146,9 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 	}
 	if err := d.fs.SyncDir(d.path); err != nil {
 		return fmt.Errorf("%s log %016x: %w", what, epoch, err)
+	}
+	if d.stale { // the disk was full; now it may not be
+		d.saveList()
 	}
 	return nil
 }
@@ -183,6 +200,9 @@ func (d *Dir) reuseSpare(spares []int, name string) *part {
 		}
 		p := &part{file: file, opts: &d.opts, zero: d.zero}
 		if p.size, err = file.Size(); err == nil {
+			err = p.reserve(0)
+		}
+		if err == nil {
 			return p
 		}
 		d.discard(p)
@@ -196,11 +216,7 @@ func (d *Dir) freshPart(name string) (*part, error) {
 		return nil, fmt.Errorf("create log: %w", err)
 	}
 	p := &part{file: file, opts: &d.opts, zero: d.zero}
-	err = p.fill()
-	if err == nil {
-		err = p.sync()
-	}
-	if err != nil {
+	if err := p.fill(groupUnit); err != nil {
 		return nil, errors.Join(err, d.discard(p))
 	}
 	return p, nil

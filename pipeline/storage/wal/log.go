@@ -62,6 +62,7 @@ func (d *Dir) Create(epoch uint64) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.enlist(epoch)
 	l := &Log{
 		dir:   d,
 		epoch: epoch,

@@ -68,7 +68,7 @@ func TestTwoSyncsServeEverybody(t *testing.T) {
 // gateSyncs lets some syncs pass and stops the later ones until the channel is closed.
 func gateSyncs(pass int) (*vfstest.Injector, chan struct{}) {
 	gate := make(chan struct{})
-	return vfstest.Inject(vfstest.NewMem(), &vfstest.Rule{Op: vfstest.OpSync, Skip: pass, Hook: func() { <-gate }}), gate
+	return vfstest.Inject(vfstest.NewMem(), &vfstest.Rule{Op: vfstest.OpSync, Path: "*.log", Skip: pass, Hook: func() { <-gate }}), gate
 }
 
 func TestCommitWaitsForTheSync(t *testing.T) {

@@ -16,25 +16,33 @@ type part struct {
 	zero []byte // zeros to fill with
 }
 
-// write appends groups, whose length is a multiple of groupUnit, and extends the zero-filled area
-// if the file grew.
+// write appends groups, whose length is a multiple of groupUnit.
 func (p *part) write(groups []byte) error {
+	if err := p.reserve(int64(len(groups))); err != nil {
+		return err
+	}
 	if _, err := p.file.WriteAt(groups, p.pos); err != nil {
 		return fmt.Errorf("append to log: %w", err)
 	}
 	p.pos += int64(len(groups))
-	if p.pos <= p.size {
-		return nil
-	}
-	p.size = p.pos
-	return p.fill()
+	return nil
 }
 
-// fill writes zeros up to the next multiple of the step, unless the file has its full size.
-// Truncate is no alternative: syncing data in a hole also writes metadata, which is several times
-// as expensive.
-func (p *part) fill() error {
-	end := min(roundUp(p.size+1, p.opts.Step), p.opts.Size)
+// reserve extends the file if it does not have space for n more bytes and, after them, for
+// groupUnit bytes that are not part of a group. A file that ends earlier was truncated: recovery
+// relies on that. So the new size is durable before a group is written.
+func (p *part) reserve(n int64) error {
+	if end := p.pos + n + groupUnit; end > p.size {
+		return p.fill(end)
+	}
+	return nil
+}
+
+// fill writes zeros up to end, and further to the next multiple of the step, unless the file then
+// exceeds its full size, and syncs them. Truncate is no alternative: syncing data in a hole also
+// writes metadata, which is several times as expensive.
+func (p *part) fill(end int64) error {
+	end = max(end, min(roundUp(end, p.opts.Step), p.opts.Size))
 	for p.size < end {
 		n := min(end-p.size, int64(len(p.zero)))
 		if _, err := p.file.WriteAt(p.zero[:n], p.size); err != nil {
@@ -42,7 +50,10 @@ func (p *part) fill() error {
 		}
 		p.size += n
 	}
-	return nil
+	if p.opts.Mode == SyncOS && p.pos > 0 {
+		return nil
+	}
+	return p.sync()
 }
 
 func (p *part) sync() error {

@@ -17,6 +17,11 @@ type Report struct {
 	// Unsynced counts missing records that had not been synced when the writer died, as far as
 	// later records show. In mode SyncAlways none of them was committed.
 	Unsynced uint64
+	// Truncated reports that the end of the log is missing. Lost counts what is known of the
+	// records there.
+	Truncated bool
+	// Weight is the weight of the log at its last checkpoint, see Dir.Checkpoint.
+	Weight int64
 	// Damage lists where lost records may have been, and what could not be read: at most the first
 	// 1000 places of a file.
 	Damage []Damage
@@ -24,7 +29,7 @@ type Report struct {
 
 // Sound reports whether nothing was lost and everything was readable. If not, the owner should keep
 // the files, see Dir.Quarantine.
-func (r Report) Sound() bool { return r.Lost == 0 && len(r.Damage) == 0 }
+func (r Report) Sound() bool { return r.Lost == 0 && len(r.Damage) == 0 && !r.Truncated }
 
 // Damage is a range of a file that may have held lost records.
 type Damage struct {
@@ -40,6 +45,10 @@ type Damage struct {
 // then be missing.
 func (d *Dir) Replay(epoch uint64, deliver func(seq uint64, payload []byte) error) (Report, error) {
 	r := &replay{deliver: deliver}
+	d.mu.Lock()
+	r.expected, r.inList = d.logs[epoch]
+	d.mu.Unlock()
+	r.inList = r.inList && d.opts.Mode != SyncOS // which does not sync the size of files
 	defer r.close()
 	err := r.open(d, epoch)
 	if err == nil {
@@ -48,6 +57,7 @@ func (d *Dir) Replay(epoch uint64, deliver func(seq uint64, payload []byte) erro
 	if err != nil {
 		return r.report, fmt.Errorf("replay log %016x: %w", epoch, err)
 	}
+	r.checkEnd()
 	r.classifyGaps()
 	return r.report, nil
 }
@@ -60,6 +70,9 @@ type replay struct {
 	deliver func(uint64, []byte) error
 	gaps    []gap
 	report  Report
+
+	inList   bool // the list of logs has the log
+	expected listed
 }
 
 // gap is a range of sequence numbers of which `missing` were not found: all of them, unless there
@@ -158,9 +171,32 @@ func (r *replay) missing(first, last uint64) {
 	r.gaps = append(r.gaps, gap{first: first, last: last, missing: last - first + 1})
 }
 
+// checkEnd reports a log whose last file ends before the place where writing stopped. Files of
+// early programs, which are not in the list, may end there.
+func (r *replay) checkEnd() {
+	if !r.inList {
+		return
+	}
+	r.report.Weight = r.expected.weight
+	last := 0 // the last part with records
+	for i, s := range r.parts {
+		if s.seen > 0 {
+			last = i
+		}
+	}
+	s := r.parts[last]
+	if end := roundUp(s.last, groupUnit); end+groupUnit > s.size {
+		r.report.Truncated = true
+		r.report.Damage = append(r.report.Damage, Damage{File: s.file.Name(), Offset: s.size, First: s.seen + 1, Last: endOfFile})
+	}
+}
+
 // classifyGaps distinguishes lost records from those that were never synced.
 func (r *replay) classifyGaps() {
 	var durable, seen uint64
+	if r.inList {
+		durable, seen = r.expected.records, r.expected.records
+	}
 	for _, s := range r.parts {
 		durable, seen = max(durable, s.durable), max(seen, s.seen)
 	}

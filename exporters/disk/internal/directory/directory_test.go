@@ -117,7 +117,8 @@ func TestVersionSurvivesACrash(t *testing.T) {
 		fs := vfstest.NewMem()
 		open(t, fs)
 		after := fs.Crash(rand.New(rand.NewPCG(seed, 0)))
-		if b, err := vfs.ReadFile(after, root+"/FORMAT", 100); err != nil || !strings.HasPrefix(string(b), "tracing span store, version 1\ncrc32c ") {
+		b, err := vfs.ReadFile(after, root+"/FORMAT", 100)
+		if err != nil || !strings.HasPrefix(string(b), "tracing span store, version 1\ncrc32c ") {
 			t.Fatalf("seed %d: %q, %v", seed, b, err)
 		}
 		open(t, after).Close()

@@ -11,6 +11,7 @@
 //	deletions/<number>.mark            deletions on request; see package tombstone
 //	sampling.state                     state of adaptive sampling; see exporters/disk
 //	quarantine/                        unreadable files, unchanged
+//	quarantine/deletions/              deletions that only quarantined segments need
 //	quarantine/<epoch>.damage.txt      description of the damage of a log; see [Dir.MarkDamaged]
 //	**/*.tmp                           unfinished files of a process that died
 //

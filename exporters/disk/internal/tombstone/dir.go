@@ -213,3 +213,31 @@ func (d Dir) Remove(number uint64) error {
 	}
 	return nil
 }
+
+// Move moves the files of a tombstone to another folder, durably. It creates the folder.
+func (d Dir) Move(number uint64, to Dir) error {
+	err := d.FS.MkdirAll(to.Path)
+	for _, ext := range []string{suffix, copySuffix} {
+		if err == nil {
+			err = d.FS.Rename(d.name(number, ext), to.name(number, ext))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err = cmp.Or(err, d.FS.SyncDir(to.Path), d.FS.SyncDir(d.Path)); err != nil {
+		return fmt.Errorf("moving deletion file to %s: %w", to.Path, err)
+	}
+	return nil
+}
+
+// MoveAll moves the files of all tombstones to another folder, durably.
+func (d Dir) MoveAll(to Dir) error {
+	entries, _, err := d.list()
+	for _, e := range entries {
+		if number, bad := strconv.ParseUint(strings.TrimSuffix(e.Name, suffix), 16, 64); err == nil && bad == nil {
+			err = d.Move(number, to)
+		}
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+)
+
+// The list of logs is a file that names the logs in the directory, so that recovery notices a log
+// that is gone or too short. A log is in the list from its creation until it is removed:
+//
+//	tracing logs, version 1
+//	<epoch in hexadecimal> <records> <weight>     for each log
+//	crc32c <checksum of everything before>
+//
+// It is written after a log is created and before a log is removed. If that fails, the owner's work
+// goes on, because the list is needed only after damage.
+const (
+	listFile   = "logs.list"
+	listHead   = "tracing logs, version 1\n"
+	listLine   = "%016x %d %d\n"
+	listSum    = "crc32c %08x\n"
+	maxListing = 64 << 20 // bytes
+)
+
+// listed is what the list says about a log. Records and weight are those of the last checkpoint.
+type listed struct {
+	records uint64 // highest sequence number that was synced
+	weight  int64
+}
+
+var errList = errors.New("list of logs is damaged: checksum mismatch")
+
+func encodeList(logs map[uint64]listed) []byte {
+	b := []byte(listHead)
+	for _, epoch := range slices.Sorted(maps.Keys(logs)) {
+		b = fmt.Appendf(b, listLine, epoch, logs[epoch].records, logs[epoch].weight)
+	}
+	return fmt.Appendf(b, listSum, crc32.Checksum(b, castagnoli))
+}
+
+func decodeList(b []byte) (map[uint64]listed, error) {
+	text := string(b)
+	logs := make(map[uint64]listed)
+	for line := range strings.Lines(strings.TrimPrefix(text, listHead)) {
+		var epoch uint64
+		var l listed
+		if _, err := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight); err == nil {
+			logs[epoch] = l
+		}
+	}
+	if string(encodeList(logs)) != text {
+		return nil, errList
+	}
+	return logs, nil
+}
+
+// readList returns the logs in the list, nil if there is no list: early programs wrote none.
+func (d *Dir) readList() (map[uint64]listed, error) {
+	b, err := vfs.ReadFile(d.fs, d.file(listFile), maxListing)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeList(b)
+}
+
+// saveList writes the list, or removes it if no log is left. The caller holds mu.
+func (d *Dir) saveList() error {
+	var err error
+	if len(d.logs) > 0 {
+		err = vfs.WriteFileAtomic(d.fs, d.file(listFile), encodeList(d.logs))
+	} else if err = d.fs.Remove(d.file(listFile)); err == nil {
+		err = d.fs.SyncDir(d.path)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	d.stale = err != nil
+	return err
+}
+
+// enlist adds a new log to the list.
+func (d *Dir) enlist(epoch uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.logs[epoch] = listed{}
+	d.saveList() // an error leaves the list stale
+}
+
+// unlist takes a log out of the list before it is removed. The caller holds mu.
+func (d *Dir) unlist(epoch uint64) {
+	if _, ok := d.logs[epoch]; ok || d.stale {
+		delete(d.logs, epoch)
+		d.saveList() // an error leaves the list stale
+	}
+}
+
+// Checkpoint records durably how many records of the given logs are synced, and the weight of the
+// log as counted by its owner. Recovery then knows how much is lost if the disk loses the file. It
+// writes nothing if nothing has changed.
+func (d *Dir) Checkpoint(weights map[*Log]int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	changed := d.stale
+	for l, weight := range weights {
+		now := listed{l.synced(), weight}
+		if before, ok := d.logs[l.epoch]; ok && now.records > before.records {
+			d.logs[l.epoch], changed = now, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if err := d.saveList(); err != nil {
+		return fmt.Errorf("writing the list of logs: %w", err)
+	}
+	return nil
+}
+
+// synced returns the sequence number of the last record known to be synced.
+func (l *Log) synced() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.durable
+}
+
+// Missing is a log that should be in the directory but is not.
+type Missing struct {
+	Epoch uint64
+	// Records and Weight are the least that the log held, see Checkpoint.
+	Records uint64
+	Weight  int64
+}
+
+// Missing lists the logs whose files are gone although the log was not removed, lowest epoch first.
+// It may be called while another process uses the directory. An error says that the list cannot be
+// read, so that missing logs are not known.
+func (d *Dir) Missing() ([]Missing, error) {
+	// A log is in the list only while its files exist. If it is in the list before and after the
+	// files are listed, it was in the list at that time, because epochs are not reused.
+	before, err := d.readList()
+	if err != nil || len(before) == 0 {
+		return nil, err
+	}
+	epochs, err := d.Epochs()
+	if err != nil {
+		return nil, err
+	}
+	after, err := d.readList()
+	if err != nil {
+		return nil, err
+	}
+	var missing []Missing
+	for _, epoch := range slices.Sorted(maps.Keys(before)) {
+		if l, ok := after[epoch]; ok && !slices.Contains(epochs, epoch) {
+			missing = append(missing, Missing{Epoch: epoch, Records: l.records, Weight: l.weight})
+		}
+	}
+	return missing, nil
+}
+
+// ListFile returns the path of the list of logs in a directory.
+func ListFile(dir string) string { return path.Join(dir, listFile) }
