@@ -10,8 +10,9 @@ import (
 // Aggregator is implemented by stores that compute aggregates of all spans that match a query
 // without returning the spans.
 //
-// A store counts duplicates once, but duplicates that arrived in different requests may count once
-// for each place where they are stored.
+// Counts are numbers of stored spans: spans that were sampled with a threshold count once, like
+// others. A store counts duplicates once, but duplicates that arrived in different requests may
+// count once for each place where they are stored.
 type Aggregator interface {
 	// Aggregate describes the spans that start within the window of q and for which q.Where holds.
 	// Limit and After are ignored.

@@ -10,7 +10,7 @@ import (
 // A call is a span together with its parent. The start of the span is the time of the call; the
 // start of the parent is ignored. The parent is the span of the same trace and tenant whose id is
 // the parent id, even if it arrived in another request or much later. A span whose parent is not
-// stored is not a call.
+// stored is not a call. Spans that were sampled with a threshold count once, like others.
 //
 // Spans may share an id, as the two sides of a call do in Zipkin's model. A span is on the server
 // side if its kind is server or consumer, and on the client side otherwise. Then:

@@ -102,6 +102,7 @@ func checks() []check {
 		{"heatmaps, facets and exemplars", checkAggregates},
 		{"facet limits and samples", checkManyValues},
 		{"random aggregates", checkRandomAggregates},
+		{"counts of sampled spans", checkSampled},
 		{"feeds", checkFollow},
 		{"outlines", checkOutlines},
 		{"deletions", checkDelete},

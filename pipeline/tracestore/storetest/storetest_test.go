@@ -247,6 +247,7 @@ type (
 	scalesCounts           struct{ *referenceStore }
 	cutsCharacters         struct{ *referenceStore }
 	countsTwice            struct{ *referenceStore }
+	adjustsSpanCounts      struct{ *referenceStore }
 	ignoresSelectionWindow struct{ *referenceStore }
 	shiftsColumns          struct{ *referenceStore }
 	returnsWrongExemplars  struct{ *referenceStore }
@@ -606,6 +607,22 @@ func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a traces
 	return c.Answer(1), ctx.Err()
 }
 
+// Aggregate counts each span as many times as calls that it stands for.
+func (w adjustsSpanCounts) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	c, err := storequery.NewAggregateCounter(q, a)
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	w.read(func(o *oracle) {
+		for _, s := range o.tenant(q.Tenant).spans {
+			for range s.AdjustedCount() {
+				c.AddSpan(s)
+			}
+		}
+	})
+	return c.Answer(1), ctx.Err()
+}
+
 func (w ignoresSelectionWindow) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if s := a.Facets.Selection; s != nil {
 		a.Facets.Selection = &tracestore.Selection{Where: s.Where}
@@ -712,6 +729,7 @@ func TestIncorrectStoresFail(t *testing.T) {
 		{"facet limits and samples", overstatesShare{newReferenceStore()}},
 		{"facet limits and samples", scalesCounts{newReferenceStore()}},
 		{"facet limits and samples", shufflesExemplars{newReferenceStore()}},
+		{"counts of sampled spans", adjustsSpanCounts{newReferenceStore()}},
 		{"random aggregates", countsTwice{newReferenceStore()}},
 		{"random aggregates", ignoresSelectionWindow{newReferenceStore()}},
 		{"random aggregates", returnsWrongExemplars{newReferenceStore()}},
