@@ -71,6 +71,7 @@ type storeSearch struct {
 	pieces  []*otlpdata.Batch  // of the open trace
 	size    int                // bytes of pieces
 	found   int                // results of the current request
+	scanned int                // spans examined by earlier requests
 	ended   *store_v1.Outcome  // of the current request
 	partial string             // describes traces that were returned in part; may be ""
 	outcome tracestore.Outcome
@@ -120,6 +121,7 @@ func (s *storeSearch) request(ctx context.Context) error {
 		if err := storewire.Join(&m, message); err != nil {
 			return err
 		}
+		s.outcome.Scanned = s.scanned + int(m.GetScanned())
 		for _, f := range m.GetTraces() {
 			if err := s.receive(ctx, f); err != nil {
 				return err
@@ -190,7 +192,8 @@ func (s *storeSearch) next() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o.Scanned += s.outcome.Scanned
+	s.scanned += o.Scanned
+	o.Scanned = s.scanned
 	s.outcome = o
 	if s.partial != "" {
 		s.outcome.Complete, s.outcome.Reason = false, s.partial

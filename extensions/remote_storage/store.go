@@ -127,7 +127,7 @@ func (s *storeService) Find(req *store_v1.FindRequest, stream grpc.ServerStreami
 		if err != nil {
 			return storeStatus(err)
 		}
-		w := foundWriter{chunk: s.chunk, send: stream.Send}
+		w := foundWriter{chunk: s.chunk, send: stream.Send, scanned: func() int { return results.Outcome().Scanned }}
 		for r, err := range results.All {
 			if err != nil {
 				return storeStatus(err)

@@ -32,6 +32,7 @@ func eachPiece(b *otlpdata.Batch, limit int, send func(piece []byte) error) erro
 // foundWriter sends results in messages of about max_chunk_size.
 type foundWriter struct {
 	chunk   int
+	scanned func() int // spans examined so far
 	send    func(*store_v1.FindResponse) error
 	message store_v1.FindResponse // not sent yet
 	size    int                   // bytes of its traces
@@ -69,7 +70,7 @@ func (w *foundWriter) add(r *tracestore.Result) error {
 }
 
 func (w *foundWriter) flush() error {
-	m := &store_v1.FindResponse{Traces: w.message.Traces, Outcome: w.message.Outcome}
+	m := &store_v1.FindResponse{Traces: w.message.Traces, Outcome: w.message.Outcome, Scanned: int64(w.scanned())}
 	w.message.Traces, w.size = nil, 0
 	return w.send(m)
 }

@@ -128,7 +128,9 @@ type Result struct {
 }
 
 // Results is the answer of Find. All can be iterated once. Outcome may be called after the
-// iteration has ended; it is not Complete if the caller ended the iteration early.
+// iteration has ended; it is not Complete if the caller ended the iteration early. The caller may
+// also call it between two results: Scanned is then the number of spans examined so far, and the
+// rest has no meaning.
 type Results struct {
 	All     iter.Seq2[Result, error]
 	Outcome func() Outcome

@@ -1228,7 +1228,8 @@ func (x *FindRequest) GetWant() Want {
 type FindResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Traces        []*FoundTrace          `protobuf:"bytes,1,rep,name=traces,proto3" json:"traces,omitempty"`
-	Outcome       *Outcome               `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"` // only in the last message
+	Outcome       *Outcome               `protobuf:"bytes,2,opt,name=outcome,proto3" json:"outcome,omitempty"`  // only in the last message
+	Scanned       int64                  `protobuf:"varint,3,opt,name=scanned,proto3" json:"scanned,omitempty"` // spans examined so far
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1275,6 +1276,13 @@ func (x *FindResponse) GetOutcome() *Outcome {
 		return x.Outcome
 	}
 	return nil
+}
+
+func (x *FindResponse) GetScanned() int64 {
+	if x != nil {
+		return x.Scanned
+	}
+	return 0
 }
 
 // FoundTrace is a result.
@@ -3649,10 +3657,11 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\fR\x03key\"h\n" +
 	"\vFindRequest\x12-\n" +
 	"\x05query\x18\x01 \x01(\v2\x17.tracing.store.v1.QueryR\x05query\x12*\n" +
-	"\x04want\x18\x02 \x01(\x0e2\x16.tracing.store.v1.WantR\x04want\"y\n" +
+	"\x04want\x18\x02 \x01(\x0e2\x16.tracing.store.v1.WantR\x04want\"\x93\x01\n" +
 	"\fFindResponse\x124\n" +
 	"\x06traces\x18\x01 \x03(\v2\x1c.tracing.store.v1.FoundTraceR\x06traces\x123\n" +
-	"\aoutcome\x18\x02 \x01(\v2\x19.tracing.store.v1.OutcomeR\aoutcome\"\x91\x01\n" +
+	"\aoutcome\x18\x02 \x01(\v2\x19.tracing.store.v1.OutcomeR\aoutcome\x12\x18\n" +
+	"\ascanned\x18\x03 \x01(\x03R\ascanned\"\x91\x01\n" +
 	"\n" +
 	"FoundTrace\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +

@@ -223,13 +223,19 @@ func (s *suite) results(query string, res *tracestore.Results, err error) ([]tra
 		s.Fatalf("Find(%s): %v", query, err)
 	}
 	var out []tracestore.Result
+	scanned := 0
 	for r, err := range res.All {
 		if err != nil {
 			s.Fatalf("Find(%s): after %d results: %v", query, len(out), err)
 		}
 		out = append(out, r)
+		scanned = res.Outcome().Scanned
 	}
-	return out, res.Outcome()
+	o := res.Outcome()
+	if o.Scanned < scanned {
+		s.Errorf("Find(%s): %d spans examined before the last result, %d at the end", query, scanned, o.Scanned)
+	}
+	return out, o
 }
 
 // checkFind compares the results of a query with those of the oracle and returns them.
