@@ -1,0 +1,334 @@
+package storewire
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// overTheWire encodes a message and decodes it again.
+func overTheWire[M proto.Message](t *testing.T, m M) M {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	into := m.ProtoReflect().New().Interface()
+	if err == nil {
+		err = proto.Unmarshal(b, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return into.(M)
+}
+
+func cond(p tracestore.Place, key string, op tracestore.Op, l tracestore.Literal) tracestore.Cond {
+	return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Op: op, Value: l}
+}
+
+// richExpr has every kind of condition, every place and every operator.
+func richExpr() tracestore.Expr {
+	all := tracestore.And{tracestore.Or{}, tracestore.Not{Expr: tracestore.And{}}, tracestore.And{}}
+	for p := tracestore.AnyAttribute; p <= tracestore.RootName; p++ {
+		all = append(all, cond(p, "\xff", tracestore.Ne, tracestore.Text("\xfe")))
+	}
+	for op := tracestore.Eq; op <= tracestore.Exists; op++ {
+		all = append(all, tracestore.Or{cond(tracestore.Name, "", op, tracestore.Number(math.Inf(-1))), cond(tracestore.Name, "", op, tracestore.Text(""))})
+	}
+	return append(all, cond(tracestore.SpanAttribute, "k", tracestore.Like, tracestore.Pattern(regexp.MustCompile(`(?s)^a.*\d$`))))
+}
+
+func TestQuery(t *testing.T) {
+	at := time.Unix(1_700_000_000, 5).UTC()
+	for _, q := range []tracestore.Query{
+		{},
+		{Tenant: "acme", From: at, To: at.Add(time.Hour), Where: richExpr(), OfTrace: cond(tracestore.TraceDuration, "", tracestore.Gt, tracestore.Number(5)),
+			Limit: 20, After: tracestore.Cursor{Start: math.MaxUint64, ID: otlpdata.TraceID{1, 15: 2}, Set: true},
+			Budget: tracestore.Budget{Spans: 1, TraceSpans: 2}},
+		{Limit: -1, From: time.Unix(-5, 0).UTC(), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), After: tracestore.Cursor{Set: true}},
+	} {
+		got, err := GetQuery(q.Tenant, overTheWire(t, PutQuery(&q)))
+		if err != nil || !reflect.DeepEqual(got, q) {
+			t.Errorf("%+v came back as %+v, %v", q, got, err)
+		}
+	}
+	q := tracestore.Query{Where: tracestore.Not{}}
+	got, err := GetQuery("", overTheWire(t, PutQuery(&q)))
+	if want := (tracestore.Not{Expr: tracestore.And{}}); err != nil || !reflect.DeepEqual(got.Where, tracestore.Expr(want)) {
+		t.Errorf("Not of everything came back as %#v, %v", got.Where, err)
+	}
+}
+
+// TestInvalidConditions checks that a condition that this version does not know is an error,
+// because ignoring it would change the answer.
+func TestInvalidConditions(t *testing.T) {
+	deep := &store_v1.Expr{Expr: &store_v1.Expr_And{And: &store_v1.Exprs{}}}
+	for range MaxDepth + 1 {
+		deep = &store_v1.Expr{Expr: &store_v1.Expr_Not{Not: deep}}
+	}
+	newer := &store_v1.Expr{}
+	newer.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
+	condition := func(place store_v1.Place, op store_v1.Operator) *store_v1.Expr {
+		return &store_v1.Expr{Expr: &store_v1.Expr_Condition{Condition: &store_v1.Condition{Field: &store_v1.Field{Place: place}, Operator: op,
+			Value: &store_v1.Condition_Pattern{Pattern: []byte("(")}}}}
+	}
+	for name, e := range map[string]*store_v1.Expr{
+		"nested more than":  deep,
+		"unknown condition": newer,
+		"unknown place":     condition(1000, store_v1.Operator_OPERATOR_EQ),
+		"unknown operator":  condition(store_v1.Place_PLACE_NAME, 0),
+		"missing closing )": condition(store_v1.Place_PLACE_NAME, store_v1.Operator_OPERATOR_LIKE),
+	} {
+		_, err := GetQuery("", &store_v1.Query{Where: e})
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want %q", err, name)
+		}
+	}
+}
+
+func histogram(durations ...uint64) (h tracestore.Histogram) {
+	for _, d := range durations {
+		h.Observe(d)
+	}
+	return h
+}
+
+// TestAnswers checks that answers come back unchanged.
+func TestAnswers(t *testing.T) {
+	metrics := tracestore.MetricsAnswer{Step: 60, Complete: false, Reason: "why", Series: []tracestore.MetricSeries{{Service: "\xff", Operation: "b"}}}
+	for i := range uint64(3*pointsPerPart + 1) {
+		metrics.Series[0].Points = append(metrics.Series[0].Points,
+			tracestore.MetricPoint{Start: i, Calls: i, Errors: 1, Durations: histogram(i, i*i, math.MaxUint64)})
+	}
+	metrics.Series = append(metrics.Series, tracestore.MetricSeries{Service: "c", Points: []tracestore.MetricPoint{{Start: 1, Durations: histogram(0)}}})
+	if got, err := GetMetrics(overTheWire(t, PutMetrics(&metrics))); err != nil || !reflect.DeepEqual(got, metrics) {
+		t.Errorf("metrics came back as %+v, %v", got, err)
+	}
+	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Complete: true, Reason: "r", Heatmap: &tracestore.Heatmap{Step: 9, Share: 1},
+		Facets: &tracestore.Facets{Spans: 4, Selected: 5, Share: 0.5, Omitted: 6, Facets: []tracestore.Facet{{Field: tracestore.Field{Place: tracestore.Kind},
+			Spans: 7, Selected: 8, Distinct: 9, Other: 10, Score: -0.5, Values: []tracestore.FacetValue{{Text: "\xff", Count: 1, Selected: 2, Score: 0.25}}}}},
+		Exemplars: []tracestore.Exemplar{{TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{2}, Start: 3, Duration: 4, Service: "s", Name: "n", Failed: true}}}
+	for i := range uint64(2*cellsPerPart + 1) {
+		aggregate.Heatmap.Cells = append(aggregate.Heatmap.Cells, tracestore.HeatCell{Start: i, Bucket: int(i) % tracestore.Buckets, Count: i, Errors: 1})
+	}
+	for _, a := range []tracestore.Aggregate{aggregate, {}, {Heatmap: &tracestore.Heatmap{}, Facets: &tracestore.Facets{}}} {
+		if got, err := GetAggregate(overTheWire(t, PutAggregate(&a))); err != nil || !reflect.DeepEqual(got, a) {
+			t.Errorf("aggregate came back as %+v, %v", got, err)
+		}
+	}
+	g := tracestore.Graph{Reason: "r", Edges: []tracestore.Edge{{Parent: "\xff", Child: "b", Messaging: true, Calls: 1, Errors: 2, Duration: math.MaxUint64}}}
+	if got := GetGraph(overTheWire(t, PutGraph(&g))); !reflect.DeepEqual(got, g) {
+		t.Errorf("graph came back as %+v", got)
+	}
+	r := tracestore.Result{ID: otlpdata.TraceID{1}, Start: 2, Summary: &tracestore.Summary{ID: otlpdata.TraceID{1}, RootService: "\xff", RootName: "n",
+		Start: 1, End: 2, Spans: 3, Errors: 4, Orphans: 5, Services: []tracestore.ServiceSummary{{Name: "s", Spans: 6, Errors: 7}}}}
+	if got, err := GetFound(overTheWire(t, PutFound(&r))); err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("result came back as %+v, %v", got, err)
+	}
+	o := tracestore.Outcome{Reason: "\xff", Scanned: 5, Next: tracestore.Cursor{Start: 7, Set: true}}
+	if got, err := GetOutcome(overTheWire(t, PutOutcome(&o, true))); err != nil || got != o {
+		t.Errorf("outcome came back as %+v, %v", got, err)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	at := time.Unix(1_700_000_000, 5).UTC()
+	q := tracestore.Query{From: at}
+	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7,
+		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at, Where: richExpr()}}}
+	gotQuery, got, err := GetAggregation("", overTheWire(t, PutAggregation(&q, &a)))
+	if err != nil || !reflect.DeepEqual(got, a) || !reflect.DeepEqual(gotQuery, q) {
+		t.Errorf("aggregation came back as %+v of %+v, %v", got, gotQuery, err)
+	}
+	d := tracestore.Deletion{Traces: []otlpdata.TraceID{{1}, {2}}, Service: "\xff", From: at}
+	if got, err := GetDeletion(overTheWire(t, PutDeletion(&d))); err != nil || !reflect.DeepEqual(got, d) {
+		t.Errorf("deletion came back as %+v, %v", got, err)
+	}
+	m := tracestore.MetricsQuery{Services: []string{"\xff"}, Kinds: []string{"", "server"}, ByOperation: true, To: at, Step: time.Minute}
+	if got := GetMetricsQuery(overTheWire(t, PutMetricsQuery(&m))); !reflect.DeepEqual(got, m) {
+		t.Errorf("metrics query came back as %+v", got)
+	}
+	refs := []tracestore.TraceRef{{ID: otlpdata.TraceID{1}}, {ID: otlpdata.TraceID{2}, From: at, To: at}}
+	if got, err := GetRefs(overTheWire(t, PutRefs(refs))); err != nil || !reflect.DeepEqual(got, refs) {
+		t.Errorf("references came back as %+v, %v", got, err)
+	}
+	for w := tracestore.WantIDs; w <= tracestore.WantFull; w++ {
+		if got, err := GetWant(PutWant(w)); err != nil || got != w {
+			t.Errorf("want %d came back as %d, %v", w, got, err)
+		}
+	}
+}
+
+func TestOutline(t *testing.T) {
+	var all []tracestore.SummarySpan
+	var w OutlineWriter
+	var r OutlineReader
+	for i := range 10 {
+		spans := []tracestore.SummarySpan{{ID: otlpdata.SpanID{byte(i)}, Parent: otlpdata.SpanID{7: 1}, Start: math.MaxUint64, Duration: 3,
+			Service: strings.Repeat("s", i%3), Name: "\xff", Kind: int32(i - 2), Failed: i%2 == 0}, {Name: "b"}}
+		all = append(all, spans...)
+		if err := r.Get(overTheWire(t, w.Put(spans))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(r.Spans, all) || r.NameBytes != 20 || len(r.texts) > 5 {
+		t.Errorf("outline came back as %+v, %d bytes of names, %d texts", r.Spans, r.NameBytes, len(r.texts))
+	}
+}
+
+// TestSplit checks that parts have a limited size and that their concatenation is the message.
+func TestSplit(t *testing.T) {
+	m := PutNames([]string{"a", strings.Repeat("b", 100), "c", "", "d"}, true)
+	for _, limit := range []int{1, 10, 50, 1000} {
+		var joined store_v1.NamesResponse
+		parts := 0
+		err := Split(m, limit, func(part []byte) error {
+			if _, _, n := protowire.ConsumeField(part); len(part) > limit && n != len(part) {
+				t.Errorf("part of %d bytes exceeds %d", len(part), limit)
+			}
+			parts++
+			return Join(&joined, part)
+		})
+		if err != nil || !proto.Equal(&joined, m) || limit == 1000 != (parts == 1) {
+			t.Errorf("limit %d: %d parts, %v, %v", limit, parts, &joined, err)
+		}
+	}
+	failed := errors.New("failed")
+	if err := Split(&store_v1.NamesResponse{}, 10, func(part []byte) error {
+		if len(part) > 0 {
+			t.Errorf("part %x of an empty message", part)
+		}
+		return failed
+	}); !errors.Is(err, failed) {
+		t.Errorf("an empty message has no part: %v", err)
+	}
+}
+
+// FuzzRequests decodes requests and checks that those that are valid survive another round.
+func FuzzRequests(f *testing.F) {
+	q := tracestore.Query{Where: richExpr(), After: tracestore.Cursor{Set: true}}
+	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Selection: &tracestore.Selection{Where: richExpr()}}}
+	for _, m := range []proto.Message{PutAggregation(&q, &a), PutDeletion(&tracestore.Deletion{Traces: []otlpdata.TraceID{{1}}}),
+		PutRefs([]tracestore.TraceRef{{ID: otlpdata.TraceID{1}, From: time.Unix(1, 2)}}), PutMetricsQuery(&tracestore.MetricsQuery{Services: []string{"a"}})} {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m store_v1.AggregateRequest
+		if proto.Unmarshal(b, &m) == nil {
+			if q, a, err := GetAggregation("", &m); err == nil {
+				tracestore.Match(q.Where, tracestore.Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: &otlpdata.Span{}})
+				first := PutAggregation(&q, &a)
+				q, a, err := GetAggregation("", first)
+				if err != nil || !proto.Equal(PutAggregation(&q, &a), first) {
+					t.Errorf("%v changed: %v", first, err)
+				}
+			}
+		}
+		var d store_v1.DeleteRequest
+		if proto.Unmarshal(b, &d) == nil {
+			if d, err := GetDeletion(&d); err == nil {
+				_ = d.Check()
+			}
+		}
+		var r store_v1.TracesRequest
+		if proto.Unmarshal(b, &r) == nil {
+			_, _ = GetRefs(&r)
+		}
+		var p store_v1.MetricsRequest
+		if proto.Unmarshal(b, &p) == nil {
+			q := GetMetricsQuery(&p)
+			q.Window()
+		}
+	})
+}
+
+// FuzzAnswers decodes answers, in one part and in several, and checks that those that are valid
+// survive another round.
+func FuzzAnswers(f *testing.F) {
+	a := tracestore.Aggregate{Heatmap: &tracestore.Heatmap{Cells: []tracestore.HeatCell{{Bucket: 1, Count: 2}}}, Facets: &tracestore.Facets{},
+		Exemplars: []tracestore.Exemplar{{Name: "a"}}}
+	metrics := tracestore.MetricsAnswer{Series: []tracestore.MetricSeries{{Points: []tracestore.MetricPoint{{Calls: 2, Durations: histogram(5, 100)}}}}}
+	var w OutlineWriter
+	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), w.Put([]tracestore.SummarySpan{{Name: "a"}, {Service: "b"}}),
+		&store_v1.FindResponse{Traces: []*store_v1.FoundTrace{PutFound(&tracestore.Result{Summary: &tracestore.Summary{}})},
+			Outcome: PutOutcome(&tracestore.Outcome{}, true)}} {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m store_v1.AggregateResponse
+		if proto.Unmarshal(b, &m) == nil {
+			var joined store_v1.AggregateResponse
+			if err := Split(&m, 20, func(part []byte) error { return Join(&joined, part) }); err != nil || !proto.Equal(&joined, &m) {
+				t.Errorf("%v became %v: %v", &m, &joined, err)
+			}
+			if a, err := GetAggregate(&m); err == nil {
+				if again, err := GetAggregate(PutAggregate(&a)); err != nil || !proto.Equal(PutAggregate(&again), PutAggregate(&a)) {
+					t.Errorf("%+v changed: %v", a, err)
+				}
+			}
+		}
+		var metrics store_v1.MetricsResponse
+		if proto.Unmarshal(b, &metrics) == nil {
+			if a, err := GetMetrics(&metrics); err == nil {
+				for _, s := range a.Series {
+					for i := range s.Points {
+						s.Points[i].Durations.Quantile(0.5)
+						s.Points[i].Durations.Observe(uint64(len(b)))
+					}
+				}
+			}
+		}
+		var outline store_v1.OutlineResponse
+		if proto.Unmarshal(b, &outline) == nil {
+			var r OutlineReader
+			if r.Get(&outline) == nil && len(r.Spans) > len(b) {
+				t.Errorf("%d bytes became %d spans", len(b), len(r.Spans))
+			}
+		}
+		var found store_v1.FindResponse
+		if proto.Unmarshal(b, &found) == nil {
+			for _, one := range found.GetTraces() {
+				_, _ = GetFound(one)
+			}
+			_, _ = GetOutcome(found.GetOutcome())
+		}
+	})
+}
+
+// TestUnknownFields checks that fields of a later version are ignored.
+func TestUnknownFields(t *testing.T) {
+	later := protowire.AppendString(protowire.AppendTag(nil, 500, protowire.BytesType), "later")
+	m := PutNames([]string{"a"}, false)
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var joined store_v1.NamesResponse
+	if err := Join(&joined, bytes.Join([][]byte{later, b, later}, nil)); err != nil || len(GetTexts(joined.Names)) != 1 {
+		t.Errorf("%v, %v", &joined, err)
+	}
+	if err := Join(&joined, []byte{0xff}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("malformed message: %v", err)
+	}
+}
