@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -47,6 +49,12 @@ func (f *fake) record(ctx context.Context, method string) {
 	f.calls = append(f.calls, method)
 	f.header, _ = metadata.FromIncomingContext(ctx)
 	f.headers = append(f.headers, f.header)
+}
+
+// methodName returns the full name of a method without the first part of its package.
+func methodName(full string) string {
+	_, name, _ := strings.Cut(full, ".")
+	return name
 }
 
 // callsOf returns the number of calls of a method.
@@ -179,6 +187,8 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 			case *reader2:
 				original(storage_v2.TraceReader_ServiceDesc, part)
 				srv.RegisterService(&coltracepb.TraceService_ServiceDesc, f)
+			case *storeServer:
+				srv.RegisterService(&store_v1.StoreService_ServiceDesc, part)
 			case *fake:
 				original(storage_v1.SpanWriterPlugin_ServiceDesc, part)
 				original(storage_v1.StreamingSpanWriterPlugin_ServiceDesc, part)
@@ -186,11 +196,11 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 		}
 	}
 	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		f.record(ctx, info.FullMethod[len("/jaeger."):])
+		f.record(ctx, methodName(info.FullMethod))
 		return next(ctx, req)
 	}
 	stream := func(s any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		f.record(ss.Context(), info.FullMethod[len("/jaeger."):])
+		f.record(ss.Context(), methodName(info.FullMethod))
 		return next(s, ss)
 	}
 	hop := pipelinetest.StartHop(t, addr, register, grpc.UnaryInterceptor(unary), grpc.StreamInterceptor(stream))

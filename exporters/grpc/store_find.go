@@ -89,7 +89,7 @@ func (s *storeSearch) results(ctx context.Context) iter.Seq2[tracestore.Result, 
 		s.yield = func(r tracestore.Result) bool { return yield(r, nil) }
 		err := s.run(ctx)
 		if err != nil && !errors.Is(err, errStop) {
-			s.outcome.Reason = err.Error()
+			s.outcome = tracestore.Outcome{Reason: err.Error(), Scanned: s.outcome.Scanned}
 			yield(tracestore.Result{}, err)
 		}
 	}

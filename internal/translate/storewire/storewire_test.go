@@ -46,7 +46,8 @@ func richExpr() tracestore.Expr {
 		all = append(all, cond(p, "\xff", tracestore.Ne, tracestore.Text("\xfe")))
 	}
 	for op := tracestore.Eq; op <= tracestore.Exists; op++ {
-		all = append(all, tracestore.Or{cond(tracestore.Name, "", op, tracestore.Number(math.Inf(-1))), cond(tracestore.Name, "", op, tracestore.Text(""))})
+		all = append(all, tracestore.Or{cond(tracestore.Name, "", op, tracestore.Number(math.Inf(-1))), cond(tracestore.Name, "", op,
+			tracestore.Text(""))})
 	}
 	return append(all, cond(tracestore.SpanAttribute, "k", tracestore.Like, tracestore.Pattern(regexp.MustCompile(`(?s)^a.*\d$`))))
 }
@@ -55,7 +56,8 @@ func TestQuery(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5).UTC()
 	for _, q := range []tracestore.Query{
 		{},
-		{Tenant: "acme", From: at, To: at.Add(time.Hour), Where: richExpr(), OfTrace: cond(tracestore.TraceDuration, "", tracestore.Gt, tracestore.Number(5)),
+		{Tenant: "acme", From: at, To: at.Add(time.Hour), Where: richExpr(), OfTrace: cond(tracestore.TraceDuration, "", tracestore.Gt,
+			tracestore.Number(5)),
 			Limit: 20, After: tracestore.Cursor{Start: math.MaxUint64, ID: otlpdata.TraceID{1, 15: 2}, Set: true},
 			Budget: tracestore.Budget{Spans: 1, TraceSpans: 2}},
 		{Limit: -1, From: time.Unix(-5, 0).UTC(), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), After: tracestore.Cursor{Set: true}},
@@ -82,8 +84,9 @@ func TestInvalidConditions(t *testing.T) {
 	newer := &store_v1.Expr{}
 	newer.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 	condition := func(place store_v1.Place, op store_v1.Operator) *store_v1.Expr {
-		return &store_v1.Expr{Expr: &store_v1.Expr_Condition{Condition: &store_v1.Condition{Field: &store_v1.Field{Place: place}, Operator: op,
-			Value: &store_v1.Condition_Pattern{Pattern: []byte("(")}}}}
+		return &store_v1.Expr{Expr: &store_v1.Expr_Condition{Condition: &store_v1.Condition{Field: &store_v1.Field{Place: place},
+			Operator: op,
+			Value:    &store_v1.Condition_Pattern{Pattern: []byte("(")}}}}
 	}
 	for name, e := range map[string]*store_v1.Expr{
 		"nested more than":  deep,
@@ -108,33 +111,42 @@ func histogram(durations ...uint64) (h tracestore.Histogram) {
 
 // TestAnswers checks that answers come back unchanged.
 func TestAnswers(t *testing.T) {
-	metrics := tracestore.MetricsAnswer{Step: 60, Complete: false, Reason: "why", Series: []tracestore.MetricSeries{{Service: "\xff", Operation: "b"}}}
+	metrics := tracestore.MetricsAnswer{Step: 60, Complete: false, Reason: "why", Series: []tracestore.MetricSeries{{Service: "\xff",
+		Operation: "b"}}}
 	for i := range uint64(3*pointsPerPart + 1) {
 		metrics.Series[0].Points = append(metrics.Series[0].Points,
 			tracestore.MetricPoint{Start: i, Calls: i, Errors: 1, Durations: histogram(i, i*i, math.MaxUint64)})
 	}
-	metrics.Series = append(metrics.Series, tracestore.MetricSeries{Service: "c", Points: []tracestore.MetricPoint{{Start: 1, Durations: histogram(0)}}})
+	metrics.Series = append(metrics.Series, tracestore.MetricSeries{Service: "c", Points: []tracestore.MetricPoint{{Start: 1,
+		Durations: histogram(0)}}})
 	if got, err := GetMetrics(overTheWire(t, PutMetrics(&metrics))); err != nil || !reflect.DeepEqual(got, metrics) {
 		t.Errorf("metrics came back as %+v, %v", got, err)
 	}
-	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Complete: true, Reason: "r", Heatmap: &tracestore.Heatmap{Step: 9, Share: 1},
-		Facets: &tracestore.Facets{Spans: 4, Selected: 5, Share: 0.5, Omitted: 6, Facets: []tracestore.Facet{{Field: tracestore.Field{Place: tracestore.Kind},
-			Spans: 7, Selected: 8, Distinct: 9, Other: 10, Score: -0.5, Values: []tracestore.FacetValue{{Text: "\xff", Count: 1, Selected: 2, Score: 0.25}}}}},
-		Exemplars: []tracestore.Exemplar{{TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{2}, Start: 3, Duration: 4, Service: "s", Name: "n", Failed: true}}}
+	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Complete: true, Reason: "r",
+		Heatmap: &tracestore.Heatmap{Step: 9, Share: 1},
+		Facets: &tracestore.Facets{Spans: 4, Selected: 5, Share: 0.5, Omitted: 6,
+			Facets: []tracestore.Facet{{Field: tracestore.Field{Place: tracestore.Kind},
+				Spans: 7, Selected: 8, Distinct: 9, Other: 10, Score: -0.5, Values: []tracestore.FacetValue{{Text: "\xff", Count: 1,
+					Selected: 2, Score: 0.25}}}}},
+		Exemplars: []tracestore.Exemplar{{TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{2}, Start: 3, Duration: 4, Service: "s",
+			Name: "n", Failed: true}}}
 	for i := range uint64(2*cellsPerPart + 1) {
-		aggregate.Heatmap.Cells = append(aggregate.Heatmap.Cells, tracestore.HeatCell{Start: i, Bucket: int(i) % tracestore.Buckets, Count: i, Errors: 1})
+		aggregate.Heatmap.Cells = append(aggregate.Heatmap.Cells, tracestore.HeatCell{Start: i, Bucket: int(i) % tracestore.Buckets,
+			Count: i, Errors: 1})
 	}
 	for _, a := range []tracestore.Aggregate{aggregate, {}, {Heatmap: &tracestore.Heatmap{}, Facets: &tracestore.Facets{}}} {
 		if got, err := GetAggregate(overTheWire(t, PutAggregate(&a))); err != nil || !reflect.DeepEqual(got, a) {
 			t.Errorf("aggregate came back as %+v, %v", got, err)
 		}
 	}
-	g := tracestore.Graph{Reason: "r", Edges: []tracestore.Edge{{Parent: "\xff", Child: "b", Messaging: true, Calls: 1, Errors: 2, Duration: math.MaxUint64}}}
+	g := tracestore.Graph{Reason: "r", Edges: []tracestore.Edge{{Parent: "\xff", Child: "b", Messaging: true, Calls: 1, Errors: 2,
+		Duration: math.MaxUint64}}}
 	if got := GetGraph(overTheWire(t, PutGraph(&g))); !reflect.DeepEqual(got, g) {
 		t.Errorf("graph came back as %+v", got)
 	}
-	r := tracestore.Result{ID: otlpdata.TraceID{1}, Start: 2, Summary: &tracestore.Summary{ID: otlpdata.TraceID{1}, RootService: "\xff", RootName: "n",
-		Start: 1, End: 2, Spans: 3, Errors: 4, Orphans: 5, Services: []tracestore.ServiceSummary{{Name: "s", Spans: 6, Errors: 7}}}}
+	r := tracestore.Result{ID: otlpdata.TraceID{1}, Start: 2, Summary: &tracestore.Summary{ID: otlpdata.TraceID{1}, RootService: "\xff",
+		RootName: "n",
+		Start:    1, End: 2, Spans: 3, Errors: 4, Orphans: 5, Services: []tracestore.ServiceSummary{{Name: "s", Spans: 6, Errors: 7}}}}
 	if got, err := GetFound(overTheWire(t, PutFound(&r))); err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("result came back as %+v, %v", got, err)
 	}
@@ -148,7 +160,8 @@ func TestRequests(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5).UTC()
 	q := tracestore.Query{From: at}
 	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7,
-		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at, Where: richExpr()}}}
+		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at,
+			Where: richExpr()}}}
 	gotQuery, got, err := GetAggregation("", overTheWire(t, PutAggregation(&q, &a)))
 	if err != nil || !reflect.DeepEqual(got, a) || !reflect.DeepEqual(gotQuery, q) {
 		t.Errorf("aggregation came back as %+v of %+v, %v", got, gotQuery, err)
@@ -222,7 +235,8 @@ func FuzzRequests(f *testing.F) {
 	q := tracestore.Query{Where: richExpr(), After: tracestore.Cursor{Set: true}}
 	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Selection: &tracestore.Selection{Where: richExpr()}}}
 	for _, m := range []proto.Message{PutAggregation(&q, &a), PutDeletion(&tracestore.Deletion{Traces: []otlpdata.TraceID{{1}}}),
-		PutRefs([]tracestore.TraceRef{{ID: otlpdata.TraceID{1}, From: time.Unix(1, 2)}}), PutMetricsQuery(&tracestore.MetricsQuery{Services: []string{"a"}})} {
+		PutRefs([]tracestore.TraceRef{{ID: otlpdata.TraceID{1}, From: time.Unix(1, 2)}}),
+		PutMetricsQuery(&tracestore.MetricsQuery{Services: []string{"a"}})} {
 		b, err := proto.Marshal(m)
 		if err != nil {
 			f.Fatal(err)
@@ -262,9 +276,11 @@ func FuzzRequests(f *testing.F) {
 // FuzzAnswers decodes answers, in one part and in several, and checks that those that are valid
 // survive another round.
 func FuzzAnswers(f *testing.F) {
-	a := tracestore.Aggregate{Heatmap: &tracestore.Heatmap{Cells: []tracestore.HeatCell{{Bucket: 1, Count: 2}}}, Facets: &tracestore.Facets{},
+	a := tracestore.Aggregate{Heatmap: &tracestore.Heatmap{Cells: []tracestore.HeatCell{{Bucket: 1, Count: 2}}},
+		Facets:    &tracestore.Facets{},
 		Exemplars: []tracestore.Exemplar{{Name: "a"}}}
-	metrics := tracestore.MetricsAnswer{Series: []tracestore.MetricSeries{{Points: []tracestore.MetricPoint{{Calls: 2, Durations: histogram(5, 100)}}}}}
+	metrics := tracestore.MetricsAnswer{Series: []tracestore.MetricSeries{{Points: []tracestore.MetricPoint{{Calls: 2,
+		Durations: histogram(5, 100)}}}}}
 	var w OutlineWriter
 	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), w.Put([]tracestore.SummarySpan{{Name: "a"}, {Service: "b"}}),
 		&store_v1.FindResponse{Traces: []*store_v1.FoundTrace{PutFound(&tracestore.Result{Summary: &tracestore.Summary{}})},

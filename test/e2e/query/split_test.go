@@ -66,7 +66,8 @@ func splitPaths(data *bench.Dataset, start time.Time) []string {
 		"/api/v3/services", "/api/v3/traces/" + id,
 	}
 	for _, text := range []string{`{ kind = server && duration > 1ms }`, `{ status = error } >> { kind = client }`,
-		`{ trace.duration > 5ms }`, `{ root.service = "` + service + `" }`, `{ name =~ ".*o.*" } && { span.http.request.method != "GET" }`} {
+		`{ trace.duration > 5ms }`, `{ root.service = "` + service + `" }`,
+		`{ name =~ ".*o.*" } && { span.http.request.method != "GET" }`} {
 		paths = append(paths, "/api/ui/v1/search?limit=20&q="+url.QueryEscape(text)+"&"+window)
 	}
 	return paths
@@ -130,7 +131,8 @@ func TestSplitTail(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	send := func(id, name string) {
 		t.Helper()
-		if code, answer := s.collector.PostOTLP("application/json", harness.JSONSpan(id, "shop", name, time.Now(), time.Millisecond)); code != http.StatusOK {
+		if code, answer := s.collector.PostOTLP("application/json", harness.JSONSpan(id, "shop", name, time.Now(),
+			time.Millisecond)); code != http.StatusOK {
 			t.Fatalf("sending a span: %d %s", code, answer)
 		}
 	}

@@ -33,6 +33,12 @@ func IsBusy(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, pipeline.ErrQueryMemory)
 }
 
+// IsInvalid reports whether err says that a store in another process refused the query as invalid.
+func IsInvalid(err error) bool {
+	code, _ := pipeline.HTTPStatus(err)
+	return code == http.StatusBadRequest
+}
+
 // Undelivered marks an error of writing to a client, so that it matches ErrUndelivered. It returns
 // nil for nil.
 func Undelivered(err error) error {
@@ -57,6 +63,8 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 		return http.StatusGatewayTimeout, b.TimeoutText()
 	case IsBusy(err), pipeline.IsTemporary(err): // a store that is unreachable reports it
 		return server.ErrorStatus(header, err), err.Error()
+	case IsInvalid(err):
+		return http.StatusBadRequest, err.Error()
 	case errors.Is(err, tracestore.ErrUnsupported):
 		return http.StatusNotImplemented, err.Error()
 	case errors.Is(err, ErrTraceDamaged): // logged by the store

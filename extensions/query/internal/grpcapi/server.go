@@ -93,7 +93,7 @@ func (c calls) status(ctx context.Context, failure string, err error) error {
 		return status.Error(codes.Unimplemented, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return status.Error(codes.DeadlineExceeded, c.backend.TimeoutText())
-	case core.IsBusy(err), pipeline.IsTemporary(err):
+	case core.IsBusy(err), core.IsInvalid(err), pipeline.IsTemporary(err):
 		return pipeline.GRPCStatus(err).Err()
 	}
 	c.backend.Logger().Error("gRPC handler, Internal", zap.String("doing", failure), zap.Error(err))
