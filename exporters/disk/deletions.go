@@ -362,16 +362,22 @@ func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
 			oldest = min(oldest, s.First)
 		}
 	}
+	err = e.quarantinedSegments(func(s directory.Segment) { quarantined = min(quarantined, s.First) })
+	return oldest, quarantined, err
+}
+
+// quarantinedSegments calls visit with the segments in the quarantine. Their day is not known.
+func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 	set, err := e.dir.Quarantined()
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	for _, f := range set {
 		if s, ok := directory.ParseSegment(path.Join(anyDay, f.Name)); ok {
-			quarantined = min(quarantined, s.First)
+			visit(s)
 		}
 	}
-	return oldest, quarantined, nil
+	return nil
 }
 
 // anyDay completes the name of a quarantined segment, which does not contain its day.

@@ -145,6 +145,24 @@ func (e *exporter) MaxMemory() int64 {
 // reported; the store starts without them.
 func (e *exporter) Start(context.Context) error {
 	began := time.Now()
+	if err := e.openFolder(); err != nil {
+		return err
+	}
+	e.announce(time.Since(began))
+	e.mu.Lock()
+	e.closed = false
+	e.mu.Unlock()
+	e.stopped.Go(e.maintain)
+	e.stopped.Go(e.maintainDeletions)
+	if e.config.Merge.Enabled {
+		e.stopped.Go(e.mergeLoop)
+	}
+	e.stopped.Go(e.warmLoop)
+	return nil
+}
+
+// openFolder opens the folder and recovers its state.
+func (e *exporter) openFolder() error {
 	dir, err := directory.Open(e.env.FS, e.path)
 	if err != nil {
 		return err
@@ -174,16 +192,6 @@ func (e *exporter) Start(context.Context) error {
 	e.keepReserve()
 	e.damage = e.damageError()
 	e.reportHealth(nil)
-	e.announce(time.Since(began))
-	e.mu.Lock()
-	e.closed = false
-	e.mu.Unlock()
-	e.stopped.Go(e.maintain)
-	e.stopped.Go(e.maintainDeletions)
-	if e.config.Merge.Enabled {
-		e.stopped.Go(e.mergeLoop)
-	}
-	e.stopped.Go(e.warmLoop)
 	return nil
 }
 

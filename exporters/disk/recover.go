@@ -72,7 +72,8 @@ func (e *exporter) openSegments() error {
 	}
 	slices.SortFunc(e.segments, byEpoch)
 	e.dropReplaced()
-	return nil
+	// A deletion also applies to segments that are restored later.
+	return e.quarantinedSegments(func(s directory.Segment) { e.lastEpoch = max(e.lastEpoch, s.Last) })
 }
 
 func (e *exporter) setAside(name directory.Segment, cause error) error {
