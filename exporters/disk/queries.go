@@ -17,7 +17,7 @@ import (
 // queries answers all queries of the store. A query takes this route:
 //
 //	queries        selects the package that answers
-//	 ├─ find       Find, Traces, Outline
+//	 ├─ find       Find, Traces, TraceSpans, Outline
 //	 ├─ aggregate  Aggregate, Metrics
 //	 ├─ graph      Dependencies, Peers
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
@@ -54,6 +54,11 @@ func (q *queries) Find(ctx context.Context, query tracestore.Query, want tracest
 // Traces implements tracestore.Reader.
 func (q *queries) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return q.finder.Traces(ctx, tenant, refs)
+}
+
+// TraceSpans implements tracestore.Sizer.
+func (q *queries) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
+	return q.finder.TraceSpans(ctx, tenant, id)
 }
 
 // Outline implements tracestore.Outliner.

@@ -109,7 +109,7 @@ func (s *search) round(ctx context.Context, yield func(tracestore.Result) bool) 
 	if err != nil {
 		return false, err
 	}
-	defer r.memory.Release()
+	defer r.release()
 	return s.process(ctx, r, yield)
 }
 

@@ -16,7 +16,8 @@ type round struct {
 	candidates map[otlpdata.TraceID]*candidate
 	count      int                   // traces
 	held       int64                 // bytes of pieces in memory
-	memory     *pipeline.Reservation // for pieces
+	memory     *pipeline.Reservation // for pieces, of max_held_size
+	account    *tracestore.Memory    // for pieces, of the memory of all queries
 	incomplete string                // why the answer is incomplete, according to the server
 	// anyMatch reports whether a trace has a span that matches the remote query. oldest is then the
 	// oldest start of the newest such spans: the answer contains all traces that are newer.
@@ -45,7 +46,12 @@ func (s *search) fetch(ctx context.Context) (*round, error) {
 	if err != nil { // cannot happen
 		return nil, err
 	}
-	r := &round{search: s, candidates: make(map[otlpdata.TraceID]*candidate), memory: memory}
+	account, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		memory.Release()
+		return nil, err
+	}
+	r := &round{search: s, candidates: make(map[otlpdata.TraceID]*candidate), memory: memory, account: account}
 	r.incomplete, err = s.reader.find(s.withReadMetadata(ctx, s.query.Tenant), s.remoteQuery, func(otlp []byte) error {
 		return pieces(ctx, otlp, s.query.Tenant, r.add)
 	})
@@ -53,7 +59,7 @@ func (s *search) fetch(ctx context.Context) (*round, error) {
 		r.incomplete, err = err.Error(), nil
 	}
 	if err != nil {
-		memory.Release()
+		r.release()
 		return nil, s.readError(ctx, err)
 	}
 	r.count = len(r.candidates)
@@ -85,12 +91,20 @@ func (r *round) add(id otlpdata.TraceID, b *otlpdata.Batch) error {
 	return nil
 }
 
-// hold holds a piece in memory. If max_held_size is exceeded, it drops all pieces of the trace.
+// release gives back the memory of all pieces.
+func (r *round) release() {
+	r.memory.Release()
+	r.account.Release()
+}
+
+// hold holds a piece in memory. If that exceeds max_held_size or the memory of all queries, it
+// drops all pieces of the trace.
 func (r *round) hold(c *candidate, b *otlpdata.Batch) {
 	if r.search.want == tracestore.WantIDs || c.dropped {
 		return
 	}
-	if r.memory.Resize(r.held+int64(b.Size())) == nil {
+	size := r.held + int64(b.Size())
+	if r.memory.Resize(size) == nil && r.account.Resize(size) == nil {
 		c.pieces = append(c.pieces, b)
 		r.held += int64(b.Size())
 		return
@@ -99,7 +113,7 @@ func (r *round) hold(c *candidate, b *otlpdata.Batch) {
 		r.held -= int64(p.Size())
 	}
 	c.pieces, c.dropped = nil, true
-	_ = r.memory.Resize(r.held) // cannot fail: shrinks
+	_ = errors.Join(r.memory.Resize(r.held), r.account.Resize(r.held)) // cannot fail: shrinks
 }
 
 // examine updates the keys of a candidate with a span.

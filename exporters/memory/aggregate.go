@@ -26,6 +26,12 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	if !ok {
 		return counter.Answer(1), nil
 	}
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	defer memory.Release()
+	counter.ChargeTo(memory)
 	r := aggregateReader{counter: counter, from: from}
 	r.begin(e, q, to)
 	err = r.run(ctx)

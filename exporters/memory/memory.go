@@ -90,6 +90,7 @@ var (
 	_ pipeline.DurabilityReporter = (*exporter)(nil)
 	_ pipeline.MemoryUser         = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
+	_ tracestore.Sizer            = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)

@@ -22,6 +22,14 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 	}
 }
 
+// TraceSpans implements tracestore.Sizer.
+func (e *exporter) TraceSpans(_ context.Context, tenant string, id otlpdata.TraceID) (spans int, _ error) {
+	for _, b := range e.find(tenant, id, e.snapshot()) {
+		spans += len(b.rows)
+	}
+	return spans, nil
+}
+
 // snapshot returns the sequence number up to which rows are visible to a reader that starts now.
 func (e *exporter) snapshot() uint64 {
 	e.mu.RLock()

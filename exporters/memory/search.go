@@ -162,6 +162,9 @@ func (s *search) returnedBefore(tr *trace) (bool, error) {
 	return false, nil
 }
 
+// summaryMemory is the approximate number of bytes that it takes to summarize a span.
+const summaryMemory = 160
+
 // result returns the result for the newest matching row of a trace.
 func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) {
 	res := tracestore.Result{ID: r.trace.id, Start: r.start}
@@ -170,7 +173,12 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 	}
 	var pieces []*otlpdata.Batch
 	spans, limit := 0, s.query.Budget.TraceSpans
+	memory, err := tracestore.Reserve(ctx, 0)
+	defer memory.Release() // afterwards the spans are the caller's
 	for b, err := range s.store.batches(ctx, s.query.Tenant, s.store.blocks(r.trace, s.scan.snapshot)) {
+		if err == nil {
+			err = memory.Grow(int64(b.Size()))
+		}
 		if err != nil {
 			return res, err
 		}
@@ -179,9 +187,11 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 			break
 		}
 	}
-	var err error
 	if s.want == tracestore.WantFull {
 		res.Spans, err = otlpdata.Concat(pieces...)
+		return res, err
+	}
+	if err := memory.Grow(int64(spans) * summaryMemory); err != nil {
 		return res, err
 	}
 	sum, err := storequery.Summarize(r.trace.id, pieces...)

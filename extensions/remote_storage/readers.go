@@ -94,7 +94,15 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 	if err != nil {
 		return err
 	}
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
 	for res, err := range results.All {
+		if err == nil && res.Spans != nil {
+			err = memory.Resize(int64(res.Spans.Size()))
+		}
 		if err != nil {
 			return err
 		}
@@ -121,6 +129,11 @@ func incomplete(reason string) metadata.MD {
 func traces(
 	ctx context.Context, all iter.Seq2[tracestore.Trace, error], trailer func(metadata.MD), send func(*otlpdata.Batch) error,
 ) error {
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
 	found := false
 	for t, err := range all {
 		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
@@ -129,6 +142,9 @@ func traces(
 			}
 			trailer(incomplete(d.Reason))
 			return nil
+		}
+		if err == nil {
+			err = memory.Resize(int64(t.Spans.Size()))
 		}
 		if err != nil {
 			return err

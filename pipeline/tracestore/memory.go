@@ -1,6 +1,9 @@
 package tracestore
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Account is where one query reserves its memory in the budget of all queries
 // (service.limits.query_memory). A *pipeline.Reservation is one. It is safe for concurrent use.
@@ -64,7 +67,7 @@ func (m *Memory) Resize(n int64) error {
 		m.account.Shrink(-more)
 	default:
 		if err := m.account.Grow(more); err != nil {
-			return err
+			return &memoryError{err}
 		}
 	}
 	m.held, m.taken = n, taken
@@ -82,4 +85,16 @@ func (m *Memory) Held() int64 {
 // Release gives all bytes back. It may be called more than once.
 func (m *Memory) Release() {
 	_ = m.Resize(0) // cannot fail
+}
+
+// memoryError is an error of Memory.
+type memoryError struct{ err error }
+
+func (e *memoryError) Error() string { return e.err.Error() }
+func (e *memoryError) Unwrap() error { return e.err }
+
+// IsOutOfMemory reports whether err is an error of a Memory.
+func IsOutOfMemory(err error) bool {
+	var e *memoryError
+	return errors.As(err, &e)
 }

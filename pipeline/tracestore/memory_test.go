@@ -34,7 +34,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, more := range []int64{1, 1 << 40} {
-		if err := a.Grow(more); !errors.Is(err, pipeline.ErrQueryMemory) {
+		if err := a.Grow(more); !errors.Is(err, pipeline.ErrQueryMemory) || !tracestore.IsOutOfMemory(err) {
 			t.Errorf("%d more bytes: %v", more, err)
 		}
 		check(a, step, 4*step)

@@ -78,6 +78,14 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 	return c, nil
 }
 
+// ChargeTo makes the counter reserve the memory of facets in that of a query; see
+// FacetCounter.ChargeTo.
+func (c *AggregateCounter) ChargeTo(m *tracestore.Memory) {
+	if c.facets != nil {
+		c.facets.ChargeTo(m)
+	}
+}
+
 // AddSpan examines a span and counts it if it matches the query. It does not retain the span, but
 // retains strings of it until Answer.
 func (c *AggregateCounter) AddSpan(s tracestore.Span) {
@@ -104,8 +112,8 @@ func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 // Scanned returns the number of spans that were examined.
 func (c *AggregateCounter) Scanned() int { return c.scanned }
 
-// Answer returns the aggregate, which is complete, for the examined share of the spans; see
-// Heatmap.Share.
+// Answer returns the aggregate for the examined share of the spans; see Heatmap.Share. It is
+// complete unless there was no memory for facets.
 func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true}
 	if c.heatmap != nil {
@@ -113,6 +121,9 @@ func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 	}
 	if c.facets != nil {
 		out.Facets = c.facets.Answer(share)
+		if c.facets.OutOfMemory() {
+			out.Complete, out.Reason = false, ReasonFacetMemory
+		}
 	}
 	if c.exemplars != nil {
 		out.Exemplars = c.exemplars.Answer()

@@ -32,6 +32,7 @@ type candidateSearch struct {
 	pending      resultHeap        // results that a later candidate may precede
 	pendingBytes int               // of the spans of pending results
 	examined     int               // spans
+	matcherSpans int               // spans of the longest candidate, to which the memory of the matcher has grown
 	tries        int               // candidates examined
 	narrowed     bool              // all remaining results are pending
 	passed       tracestore.Cursor // results at or before it were emitted
@@ -135,9 +136,24 @@ func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor
 	return false, nil
 }
 
+// Approximate sizes in bytes.
+const (
+	matcherMemory = 256 // what the matcher keeps of a span
+	pendingMemory = 512 // a pending result with a summary, without its spans
+)
+
+// reserve reserves the memory that the search holds, including a candidate of a size in bytes.
+func (s *candidateSearch) reserve(candidate int) error {
+	return s.memory.Resize(int64(candidate + s.pendingBytes + matcherMemory*s.matcherSpans + pendingMemory*len(s.pending)))
+}
+
 // examine evaluates the set on a candidate. If it is a result, it becomes pending.
 func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) error {
 	n := r.Spans.Len()
+	s.matcherSpans = max(s.matcherSpans, n)
+	if err := s.reserve(r.Spans.Size()); err != nil {
+		return err
+	}
 	s.examined += n
 	s.scanned += n
 	if limit := s.query.Budget.TraceSpans; limit > 0 && n > limit {

@@ -60,8 +60,10 @@ type FacetCounter struct {
 	fields          []*FieldCounter // those of the query, or the default fields
 	index           map[tracestore.Field]*FieldCounter
 	memory          int
-	text            []byte // scratch
-	round           uint64 // number of calls of begin
+	account         *tracestore.Memory // see ChargeTo
+	short           bool               // see OutOfMemory
+	text            []byte             // scratch
+	round           uint64             // number of calls of begin
 	// current is the number of spans of this round.
 	current struct{ spans, selected uint64 }
 	// yield counts a value of field. It is allocated once.
@@ -213,10 +215,25 @@ func (c *FacetCounter) Field(f tracestore.Field) *FieldCounter {
 // slot of a map, which is at least half full.
 const valueOverhead = 100
 
+// ChargeTo makes the counter reserve its memory in the memory of a query, which releases it. Values
+// for which there is none count as Facet.Other.
+func (c *FacetCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
+
+// OutOfMemory reports whether values or keys were not counted because other queries use up the
+// memory of all queries.
+func (c *FacetCounter) OutOfMemory() bool { return c.short }
+
+// ReasonFacetMemory says what is missing if OutOfMemory.
+const ReasonFacetMemory = "not all values were counted, because other queries use up service.limits.query_memory"
+
 // reserve adds to the memory in use, and returns false without doing so if that exceeds
-// MaxFacetMemory.
+// MaxFacetMemory or the memory of all queries.
 func (c *FacetCounter) reserve(bytes int) bool {
 	if c.memory+bytes > MaxFacetMemory {
+		return false
+	}
+	if c.account.Grow(int64(bytes)) != nil {
+		c.short = true
 		return false
 	}
 	c.memory += bytes

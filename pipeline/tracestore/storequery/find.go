@@ -57,6 +57,7 @@ type search struct {
 	scanned  int    // spans examined by the store and by the search
 	skipped  string // what was not examined of traces that may match
 	damage   string // what could not be read
+	memory   *tracestore.Memory
 	deadline time.Time
 	ended    bool
 	outcome  tracestore.Outcome
@@ -74,6 +75,8 @@ func (s *search) results(ctx context.Context, run func(ctx context.Context) erro
 		}
 		s.ended, s.yield = true, yield
 		s.deadline = earlyDeadline(ctx)
+		s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+		defer s.memory.Release()
 		if err := run(ctx); err != nil && !errors.Is(err, errEnd) {
 			s.outcome.Reason = err.Error()
 			yield(tracestore.Result{}, err)
@@ -144,6 +147,9 @@ func (s *search) read(ctx context.Context, r *tracestore.Result, ref tracestore.
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
+	if tracestore.IsOutOfMemory(err) {
+		return false, err
+	}
 	if err != nil && s.damage == "" {
 		s.damage = err.Error()
 	}
@@ -159,7 +165,14 @@ func readTrace(
 	var pieces []*otlpdata.Batch
 	var failure error
 	spans := 0
+	memory, _ := tracestore.Reserve(ctx, 0)
+	defer memory.Release() // afterwards the spans are the caller's
 	for t, err := range r.Traces(ctx, q.Tenant, []tracestore.TraceRef{ref}) {
+		if err == nil {
+			if err = memory.Grow(int64(t.Spans.Size())); err != nil {
+				return nil, err
+			}
+		}
 		if err != nil {
 			failure = fmt.Errorf("reading trace %s: %w", ref.ID, err)
 			break

@@ -42,15 +42,25 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 		return a.answer(), nil
 	}
 	a.window = scan.Range{From: from, To: to}
-	a.session = c.store.Begin()
+	a.session = c.store.BeginQuery(ctx)
+	if a.targets.facets != nil {
+		a.targets.facets.counter.ChargeTo(a.session.Memory)
+	}
 	defer a.session.Release()
 	err := a.run(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		a.reason = fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned)
 		err = nil
 	}
+	if tracestore.IsOutOfMemory(err) && a.scanned > 0 {
+		a.reason = fmt.Sprintf("stopped after examining %d spans: %s", a.scanned, err)
+		err = nil
+	}
 	if err != nil {
 		return tracestore.Aggregate{}, err
+	}
+	if f := a.targets.facets; f != nil && f.counter.OutOfMemory() {
+		a.reason = scan.JoinReasons(a.reason, storequery.ReasonFacetMemory)
 	}
 	a.reason = scan.JoinReasons(a.reason, a.session.DamageReason())
 	return a.answer(), nil
@@ -65,6 +75,7 @@ type aggregation struct {
 	where        *scan.Query
 	selection    *selection   // nil: none
 	plans        []*scan.Plan // by source
+	planMemory   int64        // bytes reserved for plans
 	targets      targets
 	heatmapDone  bool          // heatFromSeries has made the heatmap
 	spent        int           // the part of the budget that was used for it
@@ -235,7 +246,13 @@ func (a *aggregation) plan(src int) (*scan.Plan, error) {
 	}
 	if len(a.plans) > maxPlans {
 		clear(a.plans)
+		_ = a.session.Memory.Grow(-a.planMemory) // cannot fail
+		a.planMemory = 0
 	}
+	if err := a.session.Memory.Grow(scan.PlanMemory(t)); err != nil {
+		return nil, err
+	}
+	a.planMemory += scan.PlanMemory(t)
 	a.plans[src] = scan.NewPlan(a.where, a.session.Sources[src], t)
 	return a.plans[src], nil
 }

@@ -25,7 +25,7 @@ func (c *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.Me
 	if m.window.From, m.window.To, ok = q.Window(); !ok || ctx.Err() != nil {
 		return m.counter.Answer(), ctx.Err()
 	}
-	m.session = c.store.Begin()
+	m.session = c.store.BeginQuery(ctx)
 	defer m.session.Release()
 	for src := range m.session.Sources {
 		if err := m.source(ctx, src); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -33,6 +34,7 @@ func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end 
 		return err
 	}
 	defer s.finish()
+	defer func() { _ = a.session.Memory.Grow(-s.memory) }() // cannot fail
 	if !scan.IsDeduplicated(a.session.Sources[s.src]) && (to.heat != nil || to.facets != nil || to.rest != nil) {
 		if s.duplicates, err = s.findDuplicates(ctx, f.blocks[from:end]); err != nil {
 			return err
@@ -59,6 +61,7 @@ type rowScan struct {
 	selectionFilter scan.Filter // of the selection; its Plan is nil if there is no selection
 	counts          *facetSource
 	duplicates      *duplicates // nil: the source has none
+	memory          int64       // bytes reserved for counts and the plan of the selection
 
 	active     []shapeRows // shapes with candidates in the open block
 	candidates []candidate
@@ -88,6 +91,10 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 	}
 	s := &rowScan{agg: a, sample: f, src: src, window: f.windows[src], to: to}
 	s.filter.Plan = p
+	s.memory = scanMemory(p, to.facets != nil, a.selection != nil)
+	if err := a.session.Memory.Grow(s.memory); err != nil {
+		return nil, err
+	}
 	if a.selection != nil {
 		s.selectionFilter.Plan = scan.NewPlan(a.selection.where, a.session.Sources[src], p.Tables)
 	}
@@ -95,6 +102,20 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 		s.counts = newFacetSource(to.facets, p)
 	}
 	return s, nil
+}
+
+// scanMemory returns the approximate size in bytes of the counters by number, and of the plan of a
+// selection.
+func scanMemory(p *scan.Plan, facets, selection bool) (bytes int64) {
+	if selection {
+		bytes += scan.PlanMemory(p.Tables)
+	}
+	if facets {
+		const ofShape = 8 + int64(unsafe.Sizeof(facetShape{}))
+		bytes += int64(len(p.Tables.Shapes))*ofShape + int64(len(p.Tables.Columns))*int64(unsafe.Sizeof(facetColumn{})) +
+			int64(len(p.Tables.Resources))*int64(unsafe.Sizeof(counts{}))
+	}
+	return bytes
 }
 
 // finish adds what was counted by number to the facets.

@@ -11,6 +11,7 @@
 //	prefetch.go         reading of several traces at once
 //	summary.go          summaries of traces
 //	outline.go          outlines of traces
+//	size.go             how large a trace is about
 //
 // A search goes through the blocks of all sources, newest first:
 //

@@ -3,6 +3,7 @@ package find
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -106,6 +107,7 @@ func (s *search) keepNewest(u pendingBlock, oldest uint64) error {
 	list, oldest, err := s.newestMatches(oldest)
 	if len(list) > 0 {
 		heap.Push(&s.matches, list)
+		err = errors.Join(err, s.session.Memory.Grow(int64(len(list))*matchMemory))
 	}
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package find
 import (
 	"context"
 	"runtime"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -21,20 +22,29 @@ var (
 func New(s *scan.Store) *Finder { return &Finder{s} }
 
 // Find implements tracestore.Reader. The results contain all spans that were stored before the
-// call. The view is released when the results were iterated over, even in part, or when the garbage
-// collector finds them unreachable.
+// call. When other queries use up the memory of all queries, the results end early, with an error
+// if there are none. The view is released when the results were iterated over, even in part, or
+// when the garbage collector finds them unreachable.
 func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
 	if s.setBounds() {
-		s.session = f.store.Begin()
+		s.session = f.store.BeginQuery(ctx)
 		// The cleanup must not refer to s, or s would stay reachable.
 		runtime.AddCleanup(s, (*scan.Lease).Release, s.session.Lease)
 	}
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
+
+// Approximate sizes in bytes of what a search keeps until it ends.
+const (
+	searchMemory = 1 << 20 // scratch memory for a block
+	doneMemory   = 64      // a trace that was listed
+	matchMemory  = int64(unsafe.Sizeof(match{}))
+	blockMemory  = int64(unsafe.Sizeof(pendingBlock{}))
+)
 
 // search is a running search.
 type search struct {
@@ -56,6 +66,7 @@ type search struct {
 	batch       []match                       // the matches that are returned next
 	done        map[otlpdata.TraceID]struct{} // traces that were listed or found to be listed before
 	found       int
+	last        tracestore.Cursor // of the results
 	outcome     tracestore.Outcome
 }
 
@@ -87,6 +98,10 @@ func (s *search) results(ctx context.Context) func(yield func(tracestore.Result,
 		defer s.end()
 		if err := s.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) }); err != nil {
 			s.outcome.Reason = err.Error()
+			if tracestore.IsOutOfMemory(err) && s.found > 0 {
+				s.outcome.Next = s.last
+				return
+			}
 			yield(tracestore.Result{}, err)
 		}
 	}
@@ -150,6 +165,9 @@ func (s *search) nextBatch(ctx context.Context) ([]match, error) {
 			continue
 		}
 		s.done[m.trace] = struct{}{}
+		if err := s.session.Memory.Grow(doneMemory); err != nil {
+			return nil, err
+		}
 		listed, err := s.listedBefore(ctx, m.trace)
 		if err != nil {
 			return nil, err
@@ -175,9 +193,10 @@ func (s *search) yieldBatch(ctx context.Context, batch []match, yield func(trace
 			s.outcome.Reason = scan.JoinReasons(s.outcome.Reason, s.session.DamageReason())
 			return false, nil
 		}
+		s.last = tracestore.Cursor{Start: m.start, ID: m.trace, Set: true}
 		if s.found++; s.found == s.query.Limit {
 			s.complete()
-			s.outcome.Next = tracestore.Cursor{Start: m.start, ID: m.trace, Set: true}
+			s.outcome.Next = s.last
 			return false, nil
 		}
 	}

@@ -41,7 +41,7 @@ func (s *search) listedInSource(ctx context.Context, src int, id otlpdata.TraceI
 		})
 	})
 	if s.blocksLeft[src] == 0 {
-		s.plans[src] = nil // see visit
+		s.dropPlan(src) // see visit
 	}
 	return found, s.session.NoteDamage(src, scan.TracePart(id), 0, err)
 }

@@ -20,7 +20,7 @@ func (f *Finder) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, names int) error, take func([]tracestore.SummarySpan) error,
 ) error {
-	s := f.store.Begin()
+	s := f.store.Begin() // hold reserves the memory
 	defer s.Release()
 	h := outlineHeads{reader: newTraceReader(s, tenant), max: limit, nextCheck: limit, hold: hold}
 	err := h.read(ctx, id)

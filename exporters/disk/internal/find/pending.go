@@ -27,6 +27,9 @@ func (s *search) prepare(ctx context.Context) error {
 		}
 	}
 	heap.Init(&s.pending)
+	if err := s.session.Memory.Grow(searchMemory); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 
@@ -38,6 +41,9 @@ const wholeSource = -1
 func (s *search) listBlocks(src int) error {
 	blocks, err := s.session.Blocks(src)
 	if err != nil {
+		return err
+	}
+	if err := s.session.Memory.Grow(int64(len(blocks)) * blockMemory); err != nil {
 		return err
 	}
 	for i := range blocks {
@@ -56,6 +62,9 @@ func (s *search) plan(src int) (*scan.Plan, error) {
 	}
 	t, err := s.session.Tables(src)
 	if err != nil || t == nil {
+		return nil, err
+	}
+	if err := s.session.Memory.Grow(scan.PlanMemory(t)); err != nil {
 		return nil, err
 	}
 	s.plans[src] = scan.NewPlan(s.compiled, s.session.Sources[src], t)
@@ -80,6 +89,7 @@ func (s *search) next(ctx context.Context) (match, bool, error) {
 		s.complete()
 		return match{}, false, nil
 	}
+	_ = s.session.Memory.Grow(-matchMemory) // cannot fail
 	return s.matches.next(), true, nil
 }
 
@@ -101,9 +111,16 @@ func (s *search) visit(ctx context.Context, u pendingBlock) error {
 		}
 	}
 	if s.blocksLeft[u.src] == 0 {
-		s.plans[u.src] = nil
+		s.dropPlan(u.src)
 	}
 	return nil
+}
+
+func (s *search) dropPlan(src int) {
+	if p := s.plans[src]; p != nil {
+		s.plans[src] = nil
+		_ = s.session.Memory.Grow(-scan.PlanMemory(p.Tables)) // cannot fail
+	}
 }
 
 // budgetSpent reports whether the budget is used up. At least all spans with the newest start are

@@ -78,7 +78,7 @@ func (r *traceReader) prefetchFrom(ctx context.Context, src int) error {
 					return err
 				}
 			}
-			return nil
+			return r.reserveBuffers()
 		})
 	})
 	return r.session.NoteDamage(src, "traces", 0, err)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -25,6 +26,15 @@ type prefetchedHeads struct {
 	ids   []otlpdata.TraceID
 	lists [maxPrefetch][]tracestore.SummarySpan // by index in ids; nil: taken, or too long
 	spans int
+}
+
+// headMemory is the approximate size of a span of a list of heads in bytes, with its name and what
+// it takes to summarize it.
+const headMemory = int64(unsafe.Sizeof(tracestore.SummarySpan{})) + 64
+
+// freeHeads gives back the memory of a list of heads.
+func (r *traceReader) freeHeads(list []tracestore.SummarySpan) {
+	_ = r.session.Memory.Grow(-int64(cap(list)) * headMemory) // cannot fail
 }
 
 // take returns the spans of a trace once.
@@ -49,6 +59,7 @@ func (r *traceReader) prefetchHeads(ctx context.Context, ids []otlpdata.TraceID)
 			return r.traces(ctx, src, ids, func(t *rows.Tables, b source.Block, which int, list []int32) error {
 				if long[which] || a.spans+len(list) > maxPrefetchedHeads {
 					a.spans -= len(a.lists[which])
+					r.freeHeads(a.lists[which])
 					a.lists[which], long[which] = nil, true
 					return nil
 				}
@@ -70,7 +81,15 @@ func (r *traceReader) appendHeads(
 	dst []tracestore.SummarySpan, id otlpdata.TraceID, src int, t *rows.Tables, b source.Block, list []int32,
 ) ([]tracestore.SummarySpan, error) {
 	if cap(dst)-len(dst) < len(list) { // doubles the capacity; append grows long lists by less and copies more often
-		dst = slices.Grow(dst, max(len(dst), len(list)))
+		before, more := cap(dst), max(len(dst), len(list))
+		if err := r.session.Memory.Grow(int64(len(dst)+more-before) * headMemory); err != nil {
+			return dst, err
+		}
+		reserved := len(dst) + more
+		dst = slices.Grow(dst, more)
+		if err := r.session.Memory.Grow(int64(cap(dst)-reserved) * headMemory); err != nil {
+			return dst, err
+		}
 	}
 	for _, row := range list {
 		s, err := r.summarySpan(t, b, int(row))
@@ -96,6 +115,7 @@ func (r *traceReader) summary(ctx context.Context, id otlpdata.TraceID) (*traces
 			return nil, err
 		}
 	}
+	defer r.freeHeads(spans)
 	spans, err := r.withoutDuplicates(ctx, id, spans)
 	if err != nil {
 		return nil, err

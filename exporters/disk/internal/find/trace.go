@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/binary"
 	"iter"
+	"slices"
+	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -18,7 +20,7 @@ import (
 // began, and ignores the time hints of refs.
 func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
-		s := f.store.Begin()
+		s := f.store.BeginQuery(ctx)
 		defer s.Release()
 		r := newTraceReader(s, tenant)
 		for _, ref := range refs {
@@ -40,6 +42,7 @@ func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.Tr
 type traceReader struct {
 	session   *scan.Session
 	tenant    string
+	order     []int // see sources
 	origins   []origin
 	byTable   map[tableOrigin]int
 	byContent map[string]int
@@ -54,6 +57,7 @@ type traceReader struct {
 	spare           []byte
 	prefetched      prefetched
 	prefetchedHeads prefetchedHeads
+	buffered        int64 // bytes reserved in session.Memory for buffers
 
 	head      rows.Head // scratch
 	cells     []rows.Cell
@@ -64,6 +68,11 @@ type traceReader struct {
 type spanList struct {
 	spans []storedSpan
 	arena []byte
+}
+
+// memory returns the size of the list in bytes.
+func (l *spanList) memory() int64 {
+	return int64(cap(l.arena)) + int64(cap(l.spans))*int64(unsafe.Sizeof(storedSpan{}))
 }
 
 func (l *spanList) reset() { l.spans, l.arena = l.spans[:0], l.arena[:0] }
@@ -105,6 +114,23 @@ func newTraceReader(s *scan.Session, tenant string) *traceReader {
 	return r
 }
 
+// sources returns the numbers of the sources, those with the oldest spans first, so that a long
+// trace is read in the order of time.
+func (r *traceReader) sources() []int {
+	if r.order != nil {
+		return r.order
+	}
+	all := r.session.Sources
+	r.order = make([]int, len(all))
+	oldest := make([]uint64, len(all))
+	for src := range all {
+		r.order[src] = src
+		_, oldest[src], _ = all[src].Bounds()
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(oldest[a], oldest[b]) })
+	return r.order
+}
+
 // forgetOrigins drops resources and scopes, which keep the vocabularies of their sources in memory.
 func (r *traceReader) forgetOrigins() {
 	r.origins = r.origins[:0]
@@ -140,15 +166,21 @@ func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2
 	}
 }
 
-// whole returns a trace as one batch. If maxSpans is not 0, it may stop after that many spans.
+// whole returns a trace as one batch. If maxSpans is not 0, it may stop after that many spans. The
+// memory of the batch is reserved until whole returns; then it is the caller's.
 func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID, maxSpans int) (*otlpdata.Batch, error) {
 	r.keys = nil
 	var all []*otlpdata.Batch
-	spans := 0
+	spans, size := 0, int64(0)
+	defer func() { _ = r.session.Memory.Grow(-size) }() // cannot fail
 	for b, err := range r.pieces(ctx, id) {
+		if err == nil {
+			err = r.session.Memory.Grow(int64(b.Size()))
+		}
 		if err != nil {
 			return nil, err
 		}
+		size += int64(b.Size())
 		all = append(all, b)
 		if spans += b.Len(); maxSpans > 0 && spans > maxSpans {
 			break
@@ -174,7 +206,7 @@ func (r *traceReader) readRound(ctx context.Context) error {
 	if r.prefetched.empty() {
 		r.forgetOrigins()
 	}
-	err := r.eachPart(ctx, r.id, func(src int, t *rows.Tables, b source.Block, list []int32) error {
+	err := r.eachPartIn(ctx, r.id, r.mayHold, func(src int, t *rows.Tables, b source.Block, list []int32) error {
 		for _, row := range list {
 			err := r.add(src, t, b, int(row))
 			if err != nil {
@@ -184,7 +216,7 @@ func (r *traceReader) readRound(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
+		return r.reserveBuffers()
 	})
 	if err != nil {
 		return err
@@ -193,29 +225,68 @@ func (r *traceReader) readRound(ctx context.Context) error {
 	return nil
 }
 
+// reserveBuffers reserves memory for the buffers as they are now. A block makes them grow by a few
+// MiB at most, so this is done after each block.
+func (r *traceReader) reserveBuffers() error {
+	size := r.own.memory() + int64(cap(r.spare))
+	for i := range r.prefetched.ids {
+		size += r.prefetched.lists[i].memory()
+	}
+	err := r.session.Memory.Grow(size - r.buffered)
+	if err == nil {
+		r.buffered = size
+	}
+	return err
+}
+
 // eachPart calls f with the rows of a trace in each block. Damage to whole sources or blocks is
 // recorded.
 func (r *traceReader) eachPart(
 	ctx context.Context, id otlpdata.TraceID, f func(src int, t *rows.Tables, b source.Block, list []int32) error,
 ) error {
+	return r.eachPartIn(ctx, id, func(int, int) bool { return true }, f)
+}
+
+// eachPartIn is like eachPart for the blocks that enter selects. Sources that cannot select blocks
+// ignore it.
+func (r *traceReader) eachPartIn(
+	ctx context.Context, id otlpdata.TraceID, enter func(src, block int) bool,
+	f func(src int, t *rows.Tables, b source.Block, list []int32) error,
+) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for src := range r.session.Sources {
+	for _, src := range r.sources() {
 		err := r.session.Decode(ctx, func() error {
-			return r.session.Sources[src].Trace(ctx, r.tenant, id, func(b source.Block, list []int32) error {
+			visit := func(b source.Block, list []int32) error {
 				t, err := r.session.Sources[src].Tables()
 				if err != nil {
 					return err
 				}
 				return f(src, t, b, list)
-			})
+			}
+			if s, ok := r.session.Sources[src].(source.SelectiveTrace); ok {
+				return s.TraceIn(ctx, r.tenant, id, func(block int) bool { return enter(src, block) }, visit)
+			}
+			return r.session.Sources[src].Trace(ctx, r.tenant, id, visit)
 		})
 		if err = r.session.NoteDamage(src, scan.TracePart(id), 0, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mayHold reports whether a block may have rows within the bounds of the round.
+func (r *traceReader) mayHold(src, block int) bool {
+	if !r.bounded && r.from == (spanKey{}) { // the most frequent case
+		return true
+	}
+	blocks, err := r.session.Sources[src].Blocks()
+	if err != nil {
+		return true // opening the block reports the damage
+	}
+	return blocks[block].MaxStart >= r.from.start && (!r.bounded || blocks[block].MinStart <= r.before.start)
 }
 
 // add encodes the span of a row if it lies within the bounds.

@@ -1,11 +1,13 @@
 package find
 
 import (
+	"context"
 	"slices"
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -95,5 +97,46 @@ func TestSummaryOfDuplicates(t *testing.T) {
 	if len(got) != 1 || !outcome.Complete || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||
 		!slices.Equal(got[0].Summary.Services, want.Services) || got[0].Summary.Orphans != want.Orphans {
 		t.Errorf("summary is %+v, outcome %+v, want %+v", got[0].Summary, outcome, want)
+	}
+}
+
+// countingSource counts the blocks of a trace that are opened.
+type countingSource struct {
+	source.Source
+	opened *int
+}
+
+func (s countingSource) TraceIn(ctx context.Context, tenant string, id otlpdata.TraceID, enter func(int) bool,
+	visit func(source.Block, []int32) error) error {
+	return s.Source.(source.SelectiveTrace).TraceIn(ctx, tenant, id, enter, func(b source.Block, list []int32) error {
+		*s.opened++
+		return visit(b, list)
+	})
+}
+
+// A trace that takes many rounds is read in the order of time, so that its blocks are not all
+// opened in each round.
+func TestRoundsOpenFewBlocks(t *testing.T) {
+	const spans, pieceBytes = 20_000, 8 << 10
+	s := scantest.NewReal(t, 1)
+	s.SegmentOf(t, scantest.WideTrace(t, spans))
+	v := scan.NewStore(s.View, scan.Options{PieceBytes: pieceBytes}).Begin()
+	defer v.Release()
+	blocks, opened := 0, 0
+	for i := range v.Sources {
+		all, err := v.Sources[i].Blocks()
+		scantest.Must(err)
+		blocks += len(all)
+		if _, ok := v.Sources[i].(source.SelectiveTrace); ok {
+			v.Sources[i] = countingSource{v.Sources[i], &opened}
+		}
+	}
+	total, pieces := 0, 0
+	for piece, err := range newTraceReader(v, "").pieces(t.Context(), otlpdata.TraceID{1}) {
+		scantest.Must(err)
+		total, pieces = total+piece.Len(), pieces+1
+	}
+	if rounds := pieces / arenaPieces; total != spans || opened == 0 || opened > 3*rounds || rounds < 20 || blocks < 5 {
+		t.Errorf("%d of %d spans, %d of %d blocks opened in at least %d rounds", total, spans, opened, blocks, rounds)
 	}
 }

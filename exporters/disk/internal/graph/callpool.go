@@ -26,6 +26,10 @@ type callPool struct {
 	rows   []pooledRow
 }
 
+// pooledMemory is the approximate size in bytes of a row in the pool, with its part of the groups
+// and of the index.
+const pooledMemory = 96
+
 type callGroup struct {
 	id     otlpdata.TraceID
 	within bool
@@ -60,6 +64,11 @@ func (p *callPool) add(h *rows.Head, within bool, peer uint32) {
 // once.
 func (c *callScan) countPooled(ctx context.Context, most int) error {
 	n, _, _ := c.session.Sources[c.src].Bounds()
+	memory := int64(min(n, most)) * pooledMemory
+	if err := c.session.Memory.Grow(memory); err != nil {
+		return err
+	}
+	defer func() { _ = c.session.Memory.Grow(-memory) }() // cannot fail
 	shares := uint64(n/most + 1)
 	pool := &callPool{index: make(map[otlpdata.TraceID]int32), rows: make([]pooledRow, 0, min(n, most))}
 	for share := range shares {

@@ -213,9 +213,19 @@ func (c *callScan) countWholeTraces(ctx context.Context) error {
 	return nil
 }
 
+// wholeTraceMemory is the approximate size in bytes of a span of a trace that is read as a whole,
+// with its part of the index in which parents are looked up.
+const wholeTraceMemory = 160
+
 func (c *callScan) countWholeTrace(ctx context.Context, id otlpdata.TraceID) error {
 	c.reader.spans = c.reader.spans[:0]
+	reserved := int64(0)
+	defer func() { _ = c.session.Memory.Grow(-reserved) }() // cannot fail
 	err := c.reader.eachSpan(ctx, c.src, c.tables, id, func(_ source.Block, _ int, _ *rows.Head, s *storequery.CallSpan) error {
+		if err := c.session.Memory.Grow(wholeTraceMemory); err != nil {
+			return err
+		}
+		reserved += wholeTraceMemory
 		c.reader.spans = append(c.reader.spans, *s)
 		return nil
 	})

@@ -44,8 +44,11 @@ func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time
 	if !ok || ctx.Err() != nil {
 		return tracestore.Graph{Complete: true}, ctx.Err()
 	}
-	s := b.store.Begin()
+	s := b.store.BeginQuery(ctx)
 	defer s.Release()
+	if err := s.Memory.Grow(batchMemory); err != nil {
+		return tracestore.Graph{}, err
+	}
 	c := &callReader{session: s, caches: &b.caches, tenant: tenant, from: first, to: last}
 	if err := c.run(ctx); err != nil {
 		return tracestore.Graph{}, err
@@ -54,6 +57,10 @@ func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time
 	g.Complete = g.Reason == ""
 	return g, nil
 }
+
+// batchMemory is the approximate size in bytes of the unresolved spans, or uncertain calls, that
+// are collected before they are resolved.
+const batchMemory = 12 << 20
 
 // callReader counts the calls of a tenant within a window.
 type callReader struct {

@@ -30,11 +30,19 @@ const (
 	maxFilter     = 1 << 22 // words, 32 MiB
 )
 
+// parentFilterWords returns the size of a filter for about the given number of keys.
+func parentFilterWords(keys int) int {
+	n := min(max(keys/(64/bitsPerParent), minFilter), maxFilter)
+	return 1 << bits.Len(uint(n-1))
+}
+
+// parentFilterMemory returns the size in bytes of a filter for about the given number of keys.
+func parentFilterMemory(keys int) int64 { return 8 * int64(parentFilterWords(keys)) }
+
 // newParentFilter returns an empty filter for about the given number of keys.
 func newParentFilter(keys int) *parentFilter {
-	n := min(max(keys/(64/bitsPerParent), minFilter), maxFilter)
-	log := bits.Len(uint(n - 1))
-	return &parentFilter{seed: maphash.MakeSeed(), words: make([]uint64, 1<<log), shift: 64 - log}
+	words := make([]uint64, parentFilterWords(keys))
+	return &parentFilter{seed: maphash.MakeSeed(), words: words, shift: 65 - bits.Len(uint(len(words)))}
 }
 
 // place returns the word of a key and its bits in it. The upper bits of the hash select the word.

@@ -30,7 +30,7 @@ func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) 
 	if !ok || ctx.Err() != nil {
 		return tracestore.Graph{Complete: true}, ctx.Err()
 	}
-	s := b.store.Begin()
+	s := b.store.BeginQuery(ctx)
 	defer s.Release()
 	p := newPeerReader(s, tenant, scan.Range{From: first, To: last})
 	if err := p.run(ctx); err != nil {
@@ -73,7 +73,11 @@ func newPeerReader(s *scan.Session, tenant string, w scan.Range) *peerReader {
 }
 
 func (p *peerReader) run(ctx context.Context) error {
-	p.filter = newParentFilter(p.expected())
+	expected := p.expected()
+	if err := p.session.Memory.Grow(batchMemory + parentFilterMemory(expected)); err != nil {
+		return err
+	}
+	p.filter = newParentFilter(expected)
 	if err := p.eachParent(ctx, p.filter.add); err != nil {
 		return err
 	}

@@ -115,6 +115,13 @@ func NewPlan(q *Query, src source.Source, t *rows.Tables) *Plan {
 	return p
 }
 
+// PlanMemory returns the approximate size in bytes of a plan for a source with the vocabulary t.
+// The vocabulary itself is shared by all queries and not included.
+func PlanMemory(t *rows.Tables) int64 {
+	const ofShape, ofResource = 256, 8
+	return int64(len(t.Shapes))*ofShape + int64(len(t.Resources))*ofResource
+}
+
 // EnterBlock makes a block the current one and reports whether it may have a match. Filters come
 // first, because their result is shared by many blocks.
 func (p *Plan) EnterBlock(block int) bool {

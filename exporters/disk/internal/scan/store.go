@@ -87,18 +87,32 @@ type Session struct {
 	Sources []source.Source
 	Options *Options
 	Lease   *Lease
-	store   *Store
-	damage  damage
+	// Memory is what the query has reserved for the session: matches, plans, spans, counters.
+	// Blocks are opened in the memory of decoders, which is not part of it.
+	Memory *tracestore.Memory
+	store  *Store
+	damage damage
 }
 
-// Begin opens a session. The caller releases it.
+// BeginQuery opens a session of the query of ctx, whose memory is charged to its account. The
+// caller releases it.
+func (s *Store) BeginQuery(ctx context.Context) *Session {
+	session := s.Begin()
+	session.Memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	return session
+}
+
+// Begin opens a session without a limit of memory. The caller releases it.
 func (s *Store) Begin() *Session {
 	l := &Lease{view: s.snapshot()}
 	return &Session{Sources: l.view.Sources(), Options: &s.Options, Lease: l, store: s, damage: damage{report: s.Options.OnDamage}}
 }
 
-// Release releases the view.
-func (s *Session) Release() { s.Lease.Release() }
+// Release releases the view and the memory.
+func (s *Session) Release() {
+	s.Lease.Release()
+	s.Memory.Release()
+}
 
 // NoteDamage records the damage in err and returns the errors that are not damage. src and part are
 // the location for errors that do not name one; spans is the number of spans at that location, for

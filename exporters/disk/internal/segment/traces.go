@@ -13,21 +13,35 @@ import (
 )
 
 var (
-	_ source.Traces     = (*Segment)(nil)
-	_ source.TraceParts = (*Segment)(nil)
-	_ source.Statistics = (*Segment)(nil)
+	_ source.Traces         = (*Segment)(nil)
+	_ source.TraceParts     = (*Segment)(nil)
+	_ source.Statistics     = (*Segment)(nil)
+	_ source.SelectiveTrace = (*Segment)(nil)
 )
 
 // Trace visits the rows of a trace. The trace index shows whether the segment holds the trace; most
 // segments do not. If the index is damaged, Trace searches all blocks.
 func (s *Segment) Trace(ctx context.Context, tenant string, id otlpdata.TraceID, visit func(b source.Block, rows []int32) error) error {
+	return s.TraceIn(ctx, tenant, id, nil, visit)
+}
+
+// TraceIn implements source.SelectiveTrace.
+func (s *Segment) TraceIn(ctx context.Context, tenant string, id otlpdata.TraceID, enter func(block int) bool,
+	visit func(b source.Block, rows []int32) error) error {
 	ids := [1]otlpdata.TraceID{id}
-	return s.Traces(ctx, tenant, ids[:], func(b source.Block, _ int, rows []int32) error { return visit(b, rows) })
+	return s.visitTraces(ctx, tenant, ids[:], enter, func(b source.Block, _ int, rows []int32) error { return visit(b, rows) })
 }
 
 // Traces visits the rows of several traces. It opens each block once, even if the block has rows of
 // several of the traces.
 func (s *Segment) Traces(ctx context.Context, tenant string, ids []otlpdata.TraceID,
+	visit func(b source.Block, which int, rows []int32) error) error {
+	return s.visitTraces(ctx, tenant, ids, nil, visit)
+}
+
+// visitTraces visits the rows of traces in the blocks for which enter, if it is not nil, returns
+// true.
+func (s *Segment) visitTraces(ctx context.Context, tenant string, ids []otlpdata.TraceID, enter func(block int) bool,
 	visit func(b source.Block, which int, rows []int32) error) error {
 	var found [8]candidate
 	candidates, err := s.findTraces(found[:0], tenant, ids)
@@ -48,8 +62,10 @@ func (s *Segment) Traces(ctx context.Context, tenant string, ids []otlpdata.Trac
 		for n < len(candidates) && candidates[n].block == candidates[0].block {
 			n++
 		}
-		if err := damage.add(v.block(ctx, candidates[:n])); err != nil {
-			return err
+		if enter == nil || enter(int(candidates[0].block)) {
+			if err := damage.add(v.block(ctx, candidates[:n])); err != nil {
+				return err
+			}
 		}
 		candidates = candidates[n:]
 	}

@@ -12,8 +12,8 @@ import (
 // Source is a set of spans with one vocabulary, divided into blocks: a memtable or a segment. It
 // does not change while it is part of a view. Safe for concurrent use.
 //
-// A source may implement further interfaces: [Traces], [Statistics], [Tally], [Deduplicated],
-// [Catalog].
+// A source may implement further interfaces: [Traces], [SelectiveTrace], [Statistics], [Tally],
+// [Deduplicated], [Catalog].
 type Source interface {
 	// Name identifies the source in messages.
 	Name() string
@@ -40,6 +40,15 @@ type Traces interface {
 	// Traces is like Source.Trace for several different traces of a tenant. which is the index in
 	// ids of the trace that the rows belong to.
 	Traces(ctx context.Context, tenant string, ids []otlpdata.TraceID, visit func(b Block, which int, rows []int32) error) error
+}
+
+// SelectiveTrace is implemented by sources that can read a part of a trace without opening the
+// other blocks.
+type SelectiveTrace interface {
+	// TraceIn is like Source.Trace for the blocks for which enter returns true. enter is called for
+	// each block that may have rows of the trace, before it is opened, in the order of the trace's
+	// start times.
+	TraceIn(ctx context.Context, tenant string, id otlpdata.TraceID, enter func(block int) bool, visit func(b Block, rows []int32) error) error
 }
 
 // Hints allow queries to skip rows that cannot match. Hints may be imprecise but never wrong: a

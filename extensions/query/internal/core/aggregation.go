@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Window is a time range of span starts, both ends inclusive. A zero time is no bound.
@@ -36,14 +35,19 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	return a.Store.Aggregate(s.ctx, q, a.Spec)
 }
 
-// memory returns an upper bound on the bytes that the answer and its calculation take.
+// FacetMemory is the memory in bytes that is reserved for facets before they are counted. The store
+// reserves more while it counts their values.
+const FacetMemory = 4 << 20
+
+// memory returns an upper bound on the bytes that the answer and its calculation take, except for
+// facets.
 func (a *Aggregation) memory() (bytes int64) {
 	const cell, buckets, exemplar = 64, 64 * tracestore.BucketsPerOctave, 1 << 10
 	if step := a.Spec.Heatmap.Step; step > 0 {
 		bytes += (int64(a.Window.To.Sub(a.Window.From)/step) + 2) * buckets * cell
 	}
 	if a.Spec.Facets.Values > 0 {
-		bytes += storequery.MaxFacetMemory
+		bytes += FacetMemory
 	}
 	return bytes + int64(a.Spec.Exemplars)*exemplar
 }

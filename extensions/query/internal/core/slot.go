@@ -84,10 +84,22 @@ func (s *Slot) SetHeld(bytes int64) error { return s.memory.Resize(bytes) }
 // HoldMore reserves bytes in addition to what the caller holds. The error is as in Admit.
 func (s *Slot) HoldMore(bytes int64) error { return s.memory.Grow(bytes) }
 
-// hold reserves memory for spans and their adjustment, in addition to what the query holds.
+// adjustMemory is the approximate number of bytes that adjusting a span takes.
+const adjustMemory = 160
+
+// memoryOf returns the memory in bytes of spans and, unless their trace is truncated, of their
+// adjustment.
+func (s *Slot) memoryOf(bytes, spans int) int64 {
+	if spans <= s.backend.opts.Limits.TraceSize {
+		bytes += adjustMemory * spans
+	}
+	return int64(bytes)
+}
+
+// hold reserves memory for the spans of a trace and their adjustment, in addition to what the query
+// holds.
 func (s *Slot) hold(spans *otlpdata.Batch) error {
-	const perSpan = 160 // approximate bytes that adjusting a span takes
-	return s.HoldMore(int64(spans.Size() + perSpan*spans.Len()))
+	return s.HoldMore(s.memoryOf(spans.Size(), spans.Len()))
 }
 
 // minConcurrentAggregations is how many aggregations fit into the memory of all queries at once,

@@ -13,7 +13,8 @@ import (
 // none. It returns no pieces if the trace does not exist, and an error that matches ErrTraceDamaged
 // if nothing of it can be read. incomplete is a message about the spans that cannot be read, or "".
 // Trace stops reading when it has more than Limits.TraceSize spans. The memory of the trace
-// replaces what the query held before.
+// replaces what the query held before. If the store knows how large the trace is about, memory for
+// it is reserved before it is read.
 func (s *Slot) Trace(ref tracestore.TraceRef) (pieces []*otlpdata.Batch, incomplete string, err error) {
 	pieces, damage, err := s.read(s.backend.opts.Store, ref)
 	if err == nil && len(pieces) == 0 && s.backend.HasArchive() {
@@ -35,24 +36,51 @@ func damaged(reason string) error { return fmt.Errorf("%w: %s", ErrTraceDamaged,
 
 // read returns the pieces of a trace, and what cannot be read.
 func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, damage string, err error) {
-	spans := 0
-	s.memory.Release()
+	const usual = 400 // bytes of a span
+	spans, size := 0, 0
+	n := s.expectedSpans(from, ref)
+	expected := s.memoryOf(usual*min(n, s.backend.opts.Limits.TraceSize), n)
+	if err := s.memory.Resize(expected); err != nil {
+		return nil, "", err
+	}
 	for piece, err := range from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref}) {
 		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
-			return pieces, d.Reason, nil
+			return pieces, d.Reason, s.memory.Resize(s.memoryOf(size, spans))
+		}
+		if err == nil {
+			size, spans = size+piece.Spans.Size(), spans+piece.Spans.Len()
+			err = s.memory.Resize(max(s.memoryOf(size, spans), expected))
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		if err := s.hold(piece.Spans); err != nil {
-			return nil, "", err
-		}
 		pieces = append(pieces, piece.Spans)
-		if spans += piece.Spans.Len(); spans > s.backend.opts.Limits.TraceSize {
+		if spans > s.backend.opts.Limits.TraceSize {
 			break
 		}
 	}
-	return pieces, "", nil
+	return pieces, "", s.memory.Resize(s.memoryOf(size, spans))
+}
+
+// expectedSpans returns the number of spans that a trace hardly exceeds, or 0 if the store does not
+// know.
+func (s *Slot) expectedSpans(from tracestore.Reader, ref tracestore.TraceRef) int {
+	sizer, ok := tracestore.As[tracestore.Sizer](s.ctx, s.Tenant(), from)
+	if !ok {
+		return 0
+	}
+	n, err := sizer.TraceSpans(s.ctx, s.Tenant(), ref.ID)
+	if err != nil {
+		return 0 // reading the trace reports the error
+	}
+	return n
+}
+
+// ExpectTrace reserves memory for a trace that the caller is going to read: a number of bytes for
+// each span. It replaces what the query held before.
+func (s *Slot) ExpectTrace(ref tracestore.TraceRef, perSpan int64) error {
+	n := min(s.expectedSpans(s.backend.opts.Store, ref), s.backend.opts.Limits.TraceSize)
+	return s.memory.Resize(int64(n) * perSpan)
 }
 
 // ArchiveTrace copies a whole trace, unadjusted, from the store to the archive. It returns the

@@ -88,10 +88,10 @@ func (s *Stream) write(part []byte) error {
 }
 
 // CanEnd reports whether an answer that holds found traces when err occurs is completed with a
-// warning instead of being replaced by the error. This is so after a timeout, and, if a part was
-// already sent, when memory is exhausted. It is not so when the store fails.
+// warning instead of being replaced by the error. This is so after a timeout and when memory is
+// exhausted. It is not so when the store fails.
 func (s *Stream) CanEnd(found int, err error) bool {
-	return found > 0 && errors.Is(err, context.DeadlineExceeded) || s.sent > 0 && core.IsBusy(err)
+	return found > 0 && (errors.Is(err, context.DeadlineExceeded) || core.IsBusy(err))
 }
 
 // Add appends a part of the answer: write appends to its argument and may pass it through Spill. If

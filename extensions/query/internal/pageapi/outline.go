@@ -47,8 +47,14 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 // read whole spans if the store can do without.
 func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
 	if store, ok := core.SlotAs[tracestore.Outliner](slot); ok {
+		if err := slot.ExpectTrace(ref, outlineCost); err != nil {
+			return err
+		}
+		expected := slot.Held()
 		// The store and the outline each have a copy of the names.
-		hold := func(spans, names int) error { return slot.SetHeld(int64(spans)*outlineCost + 2*int64(names)) }
+		hold := func(spans, names int) error {
+			return slot.SetHeld(max(expected, int64(spans)*outlineCost+2*int64(names)))
+		}
 		var damaged *tracestore.DamagedError
 		err := store.Outline(slot.Context(), slot.Tenant(), ref.ID, o.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
 			o.addSummaries(spans)

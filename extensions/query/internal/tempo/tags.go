@@ -12,7 +12,6 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxTags is the maximum and the default number of names or values in an answer. It is what data
@@ -164,6 +163,9 @@ func tagScopes(slot *core.Slot, q tagsRequest) (map[string][]string, error) {
 	if q.scope == scopeIntrinsic {
 		return scopes, nil
 	}
+	if err := slot.HoldAggregation(core.FacetMemory); err != nil { // for seenKeys
+		return nil, err
+	}
 	keys, err := attributeKeys(slot)
 	if err != nil {
 		return nil, err
@@ -207,9 +209,6 @@ func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Fie
 	}
 	q := tracestore.Query{Tenant: slot.Tenant(), From: w.From, To: w.To,
 		Budget: tracestore.Budget{Spans: min(scopeSample, slot.Limits().Aggregated)}}
-	if err := slot.HoldAggregation(storequery.MaxFacetMemory); err != nil {
-		return nil, err
-	}
 	look := func(fields []tracestore.Field) error {
 		found, err := store.Aggregate(slot.Context(), q, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: fields}})
 		if err != nil {
@@ -220,14 +219,14 @@ func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Fie
 		}
 		return nil
 	}
-	if err := look(nil); err != nil {
-		return nil, err
+	err := look(nil)
+	if rest := elsewhere(keys, seen); err == nil && len(rest) > 0 {
+		err = look(rest)
 	}
-	rest := elsewhere(keys, seen)
-	if len(rest) == 0 {
-		return seen, nil
+	if core.IsBusy(err) {
+		return seen, nil // the scopes of the other keys are guessed
 	}
-	return seen, look(rest)
+	return seen, err
 }
 
 // elsewhere returns the fields to look for keys that were not seen on spans and resources.
