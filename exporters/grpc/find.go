@@ -36,6 +36,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	if err != nil {
 		return nil, err
 	}
+	q.Where = tracestore.WithContext(ctx, q.Where)
 	s := &search{exporter: e, reader: r, query: q, want: want, remoteQuery: newRemoteQuery(q.Where), cursor: q.After}
 	if c.needsService && s.remoteQuery.service == "" {
 		return nil, pipeline.Permanent(errNeedsService)

@@ -58,6 +58,9 @@ func (s *search) fetch(ctx context.Context) (*round, error) {
 	if errors.Is(err, errTooManyTraces) {
 		r.incomplete, err = err.Error(), nil
 	}
+	if err == nil {
+		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
+	}
 	if err != nil {
 		r.release()
 		return nil, s.readError(ctx, err)

@@ -15,6 +15,7 @@ import (
 // stored after the call, and may miss spans that are evicted while it runs. If there are more
 // candidates than the budget permits, it examines one of every n, in order of start.
 func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	q.Where, a = tracestore.WithContext(ctx, q.Where), a.WithContext(ctx)
 	counter, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
@@ -35,6 +36,9 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	r := aggregateReader{counter: counter, from: from}
 	r.begin(e, q, to)
 	err = r.run(ctx)
+	if err == nil {
+		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
+	}
 	out := counter.Answer(r.share())
 	if errors.Is(err, context.DeadlineExceeded) && out.Scanned > 0 {
 		out.Complete, out.Reason = false, fmt.Sprintf("deadline exceeded after examining the newest %d spans", out.Scanned)

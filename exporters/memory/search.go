@@ -18,6 +18,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	q.Where = tracestore.WithContext(ctx, q.Where)
 	s := &search{store: e, query: q, want: want, done: make(map[otlpdata.TraceID]struct{})}
 	s.outcome.Reason = tracestore.ReasonUnread
 	s.begin()
@@ -105,11 +106,19 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 
 // examine yields the trace of a row if the row matches. It returns false after the last result.
 func (s *search) examine(ctx context.Context, r *row, yield func(tracestore.Result) bool) (bool, error) {
-	if ok, err := s.matches(r); err != nil || !ok {
+	ok, err := s.matches(r)
+	if err == nil {
+		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
+	}
+	if err != nil || !ok {
 		return true, err
 	}
 	s.done[r.trace.id] = struct{}{}
-	if returned, err := s.returnedBefore(r.trace); err != nil || returned {
+	returned, err := s.returnedBefore(r.trace)
+	if err == nil {
+		err = ctx.Err() // also
+	}
+	if err != nil || returned {
 		return true, err
 	}
 	res, err := s.result(ctx, r)

@@ -1,6 +1,7 @@
 package tracestore
 
 import (
+	"context"
 	"iter"
 	"regexp"
 )
@@ -117,16 +118,13 @@ const (
 	Exists // the field has a value; the literal is ignored
 )
 
-// MaxLikeBytes is the number of bytes of a value that Like examines. A regular expression may take
-// ten microseconds per byte, and a query cannot be cancelled while it examines a value.
-const MaxLikeBytes = 256 << 10
-
 // Literal is the constant of a condition.
 type Literal struct {
 	Text     string
 	Number   float64 // if IsNumber
 	IsNumber bool
-	Regexp   *regexp.Regexp // for Like
+	Regexp   *regexp.Regexp  // for Like
+	ctx      context.Context // see WithContext; nil: Like is not interrupted
 }
 
 // Text returns a text literal.
@@ -134,6 +132,3 @@ func Text(s string) Literal { return Literal{Text: s} }
 
 // Number returns a number literal. Durations are in nanoseconds.
 func Number(f float64) Literal { return Literal{Number: f, IsNumber: true} }
-
-// Pattern returns the literal of a Like condition.
-func Pattern(re *regexp.Regexp) Literal { return Literal{Regexp: re} }

@@ -3,7 +3,6 @@ package tracestore
 import (
 	"cmp"
 	"iter"
-	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -53,7 +52,7 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 	case c.Op == Exists:
 		return true
 	case c.Op == Like:
-		return c.Value.Regexp != nil && c.Value.Regexp.MatchString(beginning(v.AsString()))
+		return c.Value.Regexp != nil && c.Value.like(v.AsString())
 	case c.Value.IsNumber:
 		n, ok := number(v)
 		return ok && compare(c.Op, n, c.Value.Number)
@@ -61,18 +60,6 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 		return compare(c.Op, v.AsString(), c.Value.Text)
 	}
 	return v.Kind() == otlpdata.ValueString && compare(c.Op, v.Str(), c.Value.Text)
-}
-
-// beginning returns the part of a text that Like examines, cut between characters.
-func beginning(s string) string {
-	if len(s) <= MaxLikeBytes {
-		return s
-	}
-	n := MaxLikeBytes
-	for n > MaxLikeBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // number converts an integer or float value for comparison with number literals.

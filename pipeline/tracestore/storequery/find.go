@@ -31,7 +31,7 @@ import (
 func Find(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
 ) (*tracestore.Results, error) {
-	set = simplifySet(set)
+	q.Where, set = tracestore.WithContext(ctx, q.Where), withContext(ctx, simplifySet(set))
 	if s, ok := set.(Select); ok {
 		where := simplify(tracestore.And{q.Where, s.Where})
 		span, trace, mixed := splitTrace(where)

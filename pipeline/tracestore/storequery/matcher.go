@@ -110,7 +110,7 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 		}
 	}
 	m.combine()
-	return nil
+	return ctx.Err() // conditions may be wrong, see tracestore.WithContext
 }
 
 func (m *setMatcher) reset() {

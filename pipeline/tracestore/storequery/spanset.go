@@ -39,6 +39,23 @@ func (Or) isSpanSet()         {}
 func (Descendant) isSpanSet() {}
 func (Child) isSpanSet()      {}
 
+// withContext applies tracestore.WithContext to the conditions of a set.
+func withContext(ctx context.Context, set SpanSet) SpanSet {
+	switch s := set.(type) {
+	case Select:
+		return Select{tracestore.WithContext(ctx, s.Where)}
+	case And:
+		return And{withContext(ctx, s.Left), withContext(ctx, s.Right)}
+	case Or:
+		return Or{withContext(ctx, s.Left), withContext(ctx, s.Right)}
+	case Descendant:
+		return Descendant{Ancestors: withContext(ctx, s.Ancestors), Spans: withContext(ctx, s.Spans)}
+	case Child:
+		return Child{Parents: withContext(ctx, s.Parents), Spans: withContext(ctx, s.Spans)}
+	}
+	return set
+}
+
 // Evaluate reports for each span of a whole trace, without duplicates, whether a set selects it. It
 // is the reference implementation: every search finds exactly the traces of which it selects a
 // span. It ignores the Trace fields of the spans.
@@ -68,7 +85,7 @@ func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 func VisitSelected(
 	ctx context.Context, set SpanSet, id otlpdata.TraceID, visit func(tracestore.Span) error, batches ...*otlpdata.Batch,
 ) error {
-	m := newSetMatcher(set, nil)
+	m := newSetMatcher(withContext(ctx, set), nil)
 	m.needsSummary = true
 	walk := walkBatches(batches...)
 	if err := m.evaluate(ctx, id, NewDedup(), walk); err != nil {

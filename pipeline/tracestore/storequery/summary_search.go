@@ -50,7 +50,11 @@ func (s *summarySearch) filter(ctx context.Context) error {
 			return err
 		}
 		position := cursorOf(r)
-		if tracestore.Match(s.trace, tracestore.Span{Trace: r.Summary}) {
+		matched := tracestore.Match(s.trace, tracestore.Span{Trace: r.Summary})
+		if err := ctx.Err(); err != nil { // matched may be wrong, see tracestore.WithContext
+			return err
+		}
+		if matched {
 			if err := s.emitTrace(ctx, r); err != nil {
 				return err
 			}

@@ -85,6 +85,7 @@ func checks() []check {
 		{"an exhausted budget is reported", checkBudget},
 		{"ids, summaries and full traces", checkWants},
 		{"cancelled queries", checkCancel},
+		{"queries that end within long values", checkLongValues},
 		{"early stop and writes while reading", checkEarlyStop},
 		{"concurrent writers and readers", checkConcurrency},
 		{"catalog", checkCatalog},

@@ -36,6 +36,7 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	if err := errors.Join(want.Check(q), ctx.Err()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
+	q.Where, want = tracestore.WithContext(ctx, q.Where), want.WithContext(ctx)
 	a := newAggregation(q, want)
 	from, to, ok := q.Window()
 	if !ok {
@@ -48,6 +49,9 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	}
 	defer a.session.Release()
 	err := a.run(ctx)
+	if err == nil {
+		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		a.reason = fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned)
 		err = nil

@@ -29,6 +29,7 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	q.Where = tracestore.WithContext(ctx, q.Where)
 	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
 	if s.setBounds() {
 		s.session = f.store.BeginQuery(ctx)

@@ -85,6 +85,9 @@ func (s *search) next(ctx context.Context) (match, bool, error) {
 			return match{}, false, err
 		}
 	}
+	if err := ctx.Err(); err != nil { // conditions may be wrong, see tracestore.WithContext
+		return match{}, false, err
+	}
 	if len(s.matches) == 0 {
 		s.complete()
 		return match{}, false, nil

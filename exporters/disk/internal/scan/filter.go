@@ -146,6 +146,9 @@ func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 			kept = append(kept, row)
 		}
 	}
+	if l.cond.Op == tracestore.Like {
+		return kept, f.ctx.Err()
+	}
 	return kept, nil
 }
 

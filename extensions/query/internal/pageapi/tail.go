@@ -103,7 +103,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer feed.Close()
-	c := watcher{out: newLines(w, eventStream), config: &a.tails.config, feed: feed, where: where}
+	c := watcher{out: newLines(w, eventStream), config: &a.tails.config, feed: feed, where: tracestore.WithContext(r.Context(), where)}
 	a.backend.LogUndelivered(c.run(r.Context(), a.tails.stop))
 }
 

@@ -1,0 +1,115 @@
+package tracestore
+
+import (
+	"context"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxLikeBytes is the number of bytes of a value that Like examines. A regular expression may take
+// ten microseconds per byte.
+const MaxLikeBytes = 256 << 10
+
+// likeStep is the number of bytes that Like examines between two checks of the context.
+const likeStep = 4 << 10
+
+// WithContext returns an expression that is equivalent to e until ctx ends. From then on, Like
+// examines no more than the beginning of a value, and its result may be wrong: the caller checks
+// ctx before it uses results.
+func WithContext(ctx context.Context, e Expr) Expr {
+	switch e := e.(type) {
+	case And:
+		return And(partsWithContext(ctx, e))
+	case Or:
+		return Or(partsWithContext(ctx, e))
+	case Not:
+		return Not{WithContext(ctx, e.Expr)}
+	case Cond:
+		if e.Op == Like {
+			e.Value.ctx = ctx
+		}
+		return e
+	}
+	return e
+}
+
+// WithContext returns a with the condition of its selection as returned by [WithContext].
+func (a Aggregation) WithContext(ctx context.Context) Aggregation {
+	if a.Facets.Selection != nil {
+		s := *a.Facets.Selection
+		s.Where = WithContext(ctx, s.Where)
+		a.Facets.Selection = &s
+	}
+	return a
+}
+
+func partsWithContext(ctx context.Context, parts []Expr) []Expr {
+	out := slices.Clone(parts)
+	for i := range out {
+		out[i] = WithContext(ctx, out[i])
+	}
+	return out
+}
+
+// like reports whether the regular expression matches somewhere in the beginning of a text.
+func (l *Literal) like(text string) bool {
+	text = beginning(text)
+	if l.ctx == nil || len(text) <= likeStep {
+		return l.Regexp.MatchString(text)
+	}
+	switch prefix, complete := l.Regexp.LiteralPrefix(); {
+	case complete: // takes about a microsecond per kilobyte
+		return l.Regexp.MatchString(text)
+	case !strings.Contains(text, prefix):
+		return false
+	}
+	return l.Regexp.MatchReader(&likeReader{ctx: l.ctx, text: text})
+}
+
+// likeReader reads a text until its context ends.
+type likeReader struct {
+	ctx  context.Context // of the query; a regexp cannot be interrupted otherwise
+	text string
+	at   int
+	next int // position of the next check of ctx
+}
+
+// ReadRune implements io.RuneReader.
+func (r *likeReader) ReadRune() (c rune, size int, err error) {
+	if r.at >= r.next {
+		if r.ctx.Err() != nil {
+			return 0, 0, io.EOF
+		}
+		r.next = r.at + likeStep
+	}
+	if r.at == len(r.text) {
+		return 0, 0, io.EOF
+	}
+	if b := r.text[r.at]; b < utf8.RuneSelf {
+		r.at++
+		return rune(b), 1, nil
+	}
+	c, size = utf8.DecodeRuneInString(r.text[r.at:])
+	r.at += size
+	return c, size, nil
+}
+
+// beginning returns the part of a text that Like examines, cut between characters.
+func beginning(s string) string {
+	if len(s) <= MaxLikeBytes {
+		return s
+	}
+	n := MaxLikeBytes
+	for n > MaxLikeBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+var _ io.RuneReader = (*likeReader)(nil)
+
+// Pattern returns the literal of a Like condition.
+func Pattern(re *regexp.Regexp) Literal { return Literal{Regexp: re} }
