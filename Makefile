@@ -49,8 +49,9 @@ fuzz: ## run every fuzz target for FUZZTIME (20s)
 soak: ## run every fuzz target for 10 minutes, and the tests with random input with random seeds and many rounds (hours)
 	@./.ci/fuzz 10m
 	TRACING_SEED=random TRACING_SOAK=500 go test -run '^TestSimulation$$' -timeout 24h ./test/simulation
-	TRACING_SEED=random TRACING_SOAK=200 go test -run '^Test(Kill|DamagedQueue|Outage)$$' -timeout 24h ./test/e2e/delivery
+	TRACING_SEED=random TRACING_SOAK=200 go test -run '^Test(Kill|DamagedQueue|DamagedStore|Outage)$$' -timeout 24h ./test/e2e/delivery
 	TRACING_SEED=random TRACING_SOAK=1000 go test -timeout 24h ./exporters/disk
+	TRACING_SEED=random TRACING_SOAK=100 go test -run 'OfTheQueue$$' -timeout 24h ./pipeline/storage/spool
 	TRACING_SEED=random go test -count 200 -run '^Test(Store|Suite|Queries)' -timeout 24h ./exporters/disk ./exporters/memory
 	TRACING_SEED=random TRACING_SOAK=2 go test -count 50 -run '^Test(Remote|Random|Dependencies)' -timeout 24h ./test/e2e/query
 

@@ -108,7 +108,15 @@ func (q *diskQueue) recordLoss(l spool.Loss) {
 	if cause == nil {
 		cause = fmt.Errorf("%d records are missing at %d places in the file", l.Report.Lost, len(l.Report.Damage))
 	}
+	if l.Report.Truncated {
+		cause = fmt.Errorf("%w; the end of the file is missing, and with it an unknown number of batches", cause)
+	}
 	q.lostBatches.Add(float64(l.Items))
+	if errors.Is(cause, spool.ErrGone) {
+		q.log.Error("sending queue file is gone; batches that were not sent are lost", zap.String("folder", q.dir),
+			zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items))
+		return
+	}
 	q.log.Error("sending queue file is damaged; batches are lost; moved the file to "+path.Join(q.dir, "damaged"),
 		zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items), zap.Error(cause))
 }

@@ -74,8 +74,8 @@ func (q *Queue) recover() error {
 	return nil
 }
 
-// errGone is the cause of the loss of a log whose files are gone.
-var errGone = errors.New("file of the queue is gone")
+// ErrGone is the cause of the loss of a log whose files are gone. It is wrapped by Loss.Err.
+var ErrGone = errors.New("file of the queue is gone")
 
 // reportMissing reports logs whose files are gone.
 func (q *Queue) reportMissing() {
@@ -85,7 +85,7 @@ func (q *Queue) reportMissing() {
 	}
 	for _, m := range missing {
 		q.lastEpoch = max(q.lastEpoch, m.Epoch)
-		q.opt.Lost(Loss{Epoch: m.Epoch, Items: m.Records, Err: errGone})
+		q.opt.Lost(Loss{Epoch: m.Epoch, Items: m.Records, Err: ErrGone})
 	}
 }
 

@@ -149,7 +149,7 @@ func leaveQueue(t *testing.T) *queueFolder {
 // lostBatches returns the number of batches that a stopped process has logged as lost by the disk.
 func lostBatches(p *harness.Process) (batches int) {
 	for _, line := range p.LogLines() {
-		if text, _ := line["msg"].(string); strings.HasPrefix(text, "sending queue file is damaged") {
+		if text, _ := line["msg"].(string); strings.HasPrefix(text, "sending queue file is ") {
 			batches += int(line["batches"].(float64))
 		}
 	}
