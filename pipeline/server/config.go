@@ -96,6 +96,7 @@ type GRPCConfig struct {
 	MaxConnections       int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"Maximum time for a client to establish a connection."`
 	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send the first message of a call."`
+	WriteTimeout         pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for which a client may stop reading a response. Then its connection is closed and the response is discarded. 0 disables the limit."`
 	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"Detection of dead connections and of clients that ping too often."`
 	SecurityConfig
 }
@@ -131,6 +132,7 @@ func DefaultGRPCConfig(endpoint pipeline.Endpoint) GRPCConfig {
 		MaxConnections:       4096,
 		ConnectionTimeout:    pipeline.Duration(20 * time.Second),
 		ReadTimeout:          pipeline.Duration(30 * time.Second),
+		WriteTimeout:         pipeline.Duration(time.Minute),
 		SecurityConfig:       defaultSecurity(),
 		Keepalive: KeepaliveConfig{
 			ServerParameters: KeepaliveServerConfig{

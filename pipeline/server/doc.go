@@ -21,6 +21,7 @@
 //	tracing_server_password_checks_total     counter, by result; with passwords only
 //	tracing_server_password_checks_waiting   gauge: comparisons of passwords that run or wait
 //	tracing_server_password_clients          gauge: addresses whose wrong passwords are counted
+//	tracing_server_stalled_connections_total counter, gRPC only: clients that stopped reading
 //	tracing_server_panics_total              counter: handlers that panicked
 //	tracing_server_http_request_duration     histogram, HTTP only, by method and status
 package server

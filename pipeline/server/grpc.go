@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -72,13 +74,32 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	}
 	g.healthBudget, g.arrivals = pipeline.NewBudget(healthCalls*g.maxMsg), newArrivals(g.maxMsg, set.Budget.Limit())
 	g.serviceCtx, g.endServiceCalls = context.WithCancel(context.Background())
-	if sec.tls != nil {
-		opts = append(opts, grpc.Creds(credentials.NewTLS(sec.tls.Listener())))
+	creds, err := g.credentials(name, cfg)
+	if err != nil {
+		return nil, err
 	}
+	opts = append(opts, grpc.Creds(creds))
 	g.srv = grpc.NewServer(append(g.options(cfg), opts...)...)
 	grpc_health_v1.RegisterHealthServer(g, g.health)
 	g.registerReflection()
 	return g, nil
+}
+
+// credentials returns the credentials of the server, which limit how long clients stop reading.
+func (g *GRPC) credentials(name string, cfg GRPCConfig) (credentials.TransportCredentials, error) {
+	creds := insecure.NewCredentials()
+	if t := g.acceptor.security.tls; t != nil {
+		creds = credentials.NewTLS(t.Listener())
+	}
+	if cfg.WriteTimeout == 0 {
+		return creds, nil
+	}
+	stalled := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tracing_server_stalled_connections_total",
+		Help: "Connections closed because the client did not read a response for write_timeout.",
+	})
+	return readWatchCreds{creds, cfg.WriteTimeout.Std(), int(cfg.MaxConcurrentStreams), stalled.Inc},
+		listen.Register(g.set.Metrics, name, stalled)
 }
 
 func (g *GRPC) options(cfg GRPCConfig) []grpc.ServerOption {

@@ -325,7 +325,9 @@ func TestReadTimeoutDoesNotApplyToSlowHandlers(t *testing.T) {
 func TestEndCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 0).inMemory()
-		conn, _ := f.grpc(grpcConfig(), func(ctx context.Context, size int) error {
+		cfg := grpcConfig()
+		cfg.WriteTimeout = 0
+		conn, _ := f.grpc(cfg, func(ctx context.Context, size int) error {
 			inner, cancel := context.WithCancel(ctx)
 			defer cancel()
 			if size > 0 {
