@@ -16,6 +16,10 @@ import (
 const (
 	// maxMergeTraces bounds the memory of a merge, which grows with the number of traces.
 	maxMergeTraces = 1_000_000
+	// maxMergeNames bounds the memory of a merge, which grows with the number of services and
+	// operations. It is the size of their names in bytes, in all inputs; with many different ones a
+	// name takes about ten bytes here and 500 in a merge.
+	maxMergeNames = 4 << 20
 	// retentionShare limits a merged segment to this fraction (1/n) of the retention, by size and
 	// by time: the last span of a segment delays the deletion of the first one, and a merge needs
 	// the space of its inputs a second time.
@@ -163,7 +167,8 @@ func (e *exporter) beginMerge(free int64) *merge {
 // mergeRules returns the current rules. The caller holds mu.
 func (e *exporter) mergeRules(s space) *mergeRules {
 	c := &e.config
-	r := &mergeRules{minSegments: c.Merge.MinSegments, maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans, traces: maxMergeTraces,
+	r := &mergeRules{minSegments: c.Merge.MinSegments, maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans,
+		traces: maxMergeTraces, nameBytes: maxMergeNames,
 		bytes: int64(c.Retention.Size) / retentionShare, arrivals: time.Duration(c.Retention.Time) / retentionShare, fits: s.fits}
 	// A memtable belongs to the day of its last span, and may be flushed a while later.
 	r.today = directory.NewSegment(e.env.Now().Add(-time.Duration(c.Memtable.MaxAge)), 0, 0, 0).Day

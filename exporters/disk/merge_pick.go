@@ -10,6 +10,7 @@ type mergeRules struct {
 	minSegments, maxSegments int           // in one merge
 	rows, traces             int           // maximum in the output
 	bytes                    int64         // maximum of the inputs together; 0: unlimited
+	nameBytes                int64         // maximum of the names of the inputs together
 	arrivals                 time.Duration // maximum between first and last arrival; 0: unlimited
 	today                    string        // no segment is added to a day before this one
 	unflushed                []uint64      // epochs that are not segments yet, or whose logs still exist
@@ -67,6 +68,7 @@ func (r *mergeRules) gap(a, b *handle) bool {
 type total struct {
 	rows, traces int
 	bytes        int64
+	nameBytes    int64
 	first, last  time.Time // arrivals
 }
 
@@ -74,6 +76,7 @@ func (t *total) add(h *handle) {
 	t.rows += h.info.Rows
 	t.traces += h.info.Traces
 	t.bytes += h.info.Size
+	t.nameBytes += h.info.NameBytes
 	first := h.info.FirstArrival
 	if first.IsZero() {
 		first = h.info.LastArrival
@@ -87,7 +90,8 @@ func (t *total) add(h *handle) {
 }
 
 func (r *mergeRules) exceeds(t *total) bool {
-	return t.rows > r.rows || t.traces > r.traces || r.bytes > 0 && t.bytes > r.bytes || r.arrivals > 0 && t.last.Sub(t.first) > r.arrivals
+	return t.rows > r.rows || t.traces > r.traces || t.nameBytes > r.nameBytes ||
+		r.bytes > 0 && t.bytes > r.bytes || r.arrivals > 0 && t.last.Sub(t.first) > r.arrivals
 }
 
 func totalOf(list []*handle) (t total) {

@@ -16,6 +16,7 @@ import (
 //
 //	a   segment of day a           a+  with 60 rows            a!  cannot be merged
 //	a=  merged segment             a~  its log still exists    a#  with 60 traces
+//	a%  with 60 bytes of names
 //	.   memtable that is not flushed yet
 func drawSegments(drawing string) (all []*handle, unflushed []uint64) {
 	for i, word := range strings.Fields(drawing) {
@@ -33,6 +34,8 @@ func drawSegments(drawing string) (all []*handle, unflushed []uint64) {
 			info.Rows = 60
 		case "#":
 			info.Traces = 60
+		case "%":
+			info.NameBytes = 60
 		case "=":
 			name.Level, name.Last = 1, epoch+5
 		case "!":
@@ -53,6 +56,7 @@ func TestPick(t *testing.T) {
 	}{
 		{"nothing", "", "", nil},
 		{"too few", "b b b", "", nil},
+		{"too many names for more", "b b% b b% b", "0-2", nil},
 		{"enough", "b b b b", "0-3", nil},
 		{"as many as possible", "b b b b b b b b b", "0-5", nil},
 		{"the oldest first", "b= b b b b b", "1-5", nil},
@@ -85,7 +89,7 @@ func TestPick(t *testing.T) {
 		}},
 	} {
 		all, unflushed := drawSegments(c.drawing)
-		r := &mergeRules{minSegments: 4, maxSegments: 6, rows: 100, traces: 100, today: "b", unflushed: unflushed,
+		r := &mergeRules{minSegments: 4, maxSegments: 6, rows: 100, traces: 100, nameBytes: 100, today: "b", unflushed: unflushed,
 			fits: func(bytes, older int64) bool { return true }}
 		if c.change != nil {
 			c.change(r)

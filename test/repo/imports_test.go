@@ -92,18 +92,19 @@ var allowedImports = map[string][]string{
 		"pipeline/otlpdata", "exporters/disk/internal/column", "exporters/disk/internal/rows",
 		"exporters/disk/internal/source",
 	},
+	"exporters/disk/internal/namelist": {"pipeline/otlpdata", "pipeline/tracestore", "exporters/disk/internal/source"},
 	"exporters/disk/internal/segment": {
 		"pipeline/otlpdata", "pipeline/storage/vfs", "exporters/disk/internal/block",
-		"exporters/disk/internal/column", "exporters/disk/internal/rows", "exporters/disk/internal/source",
-		"exporters/disk/internal/stats",
+		"exporters/disk/internal/column", "exporters/disk/internal/namelist", "exporters/disk/internal/rows",
+		"exporters/disk/internal/source", "exporters/disk/internal/stats",
 	},
 	"exporters/disk/internal/memtable": {
 		"pipeline/otlpdata", "exporters/disk/internal/rows", "exporters/disk/internal/source",
 		"exporters/disk/internal/stats",
 	},
 	"exporters/disk/internal/tombstone": {
-		"pipeline/otlpdata", "pipeline/storage/vfs", "exporters/disk/internal/rows",
-		"exporters/disk/internal/source",
+		"pipeline/otlpdata", "pipeline/storage/vfs", "exporters/disk/internal/namelist",
+		"exporters/disk/internal/rows", "exporters/disk/internal/source",
 	},
 	"exporters/disk/internal/directory": {"pipeline/storage/vfs"},
 

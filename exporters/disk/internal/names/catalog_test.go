@@ -1,11 +1,15 @@
 package names
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -19,6 +23,11 @@ import (
 // named returns a request of a tenant whose spans have the given names.
 func named(tenant, service string, names ...string) *otlpdata.Batch {
 	td := ptrace.NewTraces()
+	addNamed(td, service, names...)
+	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
+}
+
+func addNamed(td ptrace.Traces, service string, names ...string) {
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", service)
 	list := rs.ScopeSpans().AppendEmpty().Spans()
@@ -28,20 +37,18 @@ func named(tenant, service string, names ...string) *otlpdata.Batch {
 		s.SetName(name)
 		s.SetKind(ptrace.SpanKindClient)
 	}
-	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
 }
 
-// countedCatalog is a segment that counts how often its catalog is read.
+// countedCatalog is a segment that counts how often its services are read.
 type countedCatalog struct {
 	*segment.Segment
 	asked *int
 	err   error
 }
 
-func (s countedCatalog) Services() ([]source.Service, error) {
+func (s countedCatalog) EachService(tenant, from string, visit func([]byte, bool) bool) error {
 	*s.asked++
-	list, err := s.Segment.Services()
-	return list, errors.Join(s.err, err)
+	return errors.Join(s.err, s.Segment.EachService(tenant, from, visit))
 }
 
 func (s realStore) checkNames(t *testing.T, tenant string, want map[string][]string) {
@@ -66,9 +73,9 @@ func (s realStore) checkNames(t *testing.T, tenant string, want map[string][]str
 	}
 }
 
-// TestNames checks that the catalogs of segments are read once, that names disappear with the last
-// segment that has them, and that names of memtables and of segments with damaged catalogs are
-// listed.
+// TestNames checks that lists are kept until a segment is added or removed, that names disappear
+// with the last segment that has them, and that names of memtables and of segments with damaged
+// catalogs are listed.
 func TestNames(t *testing.T) {
 	asked, reports := 0, 0
 	s := newRealStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { reports++ }})
@@ -79,10 +86,12 @@ func TestNames(t *testing.T) {
 	}
 	add(nil, named("a", "x", "1", "2"))
 	add(nil, named("b", "x", "9"))
-	s.checkNames(t, "a", map[string][]string{"x": {"1", "2"}})
-	s.checkNames(t, "b", map[string][]string{"x": {"9"}})
-	if asked != 2 {
-		t.Errorf("two catalogs read %d times", asked)
+	for range 2 {
+		s.checkNames(t, "a", map[string][]string{"x": {"1", "2"}})
+		s.checkNames(t, "b", map[string][]string{"x": {"9"}})
+	}
+	if want := 2 * (2 + 2*3); asked != want { // services and operations of three kinds, for two tenants
+		t.Errorf("two catalogs read %d times, want %d", asked, want)
 	}
 	add(nil, named("a", "w", "2"))
 	if _, err := s.Tables[1].Append(named("a", "x", "0", "2"), 0); err != nil {
@@ -90,15 +99,16 @@ func TestNames(t *testing.T) {
 	}
 	add(&source.DamageError{File: "f", Part: "catalog", Err: errors.New("rotten")}, named("a", "y", "3"))
 	s.checkNames(t, "a", map[string][]string{"x": {"0", "1", "2"}, "w": {"2"}, "y": {"3"}})
-	if asked != 4 || reports != 1 {
-		t.Errorf("four catalogs read %d times, with %d reports of damage", asked, reports)
+	if reports == 0 || len(s.lists.lists) != 0 {
+		t.Errorf("%d reports of damage; %d lists of damaged segments are kept", reports, len(s.lists.lists))
 	}
 	s.Segments = s.Segments[1:]
 	s.checkNames(t, "a", map[string][]string{"x": {"0", "2"}, "w": {"2"}, "y": {"3"}})
 	s.checkNames(t, "c", nil)
 }
 
-// TestOperationsInRows checks that names in rows are listed together with those of other segments.
+// TestOperationsInRows checks that names in rows are listed together with those of other segments,
+// and that a list says so if it does not have all of them.
 func TestOperationsInRows(t *testing.T) {
 	s := newRealStore(t, 1, scan.Options{})
 	var many []string
@@ -107,66 +117,92 @@ func TestOperationsInRows(t *testing.T) {
 	}
 	s.SegmentOf(t, named("", "x", many...))
 	s.SegmentOf(t, named("", "x", "another"))
-	list, err := s.Segments[0].(source.Catalog).Services()
-	if err != nil || len(list) != 1 || !list[0].NamesInRows {
-		t.Fatalf("test needs more names: %+v, %v", list, err)
+	inRows := false
+	err := s.Segments[0].(source.Catalog).EachService("", "", func(_ []byte, missing bool) bool {
+		inRows = missing
+		return true
+	})
+	if err != nil || !inRows {
+		t.Fatalf("test needs more names: %v", err)
 	}
 	s.checkNames(t, "", map[string][]string{"x": append([]string{"another"}, many...)})
+	ops, more, err := s.Operations(t.Context(), "", "x", "", tracestore.NameQuery{Prefix: "name 29"})
+	if err != nil || more || len(ops) != 100 {
+		t.Errorf("%d operations with a prefix, more %t, %v", len(ops), more, err)
+	}
 }
 
-// TestNamesWithoutMemory checks that names are correct if there is no memory to cache them.
+// TestNamesWithoutMemory checks that names are correct if there is no memory to keep them.
 func TestNamesWithoutMemory(t *testing.T) {
 	s := newRealStore(t, 1, scan.Options{Memory: 1, MaxValues: 2})
 	s.SegmentOf(t, named("", "x", "1", "2", "3"))
 	for range 2 {
 		s.checkNames(t, "", map[string][]string{"x": {"1", "2"}})
 	}
-	if s.index.Load() != nil {
-		t.Error("names were cached without memory")
+	if len(s.lists.lists) > 0 || s.lists.memory != 0 {
+		t.Error("lists were kept without memory")
 	}
 }
 
-// TestNamesOfManySources compares names with the vocabularies of all sources, while segments are
+// TestNamesOfManySources compares lists, whole and in part, with what was sent, while segments are
 // added and removed.
 func TestNamesOfManySources(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	s := newRealStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{Memory: 4000})
 	var sent [][]string // by segment: the service and its operations
 	for range 60 {
 		if len(sent) > 5 || len(sent) > 0 && rng.IntN(3) == 0 {
 			i := rng.IntN(len(sent))
 			sent, s.Segments = slices.Delete(sent, i, i+1), slices.Delete(s.Segments, i, i+1)
 		} else {
-			names := []string{fmt.Sprint("service ", rng.IntN(3)), fmt.Sprint(rng.IntN(5)), fmt.Sprint(rng.IntN(5))}
+			names := []string{fmt.Sprint("service ", rng.IntN(30)), fmt.Sprint(rng.IntN(5)), fmt.Sprint(rng.IntN(5))}
 			s.SegmentOf(t, named("", names[0], names[1:]...))
 			sent = append(sent, names)
 		}
-		want := map[string][]string{}
+		want, services := map[string][]string{}, []string{}
 		for _, names := range sent {
 			list := append(want[names[0]], names[1:]...)
 			slices.Sort(list)
-			want[names[0]] = slices.Compact(list)
+			want[names[0]], services = slices.Compact(list), append(services, names[0])
 		}
 		s.checkNames(t, "", want)
-	}
-	if got := s.index.Load(); len(got.sources) != len(s.Segments) {
-		t.Errorf("names of %d segments cached, want %d", len(got.sources), len(s.Segments))
+		slices.Sort(services)
+		services = slices.Compact(services)
+		for _, q := range []tracestore.NameQuery{{Limit: 1}, {Limit: 3}, {Prefix: "service 1"}, {Prefix: "service 2", Limit: 2}, {Prefix: "t"}} {
+			var all []string
+			for _, name := range services {
+				if strings.HasPrefix(name, q.Prefix) {
+					all = append(all, name)
+				}
+			}
+			n := len(all)
+			if q.Limit > 0 {
+				n = min(n, q.Limit)
+			}
+			got, more, err := s.Services(t.Context(), "", q)
+			if err != nil || !slices.Equal(got, all[:n]) || more != (n < len(all)) {
+				t.Fatalf("%+v: %q, more %t, %v; want %q of %q", q, got, more, err, all[:n], all)
+			}
+		}
+		if s.lists.memory > 4000 {
+			t.Errorf("%d bytes of lists kept", s.lists.memory)
+		}
 	}
 }
 
 // transient is a source with a catalog but without statistics.
-type transient struct {
-	source.Source
-	asked *int
+type transient struct{ source.Source }
+
+func (p *transient) EachService(tenant, from string, visit func([]byte, bool) bool) error {
+	return p.Source.(source.Catalog).EachService(tenant, from, visit)
 }
 
-func (p *transient) Services() ([]source.Service, error) {
-	*p.asked++
-	return p.Source.(source.Catalog).Services()
+func (p *transient) EachOperation(tenant, service, from string, visit func([]byte, string) bool) error {
+	return p.Source.(source.Catalog).EachOperation(tenant, service, from, visit)
 }
 
 // TestNamesOfTransientSources checks that sources that differ in every view do not invalidate the
-// names of segments.
+// lists of segments.
 func TestNamesOfTransientSources(t *testing.T) {
 	asked := 0
 	s := newRealStore(t, 1, scan.Options{})
@@ -174,21 +210,64 @@ func TestNamesOfTransientSources(t *testing.T) {
 	s.SegmentOf(t, named("", "y", "2"))
 	s.Segments[0] = countedCatalog{s.Segments[0].(*segment.Segment), &asked, nil}
 	inner := s.Segments[1]
-	want := map[string][]string{"x": {"1"}, "y": {"2"}}
-	passed := 0
 	for range 5 {
-		s.Segments[1] = &transient{inner, &passed}
+		s.Segments[1] = &transient{inner}
 		if l, _, err := s.Services(t.Context(), "", tracestore.NameQuery{}); err != nil || !slices.Equal(l, []string{"x", "y"}) {
 			t.Fatal(l, err)
 		}
 	}
-	if asked != 1 || passed != 0 {
-		t.Errorf("catalogs read %d and %d times", asked, passed)
+	if asked != 1 {
+		t.Errorf("catalog read %d times", asked)
 	}
-	for range 3 {
-		s.checkNames(t, "", want)
-	}
-	if asked != 1 || passed != 1 {
-		t.Errorf("catalogs read %d and %d times", asked, passed)
+}
+
+// blockedCatalog is a segment whose services are read when proceed is closed.
+type blockedCatalog struct {
+	*segment.Segment
+	asked   *int
+	proceed chan struct{}
+}
+
+func (s blockedCatalog) EachService(tenant, from string, visit func([]byte, bool) bool) error {
+	*s.asked++
+	<-s.proceed
+	return s.Segment.EachService(tenant, from, visit)
+}
+
+// TestConcurrentLists checks that concurrent queries for one list read a segment once, and that a
+// query ends with its context while it waits.
+func TestConcurrentLists(t *testing.T) {
+	s := newRealStore(t, 1, scan.Options{})
+	s.SegmentOf(t, named("", "x", "1"))
+	inner, asked := s.Segments[0].(*segment.Segment), 0
+	synctest.Test(t, func(t *testing.T) {
+		s := realStore{s.Real, New(scan.NewStore(s.View, scan.Options{Decoders: 1}))} // with channels of the bubble
+		proceed := make(chan struct{})
+		s.Segments[0] = blockedCatalog{inner, &asked, proceed}
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				if l, _, err := s.Services(t.Context(), "", tracestore.NameQuery{}); err != nil || !slices.Equal(l, []string{"x"}) {
+					t.Error(l, err)
+				}
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		for _, prefix := range []string{"", "x"} { // the same list, and one that waits for a decoder
+			all.Go(func() {
+				if _, _, err := s.Services(ctx, "", tracestore.NameQuery{Prefix: prefix}); !errors.Is(err, context.Canceled) {
+					t.Errorf("canceled query: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		close(proceed)
+		all.Wait()
+	})
+	if asked != 1 {
+		t.Errorf("segment read %d times", asked)
 	}
 }

@@ -2,11 +2,12 @@
 // attributes for completion.
 //
 //	catalog.go                   Catalog: lists of services and operations
-//	index.go                     the names in segments, kept from query to query
-//	operations.go                operations of one service
+//	namelist.go, freshnames.go   lists of services or operations in the making
+//	listcache.go                 lists kept from query to query
+//	shapes.go                    the vocabulary of sources
 //	completion.go, attributes.go lists of keys and values of attributes
 //	textcache.go                 keys and values in segments, kept from query to query
-//	list.go                      lists with a limit
+//	list.go                      lists of keys and values, with a limit
 //	rowscan.go                   names and values that are stored in rows only
 //
 // Names come from the vocabulary of a source if possible. Spans with too many different names or

@@ -16,6 +16,9 @@ import (
 // missing.
 const maxScannedBlocks = 2048
 
+// maxNameRows is the maximum number of rows that are read for one list of operations.
+const maxNameRows = 1 << 17
+
 // rowBlock is a block that may have rows of the shapes.
 type rowBlock struct {
 	src, block int

@@ -19,20 +19,14 @@ type Cache struct {
 	mu   sync.Mutex
 	held map[*Segment]int64 // bytes that Drop releases
 	sum  int64
-	// Bytes that segments keep until they are closed: small parts that save reading large ones.
-	pinned    map[*Segment]int64
-	pinnedSum int64
 }
-
-// pinnedShare is the inverse share of the limit that may be pinned.
-const pinnedShare = 4
 
 // evictSample is the number of segments among which one is chosen for eviction.
 const evictSample = 2
 
 // NewCache returns a cache with a limit in bytes. A single segment may exceed the limit.
 func NewCache(limit int64) *Cache {
-	return &Cache{limit: limit, held: make(map[*Segment]int64), pinned: make(map[*Segment]int64)}
+	return &Cache{limit: limit, held: make(map[*Segment]int64)}
 }
 
 // sharedScratch returns the memory for reading blocks.
@@ -60,7 +54,7 @@ func (c *Cache) update(s *Segment) {
 	now := s.droppable()
 	c.sum += now - c.held[s]
 	c.held[s] = now
-	for c.sum+c.pinnedSum > c.limit {
+	for c.sum > c.limit {
 		old := c.evictable(s)
 		if old == nil {
 			return
@@ -69,22 +63,6 @@ func (c *Cache) update(s *Segment) {
 		c.sum -= c.held[old]
 		delete(c.held, old)
 	}
-}
-
-// pin accounts for bytes that a segment keeps until it is closed. It returns false if they would
-// exceed the limit.
-func (c *Cache) pin(s *Segment, bytes int64) bool {
-	if c == nil {
-		return true
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.pinnedSum+bytes > c.limit/pinnedShare {
-		return false
-	}
-	c.pinned[s] += bytes
-	c.pinnedSum += bytes
-	return true
 }
 
 // evictable returns the least recently used of a few segments other than except, or nil. Iteration
@@ -114,16 +92,14 @@ func (c *Cache) remove(s *Segment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sum -= c.held[s]
-	c.pinnedSum -= c.pinned[s]
 	delete(c.held, s)
-	delete(c.pinned, s)
 }
 
 // Memory returns the number of bytes that all segments keep.
 func (c *Cache) Memory() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sum + c.pinnedSum
+	return c.sum
 }
 
 // cached is a part of a file that is loaded when it is first needed, and then kept. Errors are not

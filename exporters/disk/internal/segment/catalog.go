@@ -1,17 +1,123 @@
 package segment
 
 import (
-	"encoding/binary"
 	"errors"
 	"unsafe"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/namelist"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 )
 
-// The catalog lists the services of all tenants and their operations, so that names are available
-// without the tables. A file has no catalog if it would exceed maxCatalog or maxCatalogNames, or if
-// the file was written before catalogs existed.
+var _ source.Catalog = (*Segment)(nil)
+
+// names writes the lists of services and operations (see package namelist), from which a reader
+// reads single pages. The services and operations of all rows are known from the series. A file has
+// no lists if they are incomplete or larger than maxNames. names returns their size in bytes.
+func (s *sectionWriter) names(c *stats.Collector) int64 {
+	var b namelist.Builder
+	var last *stats.Series
+	missing := false // operations of the last service
+	endService := func() {
+		if last != nil {
+			b.Service(last.Tenant, last.Service, missing)
+		}
+	}
+	c.EachOperation(func(x *stats.Series, others bool) {
+		if last == nil || x.Tenant != last.Tenant || x.Service != last.Service {
+			endService()
+			missing = false
+		}
+		last = x
+		missing = missing || others || !b.Operation(x.Tenant, x.Service, x.Operation, x.Kind)
+	})
+	endService()
+	services, operations, directory := b.Finish()
+	size := int64(len(services) + len(operations))
+	if b.Unlisted() || !c.HasAllSeries() || size > maxNames {
+		return size
+	}
+	s.plain(kindServices, services)
+	s.plain(kindOperations, operations)
+	s.packed(kindNameDirectory, directory)
+	return size
+}
+
+// catalog is the lists of names, or the directory of their pages if these are in the file.
+type catalog struct{ *namelist.Lists }
+
+// EachService implements source.Catalog.
+func (s *Segment) EachService(tenant, from string, visit func(name []byte, missing bool) bool) error {
+	return s.readNames(kindServices, func(l *namelist.Lists, read namelist.Read) error {
+		return l.EachService(read, tenant, from, visit)
+	})
+}
+
+// EachOperation implements source.Catalog.
+func (s *Segment) EachOperation(tenant, service, from string, visit func(name []byte, kind string) bool) error {
+	return s.readNames(kindOperations, func(l *namelist.Lists, read namelist.Read) error {
+		return l.EachOperation(read, tenant, service, from, visit)
+	})
+}
+
+// readNames calls f with the lists and a function that reads from their pages.
+func (s *Segment) readNames(pages kind, f func(*namelist.Lists, namelist.Read) error) error {
+	s.cache.touch(s)
+	c, err := s.catalog.get(s.loadCatalog, s.loaded)
+	if err != nil {
+		return withoutRows(err)
+	}
+	var buf *[]byte
+	defer func() {
+		if buf != nil {
+			s.release(buf)
+		}
+	}()
+	err = f(c.Lists, func(offset int64, length int) ([]byte, error) {
+		if buf == nil || cap(*buf) < length {
+			buf = s.buffer(length)
+		}
+		*buf = (*buf)[:length]
+		return *buf, s.readAt(*buf, s.dir[pages].offset+offset)
+	})
+	if err != nil {
+		return withoutRows(s.damage(pages.String(), err))
+	}
+	return nil
+}
+
+// loadCatalog reads the directory of the lists. For a file without lists it builds them from the
+// former catalog or the tables.
+func (s *Segment) loadCatalog() (*catalog, error) {
+	if s.dir[kindNameDirectory].kind != 0 {
+		raw, err := s.section(kindNameDirectory, maxSection)
+		if err != nil {
+			return nil, err
+		}
+		l, err := namelist.Open(raw, s.dir[kindServices].length, s.dir[kindOperations].length)
+		if err != nil {
+			return nil, s.damage(kindNameDirectory.String(), err)
+		}
+		return &catalog{l}, nil
+	}
+	services, err := s.formerCatalog()
+	if err != nil {
+		return nil, err
+	}
+	return &catalog{namelist.Of(services)}, nil
+}
+
+// nameBytes returns Info.NameBytes.
+func (s *Segment) nameBytes() int64 {
+	const seriesShare = 4 // a name takes about this part of its series
+	if s.dir[kindNameDirectory].kind == 0 {
+		return s.dir[kindSeries].raw / seriesShare
+	}
+	return s.dir[kindServices].length + s.dir[kindOperations].length
+}
+
+// The former catalog is a section of files that were written before lists had pages. A file has
+// none if it would exceed maxCatalog or maxCatalogNames, or if the file is older than that.
 //
 //	catalog    services, service*                           sorted by tenant, then name
 //	service    tenant, name, flags, operations, operation*  flags: 1 if some names are in rows
@@ -20,61 +126,28 @@ import (
 // All numbers are varints, kind as zigzag. A text is a varint length and its bytes.
 const namesInRows = 1
 
-var _ source.Catalog = (*Segment)(nil)
-
-// catalog is a decoded catalog.
-type catalog struct {
-	services []source.Service
-	names    int   // number of services and operations
-	memory   int64 // in bytes
-}
-
-func newCatalog(services []source.Service) *catalog {
-	c := &catalog{services: services, names: len(services)}
-	c.memory = int64(len(services)) * int64(unsafe.Sizeof(source.Service{}))
-	for i := range services {
-		s := &services[i]
-		c.names += len(s.Operations)
-		c.memory += int64(len(s.Tenant)+len(s.Name)) + int64(len(s.Operations))*int64(unsafe.Sizeof(source.Operation{}))
-		for _, o := range s.Operations {
-			c.memory += int64(len(o.Name))
+// formerCatalog returns the services and operations of a file without lists.
+func (s *Segment) formerCatalog() ([]source.Service, error) {
+	if s.dir[kindCatalog].kind == 0 {
+		t, err := s.Tables()
+		if err != nil {
+			return nil, err
 		}
+		return source.ServicesOf(t), nil
 	}
-	return c
-}
-
-// fits reports whether a catalog is small enough to be stored in a file and kept in memory.
-func (c *catalog) fits() bool { return c.names <= maxCatalogNames && c.memory <= maxCatalog }
-
-// catalogOf builds the catalog of tables. It does not share memory with them.
-func catalogOf(t *rows.Tables) *catalog {
-	services, _ := source.ServicesOf(t)
-	return newCatalog(services)
-}
-
-func (c *catalog) append(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(c.services)))
-	for i := range c.services {
-		s := &c.services[i]
-		dst = appendText(appendText(dst, s.Tenant), s.Name)
-		flags := uint64(0)
-		if s.NamesInRows {
-			flags = namesInRows
-		}
-		dst = binary.AppendUvarint(binary.AppendUvarint(dst, flags), uint64(len(s.Operations)))
-		for _, o := range s.Operations {
-			dst = binary.AppendVarint(appendText(dst, o.Name), int64(o.Kind))
-		}
+	raw, err := s.section(kindCatalog, maxCatalog)
+	if err != nil {
+		return nil, err
 	}
-	return dst
+	services, err := readCatalog(raw)
+	if err != nil {
+		return nil, s.damage(kindCatalog.String(), err)
+	}
+	return services, nil
 }
 
-func appendText(dst []byte, s string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-}
-
-// readCatalog decodes the catalog section. The result retains b.
-func readCatalog(b []byte) (*catalog, error) {
+// readCatalog decodes the former catalog. The result retains b.
+func readCatalog(b []byte) ([]source.Service, error) {
 	const minServiceSize, minOperationSize = 4, 2 // bytes
 	r := reader{b: b}
 	left := maxCatalogNames
@@ -96,10 +169,7 @@ func readCatalog(b []byte) (*catalog, error) {
 			r.fail(errOrder)
 		}
 	}
-	if err := r.end(); err != nil {
-		return nil, err
-	}
-	return newCatalog(services), nil
+	return services, r.end()
 }
 
 var errOrder = errors.New("names are not sorted")
@@ -120,46 +190,4 @@ func (r *reader) count(size int, left *int) int {
 func (r *reader) text() string {
 	b := r.take(r.int())
 	return unsafe.String(unsafe.SliceData(b), len(b))
-}
-
-// catalog writes the catalog of tables if it is small enough.
-func (s *sectionWriter) catalog(t *rows.Tables) {
-	if c := catalogOf(t); c.fits() {
-		s.packed(kindCatalog, c.append(nil))
-	}
-}
-
-// Services implements source.Catalog. For a file without a catalog it builds one from the tables.
-func (s *Segment) Services() ([]source.Service, error) {
-	c, err := s.catalog.get(s.loadCatalog, s.limitCatalog)
-	if err != nil {
-		return nil, withoutRows(err)
-	}
-	return c.services, nil
-}
-
-func (s *Segment) loadCatalog() (*catalog, error) {
-	if s.dir[kindCatalog].kind == 0 {
-		t, err := s.Tables()
-		if err != nil {
-			return nil, err
-		}
-		return catalogOf(t), nil
-	}
-	raw, err := s.section(kindCatalog, maxCatalog)
-	if err != nil {
-		return nil, err
-	}
-	c, err := readCatalog(raw)
-	if err != nil {
-		return nil, s.damage(kindCatalog.String(), err)
-	}
-	return c, nil
-}
-
-// limitCatalog drops the catalog from memory if it is too large to be kept.
-func (s *Segment) limitCatalog() {
-	if c := s.catalog.value.Load(); !c.fits() || !s.cache.pin(s, c.memory) {
-		s.catalog.value.Store(nil)
-	}
 }

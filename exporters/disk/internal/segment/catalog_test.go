@@ -1,7 +1,9 @@
 package segment
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -9,33 +11,79 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TestCatalog compares the catalog, from the section and without it, with the rows.
-func TestCatalog(t *testing.T) {
-	for seed := range uint64(20) {
-		seg, _ := writeSample(t, randomSample(t, seed, 30), 20)
-		want := servicesOf(t, seg)
-		for range 2 { // read, then cached
-			if got, err := seg.Services(); err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("seed %d: %+v, %v; want %+v", seed, got, err, want)
-			}
-		}
-		seg.dir[kindCatalog], seg.catalog = entry{}, cached[catalog]{}
-		if got, err := seg.Services(); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d, without the section: %+v, %v; want %+v", seed, got, err, want)
-		}
+// readAllNames reads the names of all tenants of samples, and returns the errors of reading
+// services and operations.
+func readAllNames(s *Segment) (services, operations error) {
+	for _, tenant := range []string{"", "a", "b"} {
+		services = cmp.Or(services, s.EachService(tenant, "", func([]byte, bool) bool { return true }))
+		operations = cmp.Or(operations, s.EachOperation(tenant, "a", "", func([]byte, string) bool { return true }))
 	}
+	return services, operations
 }
 
-// servicesOf returns the services of all rows.
-func servicesOf(t *testing.T, seg *Segment) []source.Service {
+// listedNames is services with their operations. An operation without a name stands for those in
+// rows.
+type listedNames map[rows.Service]map[tracestore.Operation]bool
+
+func (n listedNames) add(of rows.Service, op tracestore.Operation) {
+	if n[of] == nil {
+		n[of] = map[tracestore.Operation]bool{}
+	}
+	n[of][op] = true
+}
+
+// namesOf returns the names that a segment lists for some tenants, and checks their order.
+func namesOf(t *testing.T, s *Segment, tenants map[string]bool) listedNames {
+	t.Helper()
+	out := listedNames{}
+	check := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tenant := range tenants {
+		var services []string
+		missing := map[string]bool{}
+		check(s.EachService(tenant, "", func(name []byte, lacks bool) bool {
+			services = append(services, string(name))
+			missing[string(name)] = lacks
+			return true
+		}))
+		if !slices.IsSorted(services) {
+			t.Errorf("services %q", services)
+		}
+		for _, service := range services {
+			of := rows.Service{Tenant: tenant, Name: service}
+			if missing[service] {
+				out.add(of, tracestore.Operation{})
+			}
+			var last tracestore.Operation
+			check(s.EachOperation(tenant, service, "", func(name []byte, kind string) bool {
+				op := tracestore.Operation{Name: string(name), Kind: kind}
+				if cmp.Or(cmp.Compare(last.Name, op.Name), cmp.Compare(last.Kind, op.Kind)) >= 0 {
+					t.Errorf("operation %+v after %+v", op, last)
+				}
+				last = op
+				out.add(of, op)
+				return true
+			}))
+		}
+	}
+	return out
+}
+
+// namesOfRows returns the names of all rows.
+func namesOfRows(t *testing.T, seg *Segment) (listedNames, map[string]bool) {
 	t.Helper()
 	tables, err := seg.Tables()
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[rows.Service]*source.Service{}
+	out, tenants := listedNames{}, map[string]bool{}
 	for i := range seg.Info().Blocks {
 		b, err := seg.Open(t.Context(), i)
 		if err != nil {
@@ -45,133 +93,127 @@ func servicesOf(t *testing.T, seg *Segment) []source.Service {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range shapes {
+		for row, id := range shapes {
 			sh := &tables.Shapes[id]
-			of := rows.Service{Tenant: sh.Tenant, Name: sh.Service}
-			if found[of] == nil {
-				found[of] = &source.Service{Tenant: of.Tenant, Name: of.Name}
+			name := sh.Name
+			if at := slices.IndexFunc(sh.Columns, func(c uint32) bool { return tables.Columns[c].Place == rows.Name }); sh.NameInRow && at >= 0 {
+				c, err := b.Cell(row, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				name = tables.Text(sh.Columns[at], c)
 			}
-			op := source.Operation{Name: sh.Name, Kind: sh.Kind}
-			if s := found[of]; sh.NameInRow {
-				s.NamesInRows = true
-			} else if !slices.Contains(s.Operations, op) {
-				s.Operations = append(s.Operations, op)
-			}
+			s := otlpdata.Span{Name: name, Kind: sh.Kind}
+			tenants[sh.Tenant] = true
+			out.add(rows.Service{Tenant: sh.Tenant, Name: sh.Service}, tracestore.Operation{Name: s.Operation(), Kind: s.KindName()})
 		}
 		b.Close()
 	}
-	var out []source.Service
-	for _, s := range found {
-		slices.SortFunc(s.Operations, source.Operation.Compare)
-		out = append(out, *s)
-	}
-	slices.SortFunc(out, source.Service.Compare)
-	return out
+	return out, tenants
 }
 
-// TestFileWithoutCatalog checks that a file without a catalog is valid, and that its names come
-// from the tables.
-func TestFileWithoutCatalog(t *testing.T) {
-	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, now := openTest(t, put(t, b), "s"), openTest(t, put(t, readGolden(t)), "s")
-	if err := old.Verify(t.Context(), func(part string, err error) {
-		if err != nil {
-			t.Errorf("%s: %v", part, err)
+// TestCatalog compares the lists of names with the rows, and those of a file without lists with its
+// vocabulary.
+func TestCatalog(t *testing.T) {
+	for seed := range uint64(20) {
+		seg, _ := writeSample(t, randomSample(t, seed, 30), 20)
+		if seg.dir[kindNameDirectory].kind == 0 {
+			t.Fatal("segment has no lists")
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	got, err := old.Services()
-	want, wantErr := now.Services()
-	if err != nil || wantErr != nil || len(got) == 0 || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v; want %+v, %v", got, err, want, wantErr)
-	}
-}
-
-// manyServices returns tables with one service per shape.
-func manyServices(n int) *rows.Tables {
-	t := &rows.Tables{}
-	for i := range n {
-		t.Shapes = append(t.Shapes, rows.Shape{Service: fmt.Sprint("service ", i), Name: "n"})
-	}
-	return t
-}
-
-// TestCatalogLimits checks that a catalog that is too large is neither written nor read.
-func TestCatalogLimits(t *testing.T) {
-	for n, want := range map[int]bool{maxCatalogNames / 2: true, maxCatalogNames/2 + 1: false} {
-		c := catalogOf(manyServices(n))
-		if c.fits() != want {
-			t.Errorf("%d services fit: %t", n, !want)
+		want, tenants := namesOfRows(t, seg)
+		for range 2 { // read, then cached
+			if got := namesOf(t, seg, tenants); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: %+v; want %+v", seed, got, want)
+			}
 		}
-		if _, err := readCatalog(c.append(nil)); (err == nil) != want {
-			t.Errorf("%d services: %v", n, err)
+		seg.dir[kindNameDirectory], seg.catalog = entry{}, cached[catalog]{}
+		for of, ops := range namesOf(t, seg, tenants) {
+			missing := ops[tracestore.Operation{}]
+			delete(ops, tracestore.Operation{})
+			if !missing && !maps.Equal(ops, want[of]) {
+				t.Fatalf("seed %d, without lists: %v has %+v; want %+v", seed, of, ops, want[of])
+			}
+			for op := range ops {
+				if !want[of][op] {
+					t.Fatalf("seed %d, without lists: %v has %+v", seed, of, op)
+				}
+			}
 		}
 	}
-	w := sectionWriter{}
-	if w.catalog(manyServices(maxCatalogNames)); w.entries != nil || w.err != nil {
-		t.Error("section was written")
-	}
 }
 
-// TestCatalogMemory checks that catalogs use at most their share of the cache, and that Close
-// releases them.
-func TestCatalogMemory(t *testing.T) {
-	_, fs := writeSample(t, randomSample(t, 3, 30), 20)
-	cache := NewCache(1 << 20)
-	open := func() *Segment {
-		s, err := OpenCached(fs, "s", cache)
+// TestFormerFiles checks that files with the former catalog, and those from before catalogs
+// existed, are valid and have the same names.
+func TestFormerFiles(t *testing.T) {
+	now := openTest(t, put(t, readGolden(t)), "s")
+	_, tenants := namesOfRows(t, now)
+	want := namesOf(t, now, tenants)
+	for _, file := range []string{"v1-before-trace-parts.segment", "v1-before-catalog.segment"} {
+		b, err := os.ReadFile("testdata/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
-	}
-	first := open()
-	if _, err := first.Services(); err != nil || first.catalog.value.Load() == nil {
-		t.Fatal("catalog not cached", err)
-	}
-	held := cache.Memory()
-	if held != first.catalog.value.Load().memory {
-		t.Errorf("cache accounts for %d bytes", held)
-	}
-	cache.limit = held * pinnedShare
-	second := open()
-	if list, err := second.Services(); err != nil || len(list) == 0 || second.catalog.value.Load() != nil {
-		t.Errorf("%d services, %v; cached beyond the limit: %t", len(list), err, second.catalog.value.Load() != nil)
-	}
-	if err := first.Close(); err != nil || cache.Memory() != 0 {
-		t.Errorf("%v, cache still accounts for %d bytes", err, cache.Memory())
-	}
-	if _, err := second.Services(); err != nil || second.catalog.value.Load() == nil {
-		t.Error("catalog not cached although it fits", err)
-	}
-	if err := second.Close(); err != nil {
-		t.Error(err)
+		old := openTest(t, put(t, b), "s")
+		if err := old.Verify(t.Context(), func(part string, err error) {
+			if err != nil {
+				t.Errorf("%s: %s: %v", file, part, err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		got := namesOf(t, old, tenants)
+		for of, ops := range got {
+			if ops[tracestore.Operation{}] { // the others are in rows
+				delete(got, of)
+				delete(want, of)
+			}
+		}
+		if len(got) == 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
 	}
 }
 
-// FuzzCatalog checks that any bytes lead to an error or a catalog that round-trips.
+// TestCatalogMemory checks that the cache accounts for the directory of names, and that Drop and
+// Close release it.
+func TestCatalogMemory(t *testing.T) {
+	_, fs := writeSample(t, randomSample(t, 3, 30), 20)
+	cache := NewCache(1 << 20)
+	s, err := OpenCached(fs, "s", cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err, _ := readAllNames(s); err != nil || s.catalog.value.Load() == nil {
+			t.Fatal("directory of names not cached", err)
+		}
+		if held := cache.Memory(); held != s.catalog.value.Load().Memory() {
+			t.Errorf("cache accounts for %d bytes", held)
+		}
+		if s.Drop(); s.catalog.value.Load() != nil {
+			t.Error("directory of names not dropped")
+		}
+	}
+	if err := s.Close(); err != nil || cache.Memory() != 0 {
+		t.Errorf("%v, cache still accounts for %d bytes", err, cache.Memory())
+	}
+}
+
+// FuzzCatalog checks that any bytes lead to an error or a former catalog with sorted names.
 func FuzzCatalog(f *testing.F) {
-	f.Add(newCatalog(nil).append(nil))
-	f.Add(catalogOf(manyServices(3)).append(nil))
+	f.Add([]byte{0})
 	f.Add([]byte{1, 0, 1, 'a', 1, 2, 1, 'x', 2, 1, 'y', 4})
+	f.Add([]byte{2, 0, 1, 'a', 0, 0, 1, 'b', 1, 'c', 0, 1, 1, 'n', 3})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := readCatalog(b)
-		if err != nil {
-			return
-		}
-		again, err := readCatalog(c.append(nil))
-		if err != nil || !reflect.DeepEqual(again, c) {
-			t.Errorf("%+v, %v; want %+v", again, err, c)
+		list, err := readCatalog(b)
+		if err == nil && !slices.IsSortedFunc(list, source.Service.Compare) {
+			t.Errorf("%+v", list)
 		}
 	})
 }
 
-// TestCatalogRejectsInvalid checks that invalid catalogs are rejected.
+// TestCatalogRejectsInvalid checks that invalid former catalogs are rejected.
 func TestCatalogRejectsInvalid(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"service twice":   {2, 0, 1, 'a', 0, 0, 0, 1, 'a', 0, 0},
@@ -183,5 +225,15 @@ func TestCatalogRejectsInvalid(t *testing.T) {
 		if _, err := readCatalog(b); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+	var many []byte
+	many = append(many, 0x81, 0x80, 0x01) // 16,385
+	for i := range maxCatalogNames + 1 {
+		many = append(many, 0, 8)
+		many = fmt.Appendf(many, "%08d", i)
+		many = append(many, 0, 0)
+	}
+	if _, err := readCatalog(many); err == nil {
+		t.Error("more names than allowed: no error")
 	}
 }

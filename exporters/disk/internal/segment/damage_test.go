@@ -217,9 +217,10 @@ func checkRest(t *testing.T, s *Segment, p part, spans []storedSpan, blocks [][]
 	_, err = s.Series()
 	_, edges := s.Edges()
 	_, orphans := s.Orphans()
-	_, services := s.Services()
-	for k, err := range map[kind]error{kindSeries: err, kindEdges: edges, kindOrphans: orphans, kindCatalog: services} {
-		if k == p.kind {
+	services, operations := readAllNames(s)
+	for k, err := range map[kind]error{kindSeries: err, kindEdges: edges, kindOrphans: orphans, kindServices: services,
+		kindOperations: operations} {
+		if k == p.kind || p.kind == kindNameDirectory && (k == kindServices || k == kindOperations) {
 			checkDamageError(t, err, p.name, 0)
 		} else if err != nil {
 			t.Error(err)

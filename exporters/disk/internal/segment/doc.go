@@ -25,11 +25,14 @@
 //	 9 series      package stats: rates, errors, durations by minute
 //	10 edges       package stats: calls between services by minute
 //	11 orphans     package stats: spans whose parent is not in the segment
-//	12 catalog     services and their operations; may be missing
+//	12 catalog     in old files instead of 17 to 19
 //	13 bounds      per block: bounds of starts; directory of the pages of 14
 //	14 shapes      per block: shapes, maximum duration of each; in pages
 //	15 parts       per entry of 7: start, duration and root of the trace; not in old files
 //	16 pages       directory of these pages
+//	17 services    package namelist: services, in pages; may be missing, like 18 and 19
+//	18 operations  package namelist: operations, in pages
+//	19 names       directory of these pages
 //
 // Readers ignore unknown kinds, so that a section can be added without a new version.
 //
@@ -69,5 +72,5 @@
 // column of a block costs the rows with that column. Damage to other sections costs no spans:
 // without zones no block is skipped, without filters any text may occur, without the index a trace
 // is searched in all blocks, without the parts of traces searches by properties of the trace read
-// more traces, and without the catalog names are read from the tables.
+// more traces, and without the lists of names the tables are read.
 package segment

@@ -39,9 +39,12 @@ type Info struct {
 	RowBytes int64
 	// Size is the size of the file in bytes.
 	Size int64
+	// NameBytes is the size of the names of services and operations in bytes; for older files it is
+	// an estimate.
+	NameBytes int64
 }
 
-// append appends the encoded info section. Size is not part of it.
+// append appends the encoded info section. Size and NameBytes are not part of it.
 func (i *Info) append(dst []byte) []byte {
 	for _, v := range []uint64{uint64(i.Level), i.FirstEpoch, i.LastEpoch, uint64(i.Rows), uint64(i.Traces), uint64(i.Blocks),
 		uint64(i.Duplicates), uint64(i.Unreadable), i.MinStart, i.MaxStart, uint64(i.RowBytes)} {

@@ -84,9 +84,11 @@ const (
 	// maxInfo is the maximum size of the info section in bytes. Most of it is names of replaced
 	// segments.
 	maxInfo = 1 << 20
-	// maxCatalog is the maximum size of the catalog in bytes, in the file and in memory, and
-	// maxCatalogNames the maximum number of its services and operations. Larger catalogs are built
-	// from the tables each time.
+	// maxNames is the maximum size of the lists of services and operations in bytes. Instead of
+	// larger lists, the tables are read.
+	maxNames = 64 << 20
+	// maxCatalog is the maximum size of the former catalog in bytes, and maxCatalogNames the
+	// maximum number of its services and operations.
 	maxCatalog      = 1 << 20
 	maxCatalogNames = 16 << 10
 	// maxBuffer is the maximum size of read buffers that are reused.

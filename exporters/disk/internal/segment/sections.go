@@ -40,17 +40,21 @@ const (
 	kindSeries
 	kindEdges
 	kindOrphans
-	kindCatalog // services and operations; optional
+	kindCatalog // services and operations, in old files; replaced by the last three
 	kindBounds  // bounds of starts of blocks, and directory of the pages of kindShapes; replaces kindZones
 	kindShapes  // shapes of each block, in pages
 	kindParts   // pages of the parts of traces; missing in old files
 	kindPartPages
-	kinds // number of kinds, including 0
+	kindServices      // names of services, in pages; optional, like the next two
+	kindOperations    // names of operations, in pages
+	kindNameDirectory // directory of these pages
+	kinds             // number of kinds, including 0
 )
 
 func (k kind) String() string {
 	names := [kinds]string{"", "info", "tables", "layout", "block list", "zones", "filters", "trace index", "trace index directory",
-		"series", "edges", "orphans", "catalog", "block bounds", "block shapes", "trace parts", "trace parts directory"}
+		"series", "edges", "orphans", "catalog", "block bounds", "block shapes", "trace parts", "trace parts directory",
+		"services", "operations", "directory of names"}
 	if k < kinds {
 		return names[k]
 	}

@@ -106,7 +106,7 @@ func (s *Segment) open() error {
 	if s.info, err = readInfo(raw); err != nil {
 		return s.damage(kindInfo.String(), err)
 	}
-	s.info.Size = s.size
+	s.info.Size, s.info.NameBytes = s.size, s.nameBytes()
 	return nil
 }
 
@@ -169,7 +169,6 @@ func (s *Segment) Close() error {
 	s.cache.remove(s)
 	s.Drop()
 	s.pages.value.Store(nil)
-	s.catalog.value.Store(nil)
 	return s.file.Close()
 }
 
@@ -179,9 +178,6 @@ func (s *Segment) Memory() int64 {
 	n := own + s.droppable()
 	if p := s.pages.value.Load(); p != nil {
 		n += int64(cap(p.list)) * indexPageMemory
-	}
-	if c := s.catalog.value.Load(); c != nil {
-		n += c.memory
 	}
 	return n
 }
@@ -198,16 +194,20 @@ func (s *Segment) droppable() int64 {
 	if v := s.series.value.Load(); v != nil {
 		n += v.memory
 	}
+	if c := s.catalog.value.Load(); c != nil {
+		n += c.Memory()
+	}
 	return n
 }
 
 // Drop releases the parts of the file that are in memory, except for the directory of the trace
-// index, which is needed for every trace look-up, and the catalog, which is small. Concurrent calls
-// are not affected; later calls read the parts again.
+// index, which is needed for every trace look-up. Concurrent calls are not affected; later calls
+// read the parts again.
 func (s *Segment) Drop() {
 	s.essentials.value.Store(nil)
 	s.zones.value.Store(nil)
 	s.series.value.Store(nil)
+	s.catalog.value.Store(nil)
 	s.lastProbe.Store(nil)
 	s.lastZonePage.Store(nil)
 }

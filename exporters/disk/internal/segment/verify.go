@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/namelist"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
@@ -45,7 +46,7 @@ func (s *Segment) Verify(ctx context.Context, report func(part string, err error
 // without reports whether the file lacks an optional section.
 func (s *Segment) without(k kind) bool {
 	switch k {
-	case kindCatalog:
+	case kindCatalog, kindServices, kindOperations, kindNameDirectory:
 	case kindParts, kindPartPages:
 		if s.dir[kindParts].kind != 0 || s.dir[kindPartPages].kind != 0 {
 			return false
@@ -111,6 +112,8 @@ func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 		_, err = stats.DecodeOrphans(raw)
 	case k == kindCatalog:
 		_, err = readCatalog(raw)
+	case k == kindNameDirectory:
+		err = s.verifyNames(raw)
 	case k == kindIndexPages:
 		_, err = readIndexPages(raw, s.dir[kindIndex].length)
 	case k == kindParts:
@@ -130,6 +133,21 @@ func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 		err = s.verifyIndex(raw, len(body.blocks))
 	}
 	return err
+}
+
+// verifyNames checks the lists of names, whose directory is raw. Damage of the sections with their
+// pages is reported for these.
+func (s *Segment) verifyNames(raw []byte) error {
+	l, err := namelist.Open(raw, s.dir[kindServices].length, s.dir[kindOperations].length)
+	if err != nil {
+		return err
+	}
+	services, err1 := s.section(kindServices, maxSection)
+	operations, err2 := s.section(kindOperations, maxSection)
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	return l.Verify(services, operations)
 }
 
 func (b *essentials) verifyFilters(raw []byte) error {

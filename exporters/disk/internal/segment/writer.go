@@ -255,7 +255,7 @@ func (w *writer) writeSections() error {
 	s.packed(kindSeries, w.stats.collector.AppendSeries(nil))
 	s.packed(kindEdges, w.stats.collector.AppendEdges(nil))
 	s.packed(kindOrphans, w.stats.collector.AppendOrphans(nil))
-	s.catalog(l.tables)
+	w.info.NameBytes = s.names(w.stats.collector)
 	s.packed(kindBlocks, w.blocks.append(nil))
 	info := w.info.append(nil)
 	if len(info) > maxInfo {

@@ -3,18 +3,22 @@ package source
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// Catalog is implemented by sources that know the names of their services and operations without
-// reading their vocabulary. Such a source is comparable and its names never change. They may be
-// kept while it is part of a view.
+// Catalog is implemented by sources that list services and operations without their vocabulary. The
+// names of such a source never change. An error is a *DamageError, or an error of determining which
+// rows are visible. Names are passed as they are listed (otlpdata.Span.Operation and KindName), are
+// valid during a call of visit only, and each is passed once.
 type Catalog interface {
-	// Services returns the services of all tenants with spans in the source, each once, in any
-	// order. The caller must not change the list. An error is a *DamageError.
-	Services() ([]Service, error)
+	// EachService calls visit with the services of a tenant, in ascending order from the given name
+	// on, until visit returns false. missing reports that the service has operations that
+	// EachOperation does not know, whose names are stored in rows.
+	EachService(tenant, from string, visit func(name []byte, missing bool) bool) error
+	// EachOperation calls visit with the operations of a service, in ascending order of name and
+	// kind from the given name on, until visit returns false.
+	EachOperation(tenant, service, from string, visit func(name []byte, kind string) bool) error
 }
 
 // Service is a service of a tenant.
@@ -42,10 +46,9 @@ func (o Operation) Compare(p Operation) int {
 	return cmp.Or(cmp.Compare(o.Name, p.Name), cmp.Compare(o.Kind, p.Kind))
 }
 
-// ServicesOf returns the services of a vocabulary and the number of their operations. Services and
-// operations are sorted and share no memory with the vocabulary. Shapes whose definitions were lost
-// are skipped.
-func ServicesOf(t *rows.Tables) (services []Service, operations int) {
+// ServicesOf returns the services of a vocabulary. Services and operations are sorted and share
+// texts with the vocabulary. Shapes whose definitions were lost are skipped.
+func ServicesOf(t *rows.Tables) (services []Service) {
 	index := make(map[rows.Service]int)
 	for i := range t.Shapes {
 		shape := &t.Shapes[i]
@@ -57,7 +60,7 @@ func ServicesOf(t *rows.Tables) (services []Service, operations int) {
 		if !known {
 			at = len(services)
 			index[of] = at
-			services = append(services, Service{Tenant: strings.Clone(of.Tenant), Name: strings.Clone(of.Name)})
+			services = append(services, Service{Tenant: of.Tenant, Name: of.Name})
 		}
 		if shape.NameInRow {
 			services[at].NamesInRows = true
@@ -66,19 +69,10 @@ func ServicesOf(t *rows.Tables) (services []Service, operations int) {
 		}
 	}
 	for i := range services {
-		services[i].Operations = distinct(services[i].Operations)
-		operations += len(services[i].Operations)
+		ops := services[i].Operations
+		slices.SortFunc(ops, Operation.Compare)
+		services[i].Operations = slices.Compact(ops)
 	}
 	slices.SortFunc(services, Service.Compare)
-	return services, operations
-}
-
-// distinct returns a sorted copy without repetitions.
-func distinct(all []Operation) []Operation {
-	slices.SortFunc(all, Operation.Compare)
-	all = slices.Clone(slices.Compact(all))
-	for i := range all {
-		all[i].Name = strings.Clone(all[i].Name)
-	}
-	return all
+	return services
 }

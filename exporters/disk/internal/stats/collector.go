@@ -34,6 +34,7 @@ func MinuteOf(start uint64) uint64 { return start / nanosPerMinute }
 type Collector struct {
 	series     []Series
 	seriesID   map[Series]uint32
+	seriesLost bool     // a series was refused because a limit was reached
 	unsampled  []uint32 // by series: 1 + id of the unsampled series; 0, or missing: not known
 	operations map[service]map[string]bool
 	cells      table[cell]
@@ -98,6 +99,7 @@ func (c *Collector) SeriesID(s Series) uint32 {
 		}
 	}
 	if len(c.series) >= maxNames {
+		c.seriesLost = true
 		return noID
 	}
 	id := uint32(len(c.series))
@@ -211,6 +213,21 @@ func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(se
 		visit(series, minute, &h)
 	}
 }
+
+// EachOperation calls visit with a series of each operation, by tenant, service, name and kind.
+// Operations with errors or unsampled calls are visited several times in a row. others reports that
+// the series is not that of an operation, but that of the operations beyond
+// tracestore.MaxOperations.
+func (c *Collector) EachOperation(visit func(s *Series, others bool)) {
+	for _, id := range sortedOrder(c.series, Series.compare) {
+		s := &c.series[id]
+		visit(s, s.Operation == tracestore.OtherOperation && !c.operations[service{s.Tenant, s.Service}][s.Operation])
+	}
+}
+
+// HasAllSeries reports whether each span was counted in a series, or would have been if there was a
+// cell for its minute.
+func (c *Collector) HasAllSeries() bool { return !c.seriesLost }
 
 // AllSeries returns all series by id. The slice must not be changed.
 func (c *Collector) AllSeries() []Series { return c.series }

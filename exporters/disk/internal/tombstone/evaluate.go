@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/namelist"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
@@ -21,7 +22,7 @@ type evaluation struct {
 	hiddenBy  map[uint64]int      // number of rows by the first tombstone that hides them
 	shapes    []bool              // by shape: whether a visible row has it; nil: nothing is hidden
 	resources []bool              // by resource: whether a visible row has it
-	services  []source.Service    // of visible rows; nil: not known, or too many to keep
+	names     *namelist.Lists     // of visible rows; nil: not known, or too large to keep
 }
 
 // hiddenRows describes the hidden rows of a block.

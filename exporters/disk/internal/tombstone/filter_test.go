@@ -292,12 +292,25 @@ func checkVocabulary(t *testing.T, what string, m *Filter, visible map[uint32]sp
 			resources[rows.Service{Tenant: r.Tenant, Name: r.Service}] = true
 		}
 	}
-	services, err := m.Services()
-	if err != nil {
-		t.Fatal(err)
+	tenants := map[string]bool{}
+	for s := range want {
+		tenants[s.Tenant] = true
 	}
-	for _, s := range services {
-		listed[rows.Service{Tenant: s.Tenant, Name: s.Name}] = len(s.Operations) > 0
+	for tenant := range tenants {
+		err := m.EachService(tenant, "", func(name []byte, _ bool) bool {
+			of := rows.Service{Tenant: tenant, Name: string(name)}
+			err := m.EachOperation(of.Tenant, of.Name, "", func([]byte, string) bool {
+				listed[of] = true
+				return false
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !maps.Equal(shapes, want) || !maps.Equal(resources, want) || !maps.Equal(listed, want) {
 		t.Errorf("%s: services of shapes %v, of resources %v, of the catalog %v, want %v", what, shapes, resources, listed, want)

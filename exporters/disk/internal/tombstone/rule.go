@@ -101,10 +101,12 @@ func (r *Rule) mayMatchCatalog(src source.Source) bool {
 	if !ok {
 		return true
 	}
-	list, err := c.Services()
-	return err != nil || slices.ContainsFunc(list, func(s source.Service) bool {
-		return s.Tenant == r.Tenant && (r.Service == "" || r.Service == s.Name)
+	may := false
+	err := c.EachService(r.Tenant, r.Service, func(name []byte, _ bool) bool {
+		may = r.Service == "" || r.Service == string(name)
+		return false
 	})
+	return err != nil || may
 }
 
 func findTraces(ctx context.Context, r *Rule, src source.Source) (*candidates, error) {

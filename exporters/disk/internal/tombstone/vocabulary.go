@@ -6,6 +6,7 @@ import (
 	"slices"
 	"weak"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/namelist"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
@@ -31,15 +32,15 @@ func (e *evaluation) findVocabulary(ctx context.Context, src source.Source, t *r
 	if err := e.findResources(ctx, src, e.undecidedResources(t), infos); err != nil {
 		return err
 	}
-	if services, operations := source.ServicesOf(&e.visibleTables(t).Tables); operations <= maxOperations {
-		e.services = services
+	if l := namesOf(&e.visibleTables(t).Tables); l.Memory() <= maxNames {
+		e.names = l
 	}
 	return nil
 }
 
-// maxOperations is the maximum number of operations in the list of services of an evaluation. Up to
-// it, Services does not need the vocabulary.
-const maxOperations = 10_000
+// maxNames is the maximum size in bytes of the lists of names that an evaluation keeps. Larger
+// lists are built from the vocabulary each time.
+const maxNames = 512 << 10
 
 // undecidedResources sets e.resources where it can be decided without reading blocks, and returns
 // the other resources: those of hidden rows that belong to a service with visible rows.
@@ -182,22 +183,48 @@ func (e *evaluation) visibleTables(t *rows.Tables) *visibleTables {
 	return v
 }
 
-// Services implements source.Catalog.
-func (f *Filter) Services() ([]source.Service, error) {
+// EachService implements source.Catalog.
+func (f *Filter) EachService(tenant, from string, visit func(name []byte, missing bool) bool) error {
+	inner, l, err := f.names()
+	if err != nil {
+		return err
+	}
+	if inner != nil {
+		return inner.EachService(tenant, from, visit)
+	}
+	return l.EachService(nil, tenant, from, visit)
+}
+
+// EachOperation implements source.Catalog.
+func (f *Filter) EachOperation(tenant, service, from string, visit func(name []byte, kind string) bool) error {
+	inner, l, err := f.names()
+	if err != nil {
+		return err
+	}
+	if inner != nil {
+		return inner.EachOperation(tenant, service, from, visit)
+	}
+	return l.EachOperation(nil, tenant, service, from, visit)
+}
+
+// names returns the catalog of the inner source if it is also that of the visible rows, otherwise
+// lists in memory.
+func (f *Filter) names() (inner source.Catalog, _ *namelist.Lists, _ error) {
 	e, err := f.evaluate(context.Background())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if e.services != nil {
-		return e.services, nil
+	if e.names != nil {
+		return nil, e.names, nil
 	}
 	if c, ok := f.inner.(source.Catalog); ok && e.shapes == nil {
-		return c.Services()
+		return c, nil, nil
 	}
 	t, err := f.inner.Tables()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	list, _ := source.ServicesOf(&e.visibleTables(t).Tables)
-	return list, nil
+	return nil, namesOf(&e.visibleTables(t).Tables), nil
 }
+
+func namesOf(t *rows.Tables) *namelist.Lists { return namelist.Of(source.ServicesOf(t)) }
