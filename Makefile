@@ -62,7 +62,7 @@ bench: ## measure decoding and whole servers, as ratios to pdata
 
 bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data
 	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench
-	$(BENCH) -bench '^BenchmarkTogether$$' -benchtime 1x ./test/bench
+	$(BENCH) -bench '^Benchmark(Together|Heavy)$$' -benchtime 1x ./test/bench
 	$(BENCH) -bench '^BenchmarkSize$$' -benchtime 1x ./exporters/disk
 	$(BENCH) -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 

@@ -26,7 +26,7 @@ type Config struct {
 	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file. It is deleted when the disk is full, so that there is space to flush the memtable and then delete its write-ahead log. 0 disables the reserve."`
 	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata: dictionaries, block indexes, and lists of services and operations."`
 	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges before their retention ends."`
-	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries together. Each block takes a few MiB of memory."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries together. Each block takes a few MiB of memory. While spans arrive, queries decode one block less, if they may decode several."`
 }
 
 // RetentionConfig limits the age and the size of stored spans.

@@ -54,6 +54,8 @@ type exporter struct {
 	damagedFiles damagedFiles
 	reserved     atomic.Bool // the reserve exists
 
+	arrived atomic.Int64 // when spans were last stored, in nanoseconds since the Unix epoch
+
 	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
 	lastEpoch uint64     // guarded by intake
 
@@ -105,8 +107,15 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		deletions: deletions{slot: make(chan struct{}, 1)},
 	}
 	e.samplingStore = newSamplingStore(e.env.FS, e.path, e.env.Now)
-	e.queries = newQueries(e.view, scan.Options{Decoders: c.Decoders, Memory: int64(c.Cache) / 8, OnDamage: e.damaged})
+	e.queries = newQueries(e.view, scan.Options{
+		Decoders: c.Decoders, Busy: e.receives, Memory: int64(c.Cache) / 8, OnDamage: e.damaged,
+	})
 	return e, nil
+}
+
+// receives reports whether spans arrived within quietTime.
+func (e *exporter) receives() bool {
+	return e.env.Now().Sub(time.Unix(0, e.arrived.Load())) < quietTime
 }
 
 // Durability returns whether acknowledged spans are synced.

@@ -36,6 +36,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 			if err := e.commit(ctx, l, record.ticket); err != nil {
 				return err
 			}
+			e.arrived.Store(e.env.Now().UnixNano())
 			if taken += record.spans; taken >= b.Len() || record.spans == 0 {
 				e.Publish(b)
 				return nil

@@ -2,9 +2,11 @@ package query
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // allPaths are requests of all kinds.
@@ -111,6 +114,30 @@ func TestSlowReaders(t *testing.T) {
 	}
 	if w := querytest.Ask(t, routes, http.MethodGet, "/api/traces/2"); w.Code != http.StatusOK {
 		t.Errorf("afterwards: %d %s", w.Code, w.Body)
+	}
+}
+
+// A query that does not fit into the memory of all queries is refused before the store does
+// anything.
+func TestRefusedBeforeWork(t *testing.T) {
+	memory := pipeline.NewQueryBudget(10 * core.SlotMemory)
+	store := querytest.NewStore(querytest.Shop())
+	store.OnFind = func(tracestore.Query) { t.Error("the store searches") }
+	store.OnTraces = func([]tracestore.TraceRef) { t.Error("the store reads a trace") }
+	store.OnMetrics = func(tracestore.MetricsQuery) { t.Error("the store reads metrics") }
+	store.Fail = errors.New("the store lists names")
+	h, _ := api(t, store, func(o *core.Options) { o.Memory = memory })
+	others, err := memory.Reserve(9*core.SlotMemory + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Release()
+	for _, path := range append(allPaths(), "/api/ui/v1/search?q="+url.QueryEscape("{ root } >> { error }"), "/api/ui/v1/outline/1",
+		"/api/metrics/calls?service=web") {
+		w := querytest.Ask(t, h, http.MethodGet, path)
+		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: %d, Retry-After %q, %.200s", path, w.Code, w.Header().Get("Retry-After"), w.Body)
+		}
 	}
 }
 

@@ -26,11 +26,11 @@ const benchHeavyConfig = `
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 processors: {batch: }
 exporters: {disk: {reserve: 0}}
-extensions: {admin: {endpoint: "localhost:0"}, query: {storage: disk, http: {endpoint: "localhost:0"}}}
+extensions: {query: {storage: disk, http: {endpoint: "localhost:0"}}}
 service:
   data_dir: %q
   limits: {inflight: 128MiB}
-  extensions: [admin, query]
+  extensions: [query]
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [disk]}}
 `
 
@@ -48,7 +48,8 @@ const (
 // with 36 clients, which send expensive requests to all routes as fast as they are answered, while
 // 50,000 spans per second arrive. It reports the peak memory of the server and the soft memory
 // limit that the server has announced, the time until requests are refused as overloaded, and the
-// rate of acknowledged spans as a share of the rate without queries. All share the machine.
+// rate of acknowledged spans as a share of the rate without queries. All share the machine. The
+// answers of each route are written to standard error.
 func BenchmarkHeavy(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.Skip("needs /proc to read the memory of a running process: ", err)
@@ -88,7 +89,7 @@ func newHeavy(b *testing.B) *heavy {
 	}
 	now := time.Now()
 	h := &heavy{b: b, now: now, data: bench.New(1, now.Add(-30*time.Minute)), answers: map[string][]heavyAnswer{}}
-	if path := os.Getenv("TRACING_BENCH_BINARY"); path != "" {
+	if path := os.Getenv("TRACING_BENCH_BINARY"); path != "" { // to compare with another build
 		h.p = harness.RunExecutable(b, path, "--config", file)
 	} else {
 		h.p = harness.Run(b, "--config", file)
@@ -231,7 +232,7 @@ func (h *heavy) report() {
 		fmt.Fprintf(&log, "\n%-60s %v, slowest %d in %s with %d bytes, refused within %s", route, count,
 			slowest.status, slowest.took.Round(time.Millisecond), slowest.bytes, refusedAfter.Round(time.Millisecond))
 	}
-	fmt.Fprintln(os.Stderr, log.String())
+	fmt.Fprintln(os.Stderr, log.String()) // the log of a benchmark is cut after ten lines
 	slices.Sort(refused)
 	h.b.ReportMetric(float64(good), "answers")
 	h.b.ReportMetric(float64(len(refused)-1), "refused")

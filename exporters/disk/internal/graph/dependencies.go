@@ -50,10 +50,11 @@ func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time
 		return tracestore.Graph{}, err
 	}
 	c := &callReader{session: s, caches: &b.caches, tenant: tenant, from: first, to: last}
-	if err := c.run(ctx); err != nil {
+	reason, err := outOfMemory(c.run(ctx))
+	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	g := tracestore.Graph{Edges: c.calls.Edges(), Reason: c.reason()}
+	g := tracestore.Graph{Edges: c.calls.Edges(), Reason: scan.JoinReasons(reason, c.reason())}
 	g.Complete = g.Reason == ""
 	return g, nil
 }
@@ -61,6 +62,15 @@ func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time
 // batchMemory is the approximate size in bytes of the unresolved spans, or uncertain calls, that
 // are collected before they are resolved.
 const batchMemory = 12 << 20
+
+// outOfMemory returns a reason for a partial answer if err says that a query could not get more
+// memory while it ran, and any other error.
+func outOfMemory(err error) (reason string, _ error) {
+	if tracestore.IsOutOfMemory(err) {
+		return "not all calls were counted: " + err.Error(), nil
+	}
+	return "", err
+}
 
 // callReader counts the calls of a tenant within a window.
 type callReader struct {

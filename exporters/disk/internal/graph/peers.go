@@ -33,14 +33,20 @@ func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) 
 	s := b.store.BeginQuery(ctx)
 	defer s.Release()
 	p := newPeerReader(s, tenant, scan.Range{From: first, To: last})
-	if err := p.run(ctx); err != nil {
+	expected := p.expected()
+	if err := s.Memory.Grow(batchMemory + parentFilterMemory(expected)); err != nil {
+		return tracestore.Graph{}, err
+	}
+	p.filter = newParentFilter(expected)
+	reason, err := outOfMemory(p.run(ctx))
+	if err != nil {
 		return tracestore.Graph{}, err
 	}
 	if p.names.full {
 		p.sums.MarkIncomplete()
 	}
 	g := p.sums.Graph()
-	g.Reason = scan.JoinReasons(p.session.DamageReason(), g.Reason)
+	g.Reason = scan.JoinReasons(reason, scan.JoinReasons(p.session.DamageReason(), g.Reason))
 	g.Complete = g.Reason == ""
 	return g, nil
 }
@@ -73,11 +79,6 @@ func newPeerReader(s *scan.Session, tenant string, w scan.Range) *peerReader {
 }
 
 func (p *peerReader) run(ctx context.Context) error {
-	expected := p.expected()
-	if err := p.session.Memory.Grow(batchMemory + parentFilterMemory(expected)); err != nil {
-		return err
-	}
-	p.filter = newParentFilter(expected)
 	if err := p.eachParent(ctx, p.filter.add); err != nil {
 		return err
 	}

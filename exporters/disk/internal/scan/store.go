@@ -15,6 +15,10 @@ type Options struct {
 	// Decoders is the maximum number of blocks that all queries together open at once. Default: the
 	// number of processors.
 	Decoders int
+	// Busy reports whether spans arrive. Then queries together open one block less at once, if they
+	// may open several, so that a processor is left for the spans: a process whose processors are
+	// all busy with queries takes up to ten milliseconds to notice each arrival. Default: never.
+	Busy func() bool
 	// PieceBytes is the size from which a trace is returned in several pieces. Reading a trace
 	// takes up to eight times that size in memory. Default: 4 MiB.
 	PieceBytes int
@@ -46,6 +50,7 @@ type Store struct {
 	snapshot func() View
 	Options  Options
 	decoders chan struct{} // holds a token for each open block
+	whenBusy chan struct{} // holds a token for each block that was opened while Busy; nil: no limit
 }
 
 // NewStore returns a Store. Each session calls snapshot once and reads the view that it returns.
@@ -65,7 +70,11 @@ func NewStore(snapshot func() View, o Options) *Store {
 	if o.OnDamage == nil {
 		o.OnDamage = func(*source.DamageError) {}
 	}
-	return &Store{snapshot: snapshot, Options: o, decoders: make(chan struct{}, o.Decoders)}
+	s := &Store{snapshot: snapshot, Options: o, decoders: make(chan struct{}, o.Decoders)}
+	if o.Busy != nil && o.Decoders > 1 {
+		s.whenBusy = make(chan struct{}, o.Decoders-1)
+	}
+	return s
 }
 
 // Lease is a view that is released at most once.
@@ -165,20 +174,36 @@ func (s *Session) Blocks(src int) ([]source.BlockInfo, error) {
 	return blocks, nil
 }
 
-// Decode runs f as soon as fewer than Options.Decoders calls are running. f must not wait for
-// anything but its source.
+// Decode runs f as soon as fewer than Options.Decoders calls are running, or one less while
+// Options.Busy. f must not wait for anything but its source.
 func (s *Session) Decode(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if s.store.whenBusy != nil && s.store.Options.Busy() {
+		if err := acquire(ctx, s.store.whenBusy); err != nil {
+			return err
+		}
+		defer release(s.store.whenBusy)
+	}
+	if err := acquire(ctx, s.store.decoders); err != nil {
+		return err
+	}
+	defer release(s.store.decoders)
+	return f()
+}
+
+// acquire puts a token into a channel as soon as it has capacity.
+func acquire(ctx context.Context, tokens chan struct{}) error {
 	select {
-	case s.store.decoders <- struct{}{}:
+	case tokens <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-s.store.decoders }()
-	return f()
 }
+
+func release(tokens chan struct{}) { <-tokens }
 
 // OpenBlock runs f with an open block, within Decode.
 func (s *Session) OpenBlock(ctx context.Context, src, block int, f func(b source.Block) error) error {

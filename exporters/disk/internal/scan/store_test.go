@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -40,4 +41,40 @@ func TestDecodeEndsWithContext(t *testing.T) {
 			t.Errorf("Decode returned %v, want context.Canceled", failed)
 		}
 	})
+}
+
+// While spans arrive, queries use one decoder less, and at least one.
+func TestDecodersWhileBusy(t *testing.T) {
+	f := func(decoders int, busy bool, want int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			s := NewStore(func() View { return emptyView{} }, Options{Decoders: decoders, Busy: func() bool { return busy }})
+			running, end := 0, make(chan struct{})
+			var mu sync.Mutex
+			for range 5 {
+				go func() {
+					session := s.Begin()
+					defer session.Release()
+					if err := session.Decode(t.Context(), func() error {
+						mu.Lock()
+						running++
+						mu.Unlock()
+						<-end
+						return nil
+					}); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			synctest.Wait()
+			if running != want {
+				t.Errorf("%d calls run with %d decoders, busy %t, want %d", running, decoders, busy, want)
+			}
+			close(end)
+			synctest.Wait() // all calls end
+		})
+	}
+	f(3, false, 3)
+	f(3, true, 2)
+	f(1, true, 1)
 }
