@@ -44,7 +44,7 @@ func (r *replayed) release() {
 // replay reads a log as recovery does, without changing it. Damage is not an error; the result
 // tells about it. The rows stay in memory if keepRows is set.
 func (s *snapshot) replay(l logFiles, keepRows bool) (*replayed, error) {
-	dir, err := wal.OpenDir(s.fs, s.dir.Log(), wal.Options{Spares: math.MaxInt, Step: 1})
+	dir, err := s.openLogs()
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +66,11 @@ func (s *snapshot) replay(l logFiles, keepRows bool) (*replayed, error) {
 		r.release()
 	}
 	return r, nil
+}
+
+// openLogs opens the folder of the logs without changing it.
+func (s *snapshot) openLogs() (*wal.Dir, error) {
+	return wal.OpenDir(s.fs, s.dir.Log(), wal.Options{Spares: math.MaxInt, Step: 1})
 }
 
 // unchanged fails with errChanged if a log is gone or its files were reused for another one. What

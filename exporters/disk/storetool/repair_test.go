@@ -93,8 +93,10 @@ func TestRepairIndex(t *testing.T) {
 	all, dir := s.spans(nil), s.unlock()
 	info, err := os.Stat(file)
 	check(t, err)
-	const end = 1000                                                            // size of the info, the directory of sections and the trailer, or more
-	for at := info.Size() - end; len(verified(t, dir).Damage) == 0; at -= 600 { // the sections are at the end
+	// The info, the directory of sections and the trailer are not larger than this.
+	const end = 1000
+	// The sections are at the end.
+	for at := info.Size() - end; len(verified(t, dir).Damage) == 0; at -= 600 {
 		damage(t, file, at)
 		if v := verified(t, dir); len(v.Damage) > 0 && v.lost() > 0 {
 			damage(t, file, at) // undo: this part is needed to read rows
@@ -159,5 +161,25 @@ func TestDamagedLog(t *testing.T) {
 	v := verified(t, dir)
 	if len(v.Damage) == 0 || v.LogSpans >= before.LogSpans {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A log that is cut or gone is damage.
+func TestLostLog(t *testing.T) {
+	for want, change := range map[string]func(file string) error{
+		"files of the log are gone": os.Remove,
+		"end of the log is missing": func(file string) error { return os.Truncate(file, 0) },
+	} {
+		s := smallStore(t)
+		logs, err := filepath.Glob(filepath.Join(s.path, "log", "*.log"))
+		check(t, err)
+		check(t, change(logs[0]))
+		dir := s.unlock()
+		if v := verified(t, dir); len(v.Damage) == 0 || v.Damage[0].Error[:len(want)] != want {
+			t.Errorf("verify: %+v, want %s", v.Damage, want)
+		}
+		if text := mustRun(t, "inspect", dir); !strings.Contains(text, want) {
+			t.Errorf("inspect says nothing of the log:\n%s", text)
+		}
 	}
 }

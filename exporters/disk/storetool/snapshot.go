@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // cacheSize limits the memory for cached parts of all open segments, in bytes.
@@ -66,7 +67,10 @@ type snapshot struct {
 	broken   []unopened
 	replaced []directory.Segment // their spans are in another segment; the server deletes them
 	logs     []*replayed         // by epoch, without those whose spans are in a segment
+	missing  []wal.Missing       // logs whose files are gone
 	spares   logFiles            // files kept for reuse
+
+	listDamage error // why missing logs are not known, or nil
 
 	deletions        []*tombstone.Rule
 	damagedDeletions []tombstone.Damaged
@@ -154,6 +158,25 @@ func (s *snapshot) open(keepRows bool) error {
 			return retryable(err)
 		}
 		s.logs = append(s.logs, r)
+	}
+	return s.findMissing()
+}
+
+// findMissing lists the logs that are gone although no segment has their spans.
+func (s *snapshot) findMissing() error {
+	if _, err := s.fs.ReadDir(s.dir.Log()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	dir, err := s.openLogs()
+	if err != nil {
+		return err
+	}
+	missing, err := dir.Missing()
+	s.listDamage = err
+	for _, m := range missing {
+		if !slices.ContainsFunc(s.segments, func(g *stored) bool { return g.holds(m.Epoch) }) {
+			s.missing = append(s.missing, m)
+		}
 	}
 	return nil
 }

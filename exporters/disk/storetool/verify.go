@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // Verification is the result of `verify`.
@@ -81,6 +82,13 @@ func (v *Verification) unopened(s *snapshot) {
 	for _, l := range s.logs {
 		v.log(s, l)
 	}
+	for _, m := range s.missing {
+		v.Damage = append(v.Damage, Damage{path.Join(s.dir.Log(), fmt.Sprintf("%016x", m.Epoch)), "log", int(m.Weight),
+			fmt.Sprintf("files of the log are gone; at least %d acknowledged spans are lost", m.Weight)})
+	}
+	if s.listDamage != nil {
+		v.note(fmt.Errorf("%w; missing logs are not known; the server writes it again", s.listDamage), wal.ListFile(s.dir.Log()), "list")
+	}
 }
 
 // restorable records the damage that costs nothing: to the version of the store, and to files of
@@ -138,8 +146,11 @@ func (v *Verification) log(s *snapshot, l *replayed) {
 	}
 	for _, d := range l.report.Damage {
 		what := "no valid log records"
-		if d.Err != nil {
+		switch {
+		case d.Err != nil:
 			what = d.Err.Error()
+		case d.Bytes == 0:
+			what = "end of the log is missing"
 		}
 		v.Damage = append(v.Damage, Damage{d.File, fmt.Sprintf("%d bytes at %d", d.Bytes, d.Offset), 0, what})
 	}

@@ -47,6 +47,9 @@ func TestDamagedStore(t *testing.T) {
 		found, silent := readStore(t, p)
 		reports := len(problems(p))
 		t.Logf("round %d: %s, %s: %d traces found, %d reports in the log", round, name, what, found, reports)
+		if found != storeTraces-1 {
+			awaitDegraded(t, p)
+		}
 		if silent > 0 && reports == 0 {
 			t.Errorf("%s=%d, round %d: %s, %s: %d traces are lost without a report", soak.SeedVariable, seed, round, name, what, silent)
 		}
@@ -159,6 +162,15 @@ func readStore(t *testing.T, p *harness.Process) (found, silent int) {
 		t.Errorf("not ready: %d %s", status, body)
 	}
 	return found, silent
+}
+
+// awaitDegraded waits until the status shows the store as degraded: the store checks once a second.
+func awaitDegraded(t *testing.T, p *harness.Process) {
+	t.Helper()
+	harness.Poll(t, "degraded store", func() bool {
+		_, body := harness.Fetch(t, p.AdminURL()+"/status")
+		return strings.Contains(string(body), `"degraded"`)
+	})
 }
 
 // problems returns the warnings and errors that the store has logged.

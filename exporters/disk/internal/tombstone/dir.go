@@ -235,7 +235,7 @@ func (d Dir) Move(number uint64, to Dir) error {
 func (d Dir) MoveAll(to Dir) error {
 	entries, _, err := d.list()
 	for _, e := range entries {
-		if number, bad := strconv.ParseUint(strings.TrimSuffix(e.Name, suffix), 16, 64); err == nil && bad == nil {
+		if number, bad := strconv.ParseUint(strings.TrimSuffix(e.Name, path.Ext(e.Name)), 16, 64); err == nil && bad == nil {
 			err = d.Move(number, to)
 		}
 	}
