@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/pipeline/client"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -89,4 +90,31 @@ func receive(
 			return err
 		}
 	}
+}
+
+// withOption is a connection whose calls have an additional option.
+type withOption struct {
+	grpc.ClientConnInterface
+	option grpc.CallOption
+}
+
+// Invoke makes a unary call.
+func (w withOption) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return w.ClientConnInterface.Invoke(ctx, method, args, reply, append(opts, w.option)...)
+}
+
+// NewStream starts a streaming call.
+func (w withOption) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	return w.ClientConnInterface.NewStream(ctx, desc, method, append(opts, w.option)...)
+}
+
+// storeConn returns the connection for calls of the store service. The server compresses answers as
+// the request. Answers are large, and gzip takes much longer than the store, so snappy replaces it.
+func storeConn(conn *client.GRPC, compression string) grpc.ClientConnInterface {
+	if compression != "gzip" {
+		return conn
+	}
+	return withOption{conn, grpc.UseCompressor("snappy")}
 }

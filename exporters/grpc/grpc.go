@@ -95,7 +95,8 @@ type exporter struct {
 	cfg     config
 	set     pipeline.Settings
 	conn    *client.GRPC
-	writer  *client.GRPC // nil to use conn
+	store   grpc.ClientConnInterface // conn, for the store service
+	writer  *client.GRPC             // nil to use conn
 	server  *capabilityCache
 	watch   *watcher // of conn
 	watches []*watcher
@@ -126,6 +127,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	}
 	e.watch = e.watches[0]
 	e.server.conn = originalNames{e.conn}
+	e.store = storeConn(e.conn, c.Compression)
 	if w, on := c.Writer.Get(); on {
 		if e.writer, err = e.connect("writer", w, reports, call); err != nil {
 			return nil, err

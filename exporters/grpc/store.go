@@ -102,7 +102,7 @@ func (e *exporter) join(ctx context.Context, method string, request, answer prot
 		return err
 	}
 	defer memory.Release()
-	return e.storeError(ctx, receive(ctx, e.conn, method, request, func(part []byte) error {
+	return e.storeError(ctx, receive(ctx, e.store, method, request, func(part []byte) error {
 		if err := memory.Grow(joinedMemory * int64(len(part))); err != nil {
 			return err
 		}

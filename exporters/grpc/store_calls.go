@@ -92,7 +92,7 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_DELETER); err != nil {
 		return tracestore.Deleted{}, err
 	}
-	resp, err := store_v1.NewStoreServiceClient(e.conn).Delete(ctx, storewire.PutDeletion(&d))
+	resp, err := store_v1.NewStoreServiceClient(e.store).Delete(ctx, storewire.PutDeletion(&d))
 	return tracestore.Deleted{Spans: int(resp.GetSpans())}, e.storeError(ctx, err)
 }
 
@@ -108,7 +108,7 @@ func (e *exporter) Outline(
 	var r storewire.OutlineReader
 	var stopped error
 	req := &store_v1.OutlineRequest{TraceId: id[:], Limit: int64(limit)}
-	err := receive(ctx, e.conn, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
+	err := receive(ctx, e.store, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
 		var part store_v1.OutlineResponse
 		if err := storewire.Join(&part, message); err != nil {
 			return err

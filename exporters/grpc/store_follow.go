@@ -18,7 +18,7 @@ func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tr
 	}
 	open, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	inTime := context.AfterFunc(ctx, cancel) // limits only the wait for the first message
-	stream, err := store_v1.NewStoreServiceClient(e.conn).Follow(open, &store_v1.FollowRequest{Capacity: int64(capacity)})
+	stream, err := store_v1.NewStoreServiceClient(e.store).Follow(open, &store_v1.FollowRequest{Capacity: int64(capacity)})
 	if err == nil {
 		_, err = stream.Recv()
 	}
