@@ -157,7 +157,7 @@ func addOperations(ctx context.Context, s *scan.Session, src int, k listKey, l *
 		return err
 	}
 	if missing {
-		l.incomplete = append(l.incomplete, s.Sources[src])
+		l.incomplete = append(l.incomplete, identityOf(s.Sources[src]))
 	}
 	return l.merge(ctx, func(visit func(name []byte, kind string) bool) error {
 		return c.EachOperation(k.tenant, k.service, k.query.Prefix, func(name []byte, kind string) bool {
@@ -177,7 +177,7 @@ func addVocabulary(ctx context.Context, s *scan.Session, src int, k listKey, l *
 		return err
 	}
 	if fresh.inRows {
-		l.incomplete = append(l.incomplete, s.Sources[src])
+		l.incomplete = append(l.incomplete, identityOf(s.Sources[src]))
 	}
 	return l.merge(ctx, fresh.each)
 }
@@ -189,7 +189,7 @@ func addFromRows(ctx context.Context, s *scan.Session, k listKey, l *nameList) e
 	sc := newShapeScan(s)
 	var sources []int
 	for i, src := range s.Sources {
-		if slices.Contains(l.incomplete, src) {
+		if slices.Contains(l.incomplete, identityOf(src)) {
 			sources = append(sources, i)
 		}
 	}

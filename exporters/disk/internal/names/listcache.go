@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"unsafe"
+	"weak"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -24,9 +26,18 @@ type listCache struct {
 	limit int64
 
 	mu      sync.Mutex
-	sources []source.Source // whose names the lists have
+	sources []identity // of the sources whose names the lists have
 	lists   map[listKey]*keptList
 	memory  int64
+}
+
+// identity identifies a source without keeping it in memory: the source may be a memtable that was
+// flushed. Identities of different sources differ, also if one of them does not exist any more.
+type identity weak.Pointer[byte]
+
+func identityOf(s source.Source) identity {
+	words := (*[2]unsafe.Pointer)(unsafe.Pointer(&s)) // of an interface: type and pointer to the value
+	return identity(weak.Make((*byte)(words[1])))
 }
 
 // keptList is a list that is kept or in the making.
@@ -80,7 +91,7 @@ func (c *listCache) find(all []source.Source, some []int, k listKey) (l *keptLis
 	if !c.current(all, some) {
 		c.sources = c.sources[:0:0]
 		for _, i := range some {
-			c.sources = append(c.sources, all[i])
+			c.sources = append(c.sources, identityOf(all[i]))
 		}
 		c.drop()
 	}
@@ -94,7 +105,7 @@ func (c *listCache) find(all []source.Source, some []int, k listKey) (l *keptLis
 
 // current reports whether the lists are those of the given sources.
 func (c *listCache) current(all []source.Source, some []int) bool {
-	return c.lists != nil && slices.EqualFunc(c.sources, some, func(s source.Source, i int) bool { return s == all[i] })
+	return c.lists != nil && slices.EqualFunc(c.sources, some, func(s identity, i int) bool { return s == identityOf(all[i]) })
 }
 
 func (c *listCache) drop() { c.lists, c.memory = make(map[listKey]*keptList), 0 }

@@ -27,7 +27,7 @@ type nameList struct {
 	brief bool                   // made in spite of damage: to be made again for the next query
 	names []string               // of services, when the list is complete
 	// Sources in which names of the service are stored in rows only.
-	incomplete []source.Source
+	incomplete []identity
 }
 
 func newNameList(q tracestore.NameQuery) *nameList { return &nameList{query: q} }

@@ -10,7 +10,7 @@ import (
 )
 
 // Source is a set of spans with one vocabulary, divided into blocks: a memtable or a segment. It
-// does not change while it is part of a view, and is comparable. Safe for concurrent use.
+// does not change while it is part of a view. Safe for concurrent use.
 //
 // A source may implement further interfaces: [Traces], [SelectiveTrace], [Statistics], [Tally],
 // [Deduplicated], [Catalog].
