@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,7 @@ const (
 	defaultListen   = "localhost:14280"
 	defaultAges     = "10s,1m,10m,1h,24h"
 	defaultRemember = 200_000 // two days at one per second
+	defaultOnce     = 10      // of --once without a number
 	maxIdleConns    = 4       // one connection writes, one reads
 )
 
@@ -43,7 +45,8 @@ const (
 type flags struct {
 	otlp, query, listen, tenant, ages, ignored string
 	interval, readAfter, duration              pipeline.Duration
-	once, remember                             int
+	once                                       count
+	remember                                   int
 	seed                                       uint64
 	header                                     http.Header
 }
@@ -58,8 +61,8 @@ func (f *flags) define(fs *flag.FlagSet) {
 	duration(&f.readAfter, "read-after", time.Second, "Time from the acknowledgement of a trace to its first reading (1s).")
 	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which a trace is read again ("+defaultAges+"). Empty: never. Ignored with --once.")
 	duration(&f.duration, "duration", 0, "Time for which traces are written. Then traces that were not read yet are read once. 0: no limit.")
-	fs.IntVar(&f.once, "once", 0,
-		"Number of traces to write and read once before exiting; exit code 0 if all are read back. Disables /metrics.")
+	fs.Var(&f.once, "once", fmt.Sprintf("Number of traces to write and read once before exiting (%d without a number); "+
+		"exit code 0 if all are read back. Disables /metrics.", defaultOnce))
 	fs.StringVar(&f.listen, "listen", defaultListen, "Address on which to serve /metrics ("+defaultListen+"). Empty: not served.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+strings.ToLower(tenantHeader)+".")
 	f.header = http.Header{}
@@ -84,7 +87,7 @@ func (f *flags) addHeader(s string) error {
 func (f *flags) options(random func() uint64) (Options, error) {
 	o := Options{
 		OTLP: f.otlp, Query: f.query, Header: f.header, Interval: f.interval.Std(), Ages: []time.Duration{f.readAfter.Std()},
-		Remember: f.remember, Duration: f.duration.Std(), Traces: f.once, Seed: f.seed, IgnoredTags: items(f.ignored),
+		Remember: f.remember, Duration: f.duration.Std(), Traces: int(f.once), Seed: f.seed, IgnoredTags: items(f.ignored),
 	}
 	if f.tenant != "" {
 		o.Header[tenantHeader] = []string{f.tenant}
@@ -105,6 +108,43 @@ func (f *flags) options(random func() uint64) (Options, error) {
 	return o, o.validate()
 }
 
+// count is the value of --once, a flag whose number may be left out. Package flag therefore takes
+// the number in `--once 20` for an operand.
+type count int
+
+// IsBoolFlag allows the flag without a number.
+func (*count) IsBoolFlag() bool { return true }
+
+// Set parses the number. Package flag passes "true" if there is none.
+func (n *count) Set(text string) error {
+	if text == "true" {
+		*n = defaultOnce
+		return nil
+	}
+	v, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a number of traces", text)
+	}
+	*n = count(v)
+	return nil
+}
+
+// String returns the number.
+func (n *count) String() string { return strconv.Itoa(int(*n)) }
+
+// takeOperand returns the operands without a number that belongs to --once.
+func (n *count) takeOperand(operands []string) []string {
+	if *n != defaultOnce || len(operands) == 0 {
+		return operands
+	}
+	v, err := strconv.Atoi(operands[0])
+	if err != nil {
+		return operands
+	}
+	*n = count(v)
+	return operands[1:]
+}
+
 // items splits a comma-separated list.
 func items(list string) (out []string) {
 	for item := range strings.SplitSeq(list, ",") {
@@ -119,8 +159,8 @@ func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation)
 	f := &flags{}
 	f.define(fs)
 	return func(ctx context.Context, in pipeline.Invocation) error {
-		if len(in.Args) > 0 {
-			return pipeline.BadUsage("unexpected argument %q", in.Args[0])
+		if operands := f.once.takeOperand(in.Args); len(operands) > 0 {
+			return pipeline.BadUsage("unexpected argument %q", operands[0])
 		}
 		opt, err := f.options(t.env.Rand)
 		if err != nil {

@@ -50,6 +50,38 @@ func TestFlagsThatCannotWork(t *testing.T) {
 	}
 }
 
+// The number of --once may be left out, and may be written with or without `=`.
+func TestOnceFlag(t *testing.T) {
+	for want, args := range map[string][]string{
+		"10 traces":  {"--once"},
+		"10 more":    {"--once", "--interval=5ms"},
+		"20 traces":  {"--once=20"},
+		"20 operand": {"--once", "20"},
+		"0 traces":   {},
+	} {
+		f := flags{}
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		f.define(fs)
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		rest := f.once.takeOperand(fs.Args())
+		if number, _, _ := strings.Cut(want, " "); f.once.String() != number || len(rest) > 0 {
+			t.Errorf("%q: %v traces, operands %q", args, f.once, rest)
+		}
+	}
+	for want, args := range map[string][]string{
+		`unexpected argument "5"`:     {"5"},
+		`unexpected argument "x"`:     {"--once", "x"},
+		"--once must not be negative": {"--once=-5"},
+		`invalid boolean value "x" for -once: "x" is not a number of traces`: {"--once=x"},
+	} {
+		if _, _, err := command(t.Context(), t, pipeline.SystemEnv(), args...); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v\nwant %s", args, err, want)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	f := flags{}
 	fs := flag.NewFlagSet("", flag.ContinueOnError)

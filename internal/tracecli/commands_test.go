@@ -315,3 +315,19 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// A search with several flags that finds nothing says that one span must match all of them.
+func TestSearchHint(t *testing.T) {
+	url := serve(t, reply(200, `{"summaries":[]}`))
+	for hint, args := range map[bool][][]string{
+		true:  {{"--service=web", "--errors"}, {"--operation=a", "--min=1s"}, {"--tag=a=b", "--service=web"}},
+		false: {{}, {"--service=web"}, {"--errors", "--tag=a=b"}, {"{ error }"}},
+	} {
+		for _, a := range args {
+			_, stderr, err := command(t.Context(), t, "search", append(a, "--query", url)...)
+			if err != nil || !strings.HasPrefix(stderr, "no matching traces") || strings.Contains(stderr, "one span must match all") != hint {
+				t.Errorf("%q: %v, %q", a, err, stderr)
+			}
+		}
+	}
+}

@@ -35,7 +35,7 @@ type search struct {
 func (s *search) define(fs *flag.FlagSet) {
 	s.commonFlags.define(fs)
 	s.tags = map[string]string{}
-	fs.StringVar(&s.service, "service", "", "Service name.")
+	fs.StringVar(&s.service, "service", "", "Service name. With other flags, one span of the service must match all of them.")
 	fs.StringVar(&s.operation, "operation", "", "Operation name.")
 	fs.Func("tag", "Tag `key=value` of a span; may be repeated. One span must match all conditions.", s.addTag)
 	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Minimum span duration.")
@@ -43,7 +43,8 @@ func (s *search) define(fs *flag.FlagSet) {
 	fs.StringVar(&s.from, "from", defaultFrom, "Earliest start time: RFC 3339, or a duration before now ("+defaultFrom+").")
 	fs.StringVar(&s.to, "to", "0", "Latest start time, written like --from (now).")
 	fs.IntVar(&s.limit, "limit", defaultLimit, fmt.Sprintf("Maximum number of traces (%d).", defaultLimit))
-	fs.BoolVar(&s.errors, "errors", false, "Search only for spans with an error. Same as --tag error=true.")
+	fs.BoolVar(&s.errors, "errors", false, "Search only for spans with an error. Same as --tag error=true. "+
+		"With --service, the span with the error must belong to that service.")
 }
 
 func (s *search) addTag(text string) error {
@@ -97,6 +98,22 @@ func (s *search) conditions(now time.Time) (*conditions, error) {
 		c.tags, errs = string(tags), append(errs, err)
 	}
 	return c, errors.Join(errs...)
+}
+
+// hint returns the end of the message that nothing was found: conditions in flags apply to one
+// span, which users do not expect of --service X --errors.
+func (c *conditions) hint() string {
+	n := 0
+	for _, given := range []bool{c.service != "", c.operation != "", c.tags != "", c.min > 0 || c.max > 0} {
+		if given {
+			n++
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return "; one span must match all flags. If different spans of a trace may match them, " +
+		"search for example for '{ service = \"web\" } && { error }'"
 }
 
 // checkExpression parses a search expression, and returns an error that shows the position of a
@@ -179,7 +196,7 @@ func (t tool) search(fs *flag.FlagSet) runner {
 			if err != nil {
 				return err
 			}
-			return t.showSummaries(in, found, c.limit)
+			return t.showSummaries(in, found, c)
 		})
 	}
 }
@@ -213,12 +230,12 @@ func find(ctx context.Context, api *client, c *conditions, stderr io.Writer) ([]
 }
 
 // showSummaries prints a table of traces.
-func (t tool) showSummaries(in pipeline.Invocation, found []summary, limit int) error {
+func (t tool) showSummaries(in pipeline.Invocation, found []summary, c *conditions) error {
 	if len(found) == 0 {
-		fmt.Fprintln(in.Stderr, "no matching traces")
+		fmt.Fprintln(in.Stderr, "no matching traces"+c.hint())
 		return nil
 	}
-	if len(found) >= limit {
+	if len(found) >= c.limit {
 		fmt.Fprintf(in.Stderr, "showing %d traces; there may be more (--limit)\n", len(found))
 	}
 	return writeSummaries(in.Stdout, screenOf(in.Stdout, t.getenv), t.zone, found)
