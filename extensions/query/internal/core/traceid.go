@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// ParseTraceID parses 1 to 32 hex digits. Leading zeros are optional.
+// ParseTraceID parses 1 to 32 hex digits. Leading zeros are optional. The error contains the id.
 func ParseTraceID(s string) (id otlpdata.TraceID, err error) {
 	const digits = 16 // per half
 	if len(s) > 2*digits {
@@ -19,14 +19,18 @@ func ParseTraceID(s string) (id otlpdata.TraceID, err error) {
 		low = s[len(s)-digits:]
 		high, err := strconv.ParseUint(s[:len(s)-digits], 16, 64)
 		if err != nil {
-			return id, err
+			return id, badTraceID(s)
 		}
 		binary.BigEndian.PutUint64(id[:8], high)
 	}
 	n, err := strconv.ParseUint(low, 16, 64)
 	if err != nil {
-		return otlpdata.TraceID{}, err
+		return otlpdata.TraceID{}, badTraceID(s)
 	}
 	binary.BigEndian.PutUint64(id[8:], n)
 	return id, nil
+}
+
+func badTraceID(s string) error {
+	return fmt.Errorf("invalid trace id %q: use 1 to 32 hexadecimal digits", s)
 }

@@ -141,7 +141,7 @@ func TestGRPCErrors(t *testing.T) {
 		{unary, broken, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times},
 			codes.Internal, "failed to fetch dependencies: disk on fire"},
 		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "zzz"}, codes.Unknown,
-			`malform trace ID: strconv.ParseUint: parsing "zzz": invalid syntax`},
+			`malform trace ID: invalid trace id "zzz": use 1 to 32 hexadecimal digits`},
 		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "77"}, codes.OK, ""},
 		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{}, codes.InvalidArgument, "missing query"},
 		{stream, good, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{},

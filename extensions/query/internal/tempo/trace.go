@@ -77,7 +77,7 @@ func parseTraceID(r *http.Request) (id otlpdata.TraceID, err error) {
 		return id, err
 	}
 	if id, err = core.ParseTraceID(r.PathValue("id")); err != nil {
-		return id, fmt.Errorf("invalid trace id: %w", err)
+		return id, err
 	}
 	_, err = windowParams(v)
 	return id, err
