@@ -83,6 +83,11 @@ type Aggregate struct {
 	// their own. Share is the share of spans examined for them; see Heatmap.Share.
 	Spans, Errors uint64
 	Share         float64
+	// RelativeError is the relative standard error of Spans divided by Share, as estimate of all
+	// matching spans: from 0, if Share is 1, to 1. It is 1 if the examined spans allow no estimate,
+	// for example because none of them matches. The counts of single values and cells have higher
+	// errors.
+	RelativeError float64
 	Heatmap       *Heatmap // nil unless requested
 	Facets        *Facets  // nil unless requested
 	Exemplars     []Exemplar

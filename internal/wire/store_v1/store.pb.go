@@ -2204,6 +2204,7 @@ type AggregateResponse struct {
 	Facets        *Facets                `protobuf:"bytes,9,opt,name=facets,proto3" json:"facets,omitempty"`
 	Facet         []*Facet               `protobuf:"bytes,10,rep,name=facet,proto3" json:"facet,omitempty"`
 	Exemplars     []*Exemplar            `protobuf:"bytes,11,rep,name=exemplars,proto3" json:"exemplars,omitempty"`
+	RelativeError float64                `protobuf:"fixed64,12,opt,name=relative_error,json=relativeError,proto3" json:"relative_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2313,6 +2314,13 @@ func (x *AggregateResponse) GetExemplars() []*Exemplar {
 		return x.Exemplars
 	}
 	return nil
+}
+
+func (x *AggregateResponse) GetRelativeError() float64 {
+	if x != nil {
+		return x.RelativeError
+	}
+	return 0
 }
 
 // Heatmap describes the cells.
@@ -3727,7 +3735,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\tSelection\x12*\n" +
 	"\x04from\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\x12,\n" +
-	"\x05where\x18\x03 \x01(\v2\x16.tracing.store.v1.ExprR\x05where\"\xa8\x03\n" +
+	"\x05where\x18\x03 \x01(\v2\x16.tracing.store.v1.ExprR\x05where\"\xcf\x03\n" +
 	"\x11AggregateResponse\x12\x14\n" +
 	"\x05spans\x18\x01 \x01(\x04R\x05spans\x12\x16\n" +
 	"\x06errors\x18\x02 \x01(\x04R\x06errors\x12\x14\n" +
@@ -3740,7 +3748,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x06facets\x18\t \x01(\v2\x18.tracing.store.v1.FacetsR\x06facets\x12-\n" +
 	"\x05facet\x18\n" +
 	" \x03(\v2\x17.tracing.store.v1.FacetR\x05facet\x128\n" +
-	"\texemplars\x18\v \x03(\v2\x1a.tracing.store.v1.ExemplarR\texemplars\"3\n" +
+	"\texemplars\x18\v \x03(\v2\x1a.tracing.store.v1.ExemplarR\texemplars\x12%\n" +
+	"\x0erelative_error\x18\f \x01(\x01R\rrelativeError\"3\n" +
 	"\aHeatmap\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x04R\x04step\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x01R\x05share\"g\n" +

@@ -2,6 +2,7 @@ package storequery
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -112,10 +113,24 @@ func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 // Scanned returns the number of spans that were examined.
 func (c *AggregateCounter) Scanned() int { return c.scanned }
 
+// relativeError returns the relative standard error of an estimate from the matching ones among the
+// scanned spans, a share of all that was chosen span by span.
+func relativeError(matching uint64, scanned int, share float64) float64 {
+	switch {
+	case share >= 1:
+		return 0
+	case matching == 0:
+		return 1
+	}
+	rest := 1 - float64(matching)/float64(scanned)
+	return min(math.Sqrt((1-share)*max(rest, 0)/float64(matching)), 1)
+}
+
 // Answer returns the aggregate for the examined share of the spans; see Heatmap.Share. It is
 // complete unless there was no memory for facets.
 func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
-	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true}
+	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true,
+		RelativeError: relativeError(c.spans, c.scanned, share)}
 	if c.heatmap != nil {
 		out.Heatmap = c.heatmap.Answer(share)
 	}

@@ -2,6 +2,7 @@ package storequery
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -115,4 +116,17 @@ func BenchmarkAggregateCounter(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(spans), "ns/span")
+}
+
+func TestRelativeErrorOfSpans(t *testing.T) {
+	for _, c := range []struct {
+		matching uint64
+		scanned  int
+		share    float64
+		want     float64
+	}{{5, 10, 1, 0}, {0, 10, 1, 0}, {0, 10, 0.5, 1}, {10, 10, 0.5, 0}, {1, 1000, 0.001, 0.999}, {100, 1000, 0.1, 0.09}} {
+		if got := relativeError(c.matching, c.scanned, c.share); math.Abs(got-c.want) > 0.001 {
+			t.Errorf("%d of %d, share %g: %g, want %g", c.matching, c.scanned, c.share, got, c.want)
+		}
+	}
 }

@@ -108,6 +108,7 @@ type targets struct {
 type total struct {
 	spans, errors uint64
 	share         float64
+	spread        spread // over the examined blocks
 }
 
 func (t *total) add(spans int, failed bool) {
@@ -188,6 +189,7 @@ func (a *aggregation) run(ctx context.Context) error {
 	}
 	for _, counted := range t.totals() {
 		counted.share = share
+		counted.spread.merge(f.ruledOut)
 	}
 	return err
 }
@@ -220,6 +222,7 @@ func (a *aggregation) answer() tracestore.Aggregate {
 	all := a.targets.totals()
 	first := all[len(all)-1]
 	out.Spans, out.Errors, out.Share = first.spans, first.errors, first.share
+	out.RelativeError = first.spread.relativeError(first.share)
 	return out
 }
 

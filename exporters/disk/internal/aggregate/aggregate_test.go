@@ -189,16 +189,77 @@ func TestAggregateWithinBudget(t *testing.T) {
 			if got.Share <= 0 || got.Share > 1 || got.Scanned > most || got.Facets.Share != got.Heatmap.Share || !got.Complete {
 				t.Errorf("budget %d: %+v", q.Budget.Spans, got)
 			}
-			// All spans of a trace, up to a hundred, are in the sample or none is.
-			n, want := float64(got.Spans), float64(whole.Spans)*got.Share
-			if math.Abs(n-want) > 10+6*math.Sqrt(20*want) || got.Share == 1 && got.Spans != whole.Spans {
-				t.Errorf("budget %d: %.0f spans, want %.0f of %d", q.Budget.Spans, n, want, whole.Spans)
-			}
+			checkEstimate(t, q.Budget.Spans, got, whole)
 			again, err := s.Aggregate(t.Context(), q, a)
 			scantest.Must(err)
 			if !reflect.DeepEqual(got, again) {
 				t.Errorf("budget %d: second answer differs\n%+v\n%+v", q.Budget.Spans, got, again)
 			}
+		}
+	}
+}
+
+// checkEstimate compares the estimate from a sample with the number of all spans. Blocks hold
+// similar traces, so an estimate from few blocks can be wrong by several times, and the answer must
+// say so.
+func checkEstimate(t *testing.T, budget int, got, whole tracestore.Aggregate) {
+	t.Helper()
+	all, estimate := float64(whole.Spans), float64(got.Spans)/got.Share
+	if math.Abs(estimate-all) > 1+4*got.RelativeError*max(estimate, all) {
+		t.Errorf("budget %d: estimated %.0f of %.0f spans from %d, share %f, relative error %f", budget, estimate, all, got.Spans,
+			got.Share, got.RelativeError)
+	}
+}
+
+// TestRelativeError checks the errors of estimates for rare and common services.
+func TestRelativeError(t *testing.T) {
+	s, sent := sampleStore(t)
+	small := 0
+	for i, name := range bench.New(7, scantest.Day).Services() {
+		if i > 11 && i%4 > 0 { // the most frequent services, and some of the others
+			continue
+		}
+		q := tracestore.Query{From: scantest.Day.Add(-time.Hour), To: scantest.Day.Add(time.Hour),
+			Where: scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(name))}
+		whole, err := storequery.AggregateSpans(q, tracestore.Aggregation{}, sent...)
+		scantest.Must(err)
+		for _, q.Budget.Spans = range []int{5_000, 40_000} {
+			got, err := s.Aggregate(t.Context(), q, tracestore.Aggregation{})
+			scantest.Must(err)
+			checkEstimate(t, q.Budget.Spans, got, whole)
+			if got.Share < 1 && got.RelativeError < 0.35 {
+				small++
+			}
+		}
+	}
+	if small < 8 {
+		t.Errorf("only %d samples with a small error", small)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		spans  []int // of blocks of 100 rows
+		share  float64
+		lowest float64
+		most   float64
+	}{
+		{"all blocks", []int{1, 100, 3}, 1, 0, 0},
+		{"all rows", []int{100, 100}, 0.1, 0, 0},
+		{"no spans", []int{0, 0, 0, 0, 0, 0, 0, 0, 0}, 0.5, 1, 1},
+		{"one block", []int{7}, 0.01, 0.99, 1},
+		{"two blocks alike", []int{7, 7}, 0.01, 0.7, 0.71},
+		{"ten blocks alike", []int{7, 7, 7, 7, 7, 7, 7, 7, 7, 7}, 0.01, 0, 0},
+		{"all spans in one of ten", []int{70, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0.01, 0.99, 1},
+		{"ten blocks", []int{7, 5, 9, 7, 5, 9, 7, 5, 9, 7}, 0.01, 0.05, 0.09},
+	} {
+		var s spread
+		for _, n := range c.spans {
+			s.add(n, 100)
+		}
+		if got := s.relativeError(c.share); got < c.lowest || got > c.most {
+			t.Errorf("%s: %f, want %f to %f", c.name, got, c.lowest, c.most)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 //	aggregate.go              Aggregator, aggregation: one call of Aggregate
 //	heatmap.go                heatmaps from statistics
 //	sample.go                 the blocks to read if the budget does not suffice for all
+//	spread.go                 the error of estimates from these blocks
 //	rowscan.go, duplicates.go counting of rows that match
 //	facets.go, facetvalues.go counting of the values of fields
 //	exemplars.go              choice of exemplars

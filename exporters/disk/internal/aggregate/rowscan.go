@@ -41,10 +41,26 @@ func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end 
 		}
 	}
 	for at := from; at < end; at++ {
-		if err := s.block(ctx, at); err != nil {
+		if err := s.spreadBlock(ctx, at); err != nil {
 			return err
 		}
 		a.rowsRead += f.blocks[at].info.Rows
+	}
+	return nil
+}
+
+// spreadBlock counts the rows of a block, and records how many spans each total has gained.
+func (s *rowScan) spreadBlock(ctx context.Context, at int) error {
+	totals := s.to.totals()
+	before := make([]uint64, len(totals))
+	for i, t := range totals {
+		before[i] = t.spans
+	}
+	if err := s.block(ctx, at); err != nil {
+		return err
+	}
+	for i, t := range totals {
+		t.spread.add(int(t.spans-before[i]), s.sample.examined(s.sample.blocks[at].info.Rows))
 	}
 	return nil
 }

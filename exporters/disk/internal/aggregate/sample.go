@@ -14,6 +14,7 @@ type blockSample struct {
 	blocks       []sampledBlock
 	share        float64 // of the rows in all blocks with rows in the window
 	hintsChecked bool    // the hints of blocks (which texts they may hold) were checked as far as that pays
+	ruledOut     spread  // blocks of the sample that hints ruled out
 	rowStep      int     // every n-th row is examined; 1 unless a single block has more rows than the budget
 }
 
@@ -90,8 +91,17 @@ func (a *aggregation) excludeByHints(ctx context.Context, f *blockSample, budget
 	step := int(float64(all) / float64(max(probed, 1)) * float64(left) / float64(budget))
 	some := everyNth(f.blocks, min(max(step, 1), len(f.blocks)))
 	f.share = float64(countRows(some)) / float64(all)
-	f.blocks, err = a.possibleBlocks(ctx, some)
-	return err
+	if f.blocks, err = a.possibleBlocks(ctx, some); err != nil {
+		return err
+	}
+	for i, rest := 0, f.blocks; i < len(some); i++ {
+		if len(rest) > 0 && rest[0] == some[i] {
+			rest = rest[1:]
+			continue
+		}
+		f.ruledOut.add(0, some[i].info.Rows)
+	}
+	return nil
 }
 
 // possibleBlocks returns the blocks that hints do not rule out.
@@ -130,6 +140,7 @@ func (f *blockSample) reduce(budget int) {
 		left = f.examined(left)
 	}
 	f.share *= float64(left) / float64(all)
+	f.ruledOut.scale(float64(left) / float64(all))
 }
 
 // examines reports whether a row of a block is examined.

@@ -38,10 +38,12 @@ type sampleShare struct {
 	Scanned         int     `json:"scanned"`
 	EstimatedSpans  uint64  `json:"estimatedSpans"`
 	EstimatedErrors uint64  `json:"estimatedErrors"`
+	RelativeError   float64 `json:"relativeError,omitempty"` // of EstimatedSpans
 }
 
 func shareOf(a *tracestore.Aggregate, part float64) sampleShare {
-	return sampleShare{Share: part, Scanned: a.Scanned, EstimatedSpans: estimate(a.Spans, part), EstimatedErrors: estimate(a.Errors, part)}
+	return sampleShare{Share: part, Scanned: a.Scanned, EstimatedSpans: estimate(a.Spans, part), EstimatedErrors: estimate(a.Errors, part),
+		RelativeError: a.RelativeError}
 }
 
 // cellColumns are the cells that are not empty, sorted by column and bucket.
