@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -175,9 +176,42 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 func (x *examiner) mayMatchTrace(row int) (bool, error) {
 	id, err := traceIDOf(x.filter.Block, row)
 	if err == nil && (!x.traceKnown || id != x.lastTrace) {
-		x.lastTrace, x.traceKnown, x.lastMay = id, true, x.traces.mayMatch(id)
+		x.lastTrace, x.traceKnown = id, true
+		var decided bool
+		if x.lastMay, decided = x.traces.mayMatch(id); x.lastMay && !decided {
+			x.lastMay, err = x.mayMatchRows(row, id)
+		}
 	}
 	return x.lastMay, err
+}
+
+// mayMatchRows is mayMatchTrace for a trace that has all its rows in the block, next to each other.
+// row is one of them. It is for segments without the bounds of traces.
+func (x *examiner) mayMatchRows(row int, id otlpdata.TraceID) (bool, error) {
+	f := &x.filter
+	if err := errors.Join(f.LoadStarts(), f.LoadEnds()); err != nil {
+		return false, err
+	}
+	from, to := row, row+1
+	for ; from > 0; from-- {
+		if before, err := traceIDOf(f.Block, from-1); err != nil || before != id {
+			break
+		}
+	}
+	for ; to < len(f.Starts); to++ {
+		if after, err := traceIDOf(f.Block, to); err != nil || after != id {
+			break
+		}
+	}
+	start, end := uint64(math.MaxUint64), uint64(0)
+	for i := from; i < to; i++ {
+		h := rows.Head{Start: f.Starts[i], End: f.Ends[i]}
+		if h.Start == 0 || h.Start+h.Duration() < h.Start {
+			return true, nil
+		}
+		start, end = min(start, h.Start), max(end, h.Start+h.Duration())
+	}
+	return x.traces.condition.mayHold(&traceFacts{shortest: end - start, longest: end - start}), nil
 }
 
 // addStarts sets the start times of the candidates.

@@ -162,8 +162,13 @@ func (s *search) nextBatch(ctx context.Context) ([]match, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		if _, done := s.done[m.trace]; done || s.traceFilter != nil && !s.traceFilter.mayMatch(m.trace) {
+		if _, done := s.done[m.trace]; done {
 			continue
+		}
+		if s.traceFilter != nil {
+			if may, _ := s.traceFilter.mayMatch(m.trace); !may {
+				continue
+			}
 		}
 		s.done[m.trace] = struct{}{}
 		if err := s.session.Memory.Grow(doneMemory); err != nil {

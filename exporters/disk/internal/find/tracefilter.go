@@ -17,9 +17,11 @@ import (
 // traceFilter selects the traces for which the condition on the trace may hold, and a few others,
 // and the blocks that have their rows.
 type traceFilter struct {
-	tenant string
-	hashes bitset   // of traces, by the lowest bits of their hashes
-	blocks []bitset // by source, by block; nil: all blocks
+	tenant    string
+	hashes    bitset   // of traces, by the lowest bits of their hashes
+	decided   bitset   // of traces whose rows in one block do not say more, by the same bits
+	blocks    []bitset // by source, by block; nil: all blocks
+	condition traceCondition
 }
 
 type bitset []uint64
@@ -29,9 +31,14 @@ func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 
-// mayMatch reports whether the condition may hold for a trace.
-func (f *traceFilter) mayMatch(id otlpdata.TraceID) bool {
-	return f.hashes.has(source.TraceHash(f.tenant, id) & uint64(64*len(f.hashes)-1))
+// index returns the index of a hash in hashes and decided.
+func (f *traceFilter) index(hash uint64) uint64 { return hash & uint64(64*len(f.hashes)-1) }
+
+// mayMatch reports whether the condition may hold for a trace. decided is false if its rows in a
+// block are all rows that it has, and nothing else is known of it.
+func (f *traceFilter) mayMatch(id otlpdata.TraceID) (may, decided bool) {
+	i := f.index(source.TraceHash(f.tenant, id))
+	return f.hashes.has(i), f.decided.has(i)
 }
 
 // hasBlock reports whether a block may have rows of a trace that matches.
@@ -42,7 +49,7 @@ func (f *traceFilter) hasBlock(src, block int) bool {
 const (
 	// batchParts is the number of parts of traces that are in memory at the same time.
 	batchParts = 32 << 10
-	// maxHashBits limits the memory of traceFilter.hashes to 1 MiB.
+	// maxHashBits limits the memory of each bitset of traces to 1 MiB.
 	maxHashBits = 8 << 20
 	// spansPerTraceRead is the number of stored spans whose traces can be filtered in the time that
 	// it takes to read one trace.
@@ -65,7 +72,7 @@ func (s *search) filterTraces(ctx context.Context) error {
 		return nil
 	}
 	s.filtered = true
-	b := filterBuilder{search: s, facts: traceFacts{}}
+	b := filterBuilder{search: s}
 	f, err := b.build(ctx)
 	s.traceFilter = f
 	return err
@@ -74,14 +81,13 @@ func (s *search) filterTraces(ctx context.Context) error {
 // filterBuilder makes a traceFilter. It goes through the parts of all traces in the order of their
 // hashes, because the duration and the root of a trace depend on all its parts.
 type filterBuilder struct {
-	search    *search
-	condition traceCondition
-	filter    *traceFilter
-	readers   []source.PartReader // by source
-	parts     []source.TracePart  // of the batch
-	ends      []int               // by source: end of its parts in parts
-	order     []uint64            // hash << indexBits | index in parts
-	facts     traceFacts          // scratch
+	search  *search
+	filter  *traceFilter
+	readers []source.PartReader // by source
+	parts   []source.TracePart  // of the batch
+	ends    []int               // by source: end of its parts in parts
+	order   []uint64            // hash << indexBits | index in parts
+	facts   traceFacts          // scratch
 }
 
 // A key of order has indexBits bits for the index. A batch has more parts only if traces were made
@@ -101,7 +107,7 @@ func (b *filterBuilder) build(ctx context.Context) (*traceFilter, error) {
 	}
 	const end = uint64(1) << source.TraceHashBits
 	size := min(maxHashBits, 1<<bits.Len(uint(16*total+63)))
-	b.filter.hashes = newBitset(size)
+	b.filter.hashes, b.filter.decided = newBitset(size), newBitset(size)
 	for n, batches := uint64(1), uint64(total/batchParts+1); n <= batches; n++ {
 		limit := end / batches * n
 		if n == batches {
@@ -118,8 +124,9 @@ func (b *filterBuilder) build(ctx context.Context) (*traceFilter, error) {
 func (b *filterBuilder) open() (total int, ok bool) {
 	s := b.search
 	n := len(s.session.Sources)
-	b.filter = &traceFilter{tenant: s.query.Tenant, blocks: make([]bitset, n)}
-	b.condition = traceCondition{expr: s.query.OfTrace, tables: make([]*rows.Tables, n), known: make(map[rootCondition]outcomes)}
+	b.filter = &traceFilter{tenant: s.query.Tenant, blocks: make([]bitset, n), condition: traceCondition{
+		expr: s.query.OfTrace, tables: make([]*rows.Tables, n), known: make(map[rootCondition]outcomes),
+	}}
 	roots := dependsOnRoots(s.query.OfTrace)
 	b.readers, b.ends = make([]source.PartReader, n), make([]int, n)
 	for i, src := range s.session.Sources {
@@ -144,7 +151,7 @@ func (b *filterBuilder) open() (total int, ok bool) {
 		if !roots {
 			continue
 		}
-		if b.condition.tables[i], err = src.Tables(); err != nil {
+		if b.filter.condition.tables[i], err = src.Tables(); err != nil {
 			return 0, false // also
 		}
 	}
@@ -209,10 +216,14 @@ func (b *filterBuilder) addBatch(ctx context.Context, limit uint64) (ok bool, er
 // same hash count as one.
 func (b *filterBuilder) addTrace(keys []uint64) {
 	b.setFacts(keys)
-	if !b.condition.mayHold(&b.facts) {
+	if !b.filter.condition.mayHold(&b.facts) {
 		return
 	}
-	b.filter.hashes.set(keys[0] >> indexBits & uint64(64*len(b.filter.hashes)-1))
+	hash := b.filter.index(keys[0] >> indexBits)
+	b.filter.hashes.set(hash)
+	if p, _ := b.part(keys[0]); len(keys) > 1 || p.Bounds != source.Unbounded || p.Block == source.AnyBlock {
+		b.filter.decided.set(hash)
+	}
 	for _, key := range keys {
 		p, src := b.part(key)
 		switch blocks := b.filter.blocks[src]; {
