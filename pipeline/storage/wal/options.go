@@ -70,8 +70,8 @@ type Options struct {
 	// Step is the number of bytes by which files are filled with zeros ahead of the write position.
 	// Default: 4 MiB.
 	Step int64
-	// Size is the file size at which filling ends. Default: 64 MiB. Logs may grow beyond it; files
-	// larger than Size+Step do not become spares.
+	// Size is the file size at which filling in whole steps ends. Default: 64 MiB. Logs may grow
+	// beyond it; files larger than Size+Step do not become spares.
 	Size int64
 	// Spares is the maximum number of files kept for new logs. Default: 2. A negative number means
 	// none.

@@ -38,11 +38,18 @@ func (p *part) reserve(n int64) error {
 	return nil
 }
 
-// fill writes zeros up to end, and further to the next multiple of the step, unless the file then
-// exceeds its full size, and syncs them. Truncate is no alternative: syncing data in a hole also
-// writes metadata, which is several times as expensive.
+// smallStep replaces Options.Step in files that have their full size.
+const smallStep = 256 << 10
+
+// fill writes zeros up to end, and further to the next multiple of the step, and syncs them.
+// Truncate is no alternative: syncing data in a hole also writes metadata, which is several times
+// as expensive.
 func (p *part) fill(end int64) error {
-	end = max(end, min(roundUp(end, p.opts.Step), p.opts.Size))
+	if end <= p.opts.Size {
+		end = min(roundUp(end, p.opts.Step), p.opts.Size)
+	} else {
+		end = roundUp(end, min(p.opts.Step, smallStep))
+	}
 	for p.size < end {
 		n := min(end-p.size, int64(len(p.zero)))
 		if _, err := p.file.WriteAt(p.zero[:n], p.size); err != nil {
