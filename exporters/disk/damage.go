@@ -17,21 +17,39 @@ import (
 // answers without that part.
 type damagedFiles struct {
 	mu    sync.Mutex
-	paths map[string]struct{}
+	parts map[string]map[string]struct{} // by path: the parts that were logged
 }
 
-// damaged counts, logs and remembers a part of a segment that could not be read.
-func (e *exporter) damaged(d *source.DamageError) {
-	e.metrics.damage.Inc()
-	e.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
-		zap.String("part", d.Part), zap.Int("spans", d.Rows), zap.Error(d.Err))
-	f := &e.damagedFiles
+// maxLoggedParts is the maximum number of damaged parts of one segment that are logged as errors.
+const maxLoggedParts = 100
+
+// isNew remembers a damaged part and reports whether it was not known before.
+func (f *damagedFiles) isNew(d *source.DamageError) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.paths == nil {
-		f.paths = make(map[string]struct{})
+	if f.parts == nil {
+		f.parts = make(map[string]map[string]struct{})
 	}
-	f.paths[d.File] = struct{}{}
+	known := f.parts[d.File]
+	if known == nil {
+		known = make(map[string]struct{})
+		f.parts[d.File] = known
+	}
+	if _, ok := known[d.Part]; ok || len(known) >= maxLoggedParts {
+		return false
+	}
+	known[d.Part] = struct{}{}
+	return true
+}
+
+// damaged counts and remembers a part of a segment that could not be read. It logs each part once,
+// however many queries need it.
+func (e *exporter) damaged(d *source.DamageError) {
+	e.metrics.damage.Inc()
+	if e.damagedFiles.isNew(d) {
+		e.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
+			zap.String("part", d.Part), zap.Int("spans", d.Rows), zap.Error(d.Err))
+	}
 }
 
 // damageError returns an error while the store has damaged segments, or unreadable files in the
@@ -53,15 +71,15 @@ func (e *exporter) damagedSegments() error {
 	f := &e.damagedFiles
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.paths, func(name string, _ struct{}) bool {
+	maps.DeleteFunc(f.parts, func(name string, _ map[string]struct{}) bool {
 		_, ok := current[name]
 		return !ok // expired, or merged without the damaged part
 	})
-	if len(f.paths) == 0 {
+	if len(f.parts) == 0 {
 		return nil
 	}
-	return fmt.Errorf(`%d segments have parts that cannot be read: %s; run "tracing store verify"`, len(f.paths),
-		shorten(slices.Sorted(maps.Keys(f.paths))))
+	return fmt.Errorf(`%d segments have parts that cannot be read: %s; run "tracing store verify"`, len(f.parts),
+		shorten(slices.Sorted(maps.Keys(f.parts))))
 }
 
 func (e *exporter) quarantinedFiles() error {
