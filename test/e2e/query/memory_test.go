@@ -69,3 +69,17 @@ func download(t *testing.T, url string) (length int, cut bool) {
 		}
 	}
 }
+
+// The deprecated key of the extension sets the memory of all queries, unless the key of the service
+// does.
+func TestDeprecatedKeyOfQueryMemory(t *testing.T) {
+	const old, warning = "extensions::query::max_answer_memory=100MiB", "key max_answer_memory is deprecated; set service.limits.query_memory"
+	for want, settings := range map[string][]string{"100MiB": {old}, "50MiB": {old, "service::limits::query_memory=50MiB"}} {
+		p := harness.RunAllInOne(t, t.TempDir(), settings...)
+		if got := p.Await("msg", "set soft memory limit")["query_memory"]; got != want {
+			t.Errorf("%q: query memory of %v, want %s", settings, got, want)
+		}
+		p.Await("msg", warning)
+		p.Kill()
+	}
+}

@@ -56,7 +56,7 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 		a.reason = fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned)
 		err = nil
 	}
-	if tracestore.IsOutOfMemory(err) && a.scanned > 0 {
+	if tracestore.IsOutOfMemory(err) && (a.heatmapDone || a.scanned > 0) {
 		a.reason = fmt.Sprintf("stopped after examining %d spans: %s", a.scanned, err)
 		err = nil
 	}
