@@ -31,6 +31,18 @@ func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
 func (b bitset) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
 func (b bitset) has(i uint64) bool { return b[i/64]>>(i%64)&1 != 0 }
 
+// memory returns the approximate size in bytes.
+func (f *traceFilter) memory() int64 {
+	if f == nil {
+		return 0
+	}
+	n := len(f.hashes) + len(f.decided)
+	for _, blocks := range f.blocks {
+		n += len(blocks)
+	}
+	return 8 * int64(n)
+}
+
 // index returns the index of a hash in hashes and decided.
 func (f *traceFilter) index(hash uint64) uint64 { return hash & uint64(64*len(f.hashes)-1) }
 
@@ -51,6 +63,8 @@ const (
 	batchParts = 32 << 10
 	// maxHashBits limits the memory of each bitset of traces to 1 MiB.
 	maxHashBits = 8 << 20
+	// filterMemory is the approximate maximum memory that making a filter takes, in bytes.
+	filterMemory = 8 << 20
 	// spansPerTraceRead is the number of stored spans whose traces can be filtered in the time that
 	// it takes to read one trace.
 	spansPerTraceRead = 40_000
@@ -72,10 +86,13 @@ func (s *search) filterTraces(ctx context.Context) error {
 		return nil
 	}
 	s.filtered = true
+	if s.session.Memory.Grow(filterMemory) != nil {
+		return nil // other queries use up the memory of all: the search goes on without a filter
+	}
 	b := filterBuilder{search: s}
 	f, err := b.build(ctx)
 	s.traceFilter = f
-	return err
+	return errors.Join(err, s.session.Memory.Grow(f.memory()-filterMemory))
 }
 
 // filterBuilder makes a traceFilter. It goes through the parts of all traces in the order of their

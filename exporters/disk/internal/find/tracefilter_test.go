@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -344,6 +345,45 @@ func TestOfTraceSkipsBlocks(t *testing.T) {
 		t.Errorf("old segments: %d results, outcome %+v", len(got), outcome)
 	}
 }
+
+// TestFilterTracesWithoutMemory checks that a search returns all traces if there is no memory to
+// find out which ones meet the condition.
+func TestFilterTracesWithoutMemory(t *testing.T) {
+	s := scantest.NewReal(t, 1)
+	scantest.Must(s.Consume(t.Context(), scantest.Encode(t, rootedSpans(rand.New(rand.NewPCG(1, 1))))))
+	f := New(scan.NewStore(s.View, scan.Options{}))
+	none := tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceDuration}, Op: tracestore.Lt, Value: tracestore.Number(0)}
+	for _, limit := range []int64{4 << 20, 64 << 20} {
+		account := &limitedAccount{left: limit}
+		res, err := f.Find(tracestore.WithAccount(t.Context(), account), tracestore.Query{OfTrace: none}, tracestore.WantIDs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range res.All {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if filtered := limit > filterMemory; (n == 0) != filtered || !res.Outcome().Complete || account.left != limit {
+			t.Errorf("limit %d: %d results, %+v, %d bytes left", limit, n, res.Outcome(), account.left)
+		}
+	}
+}
+
+// limitedAccount is the memory of a query.
+type limitedAccount struct{ left int64 }
+
+func (a *limitedAccount) Grow(n int64) error {
+	if n > a.left {
+		return errors.New("out of memory")
+	}
+	a.left -= n
+	return nil
+}
+
+func (a *limitedAccount) Shrink(n int64) { a.left += n }
 
 // TestFilterTracesEnds checks that making the filter ends with the context.
 func TestFilterTracesEnds(t *testing.T) {
