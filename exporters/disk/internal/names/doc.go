@@ -10,6 +10,8 @@
 //	list.go                      lists of keys and values, with a limit
 //	rowscan.go                   names and values that are stored in rows only
 //
-// Names come from the vocabulary of a source if possible. Spans with too many different names or
-// values have them in rows. Then the rows of the newest blocks are read.
+// Services and operations come from the sorted lists of segments, of which only the needed pages
+// are read, so that a list takes the same work however many names are stored. Other names come from
+// the vocabulary of a source if possible. Spans with too many different names or values have them
+// in rows. Then the rows of the newest blocks are read.
 package names

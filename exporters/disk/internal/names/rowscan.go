@@ -31,7 +31,7 @@ type shapeScan struct {
 	session *scan.Session
 	wanted  [][]*wantedShape // by source and shape; nil: not visited
 	spare   []wantedShape
-	left    int // number of rows in blocks that may still be opened
+	left    int // number of rows in blocks that may still be opened; 0 or less: a limit was reached
 }
 
 // wantedShape is a shape whose rows are visited.
@@ -92,6 +92,9 @@ func (s *shapeScan) run(ctx context.Context, visit func(w *wantedShape, b source
 		if err = s.session.NoteDamage(u.src, scan.BlockPart(u.block), u.info.Rows, err); err != nil || !more {
 			return err
 		}
+	}
+	if len(blocks) > maxScannedBlocks {
+		s.left = 0
 	}
 	return nil
 }
