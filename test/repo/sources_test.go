@@ -5,7 +5,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,5 +129,31 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 		default:
 			return false
 		}
+	}
+}
+
+// TestOptionalStoreInterfaces checks that optional interfaces of stores are found with
+// tracestore.As: a type assertion ignores what a store in another process supports.
+func TestOptionalStoreInterfaces(t *testing.T) {
+	assertion := regexp.MustCompile(`\.\(tracestore\.(AttributeCatalog|Aggregator|Dependencies|Deleter|Follower|Metrics|Outliner|Peers)\)`)
+	root := harness.Root(t)
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if found := assertion.Find(text); found != nil {
+			t.Errorf("%s: use tracestore.As instead of %s", name, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
