@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -301,6 +303,45 @@ func TestProvenPasswordsSurviveAReload(t *testing.T) {
 	expect("new user", "bob", 200, 2)
 	write("bob:" + string(hash) + "\n")
 	expect("removed user", "ann", 401, 3)
+}
+
+// A client address that has sent too many wrong passwords gets 429 or ResourceExhausted, with the
+// delay, until it may try again.
+func TestPasswordDelay(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(file, []byte("ann:"+string(hash)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := authConfig("", file)
+	c.PasswordChecks.AllowedFailures, c.PasswordChecks.MinDelay, c.PasswordChecks.MaxDelay = 0, 30e9, 30e9
+	web := startHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Auth = pipeline.Present(c) })
+	rpc := startGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Auth = pipeline.Present(c) })
+	const wrong, right = "Basic YW5uOng=", "Basic YW5uOnNlY3JldA==" // ann:x, ann:secret
+
+	if code, _, _, err := callHTTP(t, "http://"+web, nil, "Authorization", wrong); err != nil || code != 401 {
+		t.Errorf("HTTP, wrong password: %d %v", code, err)
+	}
+	code, body, h, err := callHTTP(t, "http://"+web, nil, "Authorization", right)
+	if delay, _ := strconv.Atoi(h.Get("Retry-After")); err != nil || code != 429 || delay < 1 || delay > 30 ||
+		!strings.Contains(body, "too many wrong passwords") || h.Get("WWW-Authenticate") != "" {
+		t.Errorf("HTTP, delayed: %d %q %v %v", code, body, h, err)
+	}
+	if err := callGRPC(t, rpc, insecure.NewCredentials(), "authorization", wrong); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("gRPC, wrong password: %v", err)
+	}
+	err = callGRPC(t, rpc, insecure.NewCredentials(), "authorization", right)
+	s := status.Convert(err)
+	if s.Code() != codes.ResourceExhausted || len(s.Details()) != 1 {
+		t.Fatalf("gRPC, delayed: %v %v", err, s.Details())
+	}
+	delay := s.Details()[0].(*errdetails.RetryInfo).GetRetryDelay().AsDuration()
+	if delay <= 0 || delay > 30*time.Second {
+		t.Errorf("gRPC, delay %v", delay)
+	}
 }
 
 func TestBadCredentialFiles(t *testing.T) {
