@@ -9,7 +9,7 @@ import (
 // Sizer is implemented by stores that know about how large a trace is without reading it. Callers
 // reserve memory for the trace before they read it.
 type Sizer interface {
-	// TraceSpans returns a number of spans that the trace hardly exceeds, and 0 for an unknown
-	// trace.
+	// TraceSpans returns about the number of spans of a large trace: hardly more, and not much
+	// less. For a small or unknown trace it may return 0.
 	TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error)
 }

@@ -41,8 +41,8 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 
 // Approximate sizes in bytes of what a search keeps until it ends.
 const (
-	searchMemory = 1 << 20 // scratch memory for a block
-	doneMemory   = 64      // a trace that was listed
+	searchMemory = 256 << 10 // scratch memory for a block
+	doneMemory   = 64        // a trace that was listed
 	matchMemory  = int64(unsafe.Sizeof(match{}))
 	blockMemory  = int64(unsafe.Sizeof(pendingBlock{}))
 )

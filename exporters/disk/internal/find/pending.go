@@ -27,11 +27,7 @@ func (s *search) prepare(ctx context.Context) error {
 		}
 	}
 	heap.Init(&s.pending)
-	memory := int64(searchMemory)
-	if s.want != tracestore.WantIDs {
-		memory += int64(s.session.Options.PieceBytes) // for prefetched traces
-	}
-	if err := s.session.Memory.Grow(memory); err != nil {
+	if err := s.session.Memory.Grow(searchMemory); err != nil {
 		return err
 	}
 	return ctx.Err()

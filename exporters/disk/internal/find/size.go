@@ -7,8 +7,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TraceSpans implements tracestore.Sizer. Of a segment it counts all rows of the blocks that the
-// trace index names. Damage is left to those who read the trace.
+// TraceSpans implements tracestore.Sizer. Of a segment it counts the rows of the blocks that the
+// trace index names, without two of them: rows of a trace follow each other, so that all blocks but
+// the first and the last hold nothing else. Damage is left to those who read the trace.
 func (f *Finder) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
 	s := f.store.Begin()
 	defer s.Release()
@@ -34,10 +35,11 @@ func (f *Finder) TraceSpans(ctx context.Context, tenant string, id otlpdata.Trac
 	return spans, nil
 }
 
-// rowsOfTrace returns the number of rows in the blocks that may have rows of a trace.
+// rowsOfTrace returns the number of rows in the blocks between the first and the last that may have
+// rows of a trace.
 func rowsOfTrace(src source.Source, t source.Statistics, tenant string, id otlpdata.TraceID) int {
 	numbers, err := t.TraceBlocks(tenant, []otlpdata.TraceID{id})
-	if err != nil || len(numbers) == 0 {
+	if err != nil || len(numbers) <= 2 {
 		return 0
 	}
 	blocks, err := src.Blocks()
@@ -45,7 +47,7 @@ func rowsOfTrace(src source.Source, t source.Statistics, tenant string, id otlpd
 		return 0
 	}
 	rows := 0
-	for _, n := range numbers {
+	for _, n := range numbers[1 : len(numbers)-1] {
 		rows += blocks[n].Rows
 	}
 	return rows

@@ -10,16 +10,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TraceSpans counts the rows of memtables, and whole blocks of segments.
+// TraceSpans counts the rows of memtables, and blocks of segments that hold nothing else.
 func TestTraceSpans(t *testing.T) {
-	const spans = 9000
+	const spans = 20_000
 	s := scantest.NewReal(t, 1)
 	s.SegmentOf(t, scantest.WideTrace(t, spans))
 	if _, err := s.Tables[0].Append(scantest.WideTrace(t, 100), 0); err != nil {
 		t.Fatal(err)
 	}
 	f := New(scan.NewStore(s.View, scan.Options{}))
-	if n, err := f.TraceSpans(t.Context(), "", otlpdata.TraceID{1}); err != nil || n != spans+100 {
+	if n, err := f.TraceSpans(t.Context(), "", otlpdata.TraceID{1}); err != nil || n < spans/4 || n > spans+100 {
 		t.Errorf("%d spans, %v", n, err)
 	}
 	for _, tenant := range []string{"", "other"} {

@@ -118,7 +118,7 @@ func NewPlan(q *Query, src source.Source, t *rows.Tables) *Plan {
 // PlanMemory returns the approximate size in bytes of a plan for a source with the vocabulary t.
 // The vocabulary itself is shared by all queries and not included.
 func PlanMemory(t *rows.Tables) int64 {
-	const ofShape, ofResource = 256, 8
+	const ofShape, ofResource = 128, 8
 	return int64(len(t.Shapes))*ofShape + int64(len(t.Resources))*ofResource
 }
 

@@ -62,7 +62,7 @@ func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*
 	return pieces, "", s.memory.Resize(s.memoryOf(size, spans))
 }
 
-// expectedSpans returns the number of spans that a trace hardly exceeds, or 0 if the store does not
+// expectedSpans returns about the number of spans of a large trace, or 0 if the store does not
 // know.
 func (s *Slot) expectedSpans(from tracestore.Reader, ref tracestore.TraceRef) int {
 	sizer, ok := tracestore.As[tracestore.Sizer](s.ctx, s.Tenant(), from)
