@@ -76,7 +76,7 @@ func (r *reader) summarize() (summary, error) {
 			mine = orphan
 			sum.orphans++
 		}
-		if best < 0 || mine < rank || mine == rank && s.start < t.spans[best].start {
+		if best < 0 || mine < rank || mine == rank && uint64(s.start-1) < uint64(t.spans[best].start-1) { // 0 is unknown
 			best, rank = i, mine
 		}
 	}

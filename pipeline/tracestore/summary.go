@@ -7,12 +7,15 @@ type Summary struct {
 	ID otlpdata.TraceID
 	// RootService and RootName are those of the root span: the earliest span without a parent,
 	// otherwise the earliest span whose parent is not in the trace, otherwise the earliest span.
-	// Spans with the same start are ordered by span id, service and name.
+	// Spans with the same start are ordered by span id, service and name. Spans without a start
+	// time come after all others.
 	RootService, RootName string
-	Start, End            uint64 // earliest start, and latest end as corrected by otlpdata.Span.Duration
-	Spans, Errors         int
-	Orphans               int // spans whose parent is not in the trace
-	Services              []ServiceSummary
+	// Start and End are the earliest start, and the latest end as corrected by
+	// otlpdata.Span.Duration, of the spans with a start time. Start is 0 if no span has one.
+	Start, End    uint64
+	Spans, Errors int
+	Orphans       int // spans whose parent is not in the trace
+	Services      []ServiceSummary
 }
 
 // ServiceSummary counts the spans of one service in a trace. Summary lists services by name.

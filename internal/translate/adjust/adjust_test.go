@@ -100,11 +100,28 @@ func TestClockSkew(t *testing.T) {
 		root, leg{"b", 2, 1, 50, 60})
 	f(time.Hour, "1 100-200\n1 1-2; duplicate span IDs; skipping clock skew adjustment", root, leg{"b", 1, 0, 1, 2})
 	// A span with a missing parent is not moved, and its descendants are compared with it.
-	f(time.Hour, "2 1-2; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 1-6"+moved+
-		"1ms\n4 2-3"+moved+"1ms",
-		leg{"b", 2, 7, 1, 2}, leg{"c", 3, 2, 0, 5}, leg{"c", 4, 3, 1, 2})
+	f(time.Hour, "2 2-3; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 2-7"+moved+
+		"1ms\n4 3-4"+moved+"1ms",
+		leg{"b", 2, 7, 2, 3}, leg{"c", 3, 2, 1, 6}, leg{"c", 4, 3, 2, 3})
 	f(time.Hour, "2 1-2\n3 0-5", leg{"b", 2, 3, 1, 2}, leg{"c", 3, 2, 0, 5}) // parents of each other
 	f(time.Hour, "2 1-2", leg{"b", 2, 2, 1, 2})
+}
+
+// A span without a start time is not moved, and neither are its children on other hosts.
+func TestClockSkewWithoutStart(t *testing.T) {
+	const none = "; span has no start time; skipping clock skew adjustment"
+	for _, limit := range []time.Duration{0, time.Hour, math.MaxInt64} {
+		for want, legs := range map[string][]leg{
+			"1 100-200\n2 0-5" + none + "\n3 900-905\n4 0-900" + none: {
+				{"a", 1, 0, 100, 200}, {"b", 2, 1, 0, 5}, {"c", 3, 2, 900, 905}, {"a", 4, 1, 0, 900}},
+			"1 0-7\n2 300-400\n3 310-320": {{"a", 1, 0, 0, 7}, {"b", 2, 1, 300, 400}, {"b", 3, 2, 310, 320}},
+			"1 100-200\n2 0-5" + none:      {{"a", 1, 0, 100, 200}, {"", 2, 1, 0, 5}},
+		} {
+			if got := strings.Join(walk(t, adjust.Options{MaxClockSkew: limit}, batch(legs...)).lines, "\n"); got != want {
+				t.Errorf("%s:\ngot  %s\nwant %s", limit, got, want)
+			}
+		}
+	}
 }
 
 // Times at the ends of the range do not wrap around.
@@ -243,13 +260,13 @@ func TestLongChain(t *testing.T) {
 		if i > 1 {
 			s.SetParentSpanID(pcommon.SpanID{5: byte((i - 1) >> 16), 6: byte((i - 1) >> 8), 7: byte(i - 1)})
 		}
-		s.SetStartTimestamp(pcommon.Timestamp(i%7) * 1e6)
+		s.SetStartTimestamp(pcommon.Timestamp(1+i%7) * 1e6)
 		s.SetEndTimestamp(s.StartTimestamp() + 1e6)
 	}
 	b := otlpdata.FromTraces(td, otlpdata.Meta{})
 	opt := adjust.Options{MaxClockSkew: time.Hour}
 	first, again := walk(t, opt, b).lines, walk(t, opt, b).lines
-	if !reflect.DeepEqual(first, again) || len(first) != 20_000 || !strings.HasPrefix(first[19_999], "31 1-2; This span's timestamps") {
+	if !reflect.DeepEqual(first, again) || len(first) != 20_000 || !strings.HasPrefix(first[19_999], "31 2-3; This span's timestamps") {
 		t.Errorf("%d lines, the last is %s", len(first), first[len(first)-1])
 	}
 }

@@ -20,6 +20,7 @@ const (
 	movingTooFar
 	duplicateID
 	missingParent
+	missingStart
 )
 
 // text returns the text of the warning, or "".
@@ -36,6 +37,8 @@ func (n *node) text(limit time.Duration) string {
 		return "duplicate span IDs; skipping clock skew adjustment"
 	case missingParent:
 		return fmt.Sprintf("parent span ID=%s is not in the trace; skipping clock skew adjustment", n.parent)
+	case missingStart:
+		return "span has no start time; skipping clock skew adjustment"
 	}
 	return ""
 }
@@ -43,7 +46,8 @@ func (n *node) text(limit time.Duration) string {
 // alignClocks corrects clock differences between hosts. A span outside of its parent on another
 // host is moved into the middle of the parent, as if the latency were equal in both directions. A
 // span that is longer than its parent is only moved if it begins before the parent. Its descendants
-// on the same host move along. A span without a known host is always compared with its parent.
+// on the same host move along. A span without a known host is always compared with its parent. A
+// span without a start time is not compared.
 func (p *plan) alignClocks(limit time.Duration) {
 	p.emit.maxSkew = limit
 	p.queue = p.queue[:0]
@@ -57,6 +61,9 @@ func (p *plan) alignClocks(limit time.Duration) {
 			n.delta = parent.delta
 			if n.host != parent.host || n.host == 0 {
 				n.delta = skew(parent, n)
+			}
+			if n.start == 0 {
+				n.delta, n.warning = 0, missingStart
 			}
 			n.move(limit)
 			p.queue = append(p.queue, c-1)
@@ -90,6 +97,8 @@ func (p *plan) attach(i int) {
 func skew(parent, child *node) int64 {
 	long, short := parent.end-parent.start, child.end-child.start
 	switch {
+	case parent.start == 0 || child.start == 0:
+		return 0
 	case short > long:
 		return max(difference(parent.start, child.start), 0)
 	case child.start >= parent.start && child.end <= parent.end:

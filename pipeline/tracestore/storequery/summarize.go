@@ -52,9 +52,10 @@ func SummarizeSpans(id otlpdata.TraceID, spans []tracestore.SummarySpan) tracest
 	if len(spans) == 0 {
 		return out
 	}
-	// In this order the first root span is the earliest, regardless of the order of arrival.
+	// In this order the first root span is the earliest, regardless of the order of arrival. Spans
+	// without a start time come last: 0 - 1 is the maximum.
 	slices.SortFunc(spans, func(a, b tracestore.SummarySpan) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]),
+		return cmp.Or(cmp.Compare(a.Start-1, b.Start-1), slices.Compare(a.ID[:], b.ID[:]),
 			cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name))
 	})
 	out.Start = spans[0].Start
@@ -66,7 +67,9 @@ func SummarizeSpans(id otlpdata.TraceID, spans []tracestore.SummarySpan) tracest
 	var root, orphan *tracestore.SummarySpan
 	for i := range spans {
 		sp := &spans[i]
-		out.End = max(out.End, saturatingAdd(sp.Start, sp.Duration))
+		if sp.Start > 0 || out.Start == 0 {
+			out.End = max(out.End, saturatingAdd(sp.Start, sp.Duration))
+		}
 		svc := services[sp.Service]
 		if svc == nil {
 			svc = &tracestore.ServiceSummary{Name: strings.Clone(sp.Service)}

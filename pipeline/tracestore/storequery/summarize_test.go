@@ -69,6 +69,15 @@ func TestSummarize(t *testing.T) {
 		summarySpan{1, 9, "a", "orphan", 5, 90, true}, summarySpan{2, 0, "a", "later root", 12, 13, false},
 		summarySpan{3, 0, "b", "root", 10, 20, false}, summarySpan{4, 3, "b", "child", 11, 12, true})
 
+	// Spans without a start time set neither bound, and come last.
+	f(tracestore.Summary{RootService: "b", RootName: "root", Start: 10, End: 20, Spans: 4,
+		Services: []tracestore.ServiceSummary{{Name: "a", Spans: 3}, {Name: "b", Spans: 1}}},
+		summarySpan{1, 0, "a", "no start", 0, 5, false}, summarySpan{2, 0, "a", "only an end", 0, 1000, false},
+		summarySpan{3, 0, "b", "root", 10, 20, false}, summarySpan{4, 3, "a", "child", 0, 0, false})
+	f(tracestore.Summary{RootService: "a", RootName: "no start", End: 9, Spans: 2,
+		Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2}}},
+		summarySpan{1, 0, "a", "no start", 0, 5, false}, summarySpan{2, 1, "a", "child", 0, 9, false})
+
 	// Without one it is the earliest orphan, and without that the earliest span. Spans with equal
 	// starts are ordered by span id.
 	two := []tracestore.ServiceSummary{{Name: "a", Spans: 2}}

@@ -71,7 +71,8 @@ func (s *summarySearch) filter(ctx context.Context) error {
 // meanwhile.
 func (s *summarySearch) emitTrace(ctx context.Context, r tracestore.Result) error {
 	if s.want != tracestore.WantSummaries {
-		ref := tracestore.TraceRef{ID: r.ID, From: timeOf(r.Summary.Start), To: timeOf(r.Summary.End)}
+		// There is no lower bound, because some spans may have no start time.
+		ref := tracestore.TraceRef{ID: r.ID, To: timeOf(r.Summary.End)}
 		r.Summary = nil
 		if s.want == tracestore.WantFull {
 			if ok, err := s.read(ctx, &r, ref); err != nil || !ok {

@@ -141,12 +141,17 @@ func (o *outline) add(s *tracestore.SummarySpan) {
 	o.spans = append(o.spans, n)
 }
 
-// extent returns the first start, the last end, and the number of failed spans.
+// extent returns the first start, the last end, and the number of failed spans. Spans without a
+// start time are set to the first start, or stay at 0 if all are without.
 func (o *outline) extent() (begin, end uint64, failed int) {
 	begin = math.MaxUint64
 	for i := range o.spans {
+		begin = min(begin, o.spans[i].start-1) // 0 is the maximum
+	}
+	begin++
+	for i := range o.spans {
 		s := &o.spans[i]
-		begin = min(begin, s.start)
+		s.start = max(s.start, begin)
 		end = max(end, s.start+min(s.duration, math.MaxUint64-s.start))
 		failed += int(s.flags & flagError)
 	}
@@ -246,7 +251,7 @@ func (o *outline) appendTree(top int32, order []int32) []int32 {
 
 func (o *outline) flags(s *outlineSpan) uint8 {
 	switch {
-	case s.parentIndex >= 0 && s.start < o.spans[s.parentIndex].start:
+	case s.parentIndex >= 0 && s.start > 0 && s.start < o.spans[s.parentIndex].start:
 		return flagEarly
 	case s.parentIndex < 0 && s.parent.IsZero():
 		return flagRoot
