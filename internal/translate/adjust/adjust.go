@@ -30,7 +30,7 @@ const WarningsKey = "@jaeger@warnings"
 
 // Options configure how a trace is shown.
 type Options struct {
-	// Raw disables all adjustments.
+	// Raw disables all adjustments except names for spans without one.
 	Raw bool
 	// MaxSpans is the maximum number of spans shown. 0 disables the limit. A trace with more spans
 	// is truncated, with a warning on its first span, and otherwise shown as stored, because
@@ -46,7 +46,11 @@ type Options struct {
 // out, and the same resource or scope may be passed repeatedly. An error of v ends the walk and is
 // returned. Any other error means that a batch cannot be read; it is returned before the first call
 // of v, except for raw traces.
+//
+// A span without a name gets the name by which it is found, see otlpdata.Span.Operation, so that
+// all formats show the same name.
 func Walk(opt Options, v otlpdata.Visitor, batches ...*otlpdata.Batch) error {
+	v = namer{v}
 	spans := count(batches)
 	switch {
 	case opt.cuts(spans):
@@ -87,6 +91,19 @@ func walkAll(batches []*otlpdata.Batch, v otlpdata.Visitor) error {
 		}
 	}
 	return nil
+}
+
+// namer names spans without a name.
+type namer struct{ otlpdata.Visitor }
+
+// Span passes on a span with a name.
+func (n namer) Span(s *otlpdata.Span) error {
+	if s.Name != "" {
+		return n.Visitor.Span(s)
+	}
+	named := *s
+	named.Name, named.Raw = s.Operation(), nil
+	return n.Visitor.Span(&named)
 }
 
 // errCut ends the walk of a truncated trace.

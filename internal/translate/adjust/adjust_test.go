@@ -107,6 +107,17 @@ func TestClockSkew(t *testing.T) {
 	f(time.Hour, "2 1-2", leg{"b", 2, 2, 1, 2})
 }
 
+// A span without a name gets one, also in raw and truncated traces.
+func TestEmptyName(t *testing.T) {
+	for _, opt := range []adjust.Options{{}, {Raw: true}, {MaxSpans: 1}} {
+		for _, sp := range walk(t, opt, batch(leg{"a", 1, 0, 1, 2}, leg{"a", 2, 1, 1, 2})).spans {
+			if sp.Name != otlpdata.EmptySpanName || sp.Raw != nil {
+				t.Errorf("%+v: name %q, %d raw bytes", opt, sp.Name, len(sp.Raw))
+			}
+		}
+	}
+}
+
 // A span without a start time is not moved, and neither are its children on other hosts.
 func TestClockSkewWithoutStart(t *testing.T) {
 	const none = "; span has no start time; skipping clock skew adjustment"
@@ -115,7 +126,7 @@ func TestClockSkewWithoutStart(t *testing.T) {
 			"1 100-200\n2 0-5" + none + "\n3 900-905\n4 0-900" + none: {
 				{"a", 1, 0, 100, 200}, {"b", 2, 1, 0, 5}, {"c", 3, 2, 900, 905}, {"a", 4, 1, 0, 900}},
 			"1 0-7\n2 300-400\n3 310-320": {{"a", 1, 0, 0, 7}, {"b", 2, 1, 300, 400}, {"b", 3, 2, 310, 320}},
-			"1 100-200\n2 0-5" + none:      {{"a", 1, 0, 100, 200}, {"", 2, 1, 0, 5}},
+			"1 100-200\n2 0-5" + none:     {{"a", 1, 0, 100, 200}, {"", 2, 1, 0, 5}},
 		} {
 			if got := strings.Join(walk(t, adjust.Options{MaxClockSkew: limit}, batch(legs...)).lines, "\n"); got != want {
 				t.Errorf("%s:\ngot  %s\nwant %s", limit, got, want)
