@@ -54,7 +54,23 @@ func (l *RepeatLog) Error(msg string, fields ...zap.Field) { l.add(zap.ErrorLeve
 func (l *RepeatLog) End(msg string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r := l.lines[msg]; r != nil && r.pending != nil {
+	if r := l.lines[msg]; r != nil {
+		r.drop()
+	}
+}
+
+// Close drops all lines that were skipped. A component may call it when it stops.
+func (l *RepeatLog) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.lines {
+		r.drop()
+	}
+}
+
+// drop drops the skipped line.
+func (r *repeatedLine) drop() {
+	if r.pending != nil {
 		r.pending.Stop()
 		r.pending = nil
 	}
@@ -92,10 +108,7 @@ func (l *RepeatLog) writePending(msg string, r *repeatedLine) {
 }
 
 func (l *RepeatLog) write(msg string, r *repeatedLine) {
-	if r.pending != nil {
-		r.pending.Stop()
-		r.pending = nil
-	}
+	r.drop()
 	fields := r.fields
 	if r.skipped > 0 {
 		fields = append(fields[:len(fields):len(fields)], zap.Int("not-logged", r.skipped))

@@ -42,7 +42,9 @@ type exporter struct {
 	stopped sync.WaitGroup
 
 	// Used by the maintenance loop, and by Start and Stop while it does not run.
-	reported string     // the text of the error that was reported last
+	lines    *pipeline.RepeatLog
+	reported string     // what was reported last, as text
+	free     int64      // free space of the disk in bytes at the last check
 	ticks    int        // number of runs of the maintenance
 	troubled bool       // it is not only about damage
 	damage   error      // damaged files, as found by the last check
@@ -70,6 +72,8 @@ type exporter struct {
 	fixed    int64         // bytes of logs and reserve at the last measurement
 	capacity chan struct{} // closed and replaced when a memtable was flushed
 	full     error         // why spans are refused now: the disk is full
+	noLog    error         // why the last write-ahead log could not be created
+	refused  int64         // requests refused because of full or noLog since the store was degraded
 	stuck    error         // why the last flush failed
 	closed   bool
 }
@@ -106,6 +110,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), capacity: make(chan struct{}), closed: true,
 		deletions: deletions{slot: make(chan struct{}, 1)},
 	}
+	e.lines = pipeline.NewRepeatLog(set)
 	e.samplingStore = newSamplingStore(e.env.FS, e.path, e.env.Now)
 	e.queries = newQueries(e.view, scan.Options{
 		Decoders: c.Decoders, Busy: e.receives, Memory: int64(c.Cache) / 8, OnDamage: e.damaged,
@@ -201,7 +206,7 @@ func (e *exporter) openFolder() error {
 	e.expire()
 	e.keepReserve()
 	e.damage = e.damageError()
-	e.reportHealth(nil)
+	e.reportHealth(nil, 0)
 	return nil
 }
 
@@ -244,6 +249,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 	e.mu.Unlock()
 	e.intake.Unlock()
 	e.samplingStore.close()
+	e.lines.Close()
 	close(e.stop)
 	done := make(chan error, 1)
 	go func() {

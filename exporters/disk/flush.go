@@ -43,7 +43,7 @@ func (e *exporter) flush(l *live) error {
 	if err := l.close(); err != nil {
 		// Callers that wait for the log get the error. Spans that it could not take are in the
 		// segment nevertheless.
-		e.log.Warn("cannot close write-ahead log of a flushed memtable", zap.Error(err))
+		e.lines.Warn("cannot close write-ahead log of a flushed memtable", zap.Error(err))
 		l.reported.Store(true) // its file is not reused
 	}
 	e.noteRotations(l)

@@ -104,6 +104,7 @@ func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 		return nil, nil, pipeline.ErrStopping
 	}
 	if e.full != nil {
+		e.refused++
 		return nil, nil, e.full
 	}
 	if l := e.active; l != nil {
@@ -124,10 +125,42 @@ func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 	l, err = e.begin()
 	e.mu.Lock()
 	if err != nil {
-		return nil, nil, fmt.Errorf("span store: cannot create a write-ahead log: %w", err)
+		e.noLog = fmt.Errorf("span store: cannot create a write-ahead log: %w", err)
+		e.refused++
+		return nil, nil, e.noLog
 	}
-	e.active = l
+	e.noLog, e.active = nil, l
 	return l, nil, nil
+}
+
+// retryLog tries again to create a write-ahead log. Without it, a store that clients avoid because
+// it is not ready would never be ready again.
+func (e *exporter) retryLog() {
+	e.intake.Lock()
+	defer e.intake.Unlock()
+	e.mu.Lock()
+	failed := e.noLog != nil
+	e.mu.Unlock()
+	if failed {
+		_, _, _ = e.ready() // the error is in noLog
+	}
+}
+
+// trouble returns why the store is degraded, or nil. If it refuses all spans, the error is marked
+// with pipeline.NotReady.
+func (e *exporter) trouble() (err error, refused int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err = errors.Join(e.stuck, e.full, e.noLog)
+	if err == nil {
+		e.refused = 0
+		return nil, 0
+	}
+	noTable := e.active == nil || e.active.failed || e.active.table.Full()
+	if e.full != nil || e.noLog != nil || e.stuck != nil && noTable && len(e.frozen) >= maxFrozen {
+		err = pipeline.NotReady(err)
+	}
+	return err, e.refused
 }
 
 // append interns the spans and queues the log record. The caller holds the store's intake, so that

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
@@ -55,30 +57,30 @@ func (e *exporter) runMaintenance(all bool) {
 		e.retryRemovals()
 		e.expire()
 		e.checkSpace()
+		e.retryLog()
 	}
-	e.mu.Lock()
-	err := errors.Join(e.stuck, e.full)
-	e.mu.Unlock()
 	if all {
 		e.damage = e.damageError()
 	}
-	e.reportHealth(err)
+	e.reportHealth(e.trouble())
 	e.updateGauges()
 }
 
-// reportHealth reports an error and damage when they begin, change or end. Damage was logged when
-// it was found.
-func (e *exporter) reportHealth(err error) {
+// reportHealth reports an error and damage when they begin, change or end. While the error lasts, it
+// logs it once a minute, with the number of refused requests. Damage was logged when it was found.
+func (e *exporter) reportHealth(err error, refused int64) {
+	const degraded = "span store degraded"
 	switch {
-	case err == nil && e.troubled:
-		e.log.Info("span store recovered")
-	case err != nil && !e.troubled:
-		e.log.Error("span store degraded", zap.Error(err))
+	case err != nil:
+		e.lines.Error(degraded, zap.Error(err), zap.Int64("free-bytes", e.free), zap.Int64("refused-requests", refused))
+	case e.troubled:
+		e.lines.End(degraded)
+		e.lines.Info("span store recovered")
 	}
 	e.troubled = err != nil
 	text := ""
 	if err = errors.Join(err, e.damage); err != nil {
-		text = err.Error()
+		text = fmt.Sprint(pipeline.IsNotReady(err), err)
 	}
 	if text != e.reported {
 		e.reported = text

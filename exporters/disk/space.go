@@ -13,7 +13,7 @@ import (
 func (e *exporter) checkSpace() {
 	free, err := e.dir.Free()
 	if err != nil {
-		e.log.Warn("cannot measure free disk space", zap.Error(err))
+		e.lines.Warn("cannot measure free disk space", zap.Error(err))
 		return // writes will fail if the disk is full
 	}
 	need := int64(e.config.MinFree)
@@ -24,9 +24,10 @@ func (e *exporter) checkSpace() {
 		}
 	}
 	if free < need {
-		err = fmt.Errorf("span store: disk is full: %s free, less than min_free (%s); "+
-			"free space, shorten the retention, or set disk_full: drop_oldest", pipeline.ByteSize(free), pipeline.ByteSize(need))
+		err = fmt.Errorf("span store: disk is full: less than min_free (%s) is free; "+
+			"free space, shorten the retention, or set disk_full: drop_oldest", pipeline.ByteSize(need))
 	}
+	e.free = free
 	e.mu.Lock()
 	e.full = err
 	e.mu.Unlock()
@@ -67,7 +68,7 @@ func (e *exporter) keepReserve() {
 		return
 	}
 	if err := e.dir.Reserve(int64(e.config.Reserve)); err != nil {
-		e.log.Warn("cannot create disk reserve", zap.Error(err))
+		e.lines.Warn("cannot create disk reserve", zap.Error(err))
 		e.giveUpReserve()
 		return
 	}
@@ -78,16 +79,16 @@ func (e *exporter) keepReserve() {
 // makeSpace deletes spare files and the reserve for a purpose that matters more: to flush a
 // memtable, which then frees its log, or to record a deletion.
 func (e *exporter) makeSpace(purpose string, cause error) {
-	e.log.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
+	e.lines.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
 	if err := e.logs.DropSpares(); err != nil {
-		e.log.Warn("cannot delete preallocated write-ahead log files", zap.Error(err))
+		e.lines.Warn("cannot delete preallocated write-ahead log files", zap.Error(err))
 	}
 	e.giveUpReserve()
 }
 
 func (e *exporter) giveUpReserve() {
 	if err := e.dir.ReleaseReserve(); err != nil {
-		e.log.Warn("cannot delete disk reserve", zap.Error(err))
+		e.lines.Warn("cannot delete disk reserve", zap.Error(err))
 		return
 	}
 	e.reserved.Store(false)

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -41,7 +44,7 @@ func fill(t *testing.T, e *exporter, n *numbers) error {
 
 // TestFullDisk fills the disk of a running store. Spans are refused with a reason, queries work, no
 // acknowledged span is lost, and when there is space again the store accepts spans without a
-// restart.
+// restart. Meanwhile the process is not ready, and each message is logged once a minute.
 func TestFullDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		quota   int64
@@ -66,6 +69,8 @@ func TestFullDisk(t *testing.T) {
 					defer mu.Unlock()
 					reports = append(reports, err)
 				}
+				core, logs := observer.New(zap.WarnLevel)
+				s.log = zap.New(core)
 				s.config.MaxWait = pipeline.Duration(time.Minute)
 				c.change(&s.config)
 				e := s.open(t)
@@ -80,6 +85,27 @@ func TestFullDisk(t *testing.T) {
 					t.Errorf("error does not contain the reason: %v", err)
 				}
 				n.check(t, e)
+				mu.Lock()
+				if len(reports) == 0 || !pipeline.IsNotReady(reports[len(reports)-1]) || len(reports) > 5 {
+					t.Errorf("reported %q, want that the process is not ready", reports)
+				}
+				mu.Unlock()
+				began := time.Now()
+				time.Sleep(5 * time.Minute)
+				lines := map[string]int{}
+				for _, l := range logs.All() {
+					if l.Time.After(began) {
+						lines[l.Message]++
+					}
+				}
+				for msg, n := range lines {
+					if n > 5 {
+						t.Errorf("%d lines in 5 minutes: %s", n, msg)
+					}
+				}
+				if lines["span store degraded"] < 4 {
+					t.Errorf("logged %v", lines)
+				}
 
 				fs.SetQuota(1 << 30)
 				time.Sleep(2 * maxBackoff)

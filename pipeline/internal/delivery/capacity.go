@@ -21,12 +21,23 @@ var errQueueFull = errors.New("sending queue is full")
 // overtake a large one indefinitely.
 type capacity struct {
 	config pipeline.QueueConfig // with defaults
+	report func(error)          // reports that the queue is almost full, or with nil that it is not any more
 
 	mu      sync.Mutex
 	used    load
 	waiters []*waiter // with `overflow: block`
+	almost  bool      // report was called with an error last
 	closed  bool
 }
+
+// A queue is almost full from one part of its limits on, until it is below the other one, so that a
+// load near a limit does not change the state all the time.
+const (
+	almostFull = 90 // percent
+	notFull    = 80 // percent
+)
+
+var errAlmostFull = fmt.Errorf("sending_queue is more than %d %% full", almostFull)
 
 // load is the capacity that one or several batches use.
 type load struct {
@@ -110,6 +121,20 @@ func (c *capacity) add(l load) {
 	c.used.size += l.size
 	c.used.bytes += l.bytes
 	c.used.spans += l.spans
+	switch {
+	case !c.almost && c.uses(almostFull):
+		c.almost = true
+		c.report(errAlmostFull)
+	case c.almost && !c.uses(notFull):
+		c.almost = false
+		c.report(nil)
+	}
+}
+
+// uses reports whether the queue uses more than a part of one of its limits.
+func (c *capacity) uses(percent int64) bool {
+	above := func(used, limit int64) bool { return limit > 0 && used > limit/100*percent+limit%100*percent/100 }
+	return above(c.used.size, c.config.QueueSize) || above(c.used.bytes, int64(c.config.MaxBytes))
 }
 
 func (c *capacity) wait(ctx context.Context, w *waiter) error {

@@ -69,12 +69,13 @@ func NewExporterEdge(o ExporterOptions) *ExporterEdge {
 		e.next = e.sender
 	}
 	if o.Queue.Enabled {
-		o.Settings.Report = func(err error) {
+		reports := pipeline.NewReports(func(err error) {
 			if !e.ended.Load() {
 				o.ReportQueue(err)
 			}
-		}
-		e.setQueue(o.Settings)
+		})
+		o.Settings.Report = reports.Part("disk")
+		e.setQueue(o.Settings, reports.Part("capacity"))
 		e.sender.stopping = e.stopping
 	}
 	return e

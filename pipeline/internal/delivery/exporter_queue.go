@@ -25,16 +25,17 @@ const diskSendWait = 2 * time.Second
 // two of its files.
 const diskQueueMemory = 48 << 20
 
-// setQueue adds a queue between the edge and the sender.
-func (e *ExporterEdge) setQueue(set pipeline.Settings) {
+// setQueue adds a queue between the edge and the sender. reportFull reports that the queue is almost
+// full, or with nil that it is not any more.
+func (e *ExporterEdge) setQueue(set pipeline.Settings, reportFull func(error)) {
 	c := e.config
 	e.senders = c.NumConsumers
 	evicted := func(i queued) { e.settle(i.batch, errEvicted) }
 	if c.Storage != queueopt.StorageDisk {
-		e.queue, e.queueMemory = newMemoryQueue(c, set.Env.Now, evicted), int64(c.MaxBytes)
+		e.queue, e.queueMemory = newMemoryQueue(c, set.Env.Now, evicted, reportFull), int64(c.MaxBytes)
 		return
 	}
-	e.queue = newDiskQueue(c, set, evicted, e.countLost, e.metrics.lost.WithLabelValues(e.component.ID))
+	e.queue = newDiskQueue(c, set, evicted, e.countLost, e.metrics.lost.WithLabelValues(e.component.ID), reportFull)
 	e.stopping = make(chan struct{})
 	e.queueMemory = min(diskQueueMemory, int64(c.MaxBytes))
 }

@@ -21,8 +21,8 @@ type memoryQueue struct {
 	ended   bool
 }
 
-func newMemoryQueue(c pipeline.QueueConfig, now func() time.Time, evicted func(queued)) *memoryQueue {
-	q := &memoryQueue{capacity: capacity{config: c}, now: now, evicted: evicted}
+func newMemoryQueue(c pipeline.QueueConfig, now func() time.Time, evicted func(queued), reportFull func(error)) *memoryQueue {
+	q := &memoryQueue{capacity: capacity{config: c, report: reportFull}, now: now, evicted: evicted}
 	q.changed = sync.NewCond(&q.mu)
 	return q
 }
