@@ -13,7 +13,7 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	Directory    string            `yaml:"directory" doc:"Folder of the store. If empty, the store has its own folder in service.data_dir."`
+	Directory    string            `yaml:"directory" path:"data" doc:"Folder of the store. If empty, the store has its own folder in service.data_dir."`
 	Retention    RetentionConfig   `yaml:"retention" doc:"Maximum age and total size of stored spans. The oldest spans are deleted first."`
 	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A process crash loses no acknowledged spans in any mode. A power failure can lose acknowledged spans with sync: interval or sync: os."`
 	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs with sync: interval."`

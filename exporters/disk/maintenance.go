@@ -66,8 +66,9 @@ func (e *exporter) runMaintenance(all bool) {
 	e.updateGauges()
 }
 
-// reportHealth reports an error and damage when they begin, change or end. While the error lasts, it
-// logs it once a minute, with the number of refused requests. Damage was logged when it was found.
+// reportHealth reports an error and damage when they begin, change or end. While the error lasts,
+// it logs it once a minute, with the number of refused requests. Damage was logged when it was
+// found.
 func (e *exporter) reportHealth(err error, refused int64) {
 	const degraded = "span store degraded"
 	switch {

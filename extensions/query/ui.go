@@ -21,8 +21,8 @@ import (
 
 // UIConfig are the keys below `ui`.
 type UIConfig struct {
-	Path       string `yaml:"path" doc:"Folder with a built web UI: index.html, and in static/ the files that it loads. If empty, a plain page that lists the APIs is served instead."`
-	ConfigFile string `yaml:"config_file" doc:"File with the settings of the web UI, in .json or .js format. Changes are applied within 10 seconds."`
+	Path       string `yaml:"path" path:"folder" doc:"Folder with a built web UI: index.html, and in static/ the files that it loads. If empty, a plain page that lists the APIs is served instead."`
+	ConfigFile string `yaml:"config_file" path:"file" doc:"File with the settings of the web UI, in .json or .js format. Changes are applied within 10 seconds."`
 }
 
 // Validate checks that config_file has a supported format and belongs to a UI.

@@ -13,7 +13,7 @@ import (
 
 // AuthConfig is the block `auth`.
 type AuthConfig struct {
-	BearerTokenFile string `yaml:"bearer_token_file" doc:"File that contains the token to send in the header Authorization: Bearer TOKEN. It is read again when it changes."`
+	BearerTokenFile string `yaml:"bearer_token_file" path:"file" doc:"File that contains the token to send in the header Authorization: Bearer TOKEN. It is read again when it changes."`
 }
 
 const authorization = "authorization"

@@ -14,10 +14,10 @@ import (
 type TLSConfig struct {
 	Insecure           bool              `yaml:"insecure" doc:"Whether to connect without TLS. Ignored for HTTP, where the scheme of the URL decides."`
 	InsecureSkipVerify bool              `yaml:"insecure_skip_verify" doc:"Whether to accept any server certificate. The connection is encrypted but not protected against interception."`
-	CAFile             string            `yaml:"ca_file" doc:"PEM file of trusted certificate authorities. Empty trusts those of the system."`
+	CAFile             string            `yaml:"ca_file" path:"file" doc:"PEM file of trusted certificate authorities. Empty trusts those of the system."`
 	SystemCAs          bool              `yaml:"include_system_ca_certs_pool" doc:"Whether to trust the certificate authorities of the system in addition to those in ca_file."`
-	CertFile           string            `yaml:"cert_file" doc:"PEM file of the client certificate, followed by its chain."`
-	KeyFile            string            `yaml:"key_file" doc:"PEM file of the private key for cert_file."`
+	CertFile           string            `yaml:"cert_file" path:"file" doc:"PEM file of the client certificate, followed by its chain."`
+	KeyFile            string            `yaml:"key_file" path:"file" doc:"PEM file of the private key for cert_file."`
 	ServerName         string            `yaml:"server_name_override" doc:"Name that the server certificate must contain, instead of the host of the endpoint."`
 	MinVersion         string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
 	MaxVersion         string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`

@@ -21,8 +21,8 @@ const defaultReload = pipeline.Duration(10e9)
 
 // AuthConfig is the block `auth`. If both files are set, clients may use either method.
 type AuthConfig struct {
-	BearerTokensFile string          `yaml:"bearer_tokens_file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN."`
-	HtpasswdFile     string          `yaml:"htpasswd_file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
+	BearerTokensFile string          `yaml:"bearer_tokens_file" path:"file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN."`
+	HtpasswdFile     string          `yaml:"htpasswd_file" path:"file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
 	PasswordChecks   password.Config `yaml:"password_checks" doc:"Limits on the work for passwords and on password guessing."`
 }
 

@@ -71,7 +71,8 @@ func (c *command) subcommands() []subcommand {
 	return []subcommand{
 		{args: "[PRESET] [flags]", operand: operandPreset, run: c.serve,
 			doc: "run a preset (by default the first one) or the configuration given by --config"},
-		{name: "validate", args: "[PRESET] [flags]", doc: "check the configuration and exit", operand: operandPreset, run: c.validate},
+		{name: "validate", args: "[PRESET] [flags]", operand: operandPreset, run: c.validate,
+			doc: "check the configuration, and the files and folders that it names, and exit"},
 		{name: "print-config", args: "[PRESET] [flags] [--origin] [--defaults]", operand: operandPreset, run: c.printConfig,
 			doc: "print the configuration, optionally with the source of each value and with all defaults",
 			flags: func(fs *flag.FlagSet) {

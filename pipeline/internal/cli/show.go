@@ -23,6 +23,10 @@ func (c *command) validate(context.Context) int {
 		return code
 	}
 	c.printWarnings(app.Config())
+	if err := app.Config().CheckFiles(); err != nil {
+		fmt.Fprintln(c.stderr, err)
+		return exitUsage
+	}
 	fmt.Fprintln(c.stdout, "the configuration is valid")
 	return exitOK
 }

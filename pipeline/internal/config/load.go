@@ -188,9 +188,11 @@ func (l *loader) reportInvalid(path []string, err error) {
 }
 
 // valuePos returns the position of a value, or of the nearest key above a value that is a default.
-func (l *loader) valuePos(path []string) yamltree.Pos {
-	if l.tree.Has(path...) {
-		return l.tree.ValuePos(path...)
+func (l *loader) valuePos(path []string) yamltree.Pos { return valuePos(l.tree, path) }
+
+func valuePos(tree *yamltree.Tree, path []string) yamltree.Pos {
+	if tree.Has(path...) {
+		return tree.ValuePos(path...)
 	}
-	return l.tree.KeyPos(path...)
+	return tree.KeyPos(path...)
 }

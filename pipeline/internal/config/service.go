@@ -12,12 +12,12 @@ import (
 
 // Service is the `service` section.
 type Service struct {
-	DataDir        string             `yaml:"data_dir" doc:"Folder for the files of all components. Each component has its own subfolder."`
+	DataDir        string             `yaml:"data_dir" path:"data" doc:"Folder for the files of all components. Each component has its own subfolder."`
 	Extensions     []pipeline.ID      `yaml:"extensions" doc:"Extensions to start."`
 	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal."`
 	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
 	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs and metrics of the process itself."`
-	DeadLetterDir  string             `yaml:"dead_letter_dir" doc:"Folder for batches that a destination refused permanently after they were acknowledged. If empty, such batches are discarded."`
+	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that a destination refused permanently after they were acknowledged. If empty, such batches are discarded."`
 	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of dead_letter_dir. When the folder is full, refused batches are discarded and counted."`
 	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown. During the shutdown, accepted requests are answered and queues are emptied."`
 	Watch          bool               `yaml:"watch" doc:"Whether to reload the configuration automatically when one of its files changes, in the same way as after SIGHUP."`

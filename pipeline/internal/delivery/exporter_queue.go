@@ -25,8 +25,8 @@ const diskSendWait = 2 * time.Second
 // two of its files.
 const diskQueueMemory = 48 << 20
 
-// setQueue adds a queue between the edge and the sender. reportFull reports that the queue is almost
-// full, or with nil that it is not any more.
+// setQueue adds a queue between the edge and the sender. reportFull reports that the queue is
+// almost full, or with nil that it is not any more.
 func (e *ExporterEdge) setQueue(set pipeline.Settings, reportFull func(error)) {
 	c := e.config
 	e.senders = c.NumConsumers

@@ -39,8 +39,8 @@ type diskQueue struct {
 
 func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64),
 	lost prometheus.Counter, reportFull func(error)) *diskQueue {
-	q := &diskQueue{capacity: capacity{config: c, report: reportFull}, dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger, report: set.Report,
-		evicted: evicted, countLost: countLost, lostBatches: lost}
+	q := &diskQueue{capacity: capacity{config: c, report: reportFull}, dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger,
+		report: set.Report, evicted: evicted, countLost: countLost, lostBatches: lost}
 	q.ctx, q.end = context.WithCancel(context.Background())
 	return q
 }

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// Values of the tag `path`, which marks texts that name files. An empty text names none.
+const (
+	pathFile      = "file"        // a file that is read
+	pathFileOrURL = "file-or-url" // also, unless it is a URL
+	pathFolder    = "folder"      // a folder that is read
+	pathData      = "data"        // a folder that is written, and created if necessary
+)
+
+// CheckFiles checks the files and folders that the values of the service and of all used components
+// name, without changing them. The error lists all problems, one per line, like that of Load.
+func (c *Config) CheckFiles() error {
+	var problems yamltree.Problems
+	check := func(at []string, v reflect.Value, tag reflect.StructTag) {
+		kind := tag.Get("path")
+		if kind == "" || v.Kind() != reflect.String || v.String() == "" {
+			return
+		}
+		if err := checkPath(kind, v.String()); err != nil {
+			problems = append(problems, yamltree.Problem{Pos: valuePos(c.tree, at), Path: yamltree.Display(at...), Msg: err.Error()})
+		}
+	}
+	walkFields(reflect.ValueOf(&c.Service).Elem(), []string{"service"}, "", check)
+	used := c.Used()
+	for _, m := range c.Sorted() {
+		if used[m] {
+			walkFields(reflect.ValueOf(m.Value).Elem(), []string{m.Key.Kind.Section(), m.Key.ID.String()}, "", check)
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	problems.Sort()
+	return problems
+}
+
+// checkPath returns what is wrong with the file or folder that a value names.
+func checkPath(kind, name string) error {
+	switch kind {
+	case pathFileOrURL:
+		if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+			return nil
+		}
+		return checkReadable(name, false)
+	case pathFile:
+		return checkReadable(name, false)
+	case pathFolder:
+		return checkReadable(name, true)
+	case pathData:
+		return checkWritable(name)
+	}
+	return fmt.Errorf("BUG: unknown value %q of the tag path", kind)
+}
+
+// checkReadable opens a file or folder.
+func checkReadable(name string, folder bool) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return cause("cannot read", name, err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return cause("cannot read", name, err)
+	case folder && !info.IsDir():
+		return fmt.Errorf("%s is not a folder", name)
+	case !folder && info.IsDir():
+		return fmt.Errorf("%s is a folder, not a file", name)
+	}
+	return nil
+}
+
+// checkWritable creates and deletes a file in a folder or, if it does not exist, in the folder
+// where it would be created.
+func checkWritable(name string) error {
+	existing, err := filepath.Abs(name)
+	if err != nil {
+		return cause("cannot use", name, err)
+	}
+	info, err := os.Stat(existing)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(existing) != existing {
+		existing = filepath.Dir(existing)
+		info, err = os.Stat(existing)
+	}
+	switch {
+	case err != nil:
+		return cause("cannot use", name, err)
+	case !info.IsDir():
+		return fmt.Errorf("cannot use %s: %s is not a folder", name, existing)
+	}
+	f, err := os.CreateTemp(existing, ".validate-*")
+	if err != nil {
+		return cause("cannot write to", name, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// cause returns an error with the reason of err, without the operation and path in it.
+func cause(what, name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s %s: %w", what, name, err)
+}
