@@ -75,4 +75,17 @@ type Settings struct {
 	// NotReady, the process is not ready meanwhile.
 	Report  func(err error)
 	Process Process // state of the whole process
+	// Write returns the Consumer by which an extension writes to an exporter that it refers to, so
+	// that the spans are counted. See Counted.
+	Write func(exporter Consumer) Consumer
+}
+
+// Counted returns a Consumer that passes spans to an exporter that a [Ref] of an extension yields.
+// Like the spans of a pipeline, they pass the counters, queue and retries of the exporter; the
+// extension counts them like a receiver. Without a framework, in tests, it returns the exporter.
+func (s *Settings) Counted(exporter Consumer) Consumer {
+	if s.Write == nil {
+		return exporter
+	}
+	return s.Write(exporter)
 }

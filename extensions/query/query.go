@@ -177,6 +177,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 	}
 	if c.ArchiveStorage.IsSet() {
 		o.Archive = c.ArchiveStorage.Get()
+		o.ArchiveWriter = set.Counted(o.Archive)
 	}
 	return core.New(o)
 }

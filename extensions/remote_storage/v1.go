@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -29,10 +30,15 @@ type v1 struct {
 	writers *writers
 	store   Store
 	archive Archive // nil if there is none
+
+	toStore, toArchive pipeline.Consumer // write to them and count the spans
 }
 
 func registerV1(srv *server.GRPC, r *readers, w *writers, store Store, archive Archive) {
-	s := &v1{readers: r, writers: w, store: store, archive: archive}
+	s := &v1{readers: r, writers: w, store: store, archive: archive, toStore: w.set.Counted(store)}
+	if archive != nil {
+		s.toArchive = w.set.Counted(archive)
+	}
 	wire.Register(srv, s.writerDesc(), s)
 	wire.Register(srv, &grpc.ServiceDesc{
 		ServiceName: storage_v1.StreamingSpanWriterPlugin_ServiceDesc.ServiceName,

@@ -39,7 +39,7 @@ func (s *v1) writeSpan(srv any, ctx context.Context, dec func(any) error, in grp
 	}
 	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName}
 	return in(ctx, &req, info, func(ctx context.Context, _ any) (any, error) {
-		return &server.Raw{}, writeStatus(s.writers.native(ctx, s.store, req))
+		return &server.Raw{}, writeStatus(s.writers.native(ctx, s.toStore, req))
 	})
 }
 
@@ -53,7 +53,7 @@ func (s *v1) writeArchiveSpan(srv any, ctx context.Context, dec func(any) error,
 		if s.archive == nil {
 			return nil, errNotImplemented
 		}
-		return &server.Raw{}, writeStatus(s.writers.native(ctx, s.archive, req))
+		return &server.Raw{}, writeStatus(s.writers.native(ctx, s.toArchive, req))
 	})
 }
 
@@ -69,7 +69,7 @@ func (s *v1) writeSpanStream(_ any, stream grpc.ServerStream) error {
 		if len(requests) == 0 {
 			break
 		}
-		if err := s.writers.native(stream.Context(), s.store, requests...); err != nil {
+		if err := s.writers.native(stream.Context(), s.toStore, requests...); err != nil {
 			return writeStatus(err)
 		}
 	}

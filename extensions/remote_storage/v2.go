@@ -37,10 +37,11 @@ type v2 struct {
 	*readers
 	writers *writers
 	store   Store
+	toStore pipeline.Consumer // writes to it and counts the spans
 }
 
 func registerV2(srv *server.GRPC, r *readers, w *writers, store Store) {
-	s := &v2{readers: r, writers: w, store: store}
+	s := &v2{readers: r, writers: w, store: store, toStore: w.set.Counted(store)}
 	wire.Register(srv, &storage_v2.TraceReader_ServiceDesc, s)
 	wire.Register(srv, &storage_v2.DependencyReader_ServiceDesc, s)
 	wire.Register(srv, &storage_v2.Capabilities_ServiceDesc, s)
@@ -66,7 +67,7 @@ func (s *v2) export(srv any, ctx context.Context, dec func(any) error, in grpc.U
 // that the store refused permanently.
 func (s *v2) write(ctx context.Context, req any) (any, error) {
 	resp := ptraceotlp.NewExportResponse()
-	err := s.writers.otlp(ctx, s.store, *req.(*server.Raw))
+	err := s.writers.otlp(ctx, s.toStore, *req.(*server.Raw))
 	var partial *pipeline.Partial
 	if errors.As(err, &partial) {
 		resp.PartialSuccess().SetRejectedSpans(int64(partial.Rejected))

@@ -238,5 +238,19 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 			}
 		},
 		Process: b.app,
+		Write:   func(exporter pipeline.Consumer) pipeline.Consumer { return b.writer(n, exporter, log) },
 	}
+}
+
+// writer returns the Consumer by which an extension writes to an exporter that it refers to: edges
+// as between a receiver and the exporter.
+func (b *graphBuilder) writer(n *node, exporter pipeline.Consumer, log *zap.Logger) pipeline.Consumer {
+	for _, r := range n.config.References {
+		if to := b.nodes[r.Target]; to != nil && to.component == any(exporter) && to.consumer != nil {
+			edge := delivery.NewReceiverEdge(to.consumer, b.app.metrics.delivery, n.deliveryName(), log, b.app.maxWait)
+			edge.SetCollects(!to.forwardsOnly())
+			return edge
+		}
+	}
+	return exporter
 }

@@ -40,15 +40,17 @@ type Limits struct {
 	ClockSkew  time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 
-// Options configure a Backend. All fields except Archive must be set.
+// Options configure a Backend. All fields except those of the archive must be set.
 type Options struct {
 	Store   Store
 	Archive Archive // nil if there is no archive
-	Limits  Limits
-	Memory  *pipeline.Budget // shared by all answers
-	Logger  *zap.Logger
-	Metrics prometheus.Registerer
-	Now     func() time.Time
+	// ArchiveWriter passes spans to the archive and counts them. nil uses Archive itself.
+	ArchiveWriter pipeline.Consumer
+	Limits        Limits
+	Memory        *pipeline.Budget // shared by all answers
+	Logger        *zap.Logger
+	Metrics       prometheus.Registerer
+	Now           func() time.Time
 }
 
 // Backend gives the APIs access to the stores. It is safe for concurrent use.
@@ -63,6 +65,9 @@ type Backend struct {
 
 // New returns a Backend and registers its metrics.
 func New(o Options) (*Backend, error) {
+	if o.ArchiveWriter == nil {
+		o.ArchiveWriter = o.Archive
+	}
 	m, err := newMetrics(o.Metrics)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 			return 0, err
 		}
 		found = 1
-		if err := archive.Consume(s.ctx, piece.Spans); err != nil {
+		if err := s.backend.opts.ArchiveWriter.Consume(s.ctx, piece.Spans); err != nil {
 			return 0, fmt.Errorf("archiving a trace: %w", err)
 		}
 	}
