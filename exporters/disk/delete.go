@@ -148,8 +148,15 @@ func (e *exporter) sourceOfLive(l *live) source.Source {
 }
 
 // deletionsApplied returns the number up to which tombstones are applied in a segment that is
-// merged from what sourceOf returns while the caller holds mu.
-func (e *exporter) deletionsApplied([]*handle) uint64 { return e.deletions.last }
+// merged from what sourceOf returns for the inputs while the caller holds mu. It is not below that
+// of an input, whose tombstones may no longer exist: their numbers must not be used again.
+func (e *exporter) deletionsApplied(inputs []*handle) uint64 {
+	last := e.deletions.last
+	for _, h := range inputs {
+		last = max(last, h.info.LastTombstone)
+	}
+	return last
+}
 
 // A segment is rewritten to free the space of deleted spans when they are at least one in
 // rewriteShare of its spans, or when the oldest deletion is rewriteAfter old. A merge does it

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -403,4 +404,16 @@ func TestTombstonesOutliveTheQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.check(t, s.open(t))
+}
+
+// A merged segment has applied all current deletions, and not fewer than its inputs had.
+func TestDeletionsApplied(t *testing.T) {
+	input := func(last uint64) *handle { return &handle{info: segment.Info{Meta: segment.Meta{LastTombstone: last}}} }
+	e := &exporter{}
+	for _, c := range []struct{ current, a, b, want uint64 }{{0, 0, 0, 0}, {3, 0, 2, 3}, {3, 5, 0, 5}, {0, 1, 7, 7}} {
+		e.deletions.last = c.current
+		if got := e.deletionsApplied([]*handle{input(c.a), input(c.b)}); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
 }
