@@ -202,16 +202,22 @@ func (t *together) settle() {
 // cpu returns the CPU time that the server has used.
 func (t *together) cpu() time.Duration {
 	t.b.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.p.Cmd.Process.Pid))
+	return cpuOf(t.b, t.p)
+}
+
+// cpuOf returns the CPU time that a process has used.
+func cpuOf(b *testing.B, p *harness.Process) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Cmd.Process.Pid))
 	if err != nil {
-		t.b.Fatal(err)
+		b.Fatal(err)
 	}
 	const user, system, tick = 11, 12, 10 * time.Millisecond // indexes of fields after the name; unit of Linux
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
 	u, err1 := strconv.Atoi(fields[user])
 	s, err2 := strconv.Atoi(fields[system])
 	if err := cmp.Or(err1, err2); err != nil {
-		t.b.Fatal(err)
+		b.Fatal(err)
 	}
 	return time.Duration(u+s) * tick
 }
