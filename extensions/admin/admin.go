@@ -10,7 +10,7 @@
 //	/debug/vars     variables of package expvar as JSON
 //	/debug/pprof/   profiles
 //	/exporters/ID/  routes of a component, also /receivers/ID/ and /extensions/ID/
-//	other paths     health of the process: 200 when it accepts work, otherwise 503
+//	other paths     200 while the process runs; 503 while it starts and stops
 //
 // It never shows the command line, which may contain secrets. It starts before and stops after all
 // other components, so that the last scrape gets the final counters.

@@ -94,11 +94,15 @@ func TestHealth(t *testing.T) {
 			t.Errorf("not ready, %s: %d %s", path, resp.StatusCode, body)
 		}
 	}
-	p.health = status.Health{Ready: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
-	resp, body := get(t, a, "/")
-	want := `{"status":"Server available","upSince":"2026-01-02T03:04:05.000000006Z","uptime":"2.96s"}`
-	if resp.StatusCode != 200 || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("ready: %d %s %s", resp.StatusCode, resp.Header.Get("Content-Type"), body)
+	// A component that is not ready recovers by itself. Liveness probes of "/" must not restart the
+	// process meanwhile.
+	for _, reason := range []string{"", "exporter disk: no space left"} {
+		p.health = status.Health{Ready: reason == "", Reason: reason, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+		resp, body := get(t, a, "/")
+		want := `{"status":"Server available","upSince":"2026-01-02T03:04:05.000000006Z","uptime":"2.96s"}`
+		if resp.StatusCode != 200 || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("reason %q: %d %s %s", reason, resp.StatusCode, resp.Header.Get("Content-Type"), body)
+		}
 	}
 }
 

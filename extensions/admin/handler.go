@@ -62,7 +62,7 @@ type healthJSON struct {
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
 	health := h.process.Health()
-	if !health.Ready {
+	if health.Since.IsZero() { // a component that makes the process not ready recovers without a restart
 		writeJSON(w, http.StatusServiceUnavailable, "application/json", healthJSON{Status: "Server not available"})
 		return
 	}

@@ -13,7 +13,7 @@ type Build struct{ Version, Commit, Date string }
 // Health says whether the process is ready.
 type Health struct {
 	Ready  bool
-	Since  time.Time // when all components had started; zero if the process is not ready
+	Since  time.Time // when all components had started; zero while the process starts or stops
 	Reason string    // why a component makes the process not ready; "" if it is ready, starts or stops
 }
 

@@ -108,7 +108,7 @@ func (a *App) Health() status.Health {
 		return status.Health{}
 	}
 	if reason := a.states.notReady(); reason != "" {
-		return status.Health{Reason: reason}
+		return status.Health{Since: since, Reason: reason}
 	}
 	return status.Health{Ready: true, Since: since}
 }

@@ -105,7 +105,7 @@ func TestNotReady(t *testing.T) {
 	f := func(ready bool, reason string) {
 		t.Helper()
 		h := p.Health()
-		if h.Ready != ready || h.Reason != reason || h.Since.IsZero() == ready {
+		if h.Ready != ready || h.Reason != reason || h.Since.IsZero() {
 			t.Errorf("health %+v, want ready %t because of %q", h, ready, reason)
 		}
 	}
