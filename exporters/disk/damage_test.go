@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -312,6 +314,29 @@ func TestLostLogs(t *testing.T) {
 			}
 			stopStore(t, e)
 		}
+	}
+}
+
+// TestLostLogBesideEmptyOne: a log that is gone is reported although the start removes another log
+// and so writes the list of logs again.
+func TestLostLogBesideEmptyOne(t *testing.T) {
+	v := newVictim(t)
+	mem := v.disk(t, "", nil)
+	logs, err := wal.OpenDir(mem, folder+"/log", wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, err := logs.Create(math.MaxInt64)
+	if err == nil {
+		err = empty.Close()
+	}
+	i := slices.IndexFunc(v.files, func(name string) bool { return strings.HasSuffix(name, ".log") })
+	if err := errors.Join(err, mem.Remove(v.files[i])); err != nil {
+		t.Fatal(err)
+	}
+	v.setup.fs = mem
+	if n := testutil.ToFloat64(v.setup.open(t).metrics.lostSpans); n != 15 {
+		t.Errorf("%v spans are reported as lost, want 15", n)
 	}
 }
 

@@ -19,6 +19,9 @@ func (e *exporter) recover() error {
 	if err := e.openSegments(); err != nil {
 		return err
 	}
+	if err := e.findMissingLogs(); err != nil { // before a log is removed
+		return err
+	}
 	epochs, err := e.logs.Epochs()
 	if err != nil {
 		return err
@@ -38,9 +41,6 @@ func (e *exporter) recover() error {
 		if err := e.flush(e.frozen[0]); err != nil {
 			e.log.Error("cannot flush recovered write-ahead log; its spans stay in memory", zap.Error(err))
 		}
-	}
-	if err := e.findMissingLogs(); err != nil {
-		return err
 	}
 	e.removeLogs()
 	if len(e.frozen) > 0 {

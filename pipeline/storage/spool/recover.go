@@ -48,6 +48,7 @@ func (q *Queue) recover() error {
 	if err != nil {
 		return err
 	}
+	q.reportMissing()             // before a log is removed
 	done := map[uint64][]uint64{} // sequence numbers by epoch, for all logs
 	for _, epoch := range epochs {
 		q.lastEpoch = max(q.lastEpoch, epoch)
@@ -69,7 +70,6 @@ func (q *Queue) recover() error {
 		delete(done, epoch)
 	}
 	slices.Reverse(q.parts)
-	q.reportMissing()
 	q.sweep()
 	return nil
 }

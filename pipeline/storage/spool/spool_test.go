@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"path"
 	"slices"
 	"sync"
@@ -315,5 +316,37 @@ func TestLostFiles(t *testing.T) {
 	}
 	if s := q.State(); s != (State{}) {
 		t.Errorf("state %+v", s)
+	}
+}
+
+// A file that is gone is reported although the start moves another one, of a later version, to the
+// quarantine.
+func TestGoneFileBesideNewerOne(t *testing.T) {
+	mem := vfstest.NewMem()
+	q := open(t, mem, options())
+	for n := range uint64(60) {
+		put(t, q, n)
+	}
+	if err := q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := mem.ReadDir(testDir)
+	if err != nil || len(entries) < 3 {
+		t.Fatal(len(entries), err)
+	}
+	newer := path.Join(testDir, entries[1].Name)
+	b, err := vfs.ReadFile(mem, newer, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[3]++ // version of the record
+	binary.LittleEndian.PutUint32(b[36:], crc32.Checksum(b[:36], crc32.MakeTable(crc32.Castagnoli)))
+	if err := errors.Join(vfs.WriteFileAtomic(mem, newer, b), mem.Remove(path.Join(testDir, entries[0].Name))); err != nil {
+		t.Fatal(err)
+	}
+	var causes []error
+	open(t, mem, options(func(o *Options) { o.Lost = func(l Loss) { causes = append(causes, l.Err) } }))
+	if len(causes) != 2 || !errors.Is(causes[0], ErrGone) || !errors.Is(causes[1], wal.ErrVersion) {
+		t.Errorf("told of %v, want a file that is gone and one of a later version", causes)
 	}
 }

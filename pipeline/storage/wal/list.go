@@ -20,8 +20,9 @@ import (
 //	<epoch in hexadecimal> <records> <weight>     for each log
 //	crc32c <checksum of everything before>
 //
-// It is written after a log is created and before a log is removed. If that fails, the owner's work
-// goes on, because the list is needed only after damage.
+// It is written after a log is created and before a log is removed. If that fails, for example on a
+// full disk, the owner's work goes on, because the list is needed only after damage. A log in the
+// list must exist, so a list that cannot be written before a log is removed is removed as well.
 const (
 	listFile   = "logs.list"
 	listHead   = "tracing logs, version 1\n"
@@ -100,7 +101,9 @@ func (d *Dir) enlist(epoch uint64) {
 func (d *Dir) unlist(epoch uint64) {
 	if _, ok := d.logs[epoch]; ok || d.stale {
 		delete(d.logs, epoch)
-		d.saveList() // an error leaves the list stale
+		if d.saveList() != nil {
+			d.fs.Remove(d.file(listFile)) // the list stays stale: it is written again later
+		}
 	}
 }
 
@@ -142,8 +145,9 @@ type Missing struct {
 }
 
 // Missing lists the logs whose files are gone although the log was not removed, lowest epoch first.
-// It may be called while another process uses the directory. An error says that the list cannot be
-// read, so that missing logs are not known.
+// It may be called while another process uses the directory. The owner of the directory calls it
+// before it creates or removes a log, because then the list is written without the missing ones. An
+// error says that the list cannot be read, so that missing logs are not known.
 func (d *Dir) Missing() ([]Missing, error) {
 	// A log is in the list only while its files exist. If it is in the list before and after the
 	// files are listed, it was in the list at that time, because epochs are not reused.

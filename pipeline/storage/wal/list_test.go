@@ -108,6 +108,53 @@ func TestMissingLogs(t *testing.T) {
 	}
 }
 
+// TestReplayOfGrowingLog: a log to which another process appends during the replay is not
+// truncated.
+func TestReplayOfGrowingLog(t *testing.T) {
+	mem := vfstest.NewMem()
+	l := create(t, openDir(t, mem, small), 7)
+	commit(t, l, appendTo(t, l, repeated('x', 300_000))) // longer than what is read at once
+	report, err := openDir(t, mem, small).Replay(7, func(seq uint64, _ []byte) error {
+		if seq == 1 {
+			commit(t, l, appendTo(t, l, repeated('y', 10_000)))
+		}
+		return nil
+	})
+	if err != nil || !report.Sound() || report.Records != 1 {
+		t.Errorf("%+v, %v; want one record without damage", report, err)
+	}
+}
+
+// TestListOnFullDisk: logs that are removed while the list cannot be written are not missing after
+// a crash.
+func TestListOnFullDisk(t *testing.T) {
+	for name, dispose := range map[string]func(*wal.Dir) error{
+		"recycled": func(d *wal.Dir) error { return d.Recycle(8) },
+		"removed":  func(d *wal.Dir) error { return d.Remove(8) },
+	} {
+		mem, _ := listedLog(t, 5)
+		full := &vfstest.Rule{Op: vfstest.OpCreate, Err: vfstest.ErrNoSpace}
+		full.Switch(false)
+		d := openDir(t, vfstest.Inject(mem, full), small)
+		filled(t, d, 8, 3)
+		full.Switch(true)
+		if err := dispose(d); err != nil {
+			t.Fatal(err)
+		}
+		if missing, err := openDir(t, mem, small).Missing(); err != nil || len(missing) > 0 {
+			t.Errorf("%s: missing %+v, %v", name, missing, err)
+		}
+		full.Switch(false)
+		filled(t, d, 9, 3)
+		if err := mem.Remove(dirName + "/0000000000000009-0000.log"); err != nil {
+			t.Fatal(err)
+		}
+		if missing, err := openDir(t, mem, small).Missing(); err != nil || len(missing) != 1 {
+			t.Errorf("%s: missing %+v, %v; want log 9, because the list was written again", name, missing, err)
+		}
+	}
+}
+
 // TestDamagedListCostsNothing flips every bit of the list, and cuts it: records are read, and
 // Missing returns an error.
 func TestDamagedListCostsNothing(t *testing.T) {

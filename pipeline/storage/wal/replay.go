@@ -185,7 +185,7 @@ func (r *replay) checkEnd() {
 		}
 	}
 	s := r.parts[last]
-	if end := roundUp(s.last, groupUnit); end+groupUnit > s.size {
+	if end := roundUp(s.last, groupUnit); end+groupUnit > s.size && !s.grew() {
 		r.report.Truncated = true
 		r.report.Damage = append(r.report.Damage, Damage{File: s.file.Name(), Offset: s.size, First: s.seen + 1, Last: endOfFile})
 	}

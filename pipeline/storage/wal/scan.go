@@ -56,6 +56,12 @@ func newScanner(file vfs.File, epoch uint64) (*scanner, error) {
 	return &scanner{file: file, epoch: epoch, size: size, end: size}, err
 }
 
+// grew reports whether the file became longer since it was opened: its log is being written.
+func (s *scanner) grew() bool {
+	size, err := s.file.Size()
+	return err == nil && size > s.size
+}
+
 // next returns false at the end of the file. The only error is ErrVersion; all other problems are
 // recorded in s.damage.
 func (s *scanner) next() (record, bool, error) {
