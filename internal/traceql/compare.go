@@ -151,7 +151,7 @@ func (p *parser) pattern(t token) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, p.fail(t, "invalid regular expression (RE2): %s", syntaxProblem(err))
 	}
-	if p.steps += steps(tree); p.steps > MaxPatternSteps {
+	if p.steps += tracestore.PatternSteps(tree, MaxPatternSteps); p.steps > MaxPatternSteps {
 		return nil, p.fail(t, "regular expressions have more than %d steps with repetitions expanded", MaxPatternSteps)
 	}
 	re, err := regexp.Compile(anchorBegin + t.text + anchorEnd)
@@ -169,23 +169,6 @@ func syntaxProblem(err error) string {
 		return e.Code.String() + ": " + quote(e.Expr)
 	}
 	return err.Error()
-}
-
-// steps estimates the length of the program of a regular expression, which determines the cost of
-// compiling and running it. The result is at most one more than the maximum.
-func steps(re *syntax.Regexp) int {
-	const bounds = 16 // range bounds in a character class that cost as much as one step
-	n := 1 + len(re.Rune)/bounds
-	if re.Op == syntax.OpLiteral {
-		n = len(re.Rune)
-	}
-	for _, sub := range re.Sub {
-		n += steps(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(1, re.Min, re.Max)
-	}
-	return min(n, 1+MaxPatternSteps)
 }
 
 func (p *parser) compareBoolean(f field, op, right token) (tracestore.Expr, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -113,3 +114,20 @@ var _ io.RuneReader = (*likeReader)(nil)
 
 // Pattern returns the literal of a Like condition.
 func Pattern(re *regexp.Regexp) Literal { return Literal{Regexp: re} }
+
+// PatternSteps estimates the length of the program of a regular expression, which determines the
+// cost of compiling and running it. The result is at most limit + 1.
+func PatternSteps(re *syntax.Regexp, limit int) int {
+	const bounds = 16 // range bounds in a character class that cost as much as one step
+	n := 1 + len(re.Rune)/bounds
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += PatternSteps(sub, limit)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return min(n, 1+limit)
+}

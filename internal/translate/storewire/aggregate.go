@@ -26,7 +26,8 @@ func PutAggregation(q *tracestore.Query, a *tracestore.Aggregation) *store_v1.Ag
 
 // GetAggregation returns an aggregation, which may be invalid, and its query.
 func GetAggregation(tenant string, m *store_v1.AggregateRequest) (q tracestore.Query, a tracestore.Aggregation, err error) {
-	if q, err = GetQuery(tenant, m.GetQuery()); err != nil {
+	var exprs exprReader
+	if q, err = getQuery(tenant, m.GetQuery(), &exprs); err != nil {
 		return q, a, err
 	}
 	a.Heatmap.Step, a.Exemplars = time.Duration(m.GetHeatmapStep()), int(m.GetExemplars())
@@ -40,7 +41,7 @@ func GetAggregation(tenant string, m *store_v1.AggregateRequest) (q tracestore.Q
 	}
 	if s := m.GetFacets().GetSelection(); s != nil {
 		a.Facets.Selection = &tracestore.Selection{From: getTime(s.From), To: getTime(s.To)}
-		a.Facets.Selection.Where, err = getExpr(s.Where, 0)
+		a.Facets.Selection.Where, err = exprs.get(s.Where, 0)
 	}
 	return q, a, err
 }

@@ -2,13 +2,20 @@ package storewire
 
 import (
 	"regexp"
+	"regexp/syntax"
 
 	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// MaxDepth is the maximum nesting of a condition.
-const MaxDepth = 500
+// Limits of the conditions of one request. They are far above what a search can contain, and keep
+// a client from making the server hold or evaluate arbitrarily large conditions.
+const (
+	MaxDepth        = 500      // nesting
+	MaxParts        = 8192     // And, Or, Not and comparisons
+	MaxPatterns     = 64 << 10 // bytes of all regular expressions
+	MaxPatternSteps = 8192     // of all regular expressions, with repetitions expanded
+)
 
 // places returns the place for each value of store_v1.Place except the first one.
 func places() [store_v1.Place_PLACE_ROOT_NAME + 1]tracestore.Place {
@@ -108,40 +115,48 @@ func putField(f tracestore.Field) *store_v1.Field {
 	return out
 }
 
-// getExpr returns the condition of a message, which is nil for nil.
-func getExpr(m *store_v1.Expr, depth int) (tracestore.Expr, error) {
+// exprReader converts the conditions of one request within the limits.
+type exprReader struct{ parts, patterns, steps int }
+
+// get returns the condition of a message, which is nil for nil.
+func (r *exprReader) get(m *store_v1.Expr, depth int) (tracestore.Expr, error) {
 	if m == nil {
 		return nil, nil //nolint:nilnil // nil is a condition
 	}
 	if depth > MaxDepth {
 		return nil, invalid("condition is nested more than %d deep", MaxDepth)
 	}
+	if r.parts++; r.parts > MaxParts {
+		return nil, invalid("conditions have more than %d parts", MaxParts)
+	}
 	switch e := m.GetExpr().(type) {
 	case *store_v1.Expr_And:
-		return getParts(e.And, depth, func(parts []tracestore.Expr) tracestore.Expr { return tracestore.And(parts) })
+		parts, err := r.all(e.And, depth)
+		return tracestore.And(parts), err
 	case *store_v1.Expr_Or:
-		return getParts(e.Or, depth, func(parts []tracestore.Expr) tracestore.Expr { return tracestore.Or(parts) })
+		parts, err := r.all(e.Or, depth)
+		return tracestore.Or(parts), err
 	case *store_v1.Expr_Not:
-		inner, err := getExpr(e.Not, depth+1)
+		inner, err := r.get(e.Not, depth+1)
 		return tracestore.Not{Expr: inner}, err
 	case *store_v1.Expr_Condition:
-		return getCondition(e.Condition)
+		return r.condition(e.Condition)
 	}
 	return nil, invalid("unknown condition; the server may be older than the client")
 }
 
-func getParts(m *store_v1.Exprs, depth int, join func([]tracestore.Expr) tracestore.Expr) (tracestore.Expr, error) {
+func (r *exprReader) all(m *store_v1.Exprs, depth int) ([]tracestore.Expr, error) {
 	parts := make([]tracestore.Expr, len(m.GetParts()))
 	for i, p := range m.GetParts() {
 		var err error
-		if parts[i], err = getExpr(p, depth+1); err != nil {
+		if parts[i], err = r.get(p, depth+1); err != nil {
 			return nil, err
 		}
 	}
-	return join(parts), nil
+	return parts, nil
 }
 
-func getCondition(m *store_v1.Condition) (tracestore.Expr, error) {
+func (r *exprReader) condition(m *store_v1.Condition) (tracestore.Expr, error) {
 	f, err := getField(m.GetField())
 	if err != nil {
 		return nil, err
@@ -157,15 +172,33 @@ func getCondition(m *store_v1.Condition) (tracestore.Expr, error) {
 	case *store_v1.Condition_Number:
 		c.Value = tracestore.Number(v.Number)
 	case *store_v1.Condition_Pattern:
-		re, err := regexp.Compile(string(v.Pattern))
+		re, err := r.pattern(string(v.Pattern))
 		if err != nil {
-			return nil, invalid("%w", err)
+			return nil, err
 		}
 		c.Value = tracestore.Pattern(re)
 	default:
 		return nil, invalid("condition without a known constant")
 	}
 	return c, nil
+}
+
+func (r *exprReader) pattern(text string) (*regexp.Regexp, error) {
+	if r.patterns += len(text); r.patterns > MaxPatterns {
+		return nil, invalid("regular expressions have more than %d bytes", MaxPatterns)
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, invalid("%w", err)
+	}
+	if r.steps += tracestore.PatternSteps(tree, MaxPatternSteps); r.steps > MaxPatternSteps {
+		return nil, invalid("regular expressions have more than %d steps with repetitions expanded", MaxPatternSteps)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, invalid("%w", err)
+	}
+	return re, nil
 }
 
 func getField(m *store_v1.Field) (tracestore.Field, error) {

@@ -19,14 +19,18 @@ func PutQuery(q *tracestore.Query) *store_v1.Query {
 
 // GetQuery returns the query of a tenant.
 func GetQuery(tenant string, m *store_v1.Query) (q tracestore.Query, err error) {
+	return getQuery(tenant, m, &exprReader{})
+}
+
+func getQuery(tenant string, m *store_v1.Query, exprs *exprReader) (q tracestore.Query, err error) {
 	q = tracestore.Query{
 		Tenant: tenant, From: getTime(m.GetFrom()), To: getTime(m.GetTo()), Limit: int(m.GetLimit()),
 		Budget: tracestore.Budget{Spans: int(m.GetBudget().GetSpans()), TraceSpans: int(m.GetBudget().GetTraceSpans())},
 	}
-	if q.Where, err = getExpr(m.GetWhere(), 0); err != nil {
+	if q.Where, err = exprs.get(m.GetWhere(), 0); err != nil {
 		return q, err
 	}
-	if q.OfTrace, err = getExpr(m.GetOfTrace(), 0); err != nil {
+	if q.OfTrace, err = exprs.get(m.GetOfTrace(), 0); err != nil {
 		return q, err
 	}
 	q.After, err = getCursor(m.GetAfter())

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,38 @@ func TestInvalidConditions(t *testing.T) {
 		_, err := GetQuery("", &store_v1.Query{Where: e})
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want %q", err, name)
+		}
+	}
+}
+
+// TestLimitsOfConditions checks that the limits count all conditions of a request, and that
+// regular expressions are not compiled beyond them.
+func TestLimitsOfConditions(t *testing.T) {
+	all := func(parts ...*store_v1.Expr) *store_v1.Expr {
+		return &store_v1.Expr{Expr: &store_v1.Expr_Or{Or: &store_v1.Exprs{Parts: parts}}}
+	}
+	like := func(pattern string) *store_v1.Expr {
+		return &store_v1.Expr{Expr: &store_v1.Expr_Condition{Condition: &store_v1.Condition{
+			Field: &store_v1.Field{Place: store_v1.Place_PLACE_NAME}, Operator: store_v1.Operator_OPERATOR_LIKE,
+			Value: &store_v1.Condition_Pattern{Pattern: []byte(pattern)}}}}
+	}
+	half := all(slices.Repeat([]*store_v1.Expr{all()}, MaxParts/2-1)...)
+	long := like("[" + strings.Repeat("a", MaxPatterns/2-2) + "]")
+	for name, c := range map[string]struct{ where, more *store_v1.Expr }{
+		"more than 8192 parts":  {half, all(half)},
+		"more than 65536 bytes": {all(long, long), like("a")},
+		"more than 8192 steps":  {like("(?:a?b?){1000}"), like("(?:c?d?){1000}")},
+	} {
+		if _, err := GetQuery("", &store_v1.Query{Where: c.where}); err != nil {
+			t.Errorf("%s: within the limit: %v", name, err)
+		}
+		_, _, aggregated := GetAggregation("", &store_v1.AggregateRequest{Query: &store_v1.Query{Where: c.where},
+			Facets: &store_v1.FacetQuery{Selection: &store_v1.Selection{Where: c.more}}})
+		_, searched := GetQuery("", &store_v1.Query{Where: c.where, OfTrace: c.more})
+		for _, err := range []error{aggregated, searched} {
+			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), name) {
+				t.Errorf("error %v, want %q", err, name)
+			}
 		}
 	}
 }
