@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // checkGolden compares got with a golden file in which DIR stands for dir, the folder of the store.
@@ -42,6 +47,42 @@ func TestInspectInUse(t *testing.T) {
 	if !strings.Contains(text, "in 2 segments") || !strings.Contains(text, "1 files, ") {
 		t.Error(text)
 	}
+	s.unlock()
+}
+
+// A log in which the server writes while it is read, before and after the place where the reader
+// is, is not damaged.
+func TestLogGrowsWhileRead(t *testing.T) {
+	s := newStore(t)
+	batches := synthetic(t, 3, 12_000, "")
+	logs, err := wal.OpenDir(vfs.OS(), s.dir.Log(), wal.Options{})
+	check(t, err)
+	l, err := logs.Create(1)
+	check(t, err)
+	table := memtable.New(memtable.Options{})
+	defer table.Release()
+	write := func(batches ...*otlpdata.Batch) {
+		for _, b := range batches {
+			r, err := table.Append(b, 0)
+			check(t, err)
+			ticket, err := l.Append(r.Parts...)
+			check(t, err)
+			check(t, l.Commit(t.Context(), ticket))
+		}
+	}
+	spans := 0
+	for _, b := range batches {
+		spans += b.Len()
+	}
+	write(batches[0])
+	second := &vfstest.Rule{Op: vfstest.OpRead, Path: "*.log", Skip: 1, Times: 1, Hook: func() { write(batches[1:]...) }}
+	snapshot, err := openSnapshot(vfstest.Inject(vfs.OS(), second), s.path, false)
+	check(t, err)
+	defer snapshot.close()
+	if r := snapshot.logs[0]; r.damaged() || r.rows != spans {
+		t.Errorf("%d of %d spans, %+v; want no damage", r.rows, spans, r.report)
+	}
+	check(t, l.Close())
 	s.unlock()
 }
 

@@ -41,9 +41,30 @@ func (r *replayed) release() {
 	}
 }
 
+// maxReplays is the maximum number of attempts to read a log that seems damaged.
+const maxReplays = 3
+
 // replay reads a log as recovery does, without changing it. Damage is not an error; the result
-// tells about it. The rows stay in memory if keepRows is set.
+// tells about it. The rows stay in memory if keepRows is set. A log also seems damaged if the
+// server wrote records to a part of the file that was read before, and further records to the next
+// part. So such a log is read again.
 func (s *snapshot) replay(l logFiles, keepRows bool) (*replayed, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := s.replayOnce(l)
+		if err != nil {
+			return nil, err
+		}
+		done := attempt == maxReplays || !r.damaged()
+		if !done || !keepRows {
+			r.release()
+		}
+		if done {
+			return r, nil
+		}
+	}
+}
+
+func (s *snapshot) replayOnce(l logFiles) (*replayed, error) {
 	dir, err := s.openLogs()
 	if err != nil {
 		return nil, err
@@ -62,9 +83,7 @@ func (s *snapshot) replay(l logFiles, keepRows bool) (*replayed, error) {
 		r.release()
 		return nil, err
 	}
-	if r.rows = r.table.Rows(); !keepRows {
-		r.release()
-	}
+	r.rows = r.table.Rows()
 	return r, nil
 }
 
