@@ -36,7 +36,9 @@ type shapeInfo struct {
 }
 
 func newStatsBuilder(t *rows.Tables) *statsBuilder {
-	return &statsBuilder{in: t, collector: stats.NewCollector(), shapes: make([]shapeInfo, len(t.Shapes)), factor: rand.Uint64() | 1}
+	c := stats.NewCollector()
+	c.Reserve(len(t.Shapes)) // few have a series of their own for each row
+	return &statsBuilder{in: t, collector: c, shapes: make([]shapeInfo, len(t.Shapes)), factor: rand.Uint64() | 1}
 }
 
 // maxLinearRows is the maximum number of rows of a trace for linear search of span ids.

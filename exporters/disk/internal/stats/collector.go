@@ -1,9 +1,11 @@
 package stats
 
 import (
+	"hash/maphash"
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -33,10 +35,13 @@ func MinuteOf(start uint64) uint64 { return start / nanosPerMinute }
 // spans beyond the limits are counted as dropped. Not for concurrent use.
 type Collector struct {
 	series     []Series
-	seriesID   map[Series]uint32
+	seriesID   nameIndex
+	sorted     []uint32 // ids of series, sorted; outdated if shorter than series
 	seriesLost bool     // a series was refused because a limit was reached
 	unsampled  []uint32 // by series: 1 + id of the unsampled series; 0, or missing: not known
-	operations map[service]map[string]bool
+	// Ids of the first series of each operation, other than those beyond tracestore.MaxOperations.
+	operations nameIndex
+	counts     map[service]int // of operations
 	cells      table[cell]
 	dropped    uint64 // spans without a cell, or without a cell for their unsampled calls
 
@@ -82,19 +87,29 @@ type orphan struct {
 
 // NewCollector returns an empty Collector.
 func NewCollector() *Collector {
-	return &Collector{seriesID: map[Series]uint32{}, operations: map[service]map[string]bool{}, serviceID: map[service]uint32{},
+	return &Collector{counts: map[service]int{}, serviceID: map[service]uint32{},
 		cells: table[cell]{seed: rand.Uint64()}, edgeID: table[uint32]{seed: rand.Uint64()}, calls: table[callCell]{seed: rand.Uint64()}}
+}
+
+// Reserve announces about how many series there will be. Call it before SeriesID.
+func (c *Collector) Reserve(series int) {
+	series = min(series, maxNames)
+	c.series = slices.Grow(c.series, series)
+	c.seriesID.reserve(series)
+	c.operations.reserve(series)
 }
 
 // SeriesID returns the id of a series for AddSpan. It is slow: call it once per shape. The
 // Collector retains the strings.
 func (c *Collector) SeriesID(s Series) uint32 {
-	if id, ok := c.seriesID[s]; ok {
+	if id, ok := c.findSeries(&s); ok {
 		return id
 	}
-	if of := (service{s.Tenant, s.Service}); !c.hasOperation(of, s.Operation) {
+	known, of := c.hasOperation(&s), service{s.Tenant, s.Service}
+	fresh := !known && c.counts[of] < tracestore.MaxOperations
+	if !known && !fresh {
 		s.Operation = tracestore.OtherOperation
-		if id, ok := c.seriesID[s]; ok {
+		if id, ok := c.findSeries(&s); ok {
 			return id
 		}
 	}
@@ -104,25 +119,41 @@ func (c *Collector) SeriesID(s Series) uint32 {
 	}
 	id := uint32(len(c.series))
 	c.series = append(c.series, s)
-	c.seriesID[s] = id
+	c.seriesID.add(id, c.seriesHash)
+	if fresh {
+		c.counts[of]++
+		c.operations.add(id, c.operationHash)
+	}
 	return id
 }
 
-// hasOperation reports whether an operation of a service has series of its own. It returns false
-// for operations beyond tracestore.MaxOperations.
-func (c *Collector) hasOperation(of service, operation string) bool {
-	known := c.operations[of]
-	switch {
-	case known[operation]:
-		return true
-	case len(known) >= tracestore.MaxOperations:
-		return false
-	case known == nil:
-		known = map[string]bool{}
-		c.operations[of] = known
+func (c *Collector) findSeries(s *Series) (id uint32, ok bool) {
+	return c.seriesID.find(maphash.Comparable(nameSeed, *s), func(id uint32) bool { return c.series[id] == *s })
+}
+
+// hasOperation reports whether the operation of a series has series of its own.
+func (c *Collector) hasOperation(s *Series) bool {
+	_, ok := c.operations.find(s.operationHash(), func(id uint32) bool {
+		o := &c.series[id]
+		return o.Operation == s.Operation && o.Service == s.Service && o.Tenant == s.Tenant
+	})
+	return ok
+}
+
+func (c *Collector) seriesHash(id uint32) uint64    { return maphash.Comparable(nameSeed, c.series[id]) }
+func (c *Collector) operationHash(id uint32) uint64 { return c.series[id].operationHash() }
+
+func (a *Series) operationHash() uint64 {
+	return maphash.Comparable(nameSeed, [3]string{a.Tenant, a.Service, a.Operation})
+}
+
+// sortedSeries returns the ids of all series in the order of the series. The slice must not be
+// changed.
+func (c *Collector) sortedSeries() []uint32 {
+	if len(c.sorted) < len(c.series) {
+		c.sorted = sortedOrder(c.series, (*Series).compare)
 	}
-	known[operation] = true
-	return true
+	return c.sorted
 }
 
 // AddSpan counts a span of a series. start is in nanoseconds since the Unix epoch, duration in
@@ -219,9 +250,9 @@ func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(se
 // the series is not that of an operation, but that of the operations beyond
 // tracestore.MaxOperations.
 func (c *Collector) EachOperation(visit func(s *Series, others bool)) {
-	for _, id := range sortedOrder(c.series, Series.compare) {
+	for _, id := range c.sortedSeries() {
 		s := &c.series[id]
-		visit(s, s.Operation == tracestore.OtherOperation && !c.operations[service{s.Tenant, s.Service}][s.Operation])
+		visit(s, s.Operation == tracestore.OtherOperation && !c.hasOperation(s))
 	}
 }
 

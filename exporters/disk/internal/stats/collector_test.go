@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -428,4 +429,60 @@ func buckets(h *tracestore.Histogram) (out [][2]uint64) {
 		}
 	}
 	return out
+}
+
+// TestManySeries checks the memory for many services, and that the order of their series is
+// determined only once.
+func TestManySeries(t *testing.T) {
+	const services, operations = 2000, 10
+	c := NewCollector()
+	fill := func() {
+		c.Reserve(services * operations)
+		for i := range services * operations {
+			s := Series{Tenant: "t", Service: fmt.Sprintf("service-%08x", uint32(i/operations)*2654435761), Operation: fmt.Sprint(i % operations)}
+			if id := c.SeriesID(s); id != uint32(i) {
+				t.Fatalf("series %d has the id %d", i, id)
+			}
+			if id := c.SeriesID(s); id != uint32(i) {
+				t.Fatalf("series %d has the id %d when requested again", i, id)
+			}
+		}
+	}
+	// A series takes 72 bytes, its names about 40, the indexes at most 22 and those that were too
+	// small as much again, and a service about 100 in a map.
+	if bytes := allocated(fill) / (services * operations); bytes > 200 {
+		t.Errorf("%d bytes per series", bytes)
+	}
+	section := c.AppendSeries(nil)
+	last := Series{}
+	n := 0
+	if bytes := allocated(func() {
+		c.EachOperation(func(s *Series, _ bool) {
+			if n > 0 && last.compare(s) >= 0 {
+				t.Fatalf("%v precedes %v", last, *s)
+			}
+			last = *s
+			n++
+		})
+	}); bytes > 10_000 || n != services*operations {
+		t.Errorf("EachOperation visits %d operations and allocates %d bytes", n, bytes)
+	}
+	if got, err := DecodeSeries(section); err != nil || len(got.Series) != n {
+		t.Errorf("section has %d series, error %v", len(got.Series), err)
+	}
+	c.SeriesID(Series{Tenant: "a"}) // in order although it was added later
+	c.EachOperation(func(s *Series, _ bool) {
+		if n++; n == services*operations+1 && s.Tenant != "a" {
+			t.Errorf("the first series is %v", *s)
+		}
+	})
+}
+
+// allocated returns the number of bytes that f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -31,7 +32,7 @@ type Edge struct {
 	Kind                  EdgeKind
 }
 
-func (a Edge) compare(b Edge) int {
+func (a *Edge) compare(b *Edge) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Child, b.Child), cmp.Compare(a.Kind, b.Kind))
 }
 
@@ -42,7 +43,7 @@ func (c *Collector) AppendEdges(dst []byte) []byte {
 		parent, child := c.services[e.parent], c.services[e.child]
 		edges[i] = Edge{child.tenant, parent.name, child.name, e.kind}
 	}
-	order := sortedOrder(edges, Edge.compare)
+	order := sortedOrder(edges, (*Edge).compare)
 	rank := ranks(order)
 	cells := c.calls.sorted(func(key uint64) uint64 {
 		id := key & (1<<nameBits - 1)
@@ -64,7 +65,7 @@ func appendEdgeNames(dst []byte, edges []Edge, order []uint32) []byte {
 	for _, e := range edges {
 		all = append(all, e.Tenant, e.Parent, e.Child)
 	}
-	t := newTexts(all)
+	t := newTexts(slices.Values(all))
 	dst = binary.AppendUvarint(t.append(dst), uint64(len(edges)))
 	for _, id := range order {
 		e := &edges[id]
@@ -108,7 +109,7 @@ func DecodeEdges(section []byte) (*EdgeStats, error) {
 			break
 		}
 		e.Child = t[child>>1]
-		if i > 0 && s.Edges[i-1].compare(*e) >= 0 {
+		if i > 0 && s.Edges[i-1].compare(e) >= 0 {
 			r.fail("edges out of order")
 		}
 	}

@@ -64,7 +64,7 @@ func (c *Collector) orphanNames() ([]service, []orphan) {
 	}
 	var names []service
 	rank := make([]uint32, len(c.services))
-	for _, id := range sortedOrder(c.services, service.compare) {
+	for _, id := range sortedOrder(c.services, (*service).compare) {
 		if used[id] {
 			rank[id] = uint32(len(names))
 			names = append(names, c.services[id])
@@ -77,7 +77,7 @@ func (c *Collector) orphanNames() ([]service, []orphan) {
 	return names, orphans
 }
 
-func (a service) compare(b service) int {
+func (a *service) compare(b *service) int {
 	return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.name, b.name))
 }
 
@@ -86,7 +86,7 @@ func appendServices(dst []byte, names []service) []byte {
 	for _, s := range names {
 		all = append(all, s.tenant, s.name)
 	}
-	t := newTexts(all)
+	t := newTexts(slices.Values(all))
 	dst = binary.AppendUvarint(t.append(dst), uint64(len(names)))
 	for _, s := range names {
 		dst = appendNumbers(dst, t.number[s.tenant], t.number[s.name])
@@ -132,7 +132,7 @@ func DecodeOrphans(section []byte) (*OrphanStats, error) {
 	s.services = make([]service, r.names(minNameSize))
 	for i := range s.services {
 		s.services[i] = service{r.text(t), r.text(t)}
-		if i > 0 && s.services[i-1].compare(s.services[i]) >= 0 {
+		if i > 0 && s.services[i-1].compare(&s.services[i]) >= 0 {
 			r.fail("services out of order")
 		}
 	}

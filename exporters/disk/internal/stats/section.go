@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"unsafe"
 )
@@ -133,10 +134,16 @@ type texts struct {
 	number map[string]uint64
 }
 
-// newTexts sorts the strings and removes duplicates.
-func newTexts(all []string) texts {
-	slices.Sort(all)
-	t := texts{slices.Compact(all), map[string]uint64{}}
+// newTexts sorts the strings and removes duplicates. There may be far fewer texts than strings.
+func newTexts(all iter.Seq[string]) texts {
+	t := texts{number: map[string]uint64{}}
+	for s := range all {
+		if _, known := t.number[s]; !known {
+			t.number[s] = 0
+			t.sorted = append(t.sorted, s)
+		}
+	}
+	slices.Sort(t.sorted)
 	for i, s := range t.sorted {
 		t.number[s] = uint64(i)
 	}

@@ -22,9 +22,18 @@ type Series struct {
 	Unsampled bool
 }
 
-func (a Series) compare(b Series) int {
-	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
-		cmp.Compare(a.Kind, b.Kind), compareBool(a.Error, b.Error), compareBool(a.Unsampled, b.Unsampled))
+// compare is called very often for many series. Most differ in the first names.
+func (a *Series) compare(b *Series) int {
+	if c := cmp.Compare(a.Tenant, b.Tenant); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Service, b.Service); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Operation, b.Operation); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), compareBool(a.Error, b.Error), compareBool(a.Unsampled, b.Unsampled))
 }
 
 func compareBool(a, b bool) int {
@@ -39,7 +48,7 @@ func compareBool(a, b bool) int {
 
 // AppendSeries appends the encoded section of series. The Collector may still be used afterwards.
 func (c *Collector) AppendSeries(dst []byte) []byte {
-	order := sortedOrder(c.series, Series.compare)
+	order := c.sortedSeries()
 	rank := ranks(order)
 	cells := c.cells.sorted(func(key uint64) uint64 {
 		id := key >> octaveBits & (1<<nameBits - 1)
@@ -67,11 +76,13 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 }
 
 func appendSeriesNames(dst []byte, sectionVersion byte, series []Series, order []uint32) []byte {
-	var all []string
-	for _, s := range series {
-		all = append(all, s.Tenant, s.Service, s.Operation, s.Kind)
-	}
-	t := newTexts(all)
+	t := newTexts(func(yield func(string) bool) {
+		for i := range series {
+			if s := &series[i]; !yield(s.Tenant) || !yield(s.Service) || !yield(s.Operation) || !yield(s.Kind) {
+				return
+			}
+		}
+	})
 	dst = binary.AppendUvarint(t.append(dst), uint64(len(series)))
 	for _, id := range order {
 		s := &series[id]
@@ -144,7 +155,7 @@ func DecodeSeries(section []byte) (*SeriesStats, error) {
 			break
 		}
 		x.Kind = t[kind]
-		if i > 0 && s.Series[i-1].compare(*x) >= 0 {
+		if i > 0 && s.Series[i-1].compare(x) >= 0 {
 			r.fail("series out of order")
 		}
 	}
@@ -223,12 +234,12 @@ func (s *SeriesStats) PointsOf(first, last uint64, selected []bool) iter.Seq[*Se
 }
 
 // sortedOrder returns the indexes of names in the order of compare.
-func sortedOrder[N any](names []N, compare func(a, b N) int) []uint32 {
+func sortedOrder[N any](names []N, compare func(a, b *N) int) []uint32 {
 	order := make([]uint32, len(names))
 	for i := range order {
 		order[i] = uint32(i)
 	}
-	slices.SortFunc(order, func(a, b uint32) int { return compare(names[a], names[b]) })
+	slices.SortFunc(order, func(a, b uint32) int { return compare(&names[a], &names[b]) })
 	return order
 }
 
