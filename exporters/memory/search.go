@@ -88,6 +88,9 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		if _, done := s.done[r.trace.id]; done {
 			continue
 		}
+		if _, skip := s.query.Skip[r.trace.id]; skip {
+			continue
+		}
 		// All rows with the same key are examined together, because the cursor cannot represent a
 		// position between them.
 		key := tracestore.Cursor{Start: r.start, ID: r.trace.id, Set: true}

@@ -84,6 +84,9 @@ type Query struct {
 	// the results, or nil. A store may leave out traces for which it does not hold, and may return
 	// them.
 	OfTrace Expr
+	// Skip holds traces that the caller has read before and does not need again. A store may leave
+	// them out, and may return them. The caller may add traces between two results.
+	Skip map[otlpdata.TraceID]struct{}
 	// Limit is the maximum number of traces. 0 or less sets no limit other than the Budget.
 	Limit int
 	// After continues after the last result of an earlier answer to the same query.

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -18,6 +17,8 @@ import (
 //   - No result is missed.
 //   - The key of a result is never newer than that of its candidate. So results can be emitted in
 //     order, up to the key of the current candidate.
+//   - A candidate that was examined in an earlier step need not be read again: it has no result, or
+//     its result is pending or was emitted.
 //
 // With a cursor, the window of candidates ends at the start of the cursor. If the key of a result
 // is after the cursor, its newest selected span is within that window and makes the trace a
@@ -25,46 +26,50 @@ import (
 // all spans of a trace.
 type candidateSearch struct {
 	search
+	*keptState
 	from, to     uint64 // the window
 	inner        tracestore.Query
-	candidates   *tracestore.Results // of inner
+	candidates   *tracestore.Results // of inner; nil: not searched yet
 	matcher      *setMatcher
-	pending      resultHeap        // results that a later candidate may precede
-	pendingBytes int               // of the spans of pending results
 	examined     int               // spans
 	matcherSpans int               // spans of the longest candidate, to which the memory of the matcher has grown
-	tries        int               // candidates examined
 	narrowed     bool              // all remaining results are pending
 	passed       tracestore.Cursor // results at or before it were emitted
 }
 
-// maxPendingBytes is the maximum size of the spans of pending results. The spans of further results
-// are read again.
-const maxPendingBytes = 8 << 20
-
-func findByCandidates(
-	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
-) (*tracestore.Results, error) {
-	s := &candidateSearch{
-		search: search{reader: r, query: q, want: want}, inner: q, matcher: newSetMatcher(set, simplify(q.Where)),
-	}
+func findByCandidates(ctx context.Context, kept *keptState, step search, set SpanSet) (*tracestore.Results, error) {
+	q := step.query
+	kept.begin(ctx)
+	s := &candidateSearch{search: step, keptState: kept, inner: q, matcher: newSetMatcher(set, simplify(q.Where))}
 	s.inner.Where = simplify(tracestore.And{weaken(q.Where), cover(set)})
 	s.inner.OfTrace = simplify(tracestore.And{weakenToTrace(q.Where), coverTrace(set)})
-	s.inner.Limit, s.inner.After = 0, tracestore.Cursor{}
+	s.inner.Limit, s.inner.After, s.inner.Skip = 0, tracestore.Cursor{}, kept.known
 	s.from, s.to, _ = q.Window() // an empty window has no candidates
 	if c := q.After; c.Set && c.Start < s.to {
 		s.inner.To = timeOf(c.Start)
 	}
-	var err error
-	if s.candidates, err = r.Find(ctx, s.inner, tracestore.WantFull); err != nil {
-		return nil, err
+	if !s.rareKnown {
+		var err error
+		if s.candidates, err = s.reader.Find(ctx, s.inner, tracestore.WantFull); err != nil {
+			return nil, err
+		}
 	}
 	return s.results(ctx, s.run), nil
 }
 
 func (s *candidateSearch) run(ctx context.Context) error {
-	defer func() { s.pending, s.candidates, s.matcher = nil, nil, nil }() // the caller may keep the outcome
+	defer func() { s.keptState, s.candidates, s.matcher = nil, nil, nil }() // the caller may keep the outcome
+	if s.rareKnown && s.examineRare(ctx) {
+		s.outcome = tracestore.Outcome{Complete: true}
+		return s.emitAll(ctx)
+	}
 	for {
+		if s.candidates == nil {
+			var err error
+			if s.candidates, err = s.reader.Find(ctx, s.inner, tracestore.WantFull); err != nil {
+				return err
+			}
+		}
 		err := s.examineAll(ctx)
 		inner := s.candidates.Outcome()
 		s.scanned += inner.Scanned
@@ -89,9 +94,7 @@ func (s *candidateSearch) run(ctx context.Context) error {
 		// The budget was exhausted by candidates at or before the cursor.
 		s.inner.After = inner.Next
 		s.inner.Budget.Spans *= 2
-		if s.candidates, err = s.reader.Find(ctx, s.inner, tracestore.WantFull); err != nil {
-			return err
-		}
+		s.candidates = nil
 	}
 }
 
@@ -101,8 +104,11 @@ func (s *candidateSearch) examineAll(ctx context.Context) error {
 			return err
 		}
 		position := cursorOf(r)
-		if err := s.examine(ctx, r); err != nil {
-			return err
+		if _, known := s.known[r.ID]; !known {
+			if err := s.examine(ctx, r); err != nil {
+				return err
+			}
+			s.tries++
 		}
 		if err := s.emitUpTo(ctx, position); err != nil {
 			return err
@@ -117,7 +123,7 @@ func (s *candidateSearch) examineAll(ctx context.Context) error {
 // enough reports whether no further candidates need to be examined. It ends the search if the
 // budget or the time is exhausted.
 func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor) (done bool, err error) {
-	if s.tries++; s.tries == candidatesBeforeNarrowing {
+	if s.tries >= candidatesBeforeNarrowing && !s.narrowTried {
 		if s.narrowed, err = s.narrow(ctx, position); s.narrowed || err != nil {
 			return true, err
 		}
@@ -136,18 +142,19 @@ func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor
 	return false, nil
 }
 
-// Approximate sizes in bytes.
-const (
-	matcherMemory = 256 // what the matcher keeps of a span
-	pendingMemory = 512 // a pending result with a summary, without its spans
-)
+// matcherMemory is the approximate number of bytes that the matcher keeps of a span.
+const matcherMemory = 256
 
 // reserve reserves the memory that the search holds, including a candidate of a size in bytes.
 func (s *candidateSearch) reserve(candidate int) error {
-	return s.memory.Resize(int64(candidate + s.pendingBytes + matcherMemory*s.matcherSpans + pendingMemory*len(s.pending)))
+	if err := s.keptState.reserve(); err != nil {
+		return err
+	}
+	return s.memory.Resize(int64(candidate + matcherMemory*s.matcherSpans))
 }
 
-// examine evaluates the set on a candidate. If it is a result, it becomes pending.
+// examine evaluates the set on a candidate that is not known. If it is a result, it becomes
+// pending.
 func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) error {
 	n := r.Spans.Len()
 	s.matcherSpans = max(s.matcherSpans, n)
@@ -163,6 +170,7 @@ func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) erro
 		return fmt.Errorf("examining trace %s: %w", r.ID, err)
 	}
 	start, ok := s.key()
+	s.remember(r.ID, n, ok)
 	if !ok {
 		return nil
 	}
@@ -180,7 +188,7 @@ func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) erro
 	case tracestore.WantFull:
 		found.Spans = r.Spans
 	}
-	s.addPending(found)
+	s.addPending(found, s.query.Limit, s.emitted)
 	return nil
 }
 
@@ -209,34 +217,6 @@ func (s *candidateSearch) key() (key uint64, ok bool) {
 	}
 	return key, ok
 }
-
-// addPending adds a result to the pending ones, without its spans if they exceed maxPendingBytes.
-// It drops results that come after the limit.
-func (s *candidateSearch) addPending(r tracestore.Result) {
-	if r.Spans != nil {
-		if s.pendingBytes+r.Spans.Size() > maxPendingBytes && len(s.pending) > 0 {
-			r.Spans = nil
-		} else {
-			s.pendingBytes += r.Spans.Size()
-		}
-	}
-	heap.Push(&s.pending, r)
-	left := s.query.Limit - s.emitted
-	if s.query.Limit <= 0 || len(s.pending) < 2*left+minDropped {
-		return
-	}
-	slices.SortFunc(s.pending, compareResults)
-	for i, r := range s.pending[left:] {
-		if r.Spans != nil {
-			s.pendingBytes -= r.Spans.Size()
-		}
-		s.pending[left+i] = tracestore.Result{}
-	}
-	s.pending = s.pending[:left]
-}
-
-// minDropped is the minimum number of pending results that addPending drops at once.
-const minDropped = 64
 
 func (s *candidateSearch) emitAll(ctx context.Context) error {
 	return s.emitUpTo(ctx, tracestore.Cursor{Set: true}) // the end of the order
@@ -270,20 +250,4 @@ func (s *candidateSearch) endAt(ctx context.Context, position tracestore.Cursor,
 	}
 	s.outcome = tracestore.Outcome{Reason: reason, Next: position}
 	return errEnd
-}
-
-// resultHeap is a heap with the newest result on top.
-type resultHeap []tracestore.Result
-
-func (h resultHeap) Len() int           { return len(h) }
-func (h resultHeap) Less(i, j int) bool { return compareResults(h[i], h[j]) < 0 }
-func (h resultHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *resultHeap) Push(x any)        { *h = append(*h, x.(tracestore.Result)) }
-
-func (h *resultHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	(*h)[last] = tracestore.Result{}
-	*h = (*h)[:last]
-	return x
 }

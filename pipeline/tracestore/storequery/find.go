@@ -31,20 +31,58 @@ import (
 func Find(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
 ) (*tracestore.Results, error) {
-	q.Where, set = tracestore.WithContext(ctx, q.Where), withContext(ctx, simplifySet(set))
-	if s, ok := set.(Select); ok {
-		where := simplify(tracestore.And{q.Where, s.Where})
+	s := NewSearch(r, set, want)
+	found, err := s.Find(ctx, q)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return &tracestore.Results{Outcome: found.Outcome, All: func(yield func(tracestore.Result, error) bool) {
+		defer s.Close()
+		found.All(yield)
+	}}, nil
+}
+
+// Search is a search in several steps, each of which is a call of Find that continues at the
+// outcome of the one before. Unlike separate calls of [Find], the steps do not read the same trace
+// again, however many of them end within it. A Search is for one goroutine.
+type Search struct {
+	reader tracestore.Reader
+	set    SpanSet
+	want   tracestore.Want
+	kept   keptState
+}
+
+// NewSearch returns a search for the traces that set selects. The caller must call Close.
+func NewSearch(r tracestore.Reader, set SpanSet, want tracestore.Want) *Search {
+	return &Search{reader: r, set: simplifySet(set), want: want}
+}
+
+// Find is [Find] for one step. Except for After, Limit and Budget, q must be that of the first
+// step; After must be Next of the outcome of the step before, whose results were read to the end.
+// All steps see the traces that earlier ones have examined as they were then.
+func (s *Search) Find(ctx context.Context, q tracestore.Query) (*tracestore.Results, error) {
+	q.Where = tracestore.WithContext(ctx, q.Where)
+	set := withContext(ctx, s.set)
+	if one, ok := set.(Select); ok {
+		where := simplify(tracestore.And{q.Where, one.Where})
 		span, trace, mixed := splitTrace(where)
 		switch {
 		case mixed:
 		case trace == nil:
 			q.Where = where
-			return r.Find(ctx, q, want)
+			return s.reader.Find(ctx, q, s.want)
 		default:
-			return findBySummaries(ctx, r, q, span, trace, want)
+			return findBySummaries(ctx, s.reader, q, span, trace, s.want)
 		}
 	}
-	return findByCandidates(ctx, r, q, set, want)
+	return findByCandidates(ctx, &s.kept, search{reader: s.reader, query: q, want: s.want}, set)
+}
+
+// Close releases the memory of the search.
+func (s *Search) Close() {
+	s.kept.held.Release()
+	s.kept = keptState{}
 }
 
 // search is the part that both kinds of searches share.

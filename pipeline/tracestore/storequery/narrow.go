@@ -57,27 +57,21 @@ func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 }
 
 // narrow examines all traces that meet the rarest necessary condition, if there are few. Then all
-// results after the position are pending, and it returns true. Otherwise it changes nothing and
-// returns false.
+// results after the position are pending, and it returns true. If the budget or the time does not
+// suffice, it returns false, and the next step examines the others.
 func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor) (bool, error) {
-	var rarest []tracestore.TraceRef
-	known := false
+	s.narrowTried = true
 	for _, e := range necessaryConditions(s.matcher.set) {
 		refs, ok := s.tracesWith(ctx, e)
-		if ok && (!known || len(refs) < len(rarest)) {
-			rarest, known = refs, true
+		if ok && (!s.rareKnown || len(refs) < len(s.rare)) {
+			s.rare, s.rareKnown = refs, true
 		}
 	}
-	if !known || ctx.Err() != nil {
+	if !s.rareKnown || ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	before, bytesBefore := s.pending, s.pendingBytes
-	s.pending, s.pendingBytes, s.passed = nil, 0, position
-	if s.examineRefs(ctx, rarest) {
-		return true, nil
-	}
-	s.pending, s.pendingBytes = before, bytesBefore
-	return false, ctx.Err()
+	s.passed = position
+	return s.examineRare(ctx), ctx.Err()
 }
 
 // tracesWith returns all traces with a span that meets a condition. ok is false if there are too
@@ -104,21 +98,25 @@ func (s *candidateSearch) tracesWith(ctx context.Context, e tracestore.Expr) (re
 	return refs, o.Complete && !o.Next.Set
 }
 
-// examineRefs examines traces. It returns false if one of them could not be read, or if the budget
-// or the time is exhausted.
-func (s *candidateSearch) examineRefs(ctx context.Context, refs []tracestore.TraceRef) bool {
-	for _, ref := range refs {
+// examineRare examines the rare traces that are not known yet. It returns false if one of them
+// could not be read, or if the budget or the time is exhausted.
+func (s *candidateSearch) examineRare(ctx context.Context) bool {
+	for _, ref := range s.rare {
+		if _, known := s.known[ref.ID]; known {
+			continue
+		}
+		if b := s.query.Budget.Spans; b > 0 && s.examined >= b || s.late() {
+			return false
+		}
 		spans, err := readTrace(ctx, s.reader, s.query, ref)
 		if err != nil {
+			s.rareKnown = false // the store may return a part of it as a candidate
 			return false
 		}
 		if spans == nil {
 			continue // deleted meanwhile
 		}
 		if err := s.examine(ctx, tracestore.Result{ID: ref.ID, Spans: spans}); err != nil {
-			return false
-		}
-		if b := s.query.Budget.Spans; b > 0 && s.examined >= b || s.late() {
 			return false
 		}
 	}

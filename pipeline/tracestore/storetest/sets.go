@@ -40,6 +40,23 @@ func (s *suite) checkSet(traces []fullTrace, q tracestore.Query, set storequery.
 	return got
 }
 
+// compareSteps continues one storequery.Search each time its budget is exhausted, and compares all
+// results with want.
+func (s *suite) compareSteps(q tracestore.Query, want []tracestore.Result, set storequery.SpanSet, content tracestore.Want) {
+	s.Helper()
+	search := storequery.NewSearch(s.store, set, content)
+	defer search.Close()
+	s.compareBudgetPages(q, want, func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		s.Helper()
+		res, err := search.Find(s.ctx, q)
+		got, outcome := s.results(describeSet(q, set), res, err)
+		for _, r := range got {
+			s.checkResult(q.Tenant, r, content)
+		}
+		return got, outcome
+	})
+}
+
 // named selects spans by name.
 func named(name string) storequery.Select {
 	return storequery.Select{Where: property(tracestore.Name, name)}
@@ -200,7 +217,9 @@ func checkSetBounds(s *suite) {
 			s.comparePagesOf(tracestore.Query{}, size, findSet(traces, tracestore.Query{}, set), find)
 		}
 		for _, spans := range []int{1, 9, 1000} {
-			s.compareBudgetPages(tracestore.Query{Budget: tracestore.Budget{Spans: spans}}, findSet(traces, tracestore.Query{}, set), find)
+			q := tracestore.Query{Budget: tracestore.Budget{Spans: spans}}
+			s.compareBudgetPages(q, findSet(traces, q, set), find)
+			s.compareSteps(q, findSet(traces, q, set), set, tracestore.WantFull)
 		}
 		for _, to := range []uint64{base, base + 4, base + 55, base + 105, base + 1000} {
 			for _, from := range []time.Time{{}, at(base + 3), at(base + 53)} {
@@ -268,6 +287,7 @@ func checkRareSets(s *suite) {
 			}
 			q.Limit, q.Budget.Spans = 0, 250
 			s.compareBudgetPages(q, all, find)
+			s.compareSteps(q, all, set, tracestore.WantIDs)
 		}
 	}
 }
@@ -361,6 +381,7 @@ func (s *suite) checkRandomBounds(g *generator, tenant string, traces []fullTrac
 		return
 	case 1:
 		q.Limit, q.Budget.Spans = g.IntN(4), 30+g.IntN(100)
+		s.compareSteps(q, findSet(traces, withoutLimit(q), set), set, tracestore.Want(g.IntN(3)))
 		s.compareBudgetPages(q, findSet(traces, withoutLimit(q), set), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantFull)
 		})

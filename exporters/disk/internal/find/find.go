@@ -165,6 +165,9 @@ func (s *search) nextBatch(ctx context.Context) ([]match, error) {
 		if _, done := s.done[m.trace]; done {
 			continue
 		}
+		if _, skip := s.query.Skip[m.trace]; skip {
+			continue
+		}
 		if s.traceFilter != nil {
 			if may, _ := s.traceFilter.mayMatch(m.trace); !may {
 				continue

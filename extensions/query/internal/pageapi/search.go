@@ -100,7 +100,9 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer slot.Release()
-	s := searchRun{backend: a.backend, slot: slot, out: newLines(w, ndjson), params: &params, after: params.after}
+	s := searchRun{backend: a.backend, slot: slot, out: newLines(w, ndjson), params: &params, after: params.after,
+		search: storequery.NewSearch(slot.Store(), params.set, tracestore.WantSummaries)}
+	defer s.search.Close()
 	if err = s.progress(); err == nil {
 		err = a.backend.Measure(core.OpFindSummaries, func() (int, error) {
 			err := s.run()
@@ -119,6 +121,7 @@ type searchRun struct {
 	slot    *core.Slot
 	out     *lines
 	params  *searchParams
+	search  *storequery.Search
 
 	after          tracestore.Cursor // where the next step begins
 	lastProgress   time.Time
@@ -148,8 +151,8 @@ func (s *searchRun) run() error {
 			o.Reason = fmt.Sprintf("stopped after examining %d spans; %s", s.scanned, budgetAdvice)
 			return nil
 		}
-		// Spans of a trace that is longer than a step are examined again by each step that ends
-		// within the trace, so steps grow until they are longer.
+		// Unless the search evaluates whole traces, each step that ends within a trace examines
+		// spans of it again, so steps grow until they are longer.
 		if s.backend.Now().Sub(began) < progressInterval/2 || o.Scanned > 2*step {
 			step = min(2*step, maxScanned)
 		}
@@ -178,7 +181,7 @@ func (s *searchRun) step(spans int) error {
 		Tenant: s.slot.Tenant(), From: s.params.window.From, To: s.params.window.To, Limit: s.params.limit - s.found, After: s.after,
 		Budget: budget,
 	}
-	results, err := storequery.Find(s.slot.Context(), s.slot.Store(), q, s.params.set, tracestore.WantSummaries)
+	results, err := s.search.Find(s.slot.Context(), q)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -106,6 +108,48 @@ func TestStepsOfLongTraces(t *testing.T) {
 	querytest.Ask(t, h, http.MethodGet, shopSearch)
 	if want := []int{100_000, 200_000, 400_000}; !slices.Equal(s.budgets, want) {
 		t.Errorf("budgets %v, want %v", s.budgets, want)
+	}
+}
+
+// borderStore ends each search after one trace and counts how often it reads each trace.
+type borderStore struct {
+	*querytest.Store
+	reads    map[otlpdata.TraceID]int
+	searches int
+}
+
+func (s *borderStore) Find(_ context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	s.searches++
+	all := slices.DeleteFunc(s.Matches(q), func(r tracestore.Result) bool {
+		_, skip := q.Skip[r.ID]
+		return skip
+	})
+	o := tracestore.Outcome{Complete: len(all) < 2, Scanned: 10}
+	if all = all[:min(len(all), 1)]; !o.Complete {
+		o.Reason, o.Next = "it "+budgetAdvice, tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}
+	}
+	return &tracestore.Results{Outcome: func() tracestore.Outcome { return o }, All: func(yield func(tracestore.Result, error) bool) {
+		for _, r := range all {
+			s.reads[r.ID]++
+			yield(s.Fill(r, want))
+		}
+	}}, nil
+}
+
+// A search that evaluates whole traces reads each trace once, however many of its steps end within
+// the trace.
+func TestStepsReadTracesOnce(t *testing.T) {
+	s := &borderStore{Store: querytest.NewStore(querytest.Shop()), reads: map[otlpdata.TraceID]int{}}
+	h := api(t, s)
+	body := querytest.Ask(t, h, http.MethodGet, shopSearch+"&q="+url.QueryEscape(`{ } >> { }`)).Body.String()
+	traces := len(s.Matches(tracestore.Query{}))
+	if len(s.reads) != traces || s.searches < traces || !strings.Contains(body, `"complete":true`) {
+		t.Errorf("%d of %d traces were read in %d steps, answer\n%s", len(s.reads), traces, s.searches, body)
+	}
+	for id, n := range s.reads {
+		if n != 1 {
+			t.Errorf("trace %s was read %d times", id, n)
+		}
 	}
 }
 
