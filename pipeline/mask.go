@@ -23,11 +23,16 @@ func MaskURLs(text string) string {
 }
 
 func maskURL(text string) string {
+	_, err := url.Parse(text)
 	bare, fragment, hasFragment := strings.Cut(text, "#")
 	base, query, hasQuery := strings.Cut(bare, "?")
+	if at := strings.LastIndexByte(text, '@'); err != nil && at > len(base) { // a password with ? or #
+		scheme, _, _ := strings.Cut(base, "://")
+		return maskURL(scheme + "://" + masked + text[at:])
+	}
 	scheme, rest, _ := strings.Cut(base, "://")
 	authority := strings.IndexByte(rest, '/')
-	if _, err := url.Parse(text); err != nil || authority < 0 {
+	if err != nil || authority < 0 {
 		authority = len(rest) // a password may contain a slash
 	}
 	if at := strings.LastIndexByte(rest[:authority], '@'); at >= 0 {

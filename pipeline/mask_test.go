@@ -20,6 +20,8 @@ func TestMaskURLs(t *testing.T) {
 		"https://h/@scope/x":                              "https://h/@scope/x",
 		"http://ann:pa/ss@h/x":                            "http://***@h/x",
 		"http://ann:pa@ss@h":                              "http://***@h",
+		"http://ann:pa?ss@h/x":                            "http://***@h/x",
+		"http://ann:pa#ss@h/x?k=secret":                   "http://***@h/x?k=***",
 		"http://ann:secret@h:badport/x":                   "http://***@h:badport/x",
 		"a://x?k=secret, b://ann:secret@y; done":          "a://x?k=*** b://***@y; done",
 		`cannot read "https://h/x?token=secret": refused`: `cannot read "https://h/x?token=***": refused`,
