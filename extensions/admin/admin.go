@@ -55,7 +55,7 @@ func (c *Config) BypassesTenants() (problem string, allowed bool) {
 	if local || c.AuthenticatesClients() {
 		return "", true
 	}
-	return "every client that can connect to " + string(c.Endpoint) + " can delete the spans of any tenant; " +
+	return "every client that can connect to " + string(c.Endpoint) + " can delete the spans of any tenant if the store has allow_delete; " +
 		"set auth or tls.client_ca_file, or listen on localhost", true
 }
 
