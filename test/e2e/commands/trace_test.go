@@ -52,7 +52,8 @@ func TestTraceCommands(t *testing.T) {
 	f(0, found, "search")
 	f(0, found, "search", "--service=cart", "--errors", "--min=100ms", "--max=500ms")
 	f(0, found, "search", "--service=cart", "--tag", "user=ann", "--operation=late")
-	f(0, "no matching traces\n", "search", "--service=shop", "--errors")
+	f(0, "no matching traces; one span must match all flags. If different spans of a trace may match them, "+
+		"search for example for '{ service = \"web\" } && { error }'\n", "search", "--service=shop", "--errors")
 	f(0, "no matching traces\n", "search", "--from=7d", "--to=1h")
 	f(0, `trace 5b8efff798038103d269b633813fc60c
 `+when+`000 UTC, 1s, 3 spans, 1 error, 1 span with a missing parent
