@@ -38,7 +38,7 @@ func TestPresetsStart(t *testing.T) {
 				want = http.StatusServiceUnavailable
 			}
 			harness.Poll(t, "the process has the expected state", func() bool {
-				status, _ := harness.Fetch(t, p.AdminURL()+"/")
+				status, _ := harness.Fetch(t, p.AdminURL()+"/readyz")
 				return status == want
 			})
 		})
