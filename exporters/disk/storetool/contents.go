@@ -8,34 +8,23 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// contents detects duplicates among the spans of a block: spans with identical tenant, resource,
-// scope and content. It keeps a hash of each. Most traces are in one segment and need no hashes;
-// contents therefore records spans only after enable.
+// contents detects duplicates: spans with identical tenant, resource, scope and content. It keeps a
+// hash of each span.
 type contents struct {
-	enabled bool
 	known   map[uint64]struct{}
 	scratch []byte
 }
 
-// reset forgets all spans and stops recording.
+// reset forgets all spans.
 func (c *contents) reset() {
-	c.enabled = false
+	if c.known == nil {
+		c.known = map[uint64]struct{}{}
+	}
 	clear(c.known)
 }
 
-// enable starts recording.
-func (c *contents) enable() {
-	c.enabled = true
-	if c.known == nil {
-		c.known = make(map[uint64]struct{})
-	}
-}
-
-// add records a span and reports whether it is new. Until enable is called, every span is new.
+// add adds a span and reports whether it is new.
 func (c *contents) add(r *record) bool {
-	if !c.enabled {
-		return true
-	}
 	b := c.scratch[:0]
 	for _, part := range [...]string{r.tenant, r.resource.SchemaURL, r.scope.SchemaURL} {
 		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)

@@ -111,7 +111,7 @@ func (t tool) export(fs *flag.FlagSet) runner {
 
 // export writes the selected spans of a snapshot to out. Progress lines go to progressTo.
 func export(ctx context.Context, s *snapshot, sel selection, out *partitions, progressTo io.Writer) (*walker, error) {
-	w := &walker{selection: sel, sources: s.sources(), ordered: len(s.segments), emit: out.add}
+	w := &walker{selection: sel, sources: s.sources(), ordered: len(s.segments), maxKnown: maxKnownSpans, emit: out.add}
 	total := int64(0)
 	for _, src := range w.sources {
 		n, _, _ := src.Bounds()

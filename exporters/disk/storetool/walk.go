@@ -46,12 +46,14 @@ type record struct {
 	span     *otlpdata.Span
 }
 
-// walker reads all spans of a store, source by source, in the order of each source. Segments are
-// ordered by the start of traces. Of duplicates it emits only the first.
+// walker reads all spans of a store window by window, and in each window source by source, in the
+// order of each source. Segments are ordered by the start of traces. Of duplicates it emits only
+// the first.
 type walker struct {
 	selection selection
 	sources   []source.Source
 	ordered   int // number of leading sources that have no duplicates within themselves
+	maxKnown  int // see maxKnownSpans
 	emit      func(*record) error
 	step      func()
 	passed    int64 // spans read or skipped
@@ -60,80 +62,111 @@ type walker struct {
 	damage     []Damage
 	lost       int // unreadable spans, as far as known
 
-	current  int                 // index of the current source
+	inputs   []*input
+	window   window
+	shared   bool                // the current block may have duplicates of other spans
 	selected []bool              // by shape of the current source
 	shapes   []source.BlockShape // scratch
-	// overlapping are the earlier sources that may have duplicates of spans in the current block.
-	overlapping []source.Source
-	traces      blockTraces // traces of the current block
-	known       contents    // spans of these traces that were emitted
-	head        rows.Head
-	cells       []rows.Cell
-	span        rows.Assembler
-	out         record
+	known    contents            // emitted spans of shared blocks that start in the window
+	head     rows.Head
+	cells    []rows.Cell
+	span     rows.Assembler
+	out      record
+}
+
+// input is a source that has selected spans.
+type input struct {
+	source.Source
+	ordered bool // rows are ordered by trace, and none are duplicates
+	blocks  []source.BlockInfo
+	shared  []bool       // by block: spans may have duplicates
+	damaged map[int]bool // blocks whose damage was recorded
 }
 
 // walk calls emit for each span. It fails if ctx is done or emit fails. Unreadable spans are
 // skipped and recorded as damage.
 func (w *walker) walk(ctx context.Context) error {
+	w.open()
+	windows, err := w.windows(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w.window = range windows {
+		w.known.reset()
+		for _, in := range w.inputs {
+			if err := w.read(ctx, in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open lists the blocks of the sources that have selected spans.
+func (w *walker) open() {
 	from, to := w.selection.bounds()
-	for w.current = range w.sources {
-		src := w.sources[w.current]
+	for i, src := range w.sources {
 		n, first, last := src.Bounds()
 		if n == 0 || last < from || first > to {
 			w.passed += int64(n)
 			continue
 		}
-		tables, err := src.Tables()
+		blocks, err := src.Blocks()
 		if err != nil {
 			w.note(src, n, err)
 			continue
 		}
-		w.selected = w.selected[:0]
-		for i := range tables.Shapes {
-			w.selected = append(w.selected, w.selection.includes(&tables.Shapes[i]))
+		w.inputs = append(w.inputs, &input{Source: src, ordered: i < w.ordered, blocks: blocks, damaged: map[int]bool{}})
+	}
+	findShared(w.inputs)
+}
+
+// read emits the spans of a source that start in the window.
+func (w *walker) read(ctx context.Context, in *input) error {
+	var tables *rows.Tables
+	done := map[traceKey]struct{}{}
+	for i := range in.blocks {
+		info := &in.blocks[i]
+		if w.window.includes(info.MaxStart) {
+			w.passed += int64(info.Rows)
 		}
-		if err := w.source(ctx, src, tables); err != nil {
+		if !w.wanted(info) || in.damaged[i] {
+			continue
+		}
+		if tables == nil {
+			var err error
+			if tables, err = in.Tables(); err != nil {
+				n, _, _ := in.Bounds()
+				w.note(in, n, err)
+				in.blocks = nil
+				return nil
+			}
+			w.selectShapes(tables)
+		}
+		if !w.selects(in, i) {
+			continue
+		}
+		w.step()
+		err := w.block(ctx, in, i, tables, done)
+		in.damaged[i] = err != nil
+		if err = w.recordDamage(ctx, in, info.Rows, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// source reads the blocks of a source.
-func (w *walker) source(ctx context.Context, src source.Source, tables *rows.Tables) error {
-	blocks, err := src.Blocks()
-	if err != nil {
-		n, _, _ := src.Bounds()
-		w.note(src, n, err)
-		return nil
-	}
+// wanted reports whether a block may have selected spans that start in the window.
+func (w *walker) wanted(info *source.BlockInfo) bool {
 	from, to := w.selection.bounds()
-	done := map[traceKey]struct{}{}
-	_, first, last := src.Bounds()
-	w.findOverlapping(first, last)
-	for i := range blocks {
-		info := &blocks[i]
-		w.passed += int64(info.Rows)
-		if info.MaxStart < from || info.MinStart > to || !w.selects(src, i) {
-			continue
-		}
-		w.step()
-		b, err := src.Open(ctx, i)
-		if err == nil {
-			if w.current < w.ordered {
-				w.findOverlapping(info.MinStart, info.MaxStart)
-				err = w.block(ctx, tables, b)
-			} else {
-				err = w.unordered(ctx, tables, b, done)
-			}
-			b.Close()
-		}
-		if err = w.recordDamage(ctx, src, info.Rows, err); err != nil {
-			return err
-		}
+	return info.MaxStart >= max(from, w.window.from) && info.MinStart <= min(to, w.window.to)
+}
+
+func (w *walker) selectShapes(tables *rows.Tables) {
+	w.selected = w.selected[:0]
+	for i := range tables.Shapes {
+		w.selected = append(w.selected, w.selection.includes(&tables.Shapes[i]))
 	}
-	return nil
 }
 
 // recordDamage records err if it means damage, and returns it otherwise.
@@ -165,19 +198,16 @@ func (w *walker) selects(src source.Source, number int) bool {
 	return !known || slices.ContainsFunc(w.shapes, func(s source.BlockShape) bool { return w.selected[s.Shape] })
 }
 
-// block emits the spans of a block of a segment, whose rows are ordered by trace and which has no
-// duplicates within itself.
-func (w *walker) block(ctx context.Context, tables *rows.Tables, b source.Block) error {
-	w.traces.reset()
-	w.known.reset()
-	for row := range b.Len() {
-		if err := b.Head(row, &w.head); err != nil {
-			return err
-		}
-		w.traces.add(tables.Resources[w.head.Resource].Tenant, &w.head, true)
-	}
-	if err := w.recordEmitted(ctx); err != nil {
+// block emits the spans of a block. done holds the traces of an unordered source that were emitted.
+func (w *walker) block(ctx context.Context, in *input, number int, tables *rows.Tables, done map[traceKey]struct{}) error {
+	b, err := in.Open(ctx, number)
+	if err != nil {
 		return err
+	}
+	defer b.Close()
+	w.shared = in.shared[number]
+	if !in.ordered {
+		return w.unordered(ctx, in, tables, b, done)
 	}
 	for row := range b.Len() {
 		if err := w.emitRow(tables, b, row); err != nil {
@@ -187,12 +217,9 @@ func (w *walker) block(ctx context.Context, tables *rows.Tables, b source.Block)
 	return nil
 }
 
-// unordered emits the traces whose first rows are in a block of a memtable. done holds the traces
-// of earlier blocks.
-func (w *walker) unordered(ctx context.Context, tables *rows.Tables, b source.Block, done map[traceKey]struct{}) error {
-	w.traces.reset()
-	w.known.reset()
-	w.known.enable()
+// unordered emits the traces whose first rows are in a block of a memtable.
+func (w *walker) unordered(ctx context.Context, in *input, tables *rows.Tables, b source.Block, done map[traceKey]struct{}) error {
+	traces := blockTraces{}
 	for row := range b.Len() {
 		if err := b.Head(row, &w.head); err != nil {
 			return err
@@ -200,13 +227,10 @@ func (w *walker) unordered(ctx context.Context, tables *rows.Tables, b source.Bl
 		key := traceKey{tables.Resources[w.head.Resource].Tenant, w.head.TraceID}
 		if _, known := done[key]; !known {
 			done[key] = struct{}{}
-			w.traces.add(key.tenant, &w.head, false)
+			traces[key.tenant] = append(traces[key.tenant], key.id)
 		}
 	}
-	if err := w.recordEmitted(ctx); err != nil {
-		return err
-	}
-	return w.traces.each(ctx, w.sources[w.current], func(b source.Block, list []int32) error {
+	return traces.each(ctx, in.Source, func(b source.Block, list []int32) error {
 		for _, row := range list {
 			if err := w.emitRow(tables, b, int(row)); err != nil {
 				return err
@@ -216,49 +240,6 @@ func (w *walker) unordered(ctx context.Context, tables *rows.Tables, b source.Bl
 	})
 }
 
-// findOverlapping sets the overlapping sources of a time range. Duplicates have the same start
-// time.
-func (w *walker) findOverlapping(first, last uint64) {
-	w.overlapping = w.overlapping[:0]
-	for _, src := range w.sources[:w.current] {
-		if n, begin, end := src.Bounds(); n > 0 && begin <= last && end >= first {
-			w.overlapping = append(w.overlapping, src)
-		}
-	}
-}
-
-// recordEmitted records the spans of the current traces that earlier sources have, so that they are
-// not emitted again. Damage in these sources was recorded when they were read.
-func (w *walker) recordEmitted(ctx context.Context) error {
-	for _, src := range w.overlapping {
-		tables, err := src.Tables()
-		if err != nil {
-			continue
-		}
-		_ = w.traces.each(ctx, src, func(b source.Block, list []int32) error {
-			for _, row := range list {
-				if err := b.Head(int(row), &w.head); err != nil {
-					return err
-				}
-				if !w.traces.mayHave(&w.head) {
-					continue
-				}
-				r, err := w.assemble(tables, b, int(row))
-				if err != nil {
-					return err
-				}
-				w.known.enable()
-				w.known.add(r)
-			}
-			return nil
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
 // emitRow emits the span of a row if it is selected and not a duplicate.
 func (w *walker) emitRow(tables *rows.Tables, b source.Block, row int) error {
 	h := &w.head
@@ -266,14 +247,14 @@ func (w *walker) emitRow(tables *rows.Tables, b source.Block, row int) error {
 		return err
 	}
 	from, to := w.selection.bounds()
-	if !w.selected[h.Shape] || h.Start < from || h.Start > to {
+	if !w.selected[h.Shape] || h.Start < from || h.Start > to || !w.window.includes(h.Start) {
 		return nil
 	}
 	r, err := w.assemble(tables, b, row)
 	if err != nil {
 		return err
 	}
-	if !w.known.add(r) {
+	if w.shared && !w.known.add(r) {
 		w.duplicates++
 		return nil
 	}
