@@ -69,8 +69,9 @@ func (e *exporter) readError(ctx context.Context, err error) error {
 	switch code {
 	case codes.Canceled:
 		err = errors.Join(context.Canceled, err)
-	case codes.DeadlineExceeded:
-		err = errors.Join(context.DeadlineExceeded, err)
+	case codes.DeadlineExceeded: // the server ended the query, which may have a lower limit
+		text := fmt.Sprintf("remote storage server %s did not finish in time; narrow the query", e.cfg.Endpoint)
+		return &classified{text, context.DeadlineExceeded, err}
 	}
 	err = fmt.Errorf("reading from remote storage server %s: %w", e.cfg.Endpoint, err)
 	switch {

@@ -124,7 +124,8 @@ func (e *exporter) call(
 	return e.join(ctx, method, request, answer)
 }
 
-// classified is an error of a remote store that matches an error of package tracestore.
+// classified is an error of a remote store that matches another error, such as one of package
+// tracestore.
 type classified struct {
 	text          string
 	class, status error

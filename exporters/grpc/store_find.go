@@ -148,6 +148,9 @@ func (s *storeSearch) receive(ctx context.Context, f *store_v1.FoundTrace) error
 		return err
 	}
 	if s.open == nil {
+		if s.query.Limit > 0 && s.found == s.query.Limit {
+			return fmt.Errorf("remote storage server sent more traces than requested (%d)", s.query.Limit)
+		}
 		s.open = &r
 	} else if s.open.ID != r.ID {
 		return fmt.Errorf("remote storage server sent trace %s within trace %s", r.ID, s.open.ID)

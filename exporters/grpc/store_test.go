@@ -220,9 +220,10 @@ func TestIncorrectStoreServer(t *testing.T) {
 		"trace id has 3 bytes":                                 {{Traces: []*store_v1.FoundTrace{{Id: make([]byte, 3)}}}, end},
 		"spans of trace 0000000000000001 for trace": {{Traces: []*store_v1.FoundTrace{{Id: make([]byte, 16), Spans: found(t, 1,
 			false).Traces[0].Spans}}}, end},
-		"cursor that does not advance": {outcome(tracestore.Outcome{Complete: true, Next: cursor}, true)},
+		"more traces than requested (2)": {found(t, 3, false), found(t, 2, false), found(t, 1, false), end},
+		"cursor that does not advance":   {outcome(tracestore.Outcome{Complete: true, Next: cursor}, true)},
 	} {
-		_, o, err := searchStore(t, tracestore.Query{}, tracestore.WantFull, nil, func(int,
+		_, o, err := searchStore(t, tracestore.Query{Limit: 2}, tracestore.WantFull, nil, func(int,
 			*store_v1.FindRequest) ([]*store_v1.FindResponse, error) {
 			return messages, nil
 		})
@@ -279,7 +280,8 @@ func TestStoreErrors(t *testing.T) {
 		{detailed(codes.InvalidArgument, "bad"), nil, "", 400},
 		{detailed(codes.Unavailable, "later"), nil, "", 503},
 		{detailed(codes.Internal, "broken"), nil, "", 500},
-		{detailed(codes.DeadlineExceeded, "slow"), context.DeadlineExceeded, "", 503},
+		{detailed(codes.DeadlineExceeded, "slow"), context.DeadlineExceeded,
+			"remote storage server " + addr + " did not finish in time; narrow the query", 503},
 		{detailed(codes.Unimplemented, "never"), tracestore.ErrUnsupported, "", 404},
 		{detailed(codes.PermissionDenied, "no", info(storewire.ReasonNotAllowed)), tracestore.ErrNotAllowed, "no", 403},
 		{detailed(codes.InvalidArgument, "nothing selected", info(storewire.ReasonBadDeletion)), tracestore.ErrBadDeletion,

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
@@ -153,6 +156,21 @@ func TestSlowStore(t *testing.T) {
 	const textV3 = `{"error":{"httpCode":504,"message":"the store did not finish within query_timeout (1m0s); narrow the query"}}`
 	f("/api/v3/traces?"+wholeDay, 0, http.StatusGatewayTimeout, textV3)
 	f("/api/v3/trace-summaries?"+wholeDay, 0, http.StatusGatewayTimeout, textV3)
+}
+
+// TestSlowRemoteStore checks that an answer does not name query_timeout if a store in another
+// process has ended the query before.
+func TestSlowRemoteStore(t *testing.T) {
+	store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
+	store.Fail = errors.Join(context.DeadlineExceeded, status.Error(codes.DeadlineExceeded, "the other store is slow"))
+	h, _ := api(t, store)
+	for _, path := range append(manyTracesPaths(), "/api/services") {
+		w := querytest.Ask(t, h, http.MethodGet, path)
+		if text := w.Body.String(); w.Code != http.StatusGatewayTimeout || !strings.Contains(text, "the other store is slow") ||
+			strings.Contains(text, "query_timeout") {
+			t.Errorf("%s: %d %s", path, w.Code, text)
+		}
+	}
 }
 
 // failingClient fails all writes.

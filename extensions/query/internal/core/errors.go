@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -60,7 +61,7 @@ func (b *Backend) LogUndelivered(err error) {
 func (b *Backend) HTTPError(header http.Header, err error) (status int, text string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return http.StatusGatewayTimeout, b.TimeoutText()
+		return http.StatusGatewayTimeout, b.TimeoutText(err)
 	case IsBusy(err), pipeline.IsTemporary(err): // a store that is unreachable reports it
 		return server.ErrorStatus(header, err), err.Error()
 	case IsInvalid(err):
@@ -74,8 +75,12 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 	return http.StatusInternalServerError, err.Error()
 }
 
-// TimeoutText returns the message for queries that exceed Limits.Timeout.
-func (b *Backend) TimeoutText() string {
+// TimeoutText returns the message for a query that ended with context.DeadlineExceeded: it exceeded
+// Limits.Timeout, or a limit of a store in another process, whose error has a gRPC status.
+func (b *Backend) TimeoutText(err error) string {
+	if _, remote := status.FromError(err); remote {
+		return err.Error()
+	}
 	return fmt.Sprintf("the store did not finish within query_timeout (%s); narrow the query", b.opts.Limits.Timeout)
 }
 

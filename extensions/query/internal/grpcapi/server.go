@@ -92,7 +92,7 @@ func (c calls) status(ctx context.Context, failure string, err error) error {
 		errors.Is(err, tracestore.ErrUnsupported):
 		return status.Error(codes.Unimplemented, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, c.backend.TimeoutText())
+		return status.Error(codes.DeadlineExceeded, c.backend.TimeoutText(err))
 	case core.IsBusy(err), core.IsInvalid(err), pipeline.IsTemporary(err):
 		return pipeline.GRPCStatus(err).Err()
 	}

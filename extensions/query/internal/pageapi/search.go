@@ -227,7 +227,7 @@ func (s *searchRun) end(err error) error {
 	}{s.outcome.Complete && s.lost == "", s.outcome.Reason, s.found, s.scanned, formatCursor(s.after)}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		last.Complete, last.Reason = false, s.backend.TimeoutText()
+		last.Complete, last.Reason = false, s.backend.TimeoutText(err)
 	case err != nil:
 		status, text := s.backend.HTTPError(http.Header{}, err)
 		return s.out.value("error", httpapi.Error{Code: status, Msg: text})
