@@ -1,7 +1,10 @@
 package storewire
 
 import (
+	"slices"
+
 	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -9,7 +12,7 @@ import (
 func PutQuery(q *tracestore.Query) *store_v1.Query {
 	out := &store_v1.Query{
 		From: putTime(q.From), To: putTime(q.To), Where: putExpr(q.Where), Limit: int64(q.Limit), After: putCursor(q.After),
-		OfTrace: putExpr(q.OfTrace),
+		OfTrace: putExpr(q.OfTrace), Skip: putTraceIDs(q.Skip),
 	}
 	if q.Budget != (tracestore.Budget{}) {
 		out.Budget = &store_v1.Budget{Spans: int64(q.Budget.Spans), TraceSpans: int64(q.Budget.TraceSpans)}
@@ -33,8 +36,34 @@ func getQuery(tenant string, m *store_v1.Query, exprs *exprReader) (q tracestore
 	if q.OfTrace, err = exprs.get(m.GetOfTrace(), 0); err != nil {
 		return q, err
 	}
+	if q.Skip, err = getTraceIDs(m.GetSkip()); err != nil {
+		return q, err
+	}
 	q.After, err = getCursor(m.GetAfter())
 	return q, err
+}
+
+func putTraceIDs(ids map[otlpdata.TraceID]struct{}) []byte {
+	out := make([]byte, 0, len(ids)*len(otlpdata.TraceID{}))
+	for id := range ids {
+		out = append(out, id[:]...)
+	}
+	return out
+}
+
+func getTraceIDs(b []byte) (map[otlpdata.TraceID]struct{}, error) {
+	const size = len(otlpdata.TraceID{})
+	if len(b)%size != 0 {
+		return nil, invalid("trace ids have %d bytes, want a multiple of %d", len(b), size)
+	}
+	if len(b) == 0 {
+		return nil, nil
+	}
+	out := make(map[otlpdata.TraceID]struct{}, len(b)/size)
+	for id := range slices.Chunk(b, size) {
+		out[otlpdata.TraceID(id)] = struct{}{}
+	}
+	return out, nil
 }
 
 func putCursor(c tracestore.Cursor) *store_v1.Cursor {

@@ -60,13 +60,16 @@ func TestQuery(t *testing.T) {
 		{Tenant: "acme", From: at, To: at.Add(time.Hour), Where: richExpr(), OfTrace: cond(tracestore.TraceDuration, "", tracestore.Gt,
 			tracestore.Number(5)),
 			Limit: 20, After: tracestore.Cursor{Start: math.MaxUint64, ID: otlpdata.TraceID{1, 15: 2}, Set: true},
-			Budget: tracestore.Budget{Spans: 1, TraceSpans: 2}},
+			Budget: tracestore.Budget{Spans: 1, TraceSpans: 2}, Skip: map[otlpdata.TraceID]struct{}{{1}: {}, {15: 7}: {}}},
 		{Limit: -1, From: time.Unix(-5, 0).UTC(), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), After: tracestore.Cursor{Set: true}},
 	} {
 		got, err := GetQuery(q.Tenant, overTheWire(t, PutQuery(&q)))
 		if err != nil || !reflect.DeepEqual(got, q) {
 			t.Errorf("%+v came back as %+v, %v", q, got, err)
 		}
+	}
+	if _, err := GetQuery("", &store_v1.Query{Skip: make([]byte, 31)}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("part of a trace id: error %v, want %v", err, ErrInvalid)
 	}
 	q := tracestore.Query{Where: tracestore.Not{}}
 	got, err := GetQuery("", overTheWire(t, PutQuery(&q)))

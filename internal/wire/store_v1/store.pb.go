@@ -653,7 +653,9 @@ type Query struct {
 	Budget *Budget                `protobuf:"bytes,6,opt,name=budget,proto3" json:"budget,omitempty"`
 	// Condition on fields of the trace, which the client tests on the results. The server may leave out
 	// traces for which it does not hold.
-	OfTrace       *Expr `protobuf:"bytes,7,opt,name=of_trace,json=ofTrace,proto3" json:"of_trace,omitempty"`
+	OfTrace *Expr `protobuf:"bytes,7,opt,name=of_trace,json=ofTrace,proto3" json:"of_trace,omitempty"`
+	// Ids of traces that the client has read before, 16 bytes each. The server may leave them out.
+	Skip          []byte `protobuf:"bytes,8,opt,name=skip,proto3" json:"skip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -733,6 +735,13 @@ func (x *Query) GetBudget() *Budget {
 func (x *Query) GetOfTrace() *Expr {
 	if x != nil {
 		return x.OfTrace
+	}
+	return nil
+}
+
+func (x *Query) GetSkip() []byte {
+	if x != nil {
+		return x.Skip
 	}
 	return nil
 }
@@ -3629,7 +3638,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04refs\x18\x01 \x03(\v2\x1a.tracing.store.v1.TraceRefR\x04refs\"6\n" +
 	"\x0eTracesResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
-	"\x05spans\x18\x02 \x03(\fR\x05spans\"\xb4\x02\n" +
+	"\x05spans\x18\x02 \x03(\fR\x05spans\"\xc8\x02\n" +
 	"\x05Query\x12*\n" +
 	"\x04from\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\x12,\n" +
@@ -3637,7 +3646,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12.\n" +
 	"\x05after\x18\x05 \x01(\v2\x18.tracing.store.v1.CursorR\x05after\x120\n" +
 	"\x06budget\x18\x06 \x01(\v2\x18.tracing.store.v1.BudgetR\x06budget\x121\n" +
-	"\bof_trace\x18\a \x01(\v2\x16.tracing.store.v1.ExprR\aofTrace\"?\n" +
+	"\bof_trace\x18\a \x01(\v2\x16.tracing.store.v1.ExprR\aofTrace\x12\x12\n" +
+	"\x04skip\x18\b \x01(\fR\x04skip\"?\n" +
 	"\x06Budget\x12\x14\n" +
 	"\x05spans\x18\x01 \x01(\x03R\x05spans\x12\x1f\n" +
 	"\vtrace_spans\x18\x02 \x01(\x03R\n" +
