@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/pipeline/client"
@@ -55,39 +56,36 @@ func (o originalNames) NewStream(
 }
 
 // receive is the function receive for this connection.
-func (o originalNames) receive(
-	ctx context.Context, method string, request any, each func(message []byte) error, opts ...grpc.CallOption,
-) error {
-	return receive(ctx, o, method, request, each, opts...)
+func (o originalNames) receive(ctx context.Context, method string, request any, each func(message []byte) error) (metadata.MD, error) {
+	return receive(ctx, o, method, request, each)
 }
 
 // receive makes a call with a server stream and calls each with its messages, which each may
-// retain. An error of each ends the call.
+// retain. An error of each ends the call. receive returns the trailer if the server ended the call.
 func receive(
 	ctx context.Context, conn grpc.ClientConnInterface, method string, request any, each func(message []byte) error,
-	opts ...grpc.CallOption,
-) error {
+) (trailer metadata.MD, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, opts...)
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := stream.SendMsg(request); err != nil && err != io.EOF { // RecvMsg returns the error that caused io.EOF
-		return err
+		return nil, err
 	}
 	if err := stream.CloseSend(); err != nil {
-		return err
+		return nil, err
 	}
 	for {
 		var m server.Raw
 		if err := stream.RecvMsg(&m); err == io.EOF {
-			return nil
+			return stream.Trailer(), nil
 		} else if err != nil {
-			return fmt.Errorf("stream error: %w", err)
+			return stream.Trailer(), fmt.Errorf("stream error: %w", err)
 		}
 		if err := each(m); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

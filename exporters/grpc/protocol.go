@@ -53,8 +53,7 @@ type (
 func (w protocolV2) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) (string, error) {
 	req := &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{
 		{TraceId: ref.ID[:], StartTime: timestamp(ref.From), EndTime: timestamp(ref.To)}}}
-	var trailer metadata.MD
-	err := w.receive(ctx, storage_v2.TraceReader_GetTraces_FullMethodName, req, each, grpc.Trailer(&trailer))
+	trailer, err := w.receive(ctx, storage_v2.TraceReader_GetTraces_FullMethodName, req, each)
 	return incompleteTrace(trailer, err)
 }
 
@@ -67,9 +66,7 @@ func incompleteTrace(trailer metadata.MD, err error) (string, error) {
 }
 
 func (w protocolV2) find(ctx context.Context, q *remoteQuery, each func([]byte) error) (string, error) {
-	var trailer metadata.MD
-	err := w.receive(ctx, storage_v2.TraceReader_FindTraces_FullMethodName, &storage_v2.FindTracesRequest{Query: q.v2()}, each,
-		grpc.Trailer(&trailer))
+	trailer, err := w.receive(ctx, storage_v2.TraceReader_FindTraces_FullMethodName, &storage_v2.FindTracesRequest{Query: q.v2()}, each)
 	return incomplete(trailer), err
 }
 
@@ -78,8 +75,7 @@ func (w protocolV1) trace(ctx context.Context, ref tracestore.TraceRef, each fun
 	if w.archive {
 		method = storage_v1.ArchiveSpanReaderPlugin_GetArchiveTrace_FullMethodName
 	}
-	var trailer metadata.MD
-	err := w.receive(ctx, method, &storage_v1.GetTraceRequest{TraceId: ref.ID[:]}, translated(each), grpc.Trailer(&trailer))
+	trailer, err := w.receive(ctx, method, &storage_v1.GetTraceRequest{TraceId: ref.ID[:]}, translated(each))
 	if isNotFound(err) {
 		return "", nil
 	}
@@ -87,9 +83,8 @@ func (w protocolV1) trace(ctx context.Context, ref tracestore.TraceRef, each fun
 }
 
 func (w protocolV1) find(ctx context.Context, q *remoteQuery, each func([]byte) error) (string, error) {
-	var trailer metadata.MD
-	err := w.receive(ctx, storage_v1.SpanReaderPlugin_FindTraces_FullMethodName, &storage_v1.FindTracesRequest{Query: q.v1()},
-		translated(each), grpc.Trailer(&trailer))
+	trailer, err := w.receive(ctx, storage_v1.SpanReaderPlugin_FindTraces_FullMethodName, &storage_v1.FindTracesRequest{Query: q.v1()},
+		translated(each))
 	if isNotFound(err) {
 		return "", nil
 	}

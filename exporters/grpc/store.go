@@ -102,12 +102,13 @@ func (e *exporter) join(ctx context.Context, method string, request, answer prot
 		return err
 	}
 	defer memory.Release()
-	return e.storeError(ctx, receive(ctx, e.store, method, request, func(part []byte) error {
+	_, err = receive(ctx, e.store, method, request, func(part []byte) error {
 		if err := memory.Grow(joinedMemory * int64(len(part))); err != nil {
 			return err
 		}
 		return storewire.Join(answer, part)
-	}))
+	})
+	return e.storeError(ctx, err)
 }
 
 // joinedMemory is the approximate number of bytes in memory for each encoded byte of an answer.

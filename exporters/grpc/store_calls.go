@@ -108,7 +108,7 @@ func (e *exporter) Outline(
 	var r storewire.OutlineReader
 	var stopped error
 	req := &store_v1.OutlineRequest{TraceId: id[:], Limit: int64(limit)}
-	err := receive(ctx, e.store, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
+	_, err := receive(ctx, e.store, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
 		var part store_v1.OutlineResponse
 		if err := storewire.Join(&part, message); err != nil {
 			return err

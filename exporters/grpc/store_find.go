@@ -17,7 +17,7 @@ func (e *exporter) storeTraces(
 	ctx context.Context, tenant string, refs []tracestore.TraceRef, yield func(tracestore.Trace, error) bool,
 ) {
 	next := 0 // refs before it are complete
-	err := receive(ctx, e.store, store_v1.StoreService_Traces_FullMethodName, storewire.PutRefs(refs), func(message []byte) error {
+	_, err := receive(ctx, e.store, store_v1.StoreService_Traces_FullMethodName, storewire.PutRefs(refs), func(message []byte) error {
 		var m store_v1.TracesResponse
 		if err := storewire.Join(&m, message); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (s *storeSearch) run(ctx context.Context) (err error) {
 func (s *storeSearch) request(ctx context.Context) error {
 	s.found, s.ended = 0, nil
 	req := &store_v1.FindRequest{Query: storewire.PutQuery(&s.query), Want: storewire.PutWant(s.want)}
-	err := receive(ctx, s.store, store_v1.StoreService_Find_FullMethodName, req, func(message []byte) error {
+	_, err := receive(ctx, s.store, store_v1.StoreService_Find_FullMethodName, req, func(message []byte) error {
 		var m store_v1.FindResponse
 		if err := storewire.Join(&m, message); err != nil {
 			return err
