@@ -5,6 +5,7 @@
 //	heaps.go            the orders in which blocks, matches and rows are taken
 //	examine.go          the newest matches of one block
 //	tracefilter.go      the traces that may meet a condition on the trace
+//	tracefacts.go       what the parts of a trace say about it
 //	tracecondition.go   what is known of such a condition before the trace is read
 //	listed.go           traces that an earlier page has listed
 //	trace.go, pieces.go whole traces, in pieces

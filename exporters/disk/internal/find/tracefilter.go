@@ -3,7 +3,6 @@ package find
 import (
 	"context"
 	"errors"
-	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -105,6 +104,7 @@ type filterBuilder struct {
 	ends    []int               // by source: end of its parts in parts
 	order   []uint64            // hash << indexBits | index in parts
 	facts   traceFacts          // scratch
+	extents []extent            // scratch
 }
 
 // A key of order has indexBits bits for the index. A batch has more parts only if traces were made
@@ -256,63 +256,4 @@ func (b *filterBuilder) addTrace(keys []uint64) {
 func (b *filterBuilder) part(key uint64) (p *source.TracePart, src int) {
 	i := int(key & (maxBatchParts - 1))
 	return &b.parts[i], sort.Search(len(b.ends), func(src int) bool { return b.ends[src] > i })
-}
-
-// setFacts sets facts to what the parts of a trace say about it.
-func (b *filterBuilder) setFacts(keys []uint64) {
-	f := &b.facts
-	f.roots = f.roots[:0]
-	f.shortest, f.longest = 0, math.MaxUint64
-	b.setRoots(keys)
-	if len(keys) == 1 {
-		if p, _ := b.part(keys[0]); p.Bounds != source.Unbounded {
-			f.longest = p.Duration.End()
-			if p.Bounds == source.Exact {
-				f.shortest = p.Duration.Begin()
-			}
-		}
-		return
-	}
-	// The trace starts between minStart and maxStart, and ends between minEnd and maxEnd.
-	minStart, maxStart, minEnd, maxEnd := uint64(math.MaxUint64), uint64(math.MaxUint64), uint64(0), uint64(0)
-	for _, key := range keys {
-		p, _ := b.part(key)
-		if p.Bounds == source.Unbounded {
-			return
-		}
-		earliest, latest := addUpTo(p.Base, p.Start.Begin()), addUpTo(p.Base, p.Start.End())
-		minStart, maxEnd = min(minStart, earliest), max(maxEnd, addUpTo(latest, p.Duration.End()))
-		if p.Bounds == source.Exact {
-			maxStart, minEnd = min(maxStart, latest), max(minEnd, addUpTo(earliest, p.Duration.Begin()))
-			f.shortest = max(f.shortest, p.Duration.Begin())
-		}
-	}
-	f.longest = maxEnd - minStart
-	if minEnd > maxStart {
-		f.shortest = max(f.shortest, minEnd-maxStart)
-	}
-}
-
-// addUpTo returns the sum, or the maximum if it overflows.
-func addUpTo(a, b uint64) uint64 {
-	if a+b < a {
-		return math.MaxUint64
-	}
-	return a + b
-}
-
-// setRoots sets the possible roots. The root of a trace is the earliest span without a parent, so
-// it is the root of one of its parts.
-func (b *filterBuilder) setRoots(keys []uint64) {
-	f := &b.facts
-	for _, key := range keys {
-		p, src := b.part(key)
-		if p.Root == 0 {
-			f.roots = f.roots[:0]
-			return
-		}
-		if shape, rootSpan, ok := p.Root.Shape(); ok && (rootSpan || len(keys) == 1) {
-			f.roots = append(f.roots, rootAt{src, shape})
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 var _ source.TraceParts = (*snapshot)(nil)
@@ -42,6 +43,8 @@ type partReader struct {
 // openPart is a part while its rows are read.
 type openPart struct {
 	hash, start, end uint64
+	trace            otlpdata.TraceID
+	tenant           string
 	unbounded        bool
 	root             source.RootFinder
 }
@@ -91,7 +94,7 @@ func (r *partReader) readHeads(ctx context.Context, to uint64) error {
 			hash = source.TraceHash(r.s.tables.Resources[h.Resource].Tenant, h.TraceID)
 		}
 		if last = h; hash >= r.read && hash < to {
-			r.add(hash, &h)
+			r.add(hash, r.s.tables.Resources[h.Resource].Tenant, &h)
 		}
 	}
 	r.close()
@@ -99,16 +102,19 @@ func (r *partReader) readHeads(ctx context.Context, to uint64) error {
 }
 
 // add adds a row to its part.
-func (r *partReader) add(hash uint64, h *rows.Head) {
+func (r *partReader) add(hash uint64, tenant string, h *rows.Head) {
 	i, ok := r.byHash[hash]
 	if !ok {
 		i = int32(len(r.open))
 		r.byHash[hash] = i
-		r.open = append(r.open, openPart{hash: hash, start: h.Start})
+		r.open = append(r.open, openPart{hash: hash, start: h.Start, trace: h.TraceID, tenant: tenant})
 	}
 	p := &r.open[i]
 	end := h.Start + h.Duration()
 	if h.Start == 0 || end < h.Start { // without a start time, or beyond the range of times
+		p.unbounded = true
+	}
+	if h.TraceID != p.trace || tenant != p.tenant { // two traces with the same hash
 		p.unbounded = true
 	}
 	p.start, p.end = min(p.start, h.Start), max(p.end, end)
