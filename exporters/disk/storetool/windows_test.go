@@ -137,6 +137,22 @@ func TestExportLogsInWindows(t *testing.T) {
 	}
 }
 
+// A damaged block that overlaps several windows is reported once.
+func TestExportDamageInWindows(t *testing.T) {
+	s := newStore(t)
+	s.segment(1, synthetic(t, 1, 3000, "")...)
+	file := s.segment(3, synthetic(t, 2, 3000, "")...)
+	s.segment(5, synthetic(t, 3, 3000, "")...)
+	damage(t, file, 2000)
+	snap, err := openSnapshot(vfs.OS(), s.unlock(), true)
+	check(t, err)
+	defer snap.close()
+	one, many := walkStore(t, snap, math.MaxInt), walkStore(t, snap, 1000)
+	if one.lost == 0 || many.window.from == 0 || !slices.Equal(one.damage, many.damage) || !slices.Equal(one.spans, many.spans) {
+		t.Errorf("%d and %d spans; damage %+v and %+v", len(one.spans), len(many.spans), one.damage, many.damage)
+	}
+}
+
 // The order of the spans of an hour does not depend on the number of windows.
 func TestExportOrder(t *testing.T) {
 	s := newStore(t)
