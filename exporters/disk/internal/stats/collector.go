@@ -41,7 +41,7 @@ type Collector struct {
 	unsampled  []uint32 // by series: 1 + id of the unsampled series; 0, or missing: not known
 	// Ids of the first series of each operation, other than those beyond tracestore.MaxOperations.
 	operations nameIndex
-	counts     map[service]int // of operations
+	counts     map[service]int // of operations; above tracestore.MaxOperations if there are more
 	cells      table[cell]
 	dropped    uint64 // spans without a cell, or without a cell for their unsampled calls
 
@@ -108,6 +108,7 @@ func (c *Collector) SeriesID(s Series) uint32 {
 	known, of := c.hasOperation(&s), service{s.Tenant, s.Service}
 	fresh := !known && c.counts[of] < tracestore.MaxOperations
 	if !known && !fresh {
+		c.counts[of] = tracestore.MaxOperations + 1
 		s.Operation = tracestore.OtherOperation
 		if id, ok := c.findSeries(&s); ok {
 			return id
@@ -247,12 +248,12 @@ func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(se
 
 // EachOperation calls visit with a series of each operation, by tenant, service, name and kind.
 // Operations with errors or unsampled calls are visited several times in a row. others reports that
-// the series is not that of an operation, but that of the operations beyond
-// tracestore.MaxOperations.
+// the series is that of the operations beyond tracestore.MaxOperations, and perhaps of one with the
+// same name.
 func (c *Collector) EachOperation(visit func(s *Series, others bool)) {
 	for _, id := range c.sortedSeries() {
 		s := &c.series[id]
-		visit(s, s.Operation == tracestore.OtherOperation && !c.hasOperation(s))
+		visit(s, s.Operation == tracestore.OtherOperation && c.counts[service{s.Tenant, s.Service}] > tracestore.MaxOperations)
 	}
 }
 

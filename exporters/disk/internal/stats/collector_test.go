@@ -486,3 +486,24 @@ func allocated(f func()) uint64 {
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
+
+// TestOtherOperation checks that operations beyond the limit are noticed if another operation of
+// the service has the name of their series.
+func TestOtherOperation(t *testing.T) {
+	for _, extra := range []int{0, 1} {
+		c := NewCollector()
+		c.SeriesID(Series{Service: "s", Operation: tracestore.OtherOperation})
+		for i := range tracestore.MaxOperations - 1 + extra {
+			c.SeriesID(Series{Service: "s", Operation: fmt.Sprint(i)})
+		}
+		n := 0
+		c.EachOperation(func(_ *Series, others bool) {
+			if others {
+				n++
+			}
+		})
+		if n != extra {
+			t.Errorf("%d operations beyond the limit: %d series of them", extra, n)
+		}
+	}
+}
