@@ -147,14 +147,14 @@ const matcherMemory = 256
 
 // reserve reserves the memory that the search holds, including a candidate of a size in bytes.
 func (s *candidateSearch) reserve(candidate int) error {
-	if err := s.keptState.reserve(); err != nil {
+	if err := s.memory.Resize(int64(candidate + matcherMemory*s.matcherSpans)); err != nil {
 		return err
 	}
-	return s.memory.Resize(int64(candidate + matcherMemory*s.matcherSpans))
+	return s.keptState.reserve()
 }
 
 // examine evaluates the set on a candidate that is not known. If it is a result, it becomes
-// pending.
+// pending, and its spans are charged as such.
 func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) error {
 	n := r.Spans.Len()
 	s.matcherSpans = max(s.matcherSpans, n)
@@ -172,7 +172,7 @@ func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) erro
 	start, ok := s.key()
 	s.remember(r.ID, n, ok)
 	if !ok {
-		return nil
+		return s.reserve(0)
 	}
 	found := tracestore.Result{ID: r.ID, Start: start}
 	if !isAfter(found, s.query.After) || !isAfter(found, s.passed) {
@@ -189,7 +189,7 @@ func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) erro
 		found.Spans = r.Spans
 	}
 	s.addPending(found, s.query.Limit, s.emitted)
-	return nil
+	return s.reserve(0)
 }
 
 func (s *candidateSearch) summary(r tracestore.Result) (tracestore.Summary, error) {
@@ -228,6 +228,7 @@ func (s *candidateSearch) emitUpTo(ctx context.Context, position tracestore.Curs
 		r := heap.Pop(&s.pending).(tracestore.Result)
 		if r.Spans != nil {
 			s.pendingBytes -= r.Spans.Size()
+			_ = s.keptState.reserve() // cannot fail; the spans are the caller's now
 		} else if s.want == tracestore.WantFull {
 			if ok, err := s.read(ctx, &r, tracestore.TraceRef{ID: r.ID}); err != nil {
 				return err

@@ -237,6 +237,51 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// account counts reserved bytes.
+type account struct{ used, most int64 }
+
+func (a *account) Grow(n int64) error {
+	a.used += n
+	a.most = max(a.most, a.used)
+	return nil
+}
+
+func (a *account) Shrink(n int64) { a.used -= n }
+
+// TestFindMemory checks that the spans of a candidate are charged once while the search examines
+// them or they are pending, and not any more when they are the caller's.
+func TestFindMemory(t *testing.T) {
+	const size, small = 1 << 20, 256 << 10
+	store := newFakeStore(t, "rare", "often", "rare")
+	for i := range store.traces {
+		id := pcommon.TraceID(store.traces[i].ID)
+		filler := batchOf(t, func(_ ptrace.ResourceSpans, _ ptrace.ScopeSpans, sp ptrace.Span) {
+			sp.SetTraceID(id)
+			sp.SetSpanID(pcommon.SpanID{9})
+			sp.Attributes().PutStr("text", strings.Repeat("x", size))
+		})
+		all, err := otlpdata.Concat(store.traces[i].Spans, filler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.traces[i].Spans = all
+	}
+	var a account
+	res, err := Find(tracestore.WithAccount(t.Context(), &a), store, tracestore.Query{}, rareSets()["candidates"], tracestore.WantFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range res.All {
+		if n++; err != nil || a.used > small {
+			t.Errorf("result %d: %d bytes are reserved, want at most %d, %v", n, a.used, small, err)
+		}
+	}
+	if n != 2 || a.most < size || a.most > size+small || a.used != 0 {
+		t.Errorf("%d results, at most %d bytes were reserved, %d afterwards", n, a.most, a.used)
+	}
+}
+
 // TestVisitSelectedCancel checks that the evaluation of a trace can be cancelled.
 func TestVisitSelectedCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
