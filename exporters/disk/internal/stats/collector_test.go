@@ -448,9 +448,9 @@ func TestManySeries(t *testing.T) {
 			}
 		}
 	}
-	// A series takes 72 bytes, its names about 40, the indexes at most 22 and those that were too
-	// small as much again, and a service about 100 in a map.
-	if bytes := allocated(fill) / (services * operations); bytes > 200 {
+	// A series takes 72 bytes, its names about 40, the indexes at most 22, and a service about 100
+	// in a map. With the race detector, calls copy series to the heap.
+	if bytes := allocated(fill) / (services * operations); bytes > 400 {
 		t.Errorf("%d bytes per series", bytes)
 	}
 	section := c.AppendSeries(nil)
