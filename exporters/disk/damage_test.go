@@ -340,6 +340,19 @@ func TestLostLogBesideEmptyOne(t *testing.T) {
 	}
 }
 
+// TestLostLogOnFullDisk: a log that is gone is recorded on a full disk, too, and the store starts.
+func TestLostLogOnFullDisk(t *testing.T) {
+	v := newVictim(t)
+	i := slices.IndexFunc(v.files, func(name string) bool { return strings.HasSuffix(name, ".log") })
+	full := &vfstest.Rule{Op: vfstest.OpCreate, Path: "*.damage.txt*", Times: 1, Err: vfstest.ErrNoSpace}
+	v.setup.fs = vfstest.Inject(v.disk(t, v.files[i], nil), full)
+	e := v.setup.open(t)
+	files, err := e.dir.Quarantined()
+	if n := testutil.ToFloat64(e.metrics.lostSpans); n != 15 || err != nil || len(files) != 1 {
+		t.Errorf("%v spans are reported as lost, want 15; quarantine: %v, %v", n, files, err)
+	}
+}
+
 // TestDamageWhileRunning: damage that a query finds makes the store degraded without a restart,
 // until the segment is gone. The other spans are answered.
 func TestDamageWhileRunning(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
@@ -167,7 +168,7 @@ func (e *exporter) findMissingLogs() error {
 		e.log.Error("write-ahead log is missing; its acknowledged spans are lost", zap.Uint64("epoch", m.Epoch),
 			zap.Time("began", began), zap.Uint64("records_lost_at_least", m.Records), zap.Int64("spans_lost_at_least", m.Weight))
 		text := fmt.Sprintf("log %016x is missing: it began at %s and held at least %d spans\n", m.Epoch, began.Format(time.RFC3339), m.Weight)
-		if err := e.dir.MarkDamaged(m.Epoch, text); err != nil {
+		if err := e.markDamaged(m.Epoch, text); err != nil {
 			return err
 		}
 	}
@@ -193,5 +194,16 @@ func (e *exporter) noteDamage(epoch uint64, report wal.Report, rows, unreadable 
 	for _, d := range report.Damage {
 		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
 	}
-	return e.dir.MarkDamaged(epoch, text)
+	return e.markDamaged(epoch, text)
+}
+
+// markDamaged records durably that a log is damaged. If the disk is full, it deletes the reserve
+// first, so that damage does not stop the start.
+func (e *exporter) markDamaged(epoch uint64, text string) error {
+	err := e.dir.MarkDamaged(epoch, text)
+	if vfs.NoSpace(err) {
+		e.makeSpace("record damage", err)
+		err = e.dir.MarkDamaged(epoch, text)
+	}
+	return err
 }

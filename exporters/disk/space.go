@@ -77,7 +77,7 @@ func (e *exporter) keepReserve() {
 }
 
 // makeSpace deletes spare files and the reserve for a purpose that matters more: to flush a
-// memtable, which then frees its log, or to record a deletion.
+// memtable, which then frees its log, or to record a deletion or damage.
 func (e *exporter) makeSpace(purpose string, cause error) {
 	e.lines.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
 	if err := e.logs.DropSpares(); err != nil {

@@ -107,11 +107,11 @@ type filterBuilder struct {
 	extents []extent            // scratch
 }
 
-// A key of order has indexBits bits for the index. A batch has more parts only if traces were made
-// to have the same hash.
+// A key of order has indexBits bits for the index. A batch has more than maxBatchParts only if
+// traces were made to have similar hashes.
 const (
 	indexBits     = 64 - source.TraceHashBits
-	maxBatchParts = 1 << indexBits
+	maxBatchParts = 16 * batchParts
 )
 
 var errManyParts = errors.New("many traces have the same hash")
@@ -204,9 +204,9 @@ func (b *filterBuilder) addBatch(ctx context.Context, limit uint64) (ok bool, er
 				return err
 			}
 			b.ends[i] = len(b.parts)
-		}
-		if len(b.parts) > maxBatchParts {
-			return errManyParts
+			if len(b.parts) > maxBatchParts {
+				return errManyParts
+			}
 		}
 		for i := range b.parts {
 			b.order = append(b.order, b.parts[i].Hash<<indexBits|uint64(i))
@@ -254,6 +254,6 @@ func (b *filterBuilder) addTrace(keys []uint64) {
 
 // part returns a part and its source.
 func (b *filterBuilder) part(key uint64) (p *source.TracePart, src int) {
-	i := int(key & (maxBatchParts - 1))
+	i := int(key & (1<<indexBits - 1))
 	return &b.parts[i], sort.Search(len(b.ends), func(src int) bool { return b.ends[src] > i })
 }
