@@ -376,13 +376,13 @@ func TestDamageWhileRunning(t *testing.T) {
 		t.Error(err)
 	}
 	e.damage = e.damageError()
-	e.reportHealth(nil, 0)
+	e.reportHealth(0, nil)
 	if reported == nil || !strings.Contains(reported.Error(), name) {
 		t.Errorf("reported %v, want %s", reported, name)
 	}
 	e.drop(first, expiredBySize)
 	e.damage = e.damageError()
-	e.reportHealth(nil, 0)
+	e.reportHealth(0, nil)
 	if reported != nil {
 		t.Errorf("reported %v after the segment is gone", reported)
 	}

@@ -206,7 +206,7 @@ func (e *exporter) openFolder() error {
 	e.expire()
 	e.keepReserve()
 	e.damage = e.damageError()
-	e.reportHealth(nil, 0)
+	e.reportHealth(0, nil)
 	return nil
 }
 

@@ -148,19 +148,19 @@ func (e *exporter) retryLog() {
 
 // trouble returns why the store is degraded, or nil. If it refuses all spans, the error is marked
 // with pipeline.NotReady.
-func (e *exporter) trouble() (err error, refused int64) {
+func (e *exporter) trouble() (refused int64, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err = errors.Join(e.stuck, e.full, e.noLog)
 	if err == nil {
 		e.refused = 0
-		return nil, 0
+		return 0, nil
 	}
 	noTable := e.active == nil || e.active.failed || e.active.table.Full()
 	if e.full != nil || e.noLog != nil || e.stuck != nil && noTable && len(e.frozen) >= maxFrozen {
 		err = pipeline.NotReady(err)
 	}
-	return err, e.refused
+	return e.refused, err
 }
 
 // append interns the spans and queues the log record. The caller holds the store's intake, so that

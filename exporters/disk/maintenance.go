@@ -69,7 +69,7 @@ func (e *exporter) runMaintenance(all bool) {
 // reportHealth reports an error and damage when they begin, change or end. While the error lasts,
 // it logs it once a minute, with the number of refused requests. Damage was logged when it was
 // found.
-func (e *exporter) reportHealth(err error, refused int64) {
+func (e *exporter) reportHealth(refused int64, err error) {
 	const degraded = "span store degraded"
 	switch {
 	case err != nil:

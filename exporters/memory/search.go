@@ -186,6 +186,9 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 	var pieces []*otlpdata.Batch
 	spans, limit := 0, s.query.Budget.TraceSpans
 	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return res, err
+	}
 	defer memory.Release() // afterwards the spans are the caller's
 	for b, err := range s.store.batches(ctx, s.query.Tenant, s.store.blocks(r.trace, s.scan.snapshot)) {
 		if err == nil {

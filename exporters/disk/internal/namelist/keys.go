@@ -3,7 +3,6 @@ package namelist
 import (
 	"bytes"
 	"slices"
-	"strings"
 )
 
 const (
@@ -58,6 +57,3 @@ func lastPart(key []byte, prefix int) (part []byte, last byte, ok bool) {
 	}
 	return key[prefix:end], key[len(key)-1], true
 }
-
-// clone returns a text in memory of its own, because texts of lists are valid during a call only.
-func clone(text []byte) string { return strings.Clone(string(text)) }
