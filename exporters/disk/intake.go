@@ -149,6 +149,8 @@ func (e *exporter) retryLog() {
 // trouble returns why the store is degraded, or nil. If it refuses all spans, the error is marked
 // with pipeline.NotReady.
 func (e *exporter) trouble() (refused int64, err error) {
+	e.intake.Lock() // for active.failed
+	defer e.intake.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err = errors.Join(e.stuck, e.full, e.noLog)
