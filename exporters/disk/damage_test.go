@@ -131,7 +131,7 @@ func (v *victim) check(t testing.TB, name string, content []byte) error {
 	s.config.Reserve = 0
 	e := s.build(t)
 	if err := e.openFolder(); err != nil {
-		return fmt.Errorf("the store does not open: %w", err)
+		return fmt.Errorf("cannot open the store: %w", err)
 	}
 	defer func() {
 		e.closeAll()

@@ -125,7 +125,7 @@ func TestRefusedBeforeWork(t *testing.T) {
 	store.OnFind = func(tracestore.Query) { t.Error("the store searches") }
 	store.OnTraces = func([]tracestore.TraceRef) { t.Error("the store reads a trace") }
 	store.OnMetrics = func(tracestore.MetricsQuery) { t.Error("the store reads metrics") }
-	store.Fail = errors.New("the store lists names")
+	store.Fail = errors.New("store was asked for names")
 	h, _ := api(t, store, func(o *core.Options) { o.Memory = memory })
 	others, err := memory.Reserve(9*core.SlotMemory + 1)
 	if err != nil {

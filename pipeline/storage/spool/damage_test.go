@@ -70,7 +70,7 @@ func checkQueue(t testing.TB, files map[string][]byte, left []uint64, changed st
 	losses := 0
 	q, err := Open(mem, testDir, options(func(o *Options) { o.Lost = func(Loss) { losses++ } }))
 	if err != nil {
-		return fmt.Errorf("the queue does not open: %w", err)
+		return fmt.Errorf("cannot open the queue: %w", err)
 	}
 	defer q.Close() //nolint:errcheck // not the subject
 	got := takeAll(t, q)

@@ -139,7 +139,7 @@ func (l *Log) synced() uint64 {
 // Missing is a log that should be in the directory but is not.
 type Missing struct {
 	Epoch uint64
-	// Records and Weight are the least that the log held, see Checkpoint.
+	// Records and Weight are lower bounds of what the log held; see Checkpoint.
 	Records uint64
 	Weight  int64
 }
