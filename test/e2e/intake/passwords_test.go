@@ -192,9 +192,11 @@ func TestStopDuringWrongPasswords(t *testing.T) {
 	for i := range n {
 		wg.Go(func() { answers <- l.login(t, fmt.Sprint("192.0.2.", i), "ann", "wrong") })
 	}
+	// The listener must have accepted all connections: closing it resets the others.
 	harness.Poll(t, "a full queue", func() bool {
-		m := harness.Metrics(t, admin)
-		return m[`tracing_server_password_checks_waiting{component="otlp",kind="receiver",listener="protocols.http"}`] > n/2
+		m, labels := harness.Metrics(t, admin), `component="otlp",kind="receiver",listener="protocols.http"`
+		return m["tracing_server_password_checks_waiting{"+labels+"}"]+
+			m["tracing_server_password_checks_total{"+labels+`,result="mismatch"}`] >= n
 	})
 	p.Signal(syscall.SIGTERM)
 	wg.Wait()
