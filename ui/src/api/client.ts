@@ -1,0 +1,147 @@
+// The only module that sends requests: abort, sharing, a small cache, credentials and the tenant.
+
+import { signal } from '@preact/signals';
+import type { Envelope } from './types';
+import { base } from '../shell/url';
+
+/** A failed request. `status` is 0 if there was no answer. */
+export class ApiError extends Error {
+  constructor(readonly status: number, message: string, readonly retryAfter = 0) {
+    super(message);
+    this.name = 'ApiError';
+  }
+}
+
+/** Credentials of the user: an Authorization header in memory only, never stored. */
+export const authorization = signal('');
+
+/** Tenant of the requests, and the name of the header. */
+export const tenant = signal('');
+export const tenantHeader = signal('x-tenant');
+
+/** The server asks for credentials (401); the reason to show. */
+export const loginRequired = signal('');
+
+export type Params = Record<string, string | number | string[] | undefined>;
+
+/** Options of a request. */
+export interface RequestOptions {
+  signal?: AbortSignal;
+  /** Maximum age in milliseconds of an answer in the cache. 0 always asks the server. */
+  maxAge?: number;
+  method?: 'GET' | 'POST';
+  headers?: Record<string, string>;
+}
+
+/** URL of an API route, which begins with `/api/`. */
+export function apiURL(path: string, params: Params = {}): string {
+  const p = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) {
+    for (const item of Array.isArray(value) ? value : [value]) if (item !== undefined && item !== '') p.append(key, String(item));
+  }
+  const query = p.toString();
+  return base + path + (query ? '?' + query : '');
+}
+
+/** Sends a request and returns the response; throws ApiError unless its status is 2xx or 304. */
+export async function request(path: string, params: Params = {}, options: RequestOptions = {}): Promise<Response> {
+  const headers: Record<string, string> = { ...options.headers };
+  if (authorization.value) headers.Authorization = authorization.value;
+  if (tenant.value) headers[tenantHeader.value] = tenant.value;
+  let response: Response;
+  try {
+    response = await fetch(apiURL(path, params), { method: options.method ?? 'GET', headers, signal: options.signal, credentials: 'same-origin' });
+  } catch (e) {
+    if (options.signal?.aborted) throw e;
+    throw new ApiError(0, 'The server does not answer.');
+  }
+  if (response.ok || response.status === 304) return response;
+  throw await failure(response);
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  let text = (await response.text().catch(() => '')).slice(0, 4096);
+  try {
+    text = (JSON.parse(text) as Envelope<unknown>).errors?.[0]?.msg ?? text;
+  } catch {
+    // Errors of proxies are not JSON.
+  }
+  if (response.status === 401) loginRequired.value = text || 'The server requires credentials.';
+  return new ApiError(response.status, text || `The server answered with status ${response.status}.`, Number(response.headers.get('retry-after') ?? 0));
+}
+
+interface Cached {
+  at: number;
+  answer: Envelope<unknown>;
+}
+
+const maxCached = 64;
+const cache = new Map<string, Cached>();
+const pending = new Map<string, { promise: Promise<Envelope<unknown>>; users: number; abort: AbortController }>();
+
+/** Forgets cached answers: after a change of credentials or tenant. */
+export function clearCache(): void {
+  cache.clear();
+}
+
+/** Asks `/api/ui/v1/NAME`. Equal concurrent requests are sent once; the request ends when all its users have aborted. */
+export async function get<T>(name: string, params: Params = {}, options: RequestOptions = {}): Promise<Envelope<T>> {
+  const path = '/api/ui/v1/' + name;
+  const key = apiURL(path, params);
+  const cached = cache.get(key);
+  if (cached && Date.now() - cached.at < (options.maxAge ?? 0)) return cached.answer as Envelope<T>;
+  let shared = pending.get(key);
+  if (!shared) {
+    const abort = new AbortController();
+    const promise = request(path, params, { headers: options.headers, signal: abort.signal })
+      .then((r) => r.json() as Promise<Envelope<unknown>>)
+      .then((answer) => {
+        remember(key, answer);
+        return answer;
+      })
+      .finally(() => {
+        if (pending.get(key)?.promise === promise) pending.delete(key);
+      });
+    shared = { promise, users: 0, abort };
+    pending.set(key, shared);
+  }
+  return follow(shared, key, options.signal) as Promise<Envelope<T>>;
+}
+
+/** Waits for a shared request; the last user that aborts ends it. */
+function follow(shared: { promise: Promise<Envelope<unknown>>; users: number; abort: AbortController }, key: string, signal?: AbortSignal): Promise<Envelope<unknown>> {
+  shared.users++;
+  if (!signal) return shared.promise;
+  return new Promise((resolve, reject) => {
+    const leave = (): void => {
+      if (--shared.users === 0) {
+        pending.delete(key);
+        shared.abort.abort();
+      }
+      reject(new DOMException('aborted', 'AbortError'));
+    };
+    if (signal.aborted) return leave();
+    signal.addEventListener('abort', leave, { once: true });
+    shared.promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}
+
+function remember(key: string, answer: Envelope<unknown>): void {
+  cache.delete(key);
+  cache.set(key, { at: Date.now(), answer });
+  if (cache.size > maxCached) cache.delete(cache.keys().next().value!);
+}
+
+/** Reads an NDJSON answer line by line, until it ends or is aborted. */
+export async function stream<T>(name: string, params: Params, onLine: (line: T) => void, signal: AbortSignal): Promise<void> {
+  const response = await request('/api/ui/v1/' + name, params, { signal });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    const lines = (rest + (value ?? '')).split('\n');
+    rest = done ? '' : lines.pop()!;
+    for (const line of lines) if (line) onLine(JSON.parse(line) as T);
+    if (done) return;
+  }
+}

@@ -1,0 +1,317 @@
+// Answers of /api/ui/v1, checked against the golden files of extensions/query/internal/pageapi.
+
+/** Decimal nanoseconds since the Unix epoch. JavaScript numbers cannot represent them. */
+export type Nanos = string;
+
+/** Every JSON answer. `errors` says why `data` is incomplete. */
+export interface Envelope<T> {
+  data: T;
+  errors: ApiMessage[] | null;
+}
+
+export interface ApiMessage {
+  code?: number;
+  msg: string;
+  traceID?: string;
+}
+
+export interface Config {
+  version: { gitCommit: string; gitVersion: string; buildDate: string };
+  capabilities: Capabilities;
+  defaultLookback: number;
+  limits: {
+    traces: number;
+    traceSize: number;
+    scannedSpans: number;
+    aggregatedSpans: number;
+    queryTimeout: number;
+    columns: number;
+    exemplars: number;
+    facets: number;
+    facetValues: number;
+    searchText: number;
+    tailSpansPerSecond: number;
+  };
+  language: Language;
+}
+
+/** What the store and the configuration support. A page names what is missing and works without it. */
+export interface Capabilities {
+  aggregates: boolean;
+  archive: boolean;
+  metrics: boolean;
+  dependencies: boolean;
+  attributes: boolean;
+  tail: boolean;
+  tenancy: boolean;
+}
+
+/** The words of the search language. */
+export interface Language {
+  fields: { name: string; type: string; values?: string[] }[];
+  scopes: string[];
+  comparisons: string[];
+  logical: string[];
+  structural: string[];
+  durationUnits: string[];
+}
+
+/** A line of the NDJSON stream of `search`: one of the members is set. */
+export interface SearchLine {
+  progress?: { scanned: number };
+  trace?: TraceSummary;
+  outcome?: SearchOutcome;
+  error?: { code: number; msg: string };
+}
+
+export interface TraceSummary {
+  traceID: string;
+  /** Latest start of a matching span. */
+  match: Nanos;
+  rootService: string;
+  rootName: string;
+  start: Nanos;
+  /** Nanoseconds. */
+  duration: number;
+  spans: number;
+  errors: number;
+  /** Number of spans whose parent is missing. */
+  orphans: number;
+  services: { name: string; spans: number; errors: number }[];
+  /** Matching spans: their number, and the ids of the first ones by start (at most 10). */
+  matched?: { spans: number; ids: string[] };
+  /** Values of the fields of `select(...)`, on the matching spans, at most 3 for each field. */
+  fields?: Record<string, string[]>;
+}
+
+export interface SearchOutcome {
+  complete: boolean;
+  reason: string;
+  traces: number;
+  scanned: number;
+  /** Cursor of the next page, or "". */
+  next: string;
+}
+
+/** Cells that are not empty. Bucket b begins at 2^(b/bucketsPerOctave) nanoseconds. */
+export interface Heatmap {
+  start: Nanos;
+  /** Nanoseconds. */
+  step: number;
+  columns: number;
+  bucketsPerOctave: number;
+  spans: number;
+  errors: number;
+  share: number;
+  scanned: number;
+  estimatedSpans: number;
+  estimatedErrors: number;
+  relativeError?: number;
+  cells: { column: number[]; bucket: number[]; count: number[]; errors: number[] };
+  exemplars: {
+    traceID: string[];
+    spanID: string[];
+    start: Nanos[];
+    duration: number[];
+    service: string[];
+    name: string[];
+    error: boolean[];
+  };
+}
+
+export interface Facets {
+  spans: number;
+  errors: number;
+  selected: number;
+  share: number;
+  scanned: number;
+  estimatedSpans: number;
+  estimatedErrors: number;
+  estimatedSelected: number;
+  relativeError?: number;
+  omitted: number;
+  facets: Facet[];
+}
+
+export interface Facet {
+  field: string;
+  spans: number;
+  selected: number;
+  distinct: number;
+  other: number;
+  score: number;
+  values: { text: string[]; count: number[]; selected: number[]; score: number[] };
+}
+
+export interface Names {
+  names: string[];
+  more: boolean;
+}
+
+/** A trace without attributes, as columns. docs/apis.md describes the members. */
+export interface Outline {
+  traceID: string;
+  start: Nanos;
+  duration: number;
+  spans: number;
+  errors: number;
+  cut: boolean;
+  /** The trace may still receive spans: its last span was stored or ended a short time ago. */
+  growing?: boolean;
+  services: string[];
+  names: string[];
+  columns: {
+    parent: number[];
+    start: number[];
+    duration: number[];
+    name: number[];
+    service: number[];
+    kind: string;
+    flags: string;
+    id: string;
+  };
+  /** Events, by span and time. `time` is relative to the start of the span. */
+  events?: { span: number[]; time: number[]; name: number[]; exception: string };
+  /** Spans with links, and how many. */
+  links?: { span: number[]; count: number[] };
+  /** Name of the called service, as index in `services`, of spans that call a service without spans of its own. */
+  peers?: { span: number[]; service: number[] };
+  /** Clock-skew correction: nanoseconds to add to the start of a span (and of its events). */
+  skew?: { span: number[]; shift: number[] };
+  /** What is wrong with single spans. */
+  warnings?: { span: number[]; text: string[] };
+}
+
+/** `outline/{id}/spans?ids=`: the named spans in full. */
+export interface SpanDetails {
+  spans: SpanDetail[];
+}
+
+export interface SpanDetail {
+  spanID: string;
+  parentSpanID: string;
+  traceState: string;
+  service: string;
+  name: string;
+  kind: string;
+  status: string;
+  statusMessage: string;
+  start: Nanos;
+  duration: number;
+  attributes: Attribute[];
+  resource: Attribute[];
+  scope: { name: string; version: string; attributes: Attribute[] };
+  events: { name: string; time: Nanos; attributes: Attribute[] }[];
+  links: { traceID: string; spanID: string; traceState: string; attributes: Attribute[] }[];
+  /** Spans of the same trace that link to this span. */
+  linkedFrom: { spanID: string; service: string; name: string }[];
+  warnings: string[];
+}
+
+export interface Attribute {
+  key: string;
+  type: 'string' | 'int' | 'double' | 'bool' | 'bytes' | 'array' | 'kvlist' | 'empty';
+  /** Text form; JSON for arrays and lists, base64 for bytes. */
+  value: string;
+}
+
+/** `outline/{id}/find?q=`: ids of matching spans, 8 bytes each, in base64, in the order of the outline. */
+export interface Found {
+  matched: number;
+  ids: string;
+}
+
+/** `services`: rate, errors and durations of the requests of each service. */
+export interface Services {
+  start: Nanos;
+  step: number;
+  points: number;
+  /** Sum over all services, of requests that enter the system (root spans or the like). */
+  total: ServiceSeries;
+  services: (ServiceSeries & { name: string; inferred: boolean })[];
+}
+
+/** Lists have one element for each step; null where there were no calls. Durations in nanoseconds. */
+export interface ServiceSeries {
+  calls: number[];
+  errors: number[];
+  p50: (number | null)[];
+  p95: (number | null)[];
+  p99: (number | null)[];
+  summary: Red;
+  /** The period of the same length before, or null where there is no data. */
+  usual: Red | null;
+}
+
+export interface Red {
+  calls: number;
+  errors: number;
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
+}
+
+/** `errors`: the newest errors, grouped by service, type and operation. */
+export interface Errors {
+  /** Number of error spans that were examined; if not complete, older ones were not. */
+  examined: number;
+  complete: boolean;
+  groups: ErrorGroup[];
+}
+
+export interface ErrorGroup {
+  service: string;
+  operation: string;
+  type: string;
+  message: string;
+  count: number;
+  first: Nanos;
+  last: Nanos;
+  /** Counts in equal parts of the time range. */
+  points: number[];
+  /** Newest example. */
+  traceID: string;
+  spanID: string;
+}
+
+/** `changes`: what appeared or changed, newest first. */
+export interface Changes {
+  changes: Change[];
+}
+
+export interface Change {
+  at: Nanos;
+  service: string;
+  kind: 'version' | 'instances' | 'attribute' | 'service';
+  /** Version or number of instances before, or "". */
+  from: string;
+  /** Version or number of instances after, or the attribute key. */
+  to: string;
+}
+
+/** `ingest`: counters of this process since it started. */
+export interface Ingest {
+  /** Whether this process receives spans. A query service does not. */
+  receives: boolean;
+  now: Nanos;
+  since: Nanos;
+  received: number;
+  refused: number;
+  dropped: number;
+  receivers: {
+    name: string;
+    protocol: string;
+    endpoint: string;
+    received: number;
+    refused: number;
+    /** Last refusal, if any. */
+    refusal?: { reason: string; at: Nanos };
+  }[];
+  /** Start of the oldest stored data, or "". */
+  oldest: Nanos;
+  /** Bytes on disk and their limit, 0 if unknown or unlimited. */
+  storedBytes: number;
+  maxBytes: number;
+  /** Nanoseconds, 0 if unlimited or unknown. */
+  retention: number;
+}

@@ -1,0 +1,4 @@
+/** The page `explore`. */
+export default function ExplorePage() {
+  return <h1>explore</h1>;
+}

@@ -1,0 +1,4 @@
+/** The page `overview`. */
+export default function OverviewPage() {
+  return <h1>overview</h1>;
+}

@@ -1,0 +1,4 @@
+/** The page `status`. */
+export default function StatusPage() {
+  return <h1>status</h1>;
+}

@@ -1,0 +1,4 @@
+/** The page `trace`. */
+export default function TracePage() {
+  return <h1>trace</h1>;
+}

@@ -1,0 +1,12 @@
+/** Number of colour steps for services, `--svc-1` to `--svc-12`. */
+const steps = 12;
+
+/** CSS colour of a service, by a hash (FNV-1a) of its name. Services can share a colour: always show the name, too. */
+export function serviceColor(name: string): string {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < name.length; i++) {
+    h ^= name.charCodeAt(i);
+    h = Math.imul(h, 0x01000193);
+  }
+  return `var(--svc-${((h >>> 0) % steps) + 1})`;
+}
