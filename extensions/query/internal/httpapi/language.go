@@ -13,15 +13,21 @@ import (
 // SetParam parses a parameter in the search language. An absent one selects all spans. Errors show
 // where the mistake is.
 func SetParam(v url.Values, name string) (storequery.SpanSet, error) {
+	q, err := QueryParam(v, name)
+	return q.Set, err
+}
+
+// QueryParam is like SetParam, but also returns the fields that the search selects.
+func QueryParam(v url.Values, name string) (traceql.Query, error) {
 	text := v.Get(name)
 	if text == "" {
-		return storequery.Select{}, nil
+		return traceql.Query{Set: storequery.Select{}}, nil
 	}
 	q, err := traceql.Parse(text)
 	if err != nil {
-		return nil, ParamError(name, detailed(err))
+		return traceql.Query{}, ParamError(name, detailed(err))
 	}
-	return q.Set, nil
+	return q, nil
 }
 
 // OptionalSetParam is like SetParam, but returns nil for an absent parameter.

@@ -59,3 +59,16 @@ func countParam(v url.Values, name string, absent, maximum int) (int, error) {
 	}
 	return n, nil
 }
+
+// boolParam parses 1, 0, true or false. An absent parameter is false.
+func boolParam(v url.Values, name string) (bool, error) {
+	p := v.Get(name)
+	if p == "" {
+		return false, nil
+	}
+	b, err := strconv.ParseBool(p)
+	if err != nil {
+		return false, httpapi.ParamError(name, errors.New("must be 1 or 0"))
+	}
+	return b, nil
+}

@@ -35,6 +35,7 @@ type searchParams struct {
 	set    storequery.SpanSet
 	limit  int
 	after  tracestore.Cursor
+	match  *matchReader // nil if the matching spans are not requested
 }
 
 func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
@@ -45,8 +46,17 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 	if s.window, err = windowParams(v, a.backend.Now()); err != nil {
 		return s, err
 	}
-	if s.set, err = httpapi.SetParam(v, "q"); err != nil {
+	q, err := httpapi.QueryParam(v, "q")
+	if err != nil {
 		return s, err
+	}
+	s.set = q.Set
+	matched, err := boolParam(v, "matched")
+	if err != nil {
+		return s, err
+	}
+	if matched || len(q.Select) > 0 {
+		s.match = newMatchReader(q, s.window)
 	}
 	most := a.backend.Limits().Traces
 	if s.limit, err = countParam(v, "limit", min(defaultLimit, most), most); err != nil {
@@ -187,10 +197,7 @@ func (s *searchRun) step(spans int) error {
 	}
 	for res, err := range results.All {
 		if err == nil {
-			err = s.out.line(func(dst []byte) []byte {
-				dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
-				return append(appendSummary(append(dst, '"'), res.Summary), "}}"...)
-			})
+			err = s.trace(&res)
 		}
 		if err != nil {
 			return err
@@ -201,6 +208,22 @@ func (s *searchRun) step(spans int) error {
 	s.outcome = results.Outcome()
 	s.after = s.outcome.Next
 	return nil
+}
+
+// trace sends a line about a trace.
+func (s *searchRun) trace(res *tracestore.Result) error {
+	var found *match
+	if s.params.match != nil {
+		var err error
+		if found, err = s.params.match.find(s.slot, res.Summary); err != nil {
+			return err
+		}
+	}
+	return s.out.line(func(dst []byte) []byte {
+		dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
+		dst = appendSummary(append(dst, '"'), res.Summary)
+		return append(found.appendJSON(dst), "}}"...)
+	})
 }
 
 // progress writes a progress line with the number of examined spans, unless the previous one was

@@ -1,0 +1,70 @@
+package pageapi
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// The first spans and values do not depend on the order of arrival, and are those of a naive
+// calculation.
+func TestMatchedSpans(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	fields := []tracestore.Field{{Place: tracestore.Name}}
+	for range 200 {
+		spans := make([]tracestore.Span, r.IntN(30))
+		for i := range spans {
+			spans[i].Span = &otlpdata.Span{}
+			spans[i].SpanID, spans[i].Start = otlpdata.SpanID{byte(i)}, r.Uint64N(20)
+			spans[i].Name = fmt.Sprint("n", r.IntN(6))
+		}
+		m := match{fields: make([][]fieldValue, 1)}
+		for _, i := range r.Perm(len(spans)) {
+			m.add(spans[i], fields)
+		}
+		slices.SortFunc(spans, func(a, b tracestore.Span) int { return spanKey{a.Start, a.SpanID}.compare(spanKey{b.Start, b.SpanID}) })
+		var ids, wantIDs []otlpdata.SpanID
+		var texts, wantTexts []string
+		for _, s := range spans {
+			if len(wantIDs) < maxMatchedIDs {
+				wantIDs = append(wantIDs, s.SpanID)
+			}
+			if len(wantTexts) < maxFieldValues && !slices.Contains(wantTexts, s.Name) {
+				wantTexts = append(wantTexts, s.Name)
+			}
+		}
+		for _, k := range m.first {
+			ids = append(ids, k.id)
+		}
+		for _, v := range m.fields[0] {
+			texts = append(texts, v.text)
+		}
+		if m.spans != len(spans) || !slices.Equal(ids, wantIDs) || !slices.Equal(texts, wantTexts) {
+			t.Fatalf("%d of %d spans, ids %v, want %v, values %q, want %q", m.spans, len(spans), ids, wantIDs, texts, wantTexts)
+		}
+	}
+}
+
+// Traces that are too long to be read are listed without their matching spans.
+func TestMatchedOfLongTraces(t *testing.T) {
+	store := querytest.FilledMemory(t, querytest.Shop())
+	for size, want := range map[int]int{1: 0, 2: 2} {
+		h := api(t, store, func(o *core.Options) { o.Limits.TraceSize = size })
+		body := querytest.Ask(t, h, http.MethodGet, shopSearch+"&matched=1").Body.String()
+		if got := strings.Count(body, `"matched":`); got != want || strings.Count(body, `"trace":`) != 2 {
+			t.Errorf("traces with up to %d spans: %d with matching spans, want %d\n%s", size, got, want, body)
+		}
+	}
+	m := matchReader{read: maxMatchedSpans - 1}
+	if found, err := m.find(&core.Slot{}, &tracestore.Summary{Spans: 2}); found != nil || err != nil || m.read != maxMatchedSpans-1 {
+		t.Errorf("beyond the spans of a search: %v, %v", found, err)
+	}
+}
