@@ -78,9 +78,16 @@ export interface TraceSummary {
   /** Number of spans whose parent is missing. */
   orphans: number;
   services: { name: string; spans: number; errors: number }[];
-  /** Matching spans: their number, and the ids of the first ones by start (at most 10). */
+  /**
+   * Matching spans: their number, and the ids of the first ones by start (at most 10). Present with
+   * the parameter `matched=1` or with `select(...)`, except in traces too long to be read.
+   */
   matched?: { spans: number; ids: string[] };
-  /** Values of the fields of `select(...)`, on the matching spans, at most 3 for each field. */
+  /**
+   * Values of the fields of `select(...)`, on the matching spans, at most 3 for each field. Names are
+   * as in facets: `service.name` is `service`, and `http.method` is `.http.method`. Durations are
+   * decimal nanoseconds.
+   */
   fields?: Record<string, string[]>;
 }
 
@@ -93,8 +100,15 @@ export interface SearchOutcome {
   next: string;
 }
 
-/** Cells that are not empty. Bucket b begins at 2^(b/bucketsPerOctave) nanoseconds. */
+/**
+ * Numbers of spans, or of traces with the parameter `of=traces`: then `spans`, `errors` and the
+ * estimates count traces, durations and starts are those of whole traces, an error is a trace with
+ * a failed span, and an exemplar is the root span (or the first one) with the duration of the trace.
+ *
+ * Cells that are not empty. Bucket b begins at 2^(b/bucketsPerOctave) nanoseconds. */
 export interface Heatmap {
+  /** What is counted; absent means spans. */
+  of?: 'spans' | 'traces';
   start: Nanos;
   /** Nanoseconds. */
   step: number;
@@ -146,6 +160,11 @@ export interface Facet {
 export interface Names {
   names: string[];
   more: boolean;
+  /**
+   * Whether the names are limited to what occurs on spans that match `q` from `start` to `end`. If
+   * not although `q` was given, that would have taken too long: the names are those of all spans.
+   */
+  restricted?: boolean;
 }
 
 /** A trace without attributes, as columns. docs/apis.md describes the members. */
