@@ -1,0 +1,36 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { Button, classes } from './controls';
+import css from './dialog.module.css';
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  /** Hides title and close button, for surfaces that explain themselves. */
+  bare?: boolean;
+  class?: string;
+}
+
+/** A modal dialog. The browser keeps the focus inside, closes it with Esc and gives the focus back. */
+export function Dialog({ title, onClose, children, bare, class: extra }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    dialog.current!.showModal();
+    return () => before?.focus();
+  }, []);
+  return (
+    <dialog ref={dialog} class={classes(css.dialog, extra)} aria-label={title} onClose={onClose} onClick={(e) => { if (e.target === dialog.current) onClose(); }}>
+      <div class={css.content}>
+        {!bare && (
+          <div class={css.head}>
+            <h2 class={css.title}>{title}</h2>
+            <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
+          </div>
+        )}
+        {children}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,18 @@
+import { serviceColor } from './service';
+import { classes } from './controls';
+import css from './service-mark.module.css';
+
+/** The colour mark of a service, for rows where the name stands elsewhere: a square, or a hollow diamond if the service is inferred from its callers. */
+export function ServiceSwatch({ name, inferred }: { name: string; inferred?: boolean }) {
+  return <span aria-hidden="true" class={classes(css.swatch, inferred && css.inferred)} style={{ '--c': serviceColor(name) }} />;
+}
+
+/** A service: its mark and its name. */
+export function ServiceMark({ name, inferred, strong }: { name: string; inferred?: boolean; strong?: boolean }) {
+  return (
+    <span class={classes(css.service, strong && css.strong)} title={inferred ? `${name}, inferred from its callers` : name}>
+      <ServiceSwatch name={name} inferred={inferred} />
+      <span class={css.name}>{name}</span>
+    </span>
+  );
+}

@@ -1,0 +1,47 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiError } from '../api/client';
+import type { ApiMessage } from '../api/types';
+import { Button, classes } from './controls';
+import { Mark } from './icons';
+import css from './states.module.css';
+
+/** What is missing, and up to three ways out as children. */
+export function Empty({ title, children }: { title: ComponentChildren; children?: ComponentChildren }) {
+  return <div class={css.empty}><p class={css.emptyTitle}>{title}</p>{children && <div class={css.ways}>{children}</div>}</div>;
+}
+
+/** A failed region: what failed, why, and a retry. The rest of the page stays. */
+export function Failure({ what, error, retry }: { what: string; error: ApiError | Error; retry?: () => void }) {
+  return (
+    <div role="alert" class={css.failure}>
+      <Mark kind="error" label="" />
+      <span>{what}: {error.message}</span>
+      {retry && <Button kind="quiet" onClick={retry}>Retry</Button>}
+    </div>
+  );
+}
+
+/** Says in one sentence that an answer is partial, sampled or still being read. */
+export function Partial({ children }: { children: ComponentChildren }) {
+  return <p class={css.partial}><Mark kind="partial" label="" /><span>{children}</span></p>;
+}
+
+/** The messages of an answer that is not complete; nothing if there are none. */
+export function Messages({ messages }: { messages: ApiMessage[] }) {
+  if (messages.length === 0) return null;
+  return <Partial>{messages.map((m) => m.msg).join('; ')}</Partial>;
+}
+
+/** Grey rows in place of data that has not come within 300 ms. */
+export function Skeleton({ rows = 3, height = 'var(--row-h-list)' }: { rows?: number; height?: string }) {
+  return (
+    <div class={css.skeleton} aria-hidden="true">
+      {Array.from({ length: rows }, (_, i) => <div key={i} class={css.skeletonRow} style={{ height }}><span class={classes(css.bone, i % 2 === 1 && css.short)} /><span class={css.tail} /></div>)}
+    </div>
+  );
+}
+
+/** A line of 2 px while new data is on its way; old data stays. It takes no space. */
+export function Progress({ active, label = 'Loading' }: { active: boolean; label?: string }) {
+  return <div class={css.progress} role="progressbar" aria-label={label} hidden={!active} />;
+}

@@ -1,0 +1,55 @@
+import { signal } from '@preact/signals';
+import { announce } from './live-region';
+import { Button } from './controls';
+import css from './toast.module.css';
+
+interface ToastState {
+  text: string;
+  undo?: () => void;
+}
+
+const shown = signal<ToastState | null>(null);
+let timer = 0;
+
+/** Shows the result of an action for 4 seconds, with an undo where possible. */
+export function toast(text: string, undo?: () => void): void {
+  shown.value = { text, undo };
+  announce(text);
+  clearTimeout(timer);
+  timer = window.setTimeout(() => { shown.value = null; }, 4000);
+}
+
+/** Copies a text and says so; `what` names it: "Link". */
+export async function copy(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    if (!copyBySelection(text)) return toast(`The browser does not allow copying. Select the ${what.toLowerCase()} and copy it.`);
+  }
+  toast(`${what} copied`);
+}
+
+/** The clipboard API exists only on HTTPS and localhost. */
+function copyBySelection(text: string): boolean {
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'visually-hidden';
+  const focused = document.activeElement as HTMLElement | null;
+  (document.querySelector('dialog[open]') ?? document.body).append(area);
+  area.select();
+  const done = document.execCommand('copy');
+  area.remove();
+  focused?.focus();
+  return done;
+}
+
+/** The place of toasts, once in the shell. */
+export function Toaster() {
+  const t = shown.value;
+  if (!t) return null;
+  const undo = (): void => {
+    shown.value = null;
+    t.undo!();
+  };
+  return <div class={css.toast}>{t.text}{t.undo && <Button kind="quiet" onClick={undo}>Undo</Button>}</div>;
+}
