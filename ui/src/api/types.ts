@@ -242,10 +242,14 @@ export interface Found {
 
 /** `services`: rate, errors and durations of the requests of each service. */
 export interface Services {
+  /** The range, extended to whole steps: `summary` covers `start` to `end` (exclusive, at most now). */
   start: Nanos;
+  end: Nanos;
+  /** `usual` covers `usualStart` to `start`. */
+  usualStart: Nanos;
   step: number;
   points: number;
-  /** Sum over all services, of requests that enter the system (root spans or the like). */
+  /** Sum over all services, listed or not. A request that passes several services counts for each. */
   total: ServiceSeries;
   services: (ServiceSeries & { name: string; inferred: boolean })[];
 }

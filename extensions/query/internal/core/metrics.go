@@ -27,17 +27,19 @@ const (
 	OpGetTags         Operation = "get_tags"
 	OpGetTagValues    Operation = "get_tag_values"
 	OpAggregate       Operation = "aggregate"
+	OpGetPerformance  Operation = "get_service_performance"
 )
 
 func operations() []Operation {
 	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
-		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate}
+		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate,
+		OpGetPerformance}
 }
 
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
-	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate:
+	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance:
 		return false
 	}
 	return true

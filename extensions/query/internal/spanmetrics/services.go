@@ -1,0 +1,237 @@
+package spanmetrics
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// ServicesQuery asks for the requests of all services in a time range.
+type ServicesQuery struct {
+	Periods Periods
+	Limit   int // maximum number of services to list
+}
+
+// Services is the answer to a ServicesQuery.
+//
+// The requests of a service are its server and consumer spans. If a service has none in both
+// periods, all its spans count instead.
+type Services struct {
+	// Total sums up the services with requests; if there are none, all services. A request that
+	// passes several services counts once for each. It includes services beyond the limit.
+	Total ServiceSeries
+	// List is sorted by name. If there are more services than the limit, those with the most errors
+	// are listed; of several with the same number, those with the most calls.
+	List       []ServiceSeries
+	Incomplete string // why data is missing, for users; "" if the answer is complete
+}
+
+// FetchServices asks the store. The error is ErrUnsupported if the store does not count calls.
+func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
+	store, ok := core.SlotAs[tracestore.Metrics](s)
+	if !ok {
+		return nil, ErrUnsupported
+	}
+	names, err := s.Services(tracestore.NameQuery{})
+	if err != nil {
+		return nil, err
+	}
+	f := servicesFetch{slot: s, store: store, query: q, total: newTally(&q.Periods), spans: newTally(&q.Periods)}
+	f.incomplete(names.Incomplete)
+	size := max(int(maxPoints)/q.Periods.Points, 1)
+	for chunk := range slices.Chunk(names.List, size) {
+		filter := chunk
+		if len(chunk) == len(names.List) && names.Incomplete == "" {
+			filter = nil // also a service that was stored a moment ago
+		}
+		if err := f.add(filter); err != nil {
+			return nil, err
+		}
+	}
+	return f.answer(), nil
+}
+
+// servicesFetch collects the answer.
+type servicesFetch struct {
+	slot         *core.Slot
+	store        tracestore.Metrics
+	query        *ServicesQuery
+	total, spans *tally // of services with requests; of all others
+	requests     bool   // some service has requests
+	list         []ServiceSeries
+	left         int // services left out because of the limit
+	reasons      []string
+}
+
+func (f *servicesFetch) incomplete(reason string) {
+	if reason != "" && !slices.Contains(f.reasons, reason) {
+		f.reasons = append(f.reasons, reason)
+	}
+}
+
+// add counts the requests of some services; nil means all.
+func (f *servicesFetch) add(services []string) error {
+	held := f.slot.Held()
+	requests, err := f.fetch(services, []string{"server", "consumer"})
+	if err != nil {
+		return err
+	}
+	all, err := f.fetch(withoutRequests(services, requests), nil)
+	if err != nil {
+		return err
+	}
+	for name, p := range all {
+		if _, served := requests[name]; !served {
+			f.keep(name, p, f.spans)
+		}
+	}
+	for name, p := range requests {
+		f.requests = true
+		f.keep(name, p, f.total)
+	}
+	f.cut()
+	perService := int64(f.query.Periods.Points) * 5 * 8
+	return f.slot.SetHeld(held + int64(len(f.list))*perService)
+}
+
+// withoutRequests returns the services that are not in requests. It returns nil, which means all,
+// for nil.
+func withoutRequests(services []string, requests map[string]*pair) []string {
+	if services == nil {
+		return nil
+	}
+	rest := []string{}
+	for _, name := range services {
+		if _, served := requests[name]; !served {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}
+
+// pair is the points of a service in both periods.
+type pair struct{ now, usual []tracestore.MetricPoint }
+
+// fetch returns the calls of services in both periods. nil means all services or all kinds.
+func (f *servicesFetch) fetch(services, kinds []string) (map[string]*pair, error) {
+	out := make(map[string]*pair)
+	if services != nil && len(services) == 0 {
+		return out, nil
+	}
+	p := &f.query.Periods
+	err := f.read(tracestore.MetricsQuery{Services: services, Kinds: kinds, From: p.Start, To: p.last(), Step: p.Step},
+		func(s *tracestore.MetricSeries) { out[s.Service] = &pair{now: s.Points} })
+	if err != nil || !p.hasUsual() {
+		return out, err
+	}
+	err = f.read(tracestore.MetricsQuery{Services: services, Kinds: kinds, From: p.UsualStart, To: p.Start.Add(-1),
+		Step: p.Start.Sub(p.UsualStart)}, func(s *tracestore.MetricSeries) {
+		if out[s.Service] == nil {
+			out[s.Service] = &pair{}
+		}
+		out[s.Service].usual = s.Points
+	})
+	return out, err
+}
+
+// read calls visit for each series that a query selects.
+func (f *servicesFetch) read(q tracestore.MetricsQuery, visit func(*tracestore.MetricSeries)) error {
+	got, err := f.store.Metrics(f.slot.Context(), f.slot.Tenant(), q)
+	if err == nil {
+		err = f.slot.HoldMore(int64(sizeOf(got.Series)))
+	}
+	if err != nil {
+		return err
+	}
+	if !got.Complete {
+		f.incomplete(got.Reason)
+	}
+	for i := range got.Series {
+		visit(&got.Series[i])
+	}
+	return nil
+}
+
+// keep lists a service and adds it to a sum.
+func (f *servicesFetch) keep(name string, p *pair, sum *tally) {
+	t := newTally(&f.query.Periods)
+	t.add(p)
+	sum.add(p)
+	f.list = append(f.list, t.series(name))
+}
+
+// cut removes the services beyond the limit.
+func (f *servicesFetch) cut() {
+	if len(f.list) <= f.query.Limit {
+		return
+	}
+	slices.SortFunc(f.list, func(a, b ServiceSeries) int {
+		x, y := &a.Summary, &b.Summary
+		return cmp.Or(cmp.Compare(y.Errors, x.Errors), cmp.Compare(y.Calls, x.Calls), strings.Compare(a.Name, b.Name))
+	})
+	f.left += len(f.list) - f.query.Limit
+	f.list = slices.Clip(f.list[:f.query.Limit])
+}
+
+func (f *servicesFetch) answer() *Services {
+	if f.left > 0 {
+		f.incomplete(fmt.Sprintf("%d services with fewer errors or calls are left out (limit is %d)", f.left, f.query.Limit))
+	}
+	sum := f.total
+	if !f.requests {
+		sum = f.spans
+	}
+	slices.SortFunc(f.list, func(a, b ServiceSeries) int { return strings.Compare(a.Name, b.Name) })
+	return &Services{Total: sum.series(""), List: f.list, Incomplete: strings.Join(f.reasons, "; ")}
+}
+
+// Periods is a time range in steps, and the time before it to compare with. Both consist of whole
+// minutes, for which stores have counts that do not require reading spans. The minute that has not
+// ended yet is included.
+type Periods struct {
+	UsualStart, Start, End time.Time // End is exclusive and not later than now
+	Step                   time.Duration
+	Points                 int       // steps from Start; the last one can be incomplete
+	minutesEnd             time.Time // end of the last minute that counts
+}
+
+// NewPeriods divides a time range into about the given number of steps, at most one more. The range
+// is extended to a whole step at its start and to a whole minute at its end.
+func NewPeriods(start, end, now time.Time, points int) Periods {
+	const minute, longest = uint64(time.Minute), uint64(math.MaxInt64) / uint64(time.Minute) * uint64(time.Minute)
+	to := uint64(max(end.UnixNano(), 1)) // exclusive
+	from := min(uint64(max(start.UnixNano(), 0)), to-1)
+	step := min(roundUp(divideUp(to-from, uint64(points)), minute), longest)
+	from -= from % step
+	p := Periods{Start: time.Unix(0, int64(from)), Step: time.Duration(step), Points: int((to-1)/step - from/step + 1)}
+	p.minutesEnd = time.Unix(0, int64(min(roundUp(to, minute), longest)))
+	p.End = p.minutesEnd
+	if now.Before(p.End) {
+		p.End = later(now, p.Start)
+	}
+	length := min(roundUp(uint64(p.End.Sub(p.Start)), minute), from)
+	p.UsualStart = p.Start.Add(-time.Duration(length))
+	return p
+}
+
+// last returns the last time within the period.
+func (p *Periods) last() time.Time { return p.minutesEnd.Add(-1) }
+
+func (p *Periods) hasUsual() bool { return p.UsualStart.Before(p.Start) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func divideUp(n, by uint64) uint64 { return (n + by - 1) / by }
+
+func roundUp(n, unit uint64) uint64 { return divideUp(n, unit) * unit }

@@ -1,0 +1,131 @@
+package query_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/bench"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// serviceSeries is a service in an answer of /api/ui/v1/services.
+type serviceSeries struct {
+	Name          string
+	Calls, Errors []int
+	P50           []*float64
+	Summary       struct{ Calls, Errors int }
+}
+
+type servicesAnswer struct {
+	Data struct {
+		Start    string
+		Step     int64
+		Points   int
+		Total    serviceSeries
+		Services []serviceSeries
+	}
+	Errors []any
+}
+
+// page decodes the answer of a route of /api/ui/v1.
+func page(p *harness.Program, path string, answer any) {
+	p.T.Helper()
+	status, body := harness.Fetch(p.T, p.QueryURL()+"/api/ui/v1/"+path)
+	if err := json.Unmarshal(body, answer); err != nil || status != http.StatusOK {
+		p.T.Fatalf("%s: %d %v %s", path, status, err, body)
+	}
+}
+
+// TestServices checks that every store counts the requests of each service, also in the minute that
+// has not ended, and after a restart.
+func TestServices(t *testing.T) {
+	spans := 20_000
+	if testing.Short() {
+		spans = 2_000
+	}
+	data := bench.New(7, time.Now().Add(-3*time.Minute))
+	testDataset(t, data, spans, func(p *harness.Program) { checkServices(p, data, spans) })
+}
+
+// requestsOf returns the calls and errors of the data set by service and minute: server and
+// consumer spans, or all spans of services without these.
+func requestsOf(d *bench.Dataset, spans int) map[string]map[int64][2]int {
+	all := [2]map[string]map[int64][2]int{{}, {}} // requests, and all spans
+	for i := range d.Traces(spans) {
+		for _, s := range d.Trace(i) {
+			service, minute := d.Resources()[s.Resource].Service, int64(s.Start)/int64(time.Minute)
+			request := s.Kind == otlpdata.KindServer || s.Kind == otlpdata.KindConsumer
+			for j, counts := range []bool{request, true} {
+				if !counts {
+					continue
+				}
+				if all[j][service] == nil {
+					all[j][service] = map[int64][2]int{}
+				}
+				n := all[j][service][minute]
+				n[0]++
+				if s.StatusCode == otlpdata.StatusError {
+					n[1]++
+				}
+				all[j][service][minute] = n
+			}
+		}
+	}
+	maps.Copy(all[1], all[0])
+	return all[1]
+}
+
+func checkServices(p *harness.Program, data *bench.Dataset, spans int) {
+	p.T.Helper()
+	want := requestsOf(data, spans)
+	var a servicesAnswer
+	page(p, "services?points=60&start="+strconv.FormatInt(time.Now().Add(-10*time.Minute).UnixNano(), 10), &a)
+	start, err := strconv.ParseInt(a.Data.Start, 10, 64)
+	if err != nil || len(a.Errors) > 0 || a.Data.Step != int64(time.Minute) || len(a.Data.Services) != len(want) {
+		p.T.Fatalf("start %v, errors %v, step %d, %d services, want %d", err, a.Errors, a.Data.Step, len(a.Data.Services), len(want))
+	}
+	for _, s := range a.Data.Services {
+		calls := 0
+		for i := range s.Calls {
+			n := want[s.Name][start/a.Data.Step+int64(i)]
+			if calls += n[0]; s.Calls[i] != n[0] || s.Errors[i] != n[1] || (s.P50[i] == nil) != (n[0] == 0) {
+				p.T.Errorf("%s in minute %d: %d calls, %d errors, want %v", s.Name, i, s.Calls[i], s.Errors[i], n)
+			}
+		}
+		if calls == 0 || s.Summary.Calls != calls {
+			p.T.Errorf("%s: summary %+v, want %d calls", s.Name, s.Summary, calls)
+		}
+	}
+}
+
+// A first span of any kind appears within two seconds.
+func TestFirstSpan(t *testing.T) {
+	p := harness.Start(t)
+	var a servicesAnswer
+	if page(p, "services", &a); len(a.Data.Services) != 0 || a.Data.Services == nil {
+		t.Fatalf("before: %+v", a.Data)
+	}
+	body := strings.Replace(harness.JSONSpan("0102030405060708090a0b0c0d0e0f10", "hello", "first span", time.Now(), time.Second),
+		`"kind":2`, `"kind":1`, 1)
+	if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
+		t.Fatal(code, answer)
+	}
+	sent := time.Now()
+	harness.Poll(t, "the first span", func() bool {
+		page(p, "services", &a)
+		return len(a.Data.Services) == 1
+	})
+	if took := time.Since(sent); took > 2*time.Second {
+		t.Errorf("the span appeared after %s", took)
+	}
+	if s := a.Data.Services[0]; s.Name != "hello" || s.Summary.Calls != 1 || a.Data.Total.Summary.Calls != 1 {
+		t.Errorf("got %s", fmt.Sprint(a.Data))
+	}
+}
