@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { addCondition, conditionsOn, removeCondition, replaceCondition, setBounds, setCondition, withBraces, withSelect } from './edit';
+import { parseQuery } from './parse';
+import { maxHistory, readHistory, remember } from './history';
+import { problemIn } from './problem';
+import table from './testdata/searches.json';
+
+describe('edit', () => {
+  it.each(table.adds)('adds $field $op $value to $text', ({ text, field, op, value, result }) => {
+    expect(addCondition(text, field, op, value)).toBe(result);
+    expect(addCondition(result, field, op, value)).toBe(result); // once is enough
+  });
+
+  it('keeps a text that is not a search', () => {
+    expect(addCondition('{ a', 'name', '=', 'x')).toBe('{ a');
+  });
+
+  it('removes conditions', () => {
+    const text = '{ service = "a" &&  error && name = "b" } | select(.c)';
+    expect(removeCondition(text, conditionsOn(text, 'service')[0])).toBe('{ error && name = "b" } | select(.c)');
+    expect(removeCondition(text, conditionsOn(text, 'error')[0])).toBe('{ service = "a" && name = "b" } | select(.c)');
+    expect(removeCondition(text, conditionsOn(text, 'name')[0])).toBe('{ service = "a" &&  error } | select(.c)');
+    expect(removeCondition('{ error }', conditionsOn('{ error }', 'error')[0])).toBe('');
+    expect(removeCondition('{ error } | select(.c)', conditionsOn('{ error }', 'error')[0])).toBe('{} | select(.c)');
+  });
+
+  it('replaces and sets conditions', () => {
+    expect(replaceCondition('{ .a = "1" && error }', conditionsOn('{ .a = "1" }', '.a')[0], '.a', '!=', '2')).toBe('{ .a != "2" && error }');
+    expect(setCondition('{ service = "a" && error && service.name = "b" }', 'service', '=', 'c')).toBe('{ service = "c" && error }');
+    expect(setCondition('{ service = "a" && error }', 'service', '=', '')).toBe('{ error }');
+    expect(setCondition('', 'service', '=', 'x')).toBe('{ service = "x" }');
+  });
+
+  it('sets bounds', () => {
+    expect(setBounds('{ duration > 1s && error }', 'duration', '2s', '3s')).toBe('{ error && duration >= 2s && duration <= 3s }');
+    expect(setBounds('{ duration > 1s && duration < 9s }', 'duration', '', '')).toBe('');
+    expect(setBounds('{ duration > 1s }', 'trace.duration', '1ms', '')).toBe('{ duration > 1s && trace.duration >= 1ms }');
+  });
+
+  it('selects fields', () => {
+    expect(withSelect('', ['span.a b'])).toBe('{} | select(span."a b")');
+    expect(withSelect('{ error } | select(http.a)', ['.http.a', 'name'])).toBe('{ error } | select(.http.a, name)');
+    expect(parseQuery(withSelect('{ error }', ['.x', '."y"']))!.select).toHaveLength(2);
+  });
+
+  it('adds missing braces', () => {
+    expect(withBraces(' duration > 1s ')).toBe('{ duration > 1s }');
+    expect(withBraces('checkout cart')).toBe('checkout cart');
+    expect(withBraces('{ error')).toBe('{ error');
+    expect(withBraces('')).toBe('');
+  });
+});
+
+describe('history', () => {
+  it('keeps the newest searches once', () => {
+    const data = new Map<string, string>();
+    const storage = { getItem: (k: string) => data.get(k) ?? null, setItem: (k: string, v: string) => void data.set(k, v) };
+    for (let i = 0; i < 60; i++) remember('{ .n = ' + i + ' }', storage);
+    remember('{ .n = 30 }', storage);
+    const list = readHistory(storage);
+    expect(list).toHaveLength(maxHistory);
+    expect(list.slice(0, 2)).toEqual(['{ .n = 30 }', '{ .n = 59 }']);
+    expect(new Set(list).size).toBe(maxHistory);
+    expect(readHistory({ getItem: () => '{"a":1}' })).toEqual([]);
+    expect(readHistory({ getItem: () => { throw new Error('forbidden'); } })).toEqual([]);
+  });
+});
+
+describe('problem', () => {
+  it('finds the token of an error', () => {
+    const text = '{ name = "😀" && spam:foo = 1 }';
+    const p = problemIn(`unable to parse param 'q': column 17: unknown scope "spam"\n  ...\n  ^^^`, text)!;
+    expect(text.slice(p.begin, p.end)).toBe('spam:foo');
+    expect(p.message).toBe('unknown scope "spam"');
+    expect(problemIn('line 2, column 3: expected a field', '{ error &&\n  ) }')).toEqual({ message: 'expected a field', begin: 13, end: 14 });
+    expect(problemIn('column 3: expected a condition', '{ ')).toEqual({ message: 'expected a condition', begin: 2, end: 2 });
+    expect(problemIn('the server is busy', text)).toBeNull();
+  });
+});

@@ -1,0 +1,116 @@
+// Changes of a search that leave the rest of its text as it is.
+
+import { canonical, formatCondition, formatField } from './field';
+import { isOp, lex } from './lex';
+import { isOn, parseQuery, type Condition, type Query, type SetNode, type Spans } from './parse';
+
+/** The conditions of a search of the form `{ a && b }`; null for any other form. */
+export function conditionsOf(q: Query): Condition[] | null {
+  if (!q.set) return [];
+  return q.set.type === 'spans' ? q.set.conditions : null;
+}
+
+/** The sets of spans that a search selects: of `A >> B`, those of B. */
+function selecting(n: SetNode): Spans[] {
+  if (n.type === 'spans') return [n];
+  const right = n.right ? selecting(n.right) : [];
+  return n.op === '>>' || n.op === '>' ? right : [...selecting(n.left), ...right];
+}
+
+function splice(text: string, begin: number, end: number, by: string): string {
+  return text.slice(0, begin) + by + text.slice(end);
+}
+
+function insert(text: string, s: Spans, condition: string): string {
+  const body = text.slice(s.begin + 1, s.end - 1).trim();
+  const before = body === '' ? '' : s.conditions ? body + ' && ' : `(${body}) && `;
+  return splice(text, s.begin, s.end, `{ ${before}${condition} }`);
+}
+
+const opposite: Record<string, string[]> = { '=': ['!=', 'not', '!exists'], '!=': ['='], not: ['='], exists: ['!exists'], '!exists': ['exists', '=', 'not', '!='] };
+
+/** Selects only those spans of a search for which a further condition holds. A condition that says the opposite is removed. A text that is not a valid search stays unchanged. */
+export function addCondition(text: string, field: string, op: string, value = ''): string {
+  const condition = formatCondition(field, op, value);
+  const q = parseQuery(text);
+  if (!q) return text;
+  if (!q.set) return `{ ${condition} }`;
+  let out = text;
+  for (const spans of selecting(q.set).sort((a, b) => b.begin - a.begin)) {
+    const [same, contrary] = related(spans, field, op, value);
+    if (same) continue;
+    out = contrary ? splice(out, contrary.begin, contrary.end, condition) : insert(out, spans, condition);
+  }
+  return out;
+}
+
+/** The condition that says the same, and one that says the opposite. */
+function related(s: Spans, field: string, op: string, value: string): (Condition | undefined)[] {
+  const on = (s.conditions ?? []).filter((c) => isOn(c, field));
+  const exists = op.endsWith('exists');
+  return [
+    on.find((c) => c.op === op && c.value === value),
+    on.find((c) => opposite[op]?.includes(c.op) && (exists || c.op.endsWith('exists') || c.value === value)),
+  ];
+}
+
+/** Removes a condition of a search of the form `{ a && b }`. */
+export function removeCondition(text: string, c: Condition): string {
+  const q = parseQuery(text);
+  const all = q && conditionsOf(q);
+  const i = all?.findIndex((x) => x.begin === c.begin) ?? -1;
+  if (!q || !all || i < 0) return text;
+  if (all.length === 1) return splice(text, q.set!.begin, q.set!.end, q.selectAt < text.length ? '{}' : '').trim();
+  return i > 0 ? splice(text, all[i - 1].end, c.end, '') : splice(text, c.begin, all[1].begin, '');
+}
+
+/** Writes a condition in the place of another one. */
+export function replaceCondition(text: string, c: Condition, field: string, op: string, value = ''): string {
+  return splice(text, c.begin, c.end, formatCondition(field, op, value));
+}
+
+/** Sets the only condition on a field: replaces the first one, and removes further ones. An empty value removes all. */
+export function setCondition(text: string, field: string, op: string, value: string): string {
+  const on = conditionsOn(text, field);
+  if (value === '') return on.reduceRight((t, c) => removeCondition(t, c), text);
+  if (on.length === 0) return addCondition(text, field, op, value);
+  const rest = on.slice(1).reduceRight((t, c) => removeCondition(t, c), text);
+  return replaceCondition(rest, on[0], field, op, value);
+}
+
+/** The conditions on a field of a search of the form `{ a && b }`. */
+export function conditionsOn(text: string, field: string): Condition[] {
+  const q = parseQuery(text);
+  return (q && conditionsOf(q))?.filter((c) => isOn(c, field)) ?? [];
+}
+
+/** Sets the bounds of a field, each a duration of the language or "". */
+export function setBounds(text: string, field: string, min: string, max: string): string {
+  const bounds = conditionsOn(text, field).filter((c) => /^[<>]/.test(c.op));
+  const rest = bounds.reduceRight((t, c) => removeCondition(t, c), text);
+  const lower = min ? addCondition(rest, field, '>=', min) : rest;
+  return max ? addCondition(lower, field, '<=', max) : lower;
+}
+
+/** The search without `| select(...)`. */
+export function withoutSelect(text: string): string {
+  const q = parseQuery(text);
+  return q ? text.slice(0, q.selectAt).trimEnd() : text;
+}
+
+/** The search with further fields in `| select(...)`. */
+export function withSelect(text: string, fields: string[]): string {
+  const q = parseQuery(text);
+  if (!q || fields.length === 0) return text;
+  const names = new Map([...q.select, ...fields].map((f) => [canonical(f), formatField(f)]));
+  return `${withoutSelect(text) || '{}'} | select(${[...names.values()].join(', ')})`;
+}
+
+/** Puts braces around a search that has none, so that `duration > 1s` is valid. */
+export function withBraces(text: string): string {
+  const trimmed = text.trim();
+  const tokens = lex(trimmed);
+  if (tokens.length === 0 || tokens.some((t) => isOp(t, '{') || isOp(t, '}'))) return trimmed;
+  const wrapped = `{ ${trimmed} }`;
+  return parseQuery(wrapped) ? wrapped : trimmed;
+}

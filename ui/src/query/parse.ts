@@ -1,0 +1,221 @@
+// A parser for what pages need: where the conditions of a search are. The server has the complete one.
+
+import { canonical, wordsOf } from './field';
+import { isComparison, isOp, lex, type Token } from './lex';
+
+/** One of the conditions that `&&` joins. Positions are indexes in the text. */
+export interface Condition {
+  begin: number;
+  end: number;
+  /** Name as in the search, without quotes; "" for a condition that has no form of its own, such as `(a || b)`. */
+  name: string;
+  /** `=`, `!=`, `<`, ..., `exists`, `!exists`, `not` for `!(a = b)`; a bare field is `= true`, and with `!` it is `= false`. */
+  op: string;
+  /** Value without quotes. */
+  value: string;
+  /** Kind of the token of the value. */
+  kind: Token['kind'];
+}
+
+/** `{ ... }`. `conditions` is null if `||` joins them. */
+export interface Spans {
+  type: 'spans';
+  begin: number;
+  end: number;
+  conditions: Condition[] | null;
+}
+
+/** Two sets joined by an operator; or a set in parentheses, without `right`. */
+export interface Joined {
+  type: 'joined';
+  begin: number;
+  end: number;
+  op: '>>' | '>' | '&&' | '||' | '()';
+  left: SetNode;
+  right?: SetNode;
+}
+
+export type SetNode = Spans | Joined;
+
+/** A search. */
+export interface Query {
+  text: string;
+  /** Null for an empty text, which selects all spans. */
+  set: SetNode | null;
+  /** Names of the fields in `| select(...)`. */
+  select: string[];
+  /** Index of the `|` before `select`, or the length of the text. */
+  selectAt: number;
+}
+
+class SyntaxFailure extends Error {}
+
+/** Parses a search; null if it is not complete or not valid. It accepts some searches that the server rejects, for example those with unknown fields. */
+export function parseQuery(text: string): Query | null {
+  const tokens = lex(text);
+  if (tokens.length === 0) return { text, set: null, select: [], selectAt: text.length };
+  try {
+    return new Parser(text, tokens).query();
+  } catch (e) {
+    if (e instanceof SyntaxFailure) return null;
+    throw e;
+  }
+}
+
+const maxDepth = 64;
+
+type Make = (name: string, op: string, value?: string, kind?: Token['kind']) => Condition;
+
+class Parser {
+  private at = 0;
+  private depth = 0;
+
+  constructor(private readonly text: string, private readonly tokens: Token[]) {}
+
+  private peek(): Token | undefined {
+    return this.tokens[this.at];
+  }
+
+  private take(): Token {
+    const t = this.tokens[this.at++];
+    if (!t || t.kind === 'invalid') throw new SyntaxFailure();
+    return t;
+  }
+
+  private skip(op: string): boolean {
+    if (!isOp(this.peek(), op)) return false;
+    this.at++;
+    return true;
+  }
+
+  private expect(op: string): Token {
+    const t = this.take();
+    if (!isOp(t, op)) throw new SyntaxFailure();
+    return t;
+  }
+
+  private nested<T>(parse: () => T): T {
+    if (++this.depth > maxDepth) throw new SyntaxFailure();
+    const result = parse();
+    this.depth--;
+    return result;
+  }
+
+  query(): Query {
+    const set = this.set();
+    const bar = this.peek();
+    if (!bar) return { text: this.text, set, select: [], selectAt: this.text.length };
+    this.expect('|');
+    const select = this.selection();
+    if (this.peek()) throw new SyntaxFailure();
+    return { text: this.text, set, select, selectAt: bar.begin };
+  }
+
+  private selection(): string[] {
+    if (this.take().text !== 'select') throw new SyntaxFailure();
+    this.expect('(');
+    const names = [this.field()];
+    while (this.skip(',')) names.push(this.field());
+    this.expect(')');
+    return names;
+  }
+
+  private field(): string {
+    const t = this.take();
+    if (t.kind !== 'word') throw new SyntaxFailure();
+    return t.text;
+  }
+
+  private set(): SetNode {
+    return this.join(['||'], () => this.join(['&&'], () => this.join(['>>', '>'], () => this.spans())));
+  }
+
+  private join(ops: Exclude<Joined['op'], '()'>[], part: () => SetNode): SetNode {
+    let left = part();
+    for (;;) {
+      const op = ops.find((o) => this.skip(o));
+      if (!op) return left;
+      const right = part();
+      left = { type: 'joined', op, left, right, begin: left.begin, end: right.end };
+    }
+  }
+
+  private spans(): SetNode {
+    const open = this.take();
+    if (isOp(open, '(')) {
+      const left = this.nested(() => this.set());
+      return { type: 'joined', op: '()', left, begin: open.begin, end: this.expect(')').end };
+    }
+    if (!isOp(open, '{')) throw new SyntaxFailure();
+    if (isOp(this.peek(), '}')) return { type: 'spans', begin: open.begin, end: this.take().end, conditions: [] };
+    const conditions = this.or();
+    return { type: 'spans', begin: open.begin, end: this.expect('}').end, conditions };
+  }
+
+  /** Conditions joined by `&&` only, otherwise null. */
+  private or(): Condition[] | null {
+    let conditions: Condition[] | null = this.and();
+    while (this.skip('||')) {
+      this.and();
+      conditions = null;
+    }
+    return conditions;
+  }
+
+  private and(): Condition[] {
+    const all = [this.term()];
+    while (this.skip('&&')) all.push(this.term());
+    return all;
+  }
+
+  private term(): Condition {
+    const first = this.peek();
+    let negations = 0;
+    while (this.skip('!')) negations++;
+    const t = this.take();
+    const make: Make = (name, op, value = '', kind = 'word') => ({ begin: first!.begin, end: this.tokens[this.at - 1].end, name, op, value, kind });
+    if (isOp(t, '(')) {
+      const inner = this.nested(() => this.or());
+      this.expect(')');
+      const [only, ...more] = inner ?? [];
+      return negations === 1 && only?.op === '=' && more.length === 0 ? make(only.name, 'not', only.value, only.kind) : make('', '');
+    }
+    const no = negations % 2 === 1;
+    if (t.kind === 'word' && t.text === 'exists' && this.skip('(')) {
+      const name = this.field();
+      this.expect(')');
+      return make(name, no ? '!exists' : 'exists');
+    }
+    if (t.kind === 'operator') throw new SyntaxFailure();
+    if (isComparison(this.peek())) {
+      if (negations) throw new SyntaxFailure();
+      return this.comparison(t, make);
+    }
+    if (t.kind !== 'word') throw new SyntaxFailure();
+    return t.text === 'true' || t.text === 'false' ? make('', '') : make(t.text, '=', no ? 'false' : 'true');
+  }
+
+  private comparison(left: Token, make: Make): Condition {
+    const op = this.take().text;
+    const right = this.take();
+    if (right.kind === 'operator' || isComparison(this.peek())) throw new SyntaxFailure();
+    const swapped = isValue(left, right);
+    const [field, value, by] = swapped ? [right, left, mirrored[op]] : [left, right, op];
+    if (!by || field.kind !== 'word' || isValue(field, value) || !isValue(value, field)) throw new SyntaxFailure();
+    if (value.kind === 'word' && value.text === 'nil') return make(field.text, by === '=' ? '!exists' : 'exists');
+    return make(field.text, by, value.text, value.kind);
+  }
+}
+
+const mirrored: Record<string, string | undefined> = { '=': '=', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' };
+const constants = new Set(['true', 'false', 'nil']);
+
+/** Whether a token is a value next to the field `other`. `error` is a field, but next to `status` it is a value. */
+function isValue(t: Token, other: Token): boolean {
+  return t.kind !== 'word' || constants.has(t.text) || (other.kind === 'word' && wordsOf(other.text).includes(t.text));
+}
+
+/** Whether a condition compares a field, whatever its spelling. */
+export function isOn(c: Condition, field: string): boolean {
+  return c.name !== '' && canonical(c.name) === canonical(field);
+}
