@@ -1,0 +1,98 @@
+// What users type into the time picker.
+
+import type { Zone } from './format';
+import { clock, date } from './format';
+import { isRelative, resolveTime } from './range';
+import type { Range } from './url';
+
+/** Ranges that end now, in the order of the picker. */
+export const presets = ['5m', '15m', '30m', '1h', '3h', '6h', '12h', '24h', '2d', '7d'];
+
+const words: Record<string, string> = { s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' };
+
+/** Name of a span such as `1h`: `1 hour`, `15 minutes`. */
+export function spanName(span: string): string {
+  const [, n, unit] = /^(\d+)([smhdw])$/.exec(span)!;
+  return `${n} ${words[unit]}${n === '1' ? '' : 's'}`;
+}
+
+/** Reads a span: `45m`, `90 min`, `2 days`, `now-3h`, `last 2 hours`; result as `45m`, or null. */
+export function parseSpan(text: string): string | null {
+  const m = /^(?:now\s*-|last\s)?\s*(\d{1,5})\s*(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)$/i.exec(text.trim());
+  return m && Number(m[1]) > 0 ? `${Number(m[1])}${m[2][0].toLowerCase()}` : null;
+}
+
+/**
+ * Reads a point in time, as milliseconds since the epoch, or null: `14:06`, `14:06:30` (today), `2026-11-22`, `2026-11-22 14:06`, ISO 8601 with a zone,
+ * `now`, `now-2h`, or seconds, milliseconds, microseconds or nanoseconds since the epoch. Without a zone, `zone` applies.
+ */
+export function parseInstant(text: string, zone: Zone, now: number): number | null {
+  const t = text.trim();
+  const relative = resolveTime(t.replace(/\s+/g, ''), now);
+  if (t.startsWith('now')) return relative;
+  if (/^\d{9,19}$/.test(t)) return fromEpoch(t);
+  if (/^\d{4}-\d\d-\d\d[T ].*([zZ]|[+-]\d\d:?\d\d)$/.test(t)) return finite(Date.parse(t.replace(' ', 'T')));
+  const m = /^(?:(\d{4}-\d\d-\d\d)(?:[T ]+|$))?(?:(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,9})?)?)?$/.exec(t);
+  if (!m || (!m[1] && !m[2])) return null;
+  const [h, min, s] = [m[2], m[3], m[4]].map((x) => Number(x ?? 0));
+  if (h > 23 || min > 59 || s > 59) return null;
+  const day = m[1] ?? date(now, zone);
+  const clockText = `${String(h).padStart(2, '0')}:${String(min).padStart(2, '0')}:${String(s).padStart(2, '0')}`;
+  const ms = Date.parse(`${day}T${clockText}${zone === 'utc' ? 'Z' : ''}`);
+  return finite(Number.isNaN(ms) ? ms : ms + Math.round(Number(m[5] ?? 0) * 1000));
+}
+
+function finite(ms: number): number | null {
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** The number of digits tells the unit. */
+function fromEpoch(digits: string): number {
+  const unit = digits.length <= 11 ? 1e3 : digits.length <= 14 ? 1 : digits.length <= 17 ? 1e-3 : 1e-6;
+  return Math.floor(Number(digits) * unit);
+}
+
+/** Result of reading two ends. */
+export type ParsedRange = { range: Range } | { field: 'from' | 'to'; error: string };
+
+/** Reads the two fields of an absolute range. An empty end, or `now`, stays relative. */
+export function parseRange(from: string, to: string, zone: Zone, now: number): ParsedRange {
+  const start = parseInstant(from, zone, now);
+  if (start === null) return { field: 'from', error: 'Write a time like 14:06 or 2026-11-22 14:06.' };
+  const open = to.trim() === '' || to.trim() === 'now';
+  const end = open ? now : parseInstant(to, zone, now);
+  if (end === null) return { field: 'to', error: 'Write a time like 14:42, or now.' };
+  if (end <= start) return { field: 'to', error: 'The end must be after the beginning.' };
+  const iso = (ms: number, text: string): string => (/^now(-|$)/.test(text.trim()) ? text.replace(/\s+/g, '') : new Date(ms).toISOString());
+  return { range: { from: iso(start, from), to: open ? 'now' : iso(end, to) } };
+}
+
+/** Text of one end of a range for its field. */
+export function instantText(end: string, zone: Zone, now: number): string {
+  if (end.startsWith('now')) return end;
+  const ms = resolveTime(end, now);
+  if (ms === null) return end;
+  const seconds = ms % 60_000 === 0 ? 0 : ms % 1000 === 0 ? 1 : 2;
+  return `${date(ms, zone)} ${clock(ms, zone, seconds)}`;
+}
+
+/** Name of a range: `Last 1 hour`, `14:06 to 14:42`, `2026-11-21 14:06 to 2026-11-22 09:00`. */
+export function rangeName(range: Range, zone: Zone, now: number): string {
+  const span = /^now-(\d+[smhdw])$/.exec(range.from);
+  if (isRelative(range) && span) return `Last ${spanName(span[1])}`;
+  const [from, to] = [resolveTime(range.from, now), resolveTime(range.to, now)];
+  if (from === null || to === null) return 'Last 1 hour';
+  const today = date(now, zone);
+  const sameDay = date(from, zone) === date(to, zone);
+  const showDay = !sameDay || date(from, zone) !== today;
+  const text = (ms: number, withDay: boolean): string => `${withDay ? date(ms, zone) + ' ' : ''}${clock(ms, zone, ms % 60_000 ? 1 : 0)}`;
+  return `${text(from, showDay)} to ${isRelative(range) ? 'now' : text(to, !sameDay)}`;
+}
+
+/** Short name of a range for narrow windows: `1 h`, `14:06`. */
+export function shortRangeName(range: Range, zone: Zone, now: number): string {
+  const span = /^now-(\d+)([smhdw])$/.exec(range.from);
+  if (isRelative(range) && span) return `${span[1]} ${span[2] === 'm' ? 'min' : span[2]}`;
+  const from = resolveTime(range.from, now);
+  return from === null ? '1 h' : clock(from, zone, 0);
+}
