@@ -99,7 +99,7 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 // Outline implements tracestore.Outliner.
 func (e *exporter) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
-	hold func(spans, nameBytes int) error, take func([]tracestore.SummarySpan) error,
+	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
 ) error {
 	ctx = e.withReadMetadata(ctx, tenant)
 	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_OUTLINER); err != nil {
@@ -116,7 +116,7 @@ func (e *exporter) Outline(
 		if err := r.Get(&part); err != nil {
 			return err
 		}
-		stopped = hold(len(r.Spans), r.NameBytes)
+		stopped = hold(len(r.Spans), r.TextBytes)
 		return stopped
 	})
 	if stopped != nil {

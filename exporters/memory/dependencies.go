@@ -37,8 +37,8 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 	var calls storequery.PeerCounter
 	var finder storequery.PeerCallFinder
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
-		finder.Each(spans, func(s *storequery.CallSpan) {
-			if c.has(s) {
+		finder.Each(spans, func(at int) {
+			if s := &spans[at]; c.has(s) {
 				calls.AddCall(s)
 			}
 		})

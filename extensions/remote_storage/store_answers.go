@@ -175,7 +175,7 @@ func (s *storeService) Outline(req *store_v1.OutlineRequest, stream grpc.ServerS
 			return err
 		}
 		defer memory.Release()
-		hold := func(spans, nameBytes int) error { return memory.Resize(int64(spans)*outlineMemory + int64(nameBytes)) }
+		hold := func(spans, textBytes int) error { return memory.Resize(int64(spans)*outlineMemory + int64(textBytes)) }
 		var w storewire.OutlineWriter
 		err = store.Outline(ctx, tenant, id, int(req.GetLimit()), hold, func(spans []tracestore.SummarySpan) error {
 			for part := range slices.Chunk(spans, spansPerOutline) {

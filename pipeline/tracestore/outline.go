@@ -15,11 +15,11 @@ type Outliner interface {
 	// only during the call.
 	//
 	// Before that, and repeatedly while it reads, Outline calls hold with the number of spans that
-	// it holds in memory and the bytes of their names. An error of take is returned, and an error
-	// of hold is returned, possibly wrapped. A DamagedError after the call of take, if there is
-	// one, means that other spans of the trace cannot be read.
+	// it holds in memory and the bytes of their names and Extras. An error of take is returned, and
+	// an error of hold is returned, possibly wrapped. A DamagedError after the call of take, if
+	// there is one, means that other spans of the trace cannot be read.
 	Outline(
 		ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
-		hold func(spans, nameBytes int) error, take func([]SummarySpan) error,
+		hold func(spans, textBytes int) error, take func([]SummarySpan) error,
 	) error
 }

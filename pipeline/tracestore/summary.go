@@ -1,6 +1,10 @@
 package tracestore
 
-import "github.com/tracing-backend/tracing/pipeline/otlpdata"
+import (
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
 
 // Summary describes a trace in a list of results. Times are nanoseconds since the Unix epoch.
 type Summary struct {
@@ -29,6 +33,38 @@ type SummarySpan struct {
 	ID, Parent      otlpdata.SpanID
 	Start, Duration uint64 // nanoseconds; Duration as corrected by otlpdata.Span.Duration
 	Service, Name   string // as corrected by otlpdata.ServiceName and otlpdata.Span.Operation
-	Kind            int32  // set for outlines only
 	Failed          bool
+
+	// The following fields are set for outlines only.
+
+	Reversed bool // the span ends before it starts
+	Kind     int32
+	Host     uint32 // spans with the same number have the same host (otlpdata.HostOf); 0: unknown
+	Extras   *SpanExtras
+}
+
+// SpanExtras holds what only some spans of an outline have. SummarySpan.Extras is nil for a span
+// without any.
+type SpanExtras struct {
+	Peer   string // see storequery.PeerOf
+	Links  int    // number of links
+	Events []SpanEvent
+}
+
+// SpanEvent is an event of a span in an outline.
+type SpanEvent struct {
+	Time uint64 // nanoseconds since the Unix epoch
+	Name string
+}
+
+// Size returns the approximate memory of the extras in bytes. It is 0 for nil.
+func (x *SpanExtras) Size() int {
+	if x == nil {
+		return 0
+	}
+	n := int(unsafe.Sizeof(*x)) + len(x.Peer)
+	for i := range x.Events {
+		n += int(unsafe.Sizeof(x.Events[i])) + len(x.Events[i].Name)
+	}
+	return n
 }

@@ -2,7 +2,6 @@ package adjust
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -14,23 +13,9 @@ import (
 func writeAddresses(attributes []otlpdata.KeyValue) {
 	for i := range attributes {
 		if kv := &attributes[i]; kv.Key == "ip" || kv.Key == "peer.ipv4" {
-			kv.Value = dotted(kv.Value)
+			kv.Value = otlpdata.DottedAddress(kv.Value)
 		}
 	}
-}
-
-// dotted returns the dotted form of an IPv4 address that was sent as a number.
-func dotted(v otlpdata.Value) otlpdata.Value {
-	var n uint32
-	switch v.Kind() {
-	case otlpdata.ValueInt:
-		n = uint32(v.Int())
-	case otlpdata.ValueDouble:
-		n = uint32(int64(v.Double()))
-	default:
-		return v
-	}
-	return otlpdata.StringValue(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String())
 }
 
 // isLibrary reports whether an attribute describes the tracing library. Some libraries add these

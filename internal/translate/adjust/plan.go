@@ -103,7 +103,7 @@ type collector struct {
 // Resource sets the current host.
 func (c *collector) Resource(r *otlpdata.Resource) error {
 	c.host = 0
-	key := hostOf(r.Attributes)
+	key := otlpdata.HostOf(r.Attributes)
 	if key == "" {
 		return nil
 	}

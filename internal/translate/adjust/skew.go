@@ -1,13 +1,9 @@
 package adjust
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math"
-	"net/netip"
 	"time"
-
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // warning is the result of the clock correction for a span.
@@ -143,38 +139,4 @@ func difference(a, b uint64) int64 {
 		return int64(min(a-b, math.MaxInt64))
 	}
 	return -int64(min(b-a, math.MaxInt64))
-}
-
-// hostOf returns the id, address or name of a host, or "" if there is none. Native clients use the
-// key `ip`, with a number or bytes as value.
-func hostOf(attributes []otlpdata.KeyValue) string {
-	for _, key := range [...]string{"host.id", "host.ip", "host.name", "ip"} {
-		v, ok := otlpdata.Get(attributes, key)
-		if !ok {
-			continue
-		}
-		if text := hostText(v); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-func hostText(v otlpdata.Value) string {
-	switch v.Kind() {
-	case otlpdata.ValueString:
-		return v.Str()
-	case otlpdata.ValueArray:
-		for e := range v.Elements() {
-			return e.Str()
-		}
-	case otlpdata.ValueInt:
-		return dotted(v).Str()
-	case otlpdata.ValueBytes:
-		if ip, ok := netip.AddrFromSlice(v.Bytes()); ok {
-			return ip.String()
-		}
-		return hex.EncodeToString(v.Bytes())
-	}
-	return ""
 }

@@ -227,14 +227,16 @@ func TestOutline(t *testing.T) {
 	var r OutlineReader
 	for i := range 10 {
 		spans := []tracestore.SummarySpan{{ID: otlpdata.SpanID{byte(i)}, Parent: otlpdata.SpanID{7: 1}, Start: math.MaxUint64, Duration: 3,
-			Service: strings.Repeat("s", i%3), Name: "\xff", Kind: int32(i - 2), Failed: i%2 == 0}, {Name: "b"}}
+			Service: strings.Repeat("s", i%3), Name: "\xff", Kind: int32(i - 2), Failed: i%2 == 0, Reversed: i%3 == 0, Host: uint32(i)},
+			{Name: "b", Extras: &tracestore.SpanExtras{Links: 7, Events: []tracestore.SpanEvent{{Time: math.MaxUint64, Name: "e"}}}},
+			{Name: "b", Extras: &tracestore.SpanExtras{Peer: "\xfe"}}}
 		all = append(all, spans...)
 		if err := r.Get(overTheWire(t, w.Put(spans))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !reflect.DeepEqual(r.Spans, all) || r.NameBytes != 20 || len(r.texts) > 5 {
-		t.Errorf("outline came back as %+v, %d bytes of names, %d texts", r.Spans, r.NameBytes, len(r.texts))
+	if !reflect.DeepEqual(r.Spans, all) || r.TextBytes < 30+20*40 || len(r.texts) > 6 {
+		t.Errorf("outline came back as %+v, %d bytes of texts, %d texts", r.Spans, r.TextBytes, len(r.texts))
 	}
 }
 
@@ -318,7 +320,8 @@ func FuzzAnswers(f *testing.F) {
 	metrics := tracestore.MetricsAnswer{Series: []tracestore.MetricSeries{{Points: []tracestore.MetricPoint{{Calls: 2,
 		Durations: histogram(5, 100)}}}}}
 	var w OutlineWriter
-	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), w.Put([]tracestore.SummarySpan{{Name: "a"}, {Service: "b"}}),
+	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), w.Put([]tracestore.SummarySpan{{Name: "a"},
+		{Service: "b", Extras: &tracestore.SpanExtras{Peer: "c", Events: []tracestore.SpanEvent{{Name: "d"}}}}}),
 		&store_v1.FindResponse{Traces: []*store_v1.FoundTrace{PutFound(&tracestore.Result{Summary: &tracestore.Summary{}})},
 			Outcome: PutOutcome(&tracestore.Outcome{}, true)}} {
 		b, err := proto.Marshal(m)

@@ -3298,15 +3298,19 @@ func (x *OutlineRequest) GetLimit() int64 {
 type OutlineResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Texts that are new in this message. Their numbers continue those of earlier messages.
-	Texts         [][]byte `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
-	Id            []uint64 `protobuf:"fixed64,2,rep,packed,name=id,proto3" json:"id,omitempty"`
-	Parent        []uint64 `protobuf:"fixed64,3,rep,packed,name=parent,proto3" json:"parent,omitempty"`
-	Start         []uint64 `protobuf:"fixed64,4,rep,packed,name=start,proto3" json:"start,omitempty"`
-	Duration      []uint64 `protobuf:"varint,5,rep,packed,name=duration,proto3" json:"duration,omitempty"`
-	Service       []uint32 `protobuf:"varint,6,rep,packed,name=service,proto3" json:"service,omitempty"` // number of a text
-	Name          []uint32 `protobuf:"varint,7,rep,packed,name=name,proto3" json:"name,omitempty"`       // number of a text
-	Kind          []int32  `protobuf:"varint,8,rep,packed,name=kind,proto3" json:"kind,omitempty"`
-	Failed        []bool   `protobuf:"varint,9,rep,packed,name=failed,proto3" json:"failed,omitempty"`
+	Texts    [][]byte `protobuf:"bytes,1,rep,name=texts,proto3" json:"texts,omitempty"`
+	Id       []uint64 `protobuf:"fixed64,2,rep,packed,name=id,proto3" json:"id,omitempty"`
+	Parent   []uint64 `protobuf:"fixed64,3,rep,packed,name=parent,proto3" json:"parent,omitempty"`
+	Start    []uint64 `protobuf:"fixed64,4,rep,packed,name=start,proto3" json:"start,omitempty"`
+	Duration []uint64 `protobuf:"varint,5,rep,packed,name=duration,proto3" json:"duration,omitempty"`
+	Service  []uint32 `protobuf:"varint,6,rep,packed,name=service,proto3" json:"service,omitempty"` // number of a text
+	Name     []uint32 `protobuf:"varint,7,rep,packed,name=name,proto3" json:"name,omitempty"`       // number of a text
+	Kind     []int32  `protobuf:"varint,8,rep,packed,name=kind,proto3" json:"kind,omitempty"`
+	Failed   []bool   `protobuf:"varint,9,rep,packed,name=failed,proto3" json:"failed,omitempty"`
+	// The following fields are empty in answers of older servers.
+	Reversed      []bool           `protobuf:"varint,10,rep,packed,name=reversed,proto3" json:"reversed,omitempty"`
+	Host          []uint32         `protobuf:"varint,11,rep,packed,name=host,proto3" json:"host,omitempty"` // spans with the same number have the same host; 0: unknown
+	Extras        []*OutlineExtras `protobuf:"bytes,12,rep,name=extras,proto3" json:"extras,omitempty"`     // of some of the spans
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3404,6 +3408,104 @@ func (x *OutlineResponse) GetFailed() []bool {
 	return nil
 }
 
+func (x *OutlineResponse) GetReversed() []bool {
+	if x != nil {
+		return x.Reversed
+	}
+	return nil
+}
+
+func (x *OutlineResponse) GetHost() []uint32 {
+	if x != nil {
+		return x.Host
+	}
+	return nil
+}
+
+func (x *OutlineResponse) GetExtras() []*OutlineExtras {
+	if x != nil {
+		return x.Extras
+	}
+	return nil
+}
+
+// OutlineExtras holds what only some spans have.
+type OutlineExtras struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Span          uint32                 `protobuf:"varint,1,opt,name=span,proto3" json:"span,omitempty"`   // index in the lists of the message
+	Peer          []byte                 `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`    // name of the called service, or empty
+	Links         uint32                 `protobuf:"varint,3,opt,name=links,proto3" json:"links,omitempty"` // number of links
+	EventTime     []uint64               `protobuf:"fixed64,4,rep,packed,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
+	EventName     []uint32               `protobuf:"varint,5,rep,packed,name=event_name,json=eventName,proto3" json:"event_name,omitempty"` // number of a text
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutlineExtras) Reset() {
+	*x = OutlineExtras{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutlineExtras) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutlineExtras) ProtoMessage() {}
+
+func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutlineExtras.ProtoReflect.Descriptor instead.
+func (*OutlineExtras) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *OutlineExtras) GetSpan() uint32 {
+	if x != nil {
+		return x.Span
+	}
+	return 0
+}
+
+func (x *OutlineExtras) GetPeer() []byte {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+func (x *OutlineExtras) GetLinks() uint32 {
+	if x != nil {
+		return x.Links
+	}
+	return 0
+}
+
+func (x *OutlineExtras) GetEventTime() []uint64 {
+	if x != nil {
+		return x.EventTime
+	}
+	return nil
+}
+
+func (x *OutlineExtras) GetEventName() []uint32 {
+	if x != nil {
+		return x.EventName
+	}
+	return nil
+}
+
 // FollowRequest asks for spans as they are stored.
 type FollowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3415,7 +3517,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3529,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3542,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -3461,7 +3563,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3575,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3588,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -3516,7 +3618,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3528,7 +3630,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3541,7 +3643,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -3582,7 +3684,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3696,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3709,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -3833,7 +3935,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x06counts\x18\t \x03(\x04R\x06counts\"A\n" +
 	"\x0eOutlineRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x14\n" +
-	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xdb\x01\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xc4\x02\n" +
 	"\x0fOutlineResponse\x12\x14\n" +
 	"\x05texts\x18\x01 \x03(\fR\x05texts\x12\x0e\n" +
 	"\x02id\x18\x02 \x03(\x06R\x02id\x12\x16\n" +
@@ -3843,7 +3945,19 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\aservice\x18\x06 \x03(\rR\aservice\x12\x12\n" +
 	"\x04name\x18\a \x03(\rR\x04name\x12\x12\n" +
 	"\x04kind\x18\b \x03(\x05R\x04kind\x12\x16\n" +
-	"\x06failed\x18\t \x03(\bR\x06failed\"+\n" +
+	"\x06failed\x18\t \x03(\bR\x06failed\x12\x1a\n" +
+	"\breversed\x18\n" +
+	" \x03(\bR\breversed\x12\x12\n" +
+	"\x04host\x18\v \x03(\rR\x04host\x127\n" +
+	"\x06extras\x18\f \x03(\v2\x1f.tracing.store.v1.OutlineExtrasR\x06extras\"\x8b\x01\n" +
+	"\rOutlineExtras\x12\x12\n" +
+	"\x04span\x18\x01 \x01(\rR\x04span\x12\x12\n" +
+	"\x04peer\x18\x02 \x01(\fR\x04peer\x12\x14\n" +
+	"\x05links\x18\x03 \x01(\rR\x05links\x12\x1d\n" +
+	"\n" +
+	"event_time\x18\x04 \x03(\x06R\teventTime\x12\x1d\n" +
+	"\n" +
+	"event_name\x18\x05 \x03(\rR\teventName\"+\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\">\n" +
 	"\x0eFollowResponse\x12\x14\n" +
@@ -3938,7 +4052,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -3988,10 +4102,11 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*MetricSeries)(nil),           // 45: tracing.store.v1.MetricSeries
 	(*OutlineRequest)(nil),         // 46: tracing.store.v1.OutlineRequest
 	(*OutlineResponse)(nil),        // 47: tracing.store.v1.OutlineResponse
-	(*FollowRequest)(nil),          // 48: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 49: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 50: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 51: tracing.store.v1.DeleteResponse
+	(*OutlineExtras)(nil),          // 48: tracing.store.v1.OutlineExtras
+	(*FollowRequest)(nil),          // 49: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 50: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 51: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 52: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -4040,41 +4155,42 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	6,  // 43: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
 	6,  // 44: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
 	45, // 45: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
-	6,  // 46: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 47: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	4,  // 48: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	8,  // 49: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	17, // 50: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	23, // 51: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	25, // 52: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	28, // 53: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	29, // 54: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	30, // 55: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	40, // 56: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	40, // 57: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	43, // 58: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	46, // 59: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	48, // 60: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	50, // 61: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	5,  // 62: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	9,  // 63: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	18, // 64: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	24, // 65: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	26, // 66: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	24, // 67: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	24, // 68: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	33, // 69: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	41, // 70: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	41, // 71: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	44, // 72: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	47, // 73: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	49, // 74: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	51, // 75: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	62, // [62:76] is the sub-list for method output_type
-	48, // [48:62] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	48, // 46: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
+	6,  // 47: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	6,  // 48: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	4,  // 49: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	8,  // 50: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	17, // 51: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	23, // 52: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	25, // 53: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	28, // 54: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	29, // 55: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	30, // 56: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	40, // 57: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	40, // 58: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	43, // 59: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	46, // 60: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	49, // 61: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	51, // 62: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	5,  // 63: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	9,  // 64: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	18, // 65: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	24, // 66: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	26, // 67: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	24, // 68: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	24, // 69: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	33, // 70: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	41, // 71: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	41, // 72: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	44, // 73: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	47, // 74: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	50, // 75: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	52, // 76: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	63, // [63:77] is the sub-list for method output_type
+	49, // [49:63] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -4099,7 +4215,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -49,13 +49,13 @@ func IsPeerName(s string) bool { return s != "" && len(s) <= MaxPeerName }
 // to use. It reuses its memory. Not safe for concurrent use.
 type PeerCallFinder struct{ answered map[otlpdata.SpanID]struct{} }
 
-// Each calls visit with the spans of a trace that are calls to a peer.
-func (f *PeerCallFinder) Each(spans []CallSpan, visit func(*CallSpan)) {
+// Each calls visit with the indexes of the spans of a trace that are calls to a peer.
+func (f *PeerCallFinder) Each(spans []CallSpan, visit func(at int)) {
 	const maxCompared = 32 // more spans are indexed instead of compared one by one
 	if len(spans) <= maxCompared {
 		for i := range spans {
 			if s := &spans[i]; s.Peer != "" && !isAnswered(spans, s.ID) {
-				visit(s)
+				visit(i)
 			}
 		}
 		return
@@ -67,7 +67,7 @@ func (f *PeerCallFinder) Each(spans []CallSpan, visit func(*CallSpan)) {
 			continue
 		}
 		if _, answered := f.answered[s.ID]; !answered {
-			visit(s)
+			visit(i)
 		}
 	}
 }
@@ -147,8 +147,8 @@ func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Grap
 	}
 	var finder PeerCallFinder
 	for _, spans := range traces {
-		finder.Each(spans, func(s *CallSpan) {
-			if s.Start >= first && s.Start <= last {
+		finder.Each(spans, func(at int) {
+			if s := &spans[at]; s.Start >= first && s.Start <= last {
 				calls.AddCall(s)
 			}
 		})

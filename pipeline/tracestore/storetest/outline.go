@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // checkOutlines sends random requests, some of them twice, and compares the outline of each trace
@@ -47,34 +48,31 @@ func ignoreHold(int, int) error { return nil }
 
 func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
 	s.Helper()
-	var got, want []string
+	var want []tracestore.SummarySpan
+	var hosts storequery.Hosts
 	for _, sp := range spans {
-		ns, _ := sp.Duration()
-		want = append(want, fmt.Sprint(tracestore.SummarySpan{
-			ID: sp.SpanID, Parent: sp.ParentID, Start: sp.Start, Duration: ns,
-			Service: sp.Resource.Service, Name: sp.Operation(), Kind: sp.Kind, Failed: sp.StatusCode == otlpdata.StatusError,
-		}))
+		want = append(want, hosts.OutlineSpan(sp))
 	}
-	held, nameBytes := 0, 0
+	var got []string
+	held, textBytes := 0, 0
 	hold := func(spans, bytes int) error {
-		held, nameBytes = spans, bytes
+		held, textBytes = spans, bytes
 		return nil
 	}
 	err := store.Outline(s.ctx, tenant, id, 0, hold, func(outline []tracestore.SummarySpan) error {
-		for _, sp := range outline {
-			got = append(got, fmt.Sprint(sp))
-			nameBytes -= len(sp.Name)
+		got = describeOutline(outline)
+		for i := range outline {
+			textBytes -= len(outline[i].Name) + outline[i].Extras.Size()
 		}
-		if held < len(outline) || nameBytes < 0 {
-			s.Errorf("outline of trace %s: hold got %d spans, want at least %d; bytes of names not reported: %d",
-				id, held, len(outline), -nameBytes)
+		if held < len(outline) || textBytes < 0 {
+			s.Errorf("outline of trace %s: hold got %d spans, want at least %d; bytes of texts not reported: %d",
+				id, held, len(outline), -textBytes)
 		}
 		return errTaken
 	})
-	slices.Sort(got)
-	slices.Sort(want)
-	if err != errTaken || !slices.Equal(got, want) { //nolint:errorlint // must be this error, not wrapped
-		s.Errorf("outline of trace %s: error %v\n got %v\nwant %v", id, err, got, want)
+	described := describeOutline(want)
+	if err != errTaken || !slices.Equal(got, described) { //nolint:errorlint // must be this error, not wrapped
+		s.Errorf("outline of trace %s: error %v\n got %v\nwant %v", id, err, got, described)
 	}
 	limit := len(spans) - 1
 	err = store.Outline(s.ctx, tenant, id, limit, ignoreHold, func(outline []tracestore.SummarySpan) error {
@@ -91,4 +89,27 @@ func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpda
 	if !errors.Is(err, errTaken) {
 		s.Errorf("outline of trace %s: error %v, want that of hold", id, err)
 	}
+}
+
+// describeOutline returns the sorted descriptions of spans. It describes a host by the first of the
+// descriptions of its spans, because each store numbers hosts differently.
+func describeOutline(spans []tracestore.SummarySpan) []string {
+	out, hosts := make([]string, len(spans)), make(map[uint32]string)
+	for i, sp := range spans {
+		if sp.Extras != nil {
+			out[i] = fmt.Sprintf("%+v ", *sp.Extras)
+		}
+		host := sp.Host
+		sp.Host, sp.Extras = 0, nil
+		out[i] += fmt.Sprintf("%+v", sp)
+		if first, known := hosts[host]; !known || out[i] < first {
+			hosts[host] = out[i]
+		}
+	}
+	hosts[0] = "unknown"
+	for i := range spans {
+		out[i] += " host: " + hosts[spans[i].Host]
+	}
+	slices.Sort(out)
+	return out
 }

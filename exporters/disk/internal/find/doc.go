@@ -12,6 +12,7 @@
 //	prefetch.go         reading of several traces at once
 //	summary.go          summaries of traces
 //	outline.go          outlines of traces
+//	extras.go           events, links and peers of spans, for outlines
 //	size.go             how large a trace is about
 //
 // A search goes through the blocks of all sources, newest first:

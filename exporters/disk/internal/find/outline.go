@@ -15,14 +15,16 @@ import (
 // errTooLong stops the reading of a trace with more spans than the outline may have.
 var errTooLong = errors.New("trace has more spans than the limit")
 
-// Outline implements tracestore.Outliner. It reads heads of rows only, as summaries do.
+// Outline implements tracestore.Outliner. It reads heads of rows, as summaries do, and the cells of
+// events, links and peers.
 func (f *Finder) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
-	hold func(spans, names int) error, take func([]tracestore.SummarySpan) error,
+	hold func(spans, texts int) error, take func([]tracestore.SummarySpan) error,
 ) error {
 	s := f.store.Begin() // hold reserves the memory
 	defer s.Release()
 	h := outlineHeads{reader: newTraceReader(s, tenant), max: limit, nextCheck: limit, hold: hold}
+	h.reader.extras = &extrasReader{}
 	err := h.read(ctx, id)
 	switch {
 	case err != nil:
@@ -38,7 +40,7 @@ type outlineHeads struct {
 	reader    *traceReader
 	max       int // maximum number of spans; 0 or less: no limit
 	nextCheck int // number of spans at which to check whether more than max are left without duplicates
-	hold      func(spans, names int) error
+	hold      func(spans, texts int) error
 	spans     []tracestore.SummarySpan
 	names     int // total length of names in bytes
 }
@@ -71,7 +73,7 @@ func (h *outlineHeads) account(from int) error {
 	for i := range h.spans[from:] {
 		h.names += len(h.spans[from+i].Name)
 	}
-	if err := h.hold(len(h.spans), h.names); err != nil {
+	if err := h.hold(len(h.spans), h.names+h.reader.extras.size); err != nil {
 		return err
 	}
 	if h.max <= 0 || len(h.spans) <= h.nextCheck {

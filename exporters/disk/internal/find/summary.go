@@ -91,6 +91,9 @@ func (r *traceReader) appendHeads(
 			return dst, err
 		}
 	}
+	if r.extras != nil {
+		r.extras.enter(r.session.Sources[src], t)
+	}
 	for _, row := range list {
 		s, err := r.summarySpan(t, b, int(row))
 		if err == nil {
@@ -140,10 +143,14 @@ func (r *traceReader) summarySpan(t *rows.Tables, b source.Block, row int) (trac
 			return tracestore.SummarySpan{}, err
 		}
 	}
-	return tracestore.SummarySpan{
+	s := tracestore.SummarySpan{
 		ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(),
 		Service: shape.Service, Name: name.Operation(), Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError,
-	}, nil
+	}
+	if r.extras == nil {
+		return s, nil
+	}
+	return s, r.extras.add(&s, b, row, h)
 }
 
 func sortHeads(spans []tracestore.SummarySpan) {
@@ -179,12 +186,7 @@ func (r *traceReader) withoutDuplicates(
 	for b, err := range r.pieces(ctx, id) {
 		if err == nil {
 			err = tracestore.WalkSpans(b, func(s tracestore.Span) error {
-				ns, _ := s.Duration()
-				spans = append(spans, tracestore.SummarySpan{
-					ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
-					Service: strings.Clone(s.Resource.Service), Name: strings.Clone(s.Operation()), Kind: s.Kind,
-					Failed: s.StatusCode == otlpdata.StatusError,
-				})
+				spans = append(spans, r.copySpan(s))
 				return nil
 			})
 		}
@@ -193,4 +195,26 @@ func (r *traceReader) withoutDuplicates(
 		}
 	}
 	return spans, nil
+}
+
+// copySpan returns what a summary or an outline needs of a whole span. It shares no strings with s.
+func (r *traceReader) copySpan(s tracestore.Span) tracestore.SummarySpan {
+	var unused storequery.Hosts
+	hosts := &unused
+	if r.extras != nil {
+		hosts = &r.extras.hosts
+	}
+	out := hosts.OutlineSpan(s)
+	out.Service, out.Name = strings.Clone(out.Service), strings.Clone(out.Name)
+	switch {
+	case r.extras == nil:
+		out.Extras = nil
+	case out.Extras != nil:
+		for i := range out.Extras.Events {
+			out.Extras.Events[i].Name = r.extras.text(out.Extras.Events[i].Name)
+		}
+		out.Extras.Peer = r.extras.text(out.Extras.Peer)
+		r.extras.size += out.Extras.Size()
+	}
+	return out
 }

@@ -59,6 +59,8 @@ type traceReader struct {
 	prefetchedHeads prefetchedHeads
 	buffered        int64 // bytes reserved in session.Memory for buffers
 
+	extras *extrasReader // nil: not needed
+
 	head      rows.Head // scratch
 	cells     []rows.Cell
 	assembler rows.Assembler

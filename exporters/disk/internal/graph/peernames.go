@@ -1,13 +1,11 @@
 package graph
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -30,17 +28,10 @@ type peerNames struct {
 // maxPeerNames is the maximum number of names. An answer has no more edges.
 const maxPeerNames = storequery.MaxPeerEdges
 
-// peerShape says where rows of a shape have the name of their peer: in the first of texts that is a
-// valid name.
+// peerShape says where rows of a shape have the name of their peer.
 type peerShape struct {
-	texts   []peerText
-	encoded bool // or in encoded attributes, for which a whole span must be read
-}
-
-// peerText is the value of an attribute: the same for all rows of the shape, or a cell.
-type peerText struct {
-	constant uint32 // number of the name; 0: a cell
-	position int    // index in Shape.Columns
+	scan.PeerPlaces
+	constant uint32 // number of PeerPlaces.Constant
 }
 
 func newPeerNames() *peerNames {
@@ -58,8 +49,7 @@ func (n *peerNames) mayCallPeer(shape uint32) bool {
 	if int(shape) >= len(n.shapes) {
 		return true
 	}
-	s := n.shape(shape)
-	return s.encoded || len(s.texts) > 0
+	return n.shape(shape).Any()
 }
 
 // shape returns the peerShape of a shape in the vocabulary.
@@ -73,59 +63,27 @@ func (n *peerNames) shape(id uint32) *peerShape {
 }
 
 func (n *peerNames) learn(id uint32) *peerShape {
-	s := &peerShape{}
-	shape := &n.tables.Shapes[id]
-	if shape.Kind == otlpdata.KindServer || shape.Kind == otlpdata.KindConsumer || !scan.Readable(n.tables, shape) {
-		return s
-	}
-	s.encoded = slices.ContainsFunc(shape.Columns, func(c uint32) bool { return n.tables.Columns[c].Place == rows.Extra })
-	if s.encoded {
-		return s
-	}
-	for _, key := range storequery.PeerKeys() {
-		for i, c := range shape.Columns {
-			if col := &n.tables.Columns[c]; col.Place != rows.Attribute || col.Kind != otlpdata.ValueString || col.Key != key {
-				continue
-			}
-			cell, constant := n.source.Constant(id, i)
-			if !constant {
-				s.texts = append(s.texts, peerText{position: i})
-				continue
-			}
-			if name := n.number(n.tables.Text(c, cell)); name > 0 {
-				s.texts = append(s.texts, peerText{constant: name})
-				return s
-			}
-		}
-	}
+	s := &peerShape{PeerPlaces: scan.FindPeers(n.source, n.tables, id)}
+	s.constant = n.number(s.Constant)
 	return s
 }
 
 // peerOf returns the number of the peer that a row calls.
 func (n *peerNames) peerOf(b source.Block, row int, shape uint32) (uint32, error) {
 	s := n.shape(shape)
-	if s.encoded {
+	switch {
+	case s.Encoded:
 		var h rows.Head
 		span, err := scan.Assemble(n.tables, b, row, &h, &n.cells, &n.assembler)
 		if err != nil {
 			return 0, err
 		}
 		return n.number(storequery.PeerOf(span)), nil
+	case len(s.Cells) == 0:
+		return s.constant, nil
 	}
-	columns := n.tables.Shapes[shape].Columns
-	for _, t := range s.texts {
-		if t.constant > 0 {
-			return t.constant, nil
-		}
-		cell, err := b.Cell(row, t.position)
-		if err != nil {
-			return 0, err
-		}
-		if name := n.tables.Text(columns[t.position], cell); storequery.IsPeerName(name) {
-			return n.number(name), nil
-		}
-	}
-	return 0, nil
+	name, err := s.Name(n.tables, &n.tables.Shapes[shape], b, row)
+	return n.number(name), err
 }
 
 // number returns the number of a name, or 0 if the name is not valid or there are too many names.

@@ -209,8 +209,8 @@ func (p *peerReader) parentsOf(src int, t *rows.Tables, b source.Block, f func(p
 
 // count counts the calls to peers among the spans that a source has of a trace.
 func (p *peerReader) count(id otlpdata.TraceID, w scan.Window, spans []storequery.CallSpan) {
-	p.leaves.Each(spans, func(s *storequery.CallSpan) {
-		if w.Contains(s.Start) {
+	p.leaves.Each(spans, func(at int) {
+		if s := &spans[at]; w.Contains(s.Start) {
 			p.add(id, s)
 		}
 	})

@@ -65,7 +65,7 @@ func TestPeersOfRareKeys(t *testing.T) {
 	names := newPeerNames()
 	names.enter(sealed.Segments[0], tables)
 	for i := range tables.Shapes {
-		if names.shape(uint32(i)).encoded {
+		if names.shape(uint32(i)).Encoded {
 			encoded++
 		}
 	}

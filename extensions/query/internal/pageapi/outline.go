@@ -129,7 +129,13 @@ func (o *outline) appendJSON(dst []byte, id otlpdata.TraceID, spill spill) (_ []
 		}
 		dst = append(dst, c.end...)
 	}
-	return o.appendPacked(dst, order, spill)
+	if dst, err = o.appendPacked(dst, order, spill); err != nil {
+		return dst, err
+	}
+	if dst, err = o.appendExtras(dst, order, spill); err != nil {
+		return dst, err
+	}
+	return append(dst, '}'), nil
 }
 
 // appendColumn appends one value for each span.
@@ -176,7 +182,7 @@ func (o *outline) appendPacked(dst []byte, order []int32, spill spill) (_ []byte
 			ids = ids[:0]
 		}
 	}
-	return append(dst, `"}}`...), nil
+	return append(dst, `"}`...), nil
 }
 
 const hexDigits = "0123456789abcdef"

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -17,6 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // outlined is an outline as the UI reads it.
@@ -128,6 +130,48 @@ func TestOutlineOfALongTrace(t *testing.T) {
 	f(spans, spans, false)
 	f(spans-1, spans-1, true)
 	f(10, 10, true)
+}
+
+// Peers are those that storequery finds.
+func TestRandomPeers(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(19, 3))
+	for range 300 {
+		td := ptrace.NewTraces()
+		ss := querytest.AddService(td, "web")
+		var want []storequery.CallSpan
+		for i := range 1 + rnd.IntN(8) {
+			s := querytest.AddSpan(ss, pcommon.TraceID{15: 1}, byte(rnd.IntN(10)), byte(rnd.IntN(10)), "op", time.Duration(i))
+			s.SetKind(ptrace.SpanKind(rnd.IntN(6)))
+			if rnd.IntN(3) > 0 {
+				s.Attributes().PutStr("db.system", fmt.Sprint("db", i))
+			}
+		}
+		b := otlpdata.FromTraces(td, otlpdata.Meta{})
+		if err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
+			want = append(want, storequery.CallSpanOf(s))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		calls := make(map[string]bool)
+		var finder storequery.PeerCallFinder
+		finder.Each(want, func(at int) { calls[want[at].Peer] = true })
+		o := newOutline(100)
+		if err := o.addPieces([]*otlpdata.Batch{b}); err != nil {
+			t.Fatal(err)
+		}
+		o.order()
+		for i := range o.extras {
+			if p := o.extras[i].peer; p >= 0 && !calls[o.services.words[p]] {
+				t.Fatalf("%+v: peer %s", want, o.services.words[p])
+			} else if p >= 0 {
+				delete(calls, o.services.words[p])
+			}
+		}
+		if len(calls) > 0 {
+			t.Fatalf("%+v: missing peers %v", want, calls)
+		}
+	}
 }
 
 // Each span is drawn once, after its parent, whatever the parents are.

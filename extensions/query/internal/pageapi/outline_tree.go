@@ -31,6 +31,10 @@ type outline struct {
 	names    dictionary
 	service  int32 // index of the service of the current resource
 
+	extras    []outlineExtras
+	events    []outlineEvent
+	peerNames dictionary // of all spans that name a peer; the answer has those of calls only
+
 	incomplete string // message about spans that cannot be read, or ""
 }
 
@@ -42,7 +46,10 @@ type outlineSpan struct {
 	parentIndex     int32 // -1 if there is none
 	first, next     int32 // first child that is not in order yet, and next sibling; -1 if there is none
 	answerIndex     int32 // index in the answer
+	extras          int32 // 1 + index in outline.extras, 0 for none
+	host            uint32
 	kind, flags     uint8
+	reversed        bool
 }
 
 // dictionary numbers words in the order of their first appearance.
@@ -53,16 +60,17 @@ type dictionary struct {
 
 // outlineCost is the approximate number of bytes per span that an outline takes: the data of the
 // store, outlineSpan, and the index of parents.
-const outlineCost = 320
+const outlineCost = 384
 
-func newOutline(maxSpans int) *outline {
-	return &outline{maxSpans: maxSpans, services: dictionary{index: map[string]int32{}}, names: dictionary{index: map[string]int32{}}}
-}
+func newOutline(maxSpans int) *outline { return &outline{maxSpans: maxSpans} }
 
 // number returns the index of a word, which it copies when it is new.
 func (d *dictionary) number(word string) int32 {
 	n, ok := d.index[word]
 	if !ok {
+		if d.index == nil {
+			d.index = make(map[string]int32)
+		}
 		word = strings.Clone(word)
 		n = int32(len(d.words))
 		d.words = append(d.words, word)
@@ -80,8 +88,17 @@ func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
 		spans += b.Len()
 	}
 	o.spans = make([]outlineSpan, 0, min(spans, o.maxSpans))
+	var hosts storequery.Hosts
 	for _, b := range pieces {
-		err := b.Walk(o)
+		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
+			if len(o.spans) >= o.maxSpans {
+				return errOutlineFull
+			}
+			span := hosts.OutlineSpan(s)
+			o.service = o.services.number(span.Service)
+			o.add(&span)
+			return nil
+		})
 		if o.cut = errors.Is(err, errOutlineFull); o.cut {
 			return nil
 		}
@@ -89,28 +106,6 @@ func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
 			return fmt.Errorf("reading a trace: %w", err)
 		}
 	}
-	return nil
-}
-
-// Resource implements otlpdata.Visitor.
-func (o *outline) Resource(r *otlpdata.Resource) error {
-	o.service = o.services.number(r.Service)
-	return nil
-}
-
-// Scope implements otlpdata.Visitor.
-func (o *outline) Scope(*otlpdata.Scope) error { return nil }
-
-// Span implements otlpdata.Visitor.
-func (o *outline) Span(s *otlpdata.Span) error {
-	if len(o.spans) >= o.maxSpans {
-		return errOutlineFull
-	}
-	ns, _ := s.Duration()
-	o.add(&tracestore.SummarySpan{
-		ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Name: s.Operation(), Kind: s.Kind,
-		Failed: s.StatusCode == otlpdata.StatusError,
-	})
 	return nil
 }
 
@@ -131,7 +126,8 @@ func (o *outline) addSummaries(spans []tracestore.SummarySpan) {
 
 // add adds a span of the current service.
 func (o *outline) add(s *tracestore.SummarySpan) {
-	n := outlineSpan{start: s.Start, duration: s.Duration, id: s.ID, parent: s.Parent, name: o.names.number(s.Name), service: o.service}
+	n := outlineSpan{start: s.Start, duration: s.Duration, id: s.ID, parent: s.Parent, name: o.names.number(s.Name),
+		service: o.service, extras: o.addExtras(s.Extras), host: s.Host, reversed: s.Reversed}
 	if s.Kind > otlpdata.KindUnspecified && s.Kind <= otlpdata.KindConsumer {
 		n.kind = uint8(s.Kind)
 	}
@@ -208,11 +204,11 @@ func (o *outline) resolveParents() (top []int32) {
 	for i := range o.spans {
 		s := &o.spans[i]
 		calls[i] = storequery.CallSpan{ID: s.id, Parent: s.parent, Start: s.start,
-			Service: o.services.words[s.service], Kind: int32(s.kind)}
+			Service: o.services.words[s.service], Peer: o.peerName(s), Kind: int32(s.kind)}
 		s.first, s.next, s.answerIndex = -1, -1, -1
 	}
 	var parents storequery.ParentFinder
-	parents.Index(calls) // already in the order of Parents, so that indexes stay valid
+	sharedIDs := parents.Index(calls) // already in the order of Parents, so that indexes stay valid
 	for i := len(o.spans) - 1; i >= 0; i-- {
 		s := &o.spans[i]
 		if s.parentIndex = int32(parents.Parent(i)); s.parentIndex < 0 {
@@ -224,6 +220,7 @@ func (o *outline) resolveParents() (top []int32) {
 		s.next, parent.first = parent.first, int32(i)
 	}
 	slices.Reverse(top)
+	o.resolvePeers(calls, sharedIDs)
 	return top
 }
 
