@@ -35,12 +35,10 @@ export const kindNames = ['', 'internal', 'server', 'client', 'producer', 'consu
  */
 export interface TraceModel {
   traceID: string;
-  /** Time that the others are relative to: the first start. */
+  /** First start; the other times are relative to it. */
   begin: Nanos;
-  /** Latest end. The first start can differ from 0 because of the skew correction, see `first`. */
+  /** From the first start to the latest end. */
   duration: number;
-  /** Earliest start: 0, or less if the skew correction moves a span before `begin`. */
-  first: number;
   /** Whether times are corrected for clock skew. */
   skew: boolean;
   spans: number;

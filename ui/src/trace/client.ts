@@ -1,0 +1,169 @@
+// The page's side of the worker, and the two sources of traces: a server and files.
+
+import { ApiError, request } from '../api/client';
+import type { Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
+import type { FileContent, FindResult, TraceModel, TraceSource } from './model/types';
+import type { CallName, Calls, InputFile, Reply } from './protocol';
+
+/** A worker whose calls return promises. */
+class WorkerClient {
+  private readonly worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
+  private readonly waiting = new Map<number, { resolve: (result: unknown) => void; reject: (reason: Error) => void }>();
+  private last = 0;
+
+  constructor() {
+    this.worker.onmessage = (event: MessageEvent<Reply>): void => this.settle(event.data);
+    this.worker.onerror = (event): void => {
+      for (const w of this.waiting.values()) w.reject(new Error(event.message || 'The worker that processes traces cannot be started. Reload the page.'));
+      this.waiting.clear();
+    };
+  }
+
+  call<K extends CallName>(call: K, args: Calls[K]['in'], transfer: Transferable[] = []): Promise<Calls[K]['out']> {
+    const id = ++this.last;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });
+      this.worker.postMessage({ id, call, args }, transfer);
+    });
+  }
+
+  private settle(reply: Reply): void {
+    const w = this.waiting.get(reply.id);
+    this.waiting.delete(reply.id);
+    if (reply.error !== undefined) w?.reject(new Error(reply.error));
+    else w?.resolve(reply.result);
+  }
+
+  close(): void {
+    this.worker.terminate();
+    for (const w of this.waiting.values()) w.reject(new DOMException('aborted', 'AbortError'));
+    this.waiting.clear();
+  }
+}
+
+/** A trace of the server. Its worker starts at once. */
+export function serverSource(traceID: string): TraceSource {
+  return new ServerSource(traceID);
+}
+
+const maxDetails = 100;
+
+class ServerSource implements TraceSource {
+  readonly kind = 'server';
+  readonly file = '';
+  private readonly worker = new WorkerClient();
+  private etag = '';
+  /** The server has no outlines; the worker has the spans in full. */
+  private whole = false;
+
+  constructor(readonly traceID: string) {}
+
+  async load(skew: boolean, signal?: AbortSignal): Promise<TraceModel | null> {
+    if (this.whole) return this.loadWhole(skew, signal);
+    let response: Response;
+    try {
+      response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}`, {}, { signal, headers: this.etag ? { 'If-None-Match': this.etag } : {} });
+    } catch (e) {
+      if (!isMissingRoute(e)) throw e;
+      return this.loadWhole(skew, signal, e);
+    }
+    if (response.status === 304) return null;
+    if (!isJSON(response)) return this.loadWhole(skew, signal);
+    const bytes = await response.arrayBuffer();
+    const model = await this.worker.call('outline', { bytes, skew }, [bytes]);
+    this.etag = response.headers.get('etag') ?? '';
+    return model;
+  }
+
+  /** Loads the trace in Jaeger's format. If that fails, too, the first error says more. */
+  private async loadWhole(skew: boolean, signal?: AbortSignal, first?: ApiError): Promise<TraceModel> {
+    const response = await request(`/api/traces/${encodeURIComponent(this.traceID)}`, {}, { signal }).catch((e: unknown) => {
+      throw first && e instanceof ApiError && e.status === 404 ? first : e;
+    });
+    const bytes = await response.arrayBuffer();
+    const model = await this.worker.call('whole', { bytes, skew }, [bytes]);
+    this.whole = true;
+    return model;
+  }
+
+  withSkew(skew: boolean): Promise<TraceModel> {
+    return this.worker.call('skew', { skew });
+  }
+
+  async details(ids: string[], signal?: AbortSignal): Promise<SpanDetail[]> {
+    if (this.whole) return this.worker.call('details', { ids });
+    const spans: SpanDetail[] = [];
+    for (let i = 0; i < ids.length; i += maxDetails) {
+      const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/spans`, { ids: ids.slice(i, i + maxDetails).join(',') }, { signal });
+      spans.push(...((await response.json()) as Envelope<SpanDetails>).data.spans);
+    }
+    return spans;
+  }
+
+  async find(q: string, onResult: (result: FindResult) => void, signal?: AbortSignal): Promise<void> {
+    const local = await this.worker.call('find', { q, ids: '' });
+    if (signal?.aborted) return;
+    onResult({ ...local, message: '' });
+    if (local.complete || q.trim() === '') return;
+    let ids = '';
+    try {
+      const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/find`, { q }, { signal });
+      ids = ((await response.json()) as Envelope<Found>).data.ids;
+    } catch (e) {
+      if (!signal?.aborted) onResult({ ...local, message: e instanceof Error ? e.message : String(e) });
+      return;
+    }
+    const all = ids ? await this.worker.call('find', { q, ids }) : local;
+    if (!signal?.aborted) onResult({ spans: all.spans, complete: true, message: '' });
+  }
+
+  close(): void {
+    this.worker.close();
+  }
+}
+
+/** Whether an error means that the server does not know the route, and not that it does not have the trace. */
+function isMissingRoute(e: unknown): e is ApiError {
+  return e instanceof ApiError && (e.status === 501 || e.status === 405 || (e.status === 404 && e.message !== 'trace not found'));
+}
+
+function isJSON(response: Response): boolean {
+  return (response.headers.get('content-type') ?? '').includes('json');
+}
+
+/** Files that the user has opened. They are processed by a worker and never sent anywhere. */
+export class Files {
+  private readonly worker = new WorkerClient();
+
+  /** Reads files, in addition to those read before. */
+  read(files: InputFile[]): Promise<FileContent> {
+    return this.worker.call('read', { files });
+  }
+
+  /** A trace of the files. Only one can be open at a time. */
+  source(traceID: string, file: string): TraceSource {
+    const { worker } = this;
+    let loaded = false;
+    return {
+      kind: 'file', traceID, file,
+      async load(skew) {
+        if (loaded) return null;
+        const model = await worker.call('open', { traceID, skew });
+        loaded = true;
+        return model;
+      },
+      withSkew: (skew) => worker.call('skew', { skew }),
+      details: (ids) => worker.call('details', { ids }),
+      async find(q, onResult, signal) {
+        const result = await worker.call('find', { q, ids: '' });
+        if (!signal?.aborted) onResult({ ...result, message: '' });
+      },
+      close() {}, // the worker keeps the files
+    };
+  }
+
+  /** Forgets the files. */
+  close(): void {
+    this.worker.close();
+  }
+}

@@ -1,0 +1,89 @@
+// Search within a trace, in what the outline holds.
+
+import { flag, kindNames, type TraceModel } from './types';
+
+/** Minimum number of hexadecimal digits that are compared with span ids. */
+const minIDDigits = 4;
+
+/** Words of a query: separated by spaces, or in double quotes. */
+export function terms(q: string): string[] {
+  return [...q.toLowerCase().matchAll(/"([^"]+)"|[^\s"]+/g)].map((m) => m[1] ?? m[0]);
+}
+
+/**
+ * Finds the spans that contain every word of `q`, each in the operation, service, called service, kind, status (`error`),
+ * name of an event, text of a warning, or at the beginning of the span id. Case is ignored. Ascending.
+ */
+export function findSpans(m: TraceModel, q: string): Int32Array {
+  const words = terms(q);
+  if (words.length === 0) return new Int32Array(0);
+  const hits = new Uint8Array(m.spans).fill(1);
+  for (const word of words) keep(m, hits, word);
+  return positions(hits);
+}
+
+/** Clears the hits that do not contain a word. */
+function keep(m: TraceModel, hits: Uint8Array, word: string): void {
+  const name = containing(m.names, word);
+  const service = containing(m.services, word);
+  const kind = containing(kindNames, word);
+  const status = 'error'.includes(word) && word.length >= 3 ? flag.error : 0;
+  const extra = new Uint8Array(m.spans);
+  markEvents(m, name, extra);
+  m.warningText.forEach((text, i) => {
+    if (text.toLowerCase().includes(word)) extra[m.warningSpan[i]] = 1;
+  });
+  if (new RegExp(`^[0-9a-f]{${minIDDigits},16}$`).test(word)) markIDs(m, word, extra);
+  for (let i = 0; i < m.spans; i++) {
+    const peer = m.peer[i];
+    if (!(name[m.name[i]] | service[m.service[i]] | kind[m.kind[i]] | extra[i] | (m.flags[i] & status) | (peer >= 0 ? service[peer] : 0))) hits[i] = 0;
+  }
+}
+
+/** 1 for each text that contains a word. */
+function containing(texts: readonly string[], word: string): Uint8Array {
+  return Uint8Array.from(texts, (text) => (text.toLowerCase().includes(word) ? 1 : 0));
+}
+
+function markEvents(m: TraceModel, name: Uint8Array, hits: Uint8Array): void {
+  if (m.eventName.length === 0) return;
+  for (let i = 0; i < m.spans; i++) for (let e = m.eventFirst[i]; e < m.eventFirst[i + 1]; e++) hits[i] |= name[m.eventName[e]];
+}
+
+/** Marks spans whose id begins with hexadecimal digits. */
+function markIDs(m: TraceModel, digits: string, hits: Uint8Array): void {
+  const whole = digits.length >> 1;
+  const bytes = Array.from({ length: whole }, (_, k) => parseInt(digits.slice(2 * k, 2 * k + 2), 16));
+  const half = digits.length % 2 ? parseInt(digits[digits.length - 1], 16) : -1;
+  for (let i = 0; i < m.spans; i++) {
+    let k = 0;
+    while (k < whole && m.ids[8 * i + k] === bytes[k]) k++;
+    if (k === whole && (half < 0 || m.ids[8 * i + whole] >> 4 === half)) hits[i] = 1;
+  }
+}
+
+/** Spans with one of the ids, 8 bytes each. Ascending. */
+export function spansWithIDs(m: TraceModel, ids: Uint8Array): Int32Array {
+  const wanted = new Set(bigs(ids));
+  const all = bigs(m.ids);
+  const hits = new Uint8Array(m.spans);
+  for (let i = 0; i < m.spans; i++) if (wanted.has(all[i])) hits[i] = 1;
+  return positions(hits);
+}
+
+function bigs(ids: Uint8Array): BigUint64Array {
+  return new BigUint64Array(ids.slice().buffer, 0, ids.length >> 3);
+}
+
+/** Both lists as one. All are ascending. */
+export function union(a: Int32Array, b: Int32Array): Int32Array {
+  return Int32Array.from(new Set([...a, ...b])).sort();
+}
+
+function positions(hits: Uint8Array): Int32Array {
+  let n = 0;
+  for (const h of hits) n += h;
+  const out = new Int32Array(n);
+  for (let i = 0, k = 0; i < hits.length; i++) if (hits[i]) out[k++] = i;
+  return out;
+}

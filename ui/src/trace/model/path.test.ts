@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { buildModel } from './build';
+import { criticalPath, gapShare, isAsync } from './path';
+import { deepOutline, largeOutline, outlineOf, randomOutline, seeded, span, type Sample } from './samples';
+import { sentenceText } from './sentence';
+import { flag, type TraceModel } from './types';
+
+const model = (...tops: Sample[]): TraceModel => buildModel(outlineOf(...tops), [], true);
+
+/** Segments as text: `a 0-10`, gaps in brackets. */
+function text(m: TraceModel, root = -1): string {
+  const p = criticalPath(m, root);
+  const one = (i: number): string => `${p.span[i] < 0 ? 'nothing' : m.names[m.name[p.span[i]]]} ${p.from[i]}-${p.to[i]}`;
+  return Array.from(p.span, (_, i) => (p.gap[i] ? `[${one(i)}]` : one(i))).join(', ');
+}
+
+describe('critical path', () => {
+  it('gives the time of a span to its children', () => {
+    expect(text(model(span('a', 0, 100, { children: [span('b', 10, 30), span('c', 40, 50)] })))).toBe('a 0-10, b 10-40, c 40-90, a 90-100');
+  });
+  it('follows the child that ends last among those that overlap', () => {
+    expect(text(model(span('a', 0, 100, { children: [span('b', 0, 60), span('c', 20, 80), span('d', 5, 15)] })))).toBe('a 0-5, d 5-20, c 20-100');
+  });
+  it('names gaps between children in which nothing runs', () => {
+    const m = model(span('a', 0, 100, { children: [span('b', 0, 40), span('c', 60, 40)] }));
+    expect(text(m)).toBe('b 0-40, [a 40-60], c 60-100');
+    const busy = model(span('a', 0, 100, { children: [span('b', 0, 40), span('x', 30, 35), span('c', 60, 40)] }));
+    expect(text(busy)).toBe('b 0-40, a 40-60, c 60-100');
+    const short = model(span('a', 0, 1000, { children: [span('b', 0, 495), span('c', 500, 500)] }));
+    expect(text(short)).toBe('b 0-495, a 495-500, c 500-1000');
+  });
+  it('cuts children that end after their parent or start before it', () => {
+    expect(text(model(span('a', 10, 90, { children: [span('b', 0, 30), span('c', 50, 500)] })))).toBe('b 10-30, [a 30-50], c 50-100');
+    expect(text(model(span('a', 0, 100, { children: [span('b', 50, 100, { children: [span('c', 60, 90), span('d', 120, 5)] })] })))).toBe('a 0-50, b 50-60, c 60-100');
+  });
+  it('does not wait for messages that other services process', () => {
+    const sent = span('consume', 20, 79, { kind: 5, service: 'mail' });
+    expect(text(model(span('a', 0, 100, { kind: 2, children: [sent] })))).toBe('a 0-100');
+    expect(text(model(span('a', 0, 100, { kind: 4, children: [sent] })))).toBe('a 0-20, consume 20-99, a 99-100');
+    expect(text(model(span('a', 0, 100, { kind: 5, service: 'mail', children: [sent] })))).toBe('a 0-20, consume 20-99, a 99-100');
+  });
+  it('joins several roots, and ignores spans with missing parents if there is a root', () => {
+    expect(text(model(span('a', 0, 10), span('b', 30, 10)))).toBe('a 0-10, [nothing 10-30], b 30-40');
+    expect(text(model(span('a', 0, 10), span('b', 30, 10, { flags: flag.orphan })))).toBe('a 0-10');
+    expect(text(model(span('b', 30, 10, { flags: flag.orphan })))).toBe('b 0-10');
+  });
+  it('of a subtree', () => {
+    expect(text(model(span('a', 0, 100, { children: [span('b', 10, 30, { children: [span('c', 20, 10)] })] })), 1)).toBe('b 10-20, c 20-30, b 30-40');
+  });
+  it('of a trace without duration', () => {
+    const m = model(span('a', 0, 0));
+    expect(m.path.span).toHaveLength(0);
+    expect(sentenceText(m)).toBe('0');
+  });
+
+  it('partitions the interval and equals a simple reference on random traces', () => {
+    const random = seeded(1);
+    for (let k = 0; k < 2000; k++) {
+      const m = buildModel(randomOutline(random, 1 + Math.floor(random() * 25)), [], true);
+      check(m);
+      expect(Array.from(m.path.span, (s, i) => [s, m.path.from[i], m.path.to[i], m.path.gap[i]])).toEqual(reference(m));
+    }
+  });
+
+  it('of a deep and of a wide trace', () => {
+    check(buildModel(deepOutline(50_000), [], true));
+    check(buildModel(largeOutline(20_000), [], true));
+  });
+});
+
+/** Segments follow each other, are of spans that run, and are found by span. */
+function check(m: TraceModel): void {
+  const { path } = m;
+  for (let i = 0; i < path.span.length; i++) {
+    if (i > 0) expect(path.from[i]).toBe(path.to[i - 1]);
+    expect(path.to[i]).toBeGreaterThan(path.from[i]);
+    const s = path.span[i];
+    if (s < 0) continue;
+    if (path.from[i] < m.start[s] || path.to[i] > m.end[s]) throw new Error(`segment ${i} is outside span ${s}`);
+    if (!path.bySpan.subarray(path.offset[s], path.offset[s + 1]).includes(i)) throw new Error(`segment ${i} is not listed for span ${s}`);
+  }
+  const tops = [...m.roots].filter((r) => m.flags[r] & flag.root);
+  const of = tops.length ? tops : [...m.roots];
+  const from = Math.min(...of.map((s) => m.start[s]));
+  const to = Math.max(...of.map((s) => m.end[s]));
+  if (to > from) expect([path.from[0], path.to[path.to.length - 1]]).toEqual([from, to]);
+  expect(m.sentence.reduce((t, p) => t + p.share, 0)).toBeCloseTo(path.span.length ? 1 : 0, 9);
+}
+
+type Segment = [number, number, number, number];
+
+/** Looks at each moment for the child to follow, by comparing all spans with all. */
+function reference(m: TraceModel): Segment[] {
+  const tops = [...m.roots].filter((r) => m.flags[r] & flag.root);
+  const of = tops.length ? tops : [...m.roots];
+  const from = Math.min(...of.map((s) => m.start[s]));
+  const to = Math.max(...of.map((s) => m.end[s]));
+  const minGap = gapShare * (to - from);
+  const walk = (parent: number, children: number[], a: number, b: number): Segment[] => {
+    const runs = children.map((c) => ({ c, from: Math.max(a, m.start[c]), to: Math.min(b, m.end[c]) })).filter((r) => r.from < r.to);
+    const out: Segment[] = [];
+    let until = b;
+    for (;;) {
+      const next = runs.filter((r) => r.to <= until && r.from < until).sort((x, y) => y.to - x.to || m.start[x.c] - m.start[y.c])[0];
+      const last = next ? next.to : a;
+      const busy = runs.some((r) => r.from < until && r.to > until);
+      const gap = parent < 0 || (next !== undefined && until < b && until - last >= minGap && !busy);
+      if (last < until) out.unshift([parent, last, until, gap ? 1 : 0]);
+      if (!next) return out;
+      out.unshift(...walk(next.c, childrenOf(next.c), next.from, next.to));
+      until = next.from;
+    }
+  };
+  const childrenOf = (p: number): number[] => [...m.parent.keys()].filter((c) => m.parent[c] === p && !isAsync(m, c));
+  return to > from ? walk(-1, of, from, to) : [];
+}

@@ -1,0 +1,44 @@
+// Calls of the worker: what the page asks and what it gets.
+
+import type { SpanDetail } from '../api/types';
+import type { FileContent, TraceModel } from './model/types';
+
+/** A file to read. */
+export interface InputFile {
+  name: string;
+  blob: Blob;
+}
+
+/** Calls by name: parameters and result. */
+export interface Calls {
+  /** Decodes an answer of `outline/{id}`. */
+  outline: { in: { bytes: ArrayBuffer; skew: boolean }; out: TraceModel };
+  /** Decodes an answer of `/api/traces/{id}`, for servers without outlines. */
+  whole: { in: { bytes: ArrayBuffer; skew: boolean }; out: TraceModel };
+  /** Builds the current trace again. */
+  skew: { in: { skew: boolean }; out: TraceModel };
+  /** Finds spans of the current trace; `ids` are those that the server found, in base64. */
+  find: { in: { q: string; ids: string }; out: { spans: Int32Array; complete: boolean } };
+  /** Spans of the current trace in full. Only for traces that the worker has read in full. */
+  details: { in: { ids: string[] }; out: SpanDetail[] };
+  /** Reads files; the traces are added to those of files read before. */
+  read: { in: { files: InputFile[] }; out: FileContent };
+  /** Makes a trace of a file the current one. */
+  open: { in: { traceID: string; skew: boolean }; out: TraceModel };
+}
+
+export type CallName = keyof Calls;
+
+/** A message to the worker. */
+export interface CallMessage<K extends CallName = CallName> {
+  id: number;
+  call: K;
+  args: Calls[K]['in'];
+}
+
+/** A message from the worker. */
+export interface Reply {
+  id: number;
+  result?: unknown;
+  error?: string;
+}
