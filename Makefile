@@ -12,13 +12,22 @@ help: ## print this list
 run: build ## build and start all-in-one; README.md lists its ports
 	@exec bin/tracing all-in-one
 
-build: ## build bin/tracing
+build: ui-if-needed ## build bin/tracing, with the web UI if Node.js is installed
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/tracing ./cmd/tracing
 
 ldflags: # print the linker flags of build
 	@echo '$(LDFLAGS)'
 
-test: node-clients ## run all tests
+ui: ## build the web UI, which the program embeds (needs Node.js)
+	@ui/build/run
+
+ui-if-needed: # build the web UI if Node.js is installed and sources changed
+	@ui/build/run --if-needed
+
+ui-test: ui-if-needed ## check the types of the web UI and run its unit tests, if Node.js is installed
+	@if [ -d ui/node_modules ]; then cd ui && npm run --silent check && npm run --silent test -- --reporter=dot; fi
+
+test: node-clients ui-test ## run all tests
 	$(TEST) ./...
 
 node-clients: $(NODE_CLIENTS)/node_modules/.package-lock.json ## install the Node.js client libraries for the tests
@@ -69,4 +78,4 @@ bench-store: ## measure the span store: whole servers, queries under load, bytes
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags test node-clients race lint generate fuzz soak bench bench-store sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test node-clients race lint generate fuzz soak bench bench-store sampling-plot

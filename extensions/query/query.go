@@ -3,7 +3,7 @@ package query
 import (
 	"context"
 	"errors"
-	"path"
+	"net/http"
 	"strings"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
+	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -104,8 +105,7 @@ func cleanBasePath(written string) (string, error) {
 	if p == "" {
 		return "", nil
 	}
-	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
-	if p[0] != '/' || p == "/" || path.Clean(p) != p || strings.Trim(p, allowed) != "" {
+	if !webui.IsBasePath(p) {
 		return "", pipeline.BadKey("base_path", "%q is not a base path; write / or, for example, /tracing", written)
 	}
 	return p, nil
@@ -141,12 +141,13 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := newUI(set, c.UI, base, b.HasArchive(), func(ctx context.Context) bool {
+	pages := newUI(set, &c, base, b.HasArchive(), func(ctx context.Context) bool {
 		_, ok := core.StoreAs[tracestore.Metrics](ctx, b)
 		return ok
 	})
 	tails := pageapi.NewTails(c.Tail)
-	routes := newRoutes(b, pages, pageapi.Options{Version: pages.version, Tails: tails, Tenancy: hasTenancy(c.HTTP)})
+	mux := newRoutes(b, pages, pageapi.Options{Version: pages.boot.Version, Tails: tails, Tenancy: c.HTTP.SeparatesTenants()})
+	routes := httpapi.Compress(mux)
 	if c.PassTokens {
 		routes = httpapi.PassToken(set.Logger, routes)
 	}
@@ -154,6 +155,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	srv.SetPublic(func(r *http.Request) bool { return pages.isPublic(mux, r) })
 	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory)}
 	if cfg, on := c.GRPC.Get(); on {
 		if q.listeners["grpc"], err = grpcapi.New(set, cfg, b); err != nil {
@@ -198,12 +200,6 @@ func (q *query) Addr(listener string) string { return q.listeners.Addr(listener)
 
 // QueryMemory returns the value of the deprecated key max_answer_memory.
 func (q *query) QueryMemory() int64 { return q.memory }
-
-// hasTenancy reports whether requests must name their tenant.
-func hasTenancy(c server.HTTPConfig) bool {
-	t, on := c.Tenancy.Get()
-	return on && t.Enabled
-}
 
 // Stop disconnects the clients that watch spans, and waits for the other requests.
 func (q *query) Stop(ctx context.Context) error {

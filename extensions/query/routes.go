@@ -13,7 +13,7 @@ import (
 )
 
 // newRoutes returns the HTTP APIs and the web UI, below the base path of the UI.
-func newRoutes(b *core.Backend, pages *ui, o pageapi.Options) http.Handler {
+func newRoutes(b *core.Backend, pages *ui, o pageapi.Options) *http.ServeMux {
 	base := pages.base
 	mux := httpapi.NewMux(base, slices.Concat(
 		jaegerapi.New(b).Routes(),
@@ -22,7 +22,6 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options) http.Handler {
 		tempo.New(b, o.Version).Routes(),
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
-	mux.Handle(base+"/static/", http.StripPrefix(base, http.HandlerFunc(pages.static)))
-	mux.HandleFunc(base+"/", pages.index)
-	return httpapi.Compress(mux)
+	mux.Handle(pages.pattern(), pages)
+	return mux
 }

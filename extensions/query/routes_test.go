@@ -9,11 +9,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -26,10 +27,14 @@ func api(t testing.TB, store Store, change ...func(*core.Options)) (http.Handler
 	return routes(b), reg
 }
 
-// routes returns the routes without a web UI.
+// routes returns the routes with the placeholder of the web UI.
 func routes(b *core.Backend) http.Handler {
-	noUI := &ui{logger: zap.NewNop(), now: b.Now}
-	return newRoutes(b, noUI, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())})
+	u := &ui{boot: boot{Auth: []string{}}}
+	var err error
+	if u.site, err = u.newSite(webui.Placeholder()); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return httpapi.Compress(newRoutes(b, u, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())}))
 }
 
 func TestRoutes(t *testing.T) {

@@ -4,89 +4,129 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
-	"path"
 	"strings"
-	"sync"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 // UIConfig are the keys below `ui`.
 type UIConfig struct {
-	Path       string `yaml:"path" path:"folder" doc:"Folder with a built web UI: index.html, and in static/ the files that it loads. If empty, a plain page that lists the APIs is served instead."`
-	ConfigFile string `yaml:"config_file" path:"file" doc:"File with the settings of the web UI, in .json or .js format. Changes are applied within 10 seconds."`
+	Path           string   `yaml:"path" path:"folder" doc:"Folder with a build of the web UI to serve instead of the one in the program: of this UI (the content of internal/webui/dist), or of the Jaeger UI (index.html, and in static/ the files that it loads)."`
+	ConfigFile     string   `yaml:"config_file" path:"file" doc:"File with the settings of a Jaeger UI in path, in .json or .js format. Changes are applied within 10 seconds."`
+	FrameAncestors []string `yaml:"frame_ancestors" doc:"Origins of web pages that may embed the web UI in a frame, in addition to pages of its own origin, for example https://dashboards.example.com. https://*.example.com allows all subdomains, * all pages."`
 }
 
-// Validate checks that config_file has a supported format and belongs to a UI.
+// Validate checks the origins, and that config_file has a supported format and belongs to a UI.
 func (c *UIConfig) Validate() error {
+	var errs []error
+	for _, origin := range c.FrameAncestors {
+		if !isOrigin(origin) {
+			errs = append(errs, pipeline.BadKey("frame_ancestors", "%q is not an origin; write, for example, https://dashboards.example.com, or *", origin))
+		}
+	}
 	switch {
 	case c.ConfigFile == "":
-		return nil
 	case c.Path == "":
-		return pipeline.BadKey("config_file", "requires path, the folder of the web UI that it configures")
+		errs = append(errs, pipeline.BadKey("config_file", "requires path, the folder of the web UI that it configures"))
 	case !isUISettings(c.ConfigFile):
-		return pipeline.BadKey("config_file", "unrecognized UI config file format, expecting .js or .json file: %s", c.ConfigFile)
+		errs = append(errs, pipeline.BadKey("config_file", "unrecognized UI config file format, expecting .js or .json file: %s", c.ConfigFile))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// uiReload is the maximum age of the index page before its files are read again.
-const uiReload = 10 * time.Second
+// isOrigin reports whether a text is * or the scheme, host and port of web pages. The text becomes
+// part of a header.
+func isOrigin(text string) bool {
+	if text == "*" {
+		return true
+	}
+	scheme, host, _ := strings.Cut(text, "://")
+	u, err := url.Parse(scheme + "://" + strings.TrimPrefix(host, "*."))
+	return err == nil && (scheme == "http" || scheme == "https") && u.Host != "" && text == scheme+"://"+host &&
+		u.String() == scheme+"://"+u.Host && !strings.ContainsAny(host[1:], `*;,'" `)
+}
 
-// maxPageBytes is the maximum size of index.html and of the settings.
-const maxPageBytes = 4 << 20
-
-// ui serves the web UI.
+// ui serves the web UI: the one in the program, or one in a folder.
 type ui struct {
-	config     UIConfig
-	base       string
-	archive    bool
-	hasMetrics func(context.Context) bool // asks the store
-	version    httpapi.Version
-	logger     *zap.Logger
-	now        func() time.Time
-	root       *os.Root // nil if there is no UI
-	files      http.Handler
+	config UIConfig
+	base   string
+	boot   boot
 
-	mu   sync.Mutex // guards page and read
-	page builtPage
-	read time.Time
+	root   *os.Root    // nil if config.Path is empty
+	site   *webui.Site // nil if the folder has a Jaeger UI
+	jaeger *jaegerUI
 }
 
-// builtPage is the index page for a store with metrics and for one without.
-type builtPage struct{ metrics, plain []byte }
+// boot is what the page knows before its first request.
+type boot struct {
+	Version      httpapi.Version `json:"version"`
+	Auth         []string        `json:"auth"`         // schemes that the API requires one of: basic, bearer
+	TenantHeader string          `json:"tenantHeader"` // "" if tenants are not separated
+}
 
-func newUI(set pipeline.Settings, c UIConfig, base string, archive bool, hasMetrics func(context.Context) bool) *ui {
-	u := &ui{config: c, base: base, archive: archive, hasMetrics: hasMetrics, logger: set.Logger, now: set.Env.Now}
+func newUI(set pipeline.Settings, c *Config, base string, archive bool, hasMetrics func(context.Context) bool) *ui {
+	u := &ui{config: c.UI, base: base, boot: boot{Auth: authSchemes(c.HTTP)}}
 	if set.Process != nil {
 		b := set.Process.Build()
-		u.version = httpapi.Version{Commit: b.Commit, Version: b.Version, Date: b.Date}
+		u.boot.Version = httpapi.Version{Commit: b.Commit, Version: b.Version, Date: b.Date}
+	}
+	if t, on := c.HTTP.Tenancy.Get(); on && t.Enabled {
+		u.boot.TenantHeader = t.Header
+	}
+	u.jaeger = &jaegerUI{
+		base: base, configFile: c.UI.ConfigFile, archive: archive, hasMetrics: hasMetrics, version: u.boot.Version,
+		logger: set.Logger, now: set.Env.Now,
 	}
 	return u
 }
 
-// open reads the index page for the first time.
+// authSchemes returns the schemes of authentication that a listener accepts; none if it needs no
+// credentials.
+func authSchemes(c server.HTTPConfig) []string {
+	schemes := []string{}
+	a, on := c.Auth.Get()
+	if on && a.HtpasswdFile != "" {
+		schemes = append(schemes, "basic")
+	}
+	if on && a.BearerTokensFile != "" {
+		schemes = append(schemes, "bearer")
+	}
+	return schemes
+}
+
+// open reads the page for the first time.
 func (u *ui) open() (err error) {
 	if u.config.Path == "" {
-		return nil
+		u.site, err = u.newSite(webui.Embedded())
+		return err
 	}
 	if u.root, err = os.OpenRoot(u.config.Path); err != nil {
 		return fmt.Errorf("ui::path: %w", err)
 	}
-	u.files = http.FileServerFS(onlyFiles{u.root.FS()})
-	if u.page, err = u.build(); err != nil {
+	u.site, err = u.newSite(webui.Folder(u.root.FS()))
+	switch {
+	case errors.Is(err, webui.ErrNotOurs):
+		err = u.jaeger.open(u.root)
+	case err == nil && u.config.ConfigFile != "":
+		err = fmt.Errorf("config_file is for the Jaeger UI; remove it, because %s has another UI", u.config.Path)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("ui: %w", err), u.close())
 	}
-	u.read = u.now()
 	return nil
+}
+
+func (u *ui) newSite(b webui.Build) (*webui.Site, error) {
+	return webui.New(b, webui.Options{
+		Base: u.base, FrameAncestors: u.config.FrameAncestors, Boot: u.boot,
+		AcceptsGzip: func(r *http.Request) bool { return httpapi.AcceptsGzip(r.Header) },
+	})
 }
 
 func (u *ui) close() error {
@@ -96,127 +136,25 @@ func (u *ui) close() error {
 	return u.root.Close()
 }
 
-// static serves the files of the UI below static/. Symbolic links out of the folder are not
-// followed.
-func (u *ui) static(w http.ResponseWriter, r *http.Request) {
-	if u.root == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || path.Clean(r.URL.Path) != r.URL.Path {
-		http.NotFound(w, r)
+// ServeHTTP serves all paths that are not routes of the APIs.
+func (u *ui) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if u.site == nil {
+		u.jaeger.ServeHTTP(w, r)
 		return
 	}
-	w.Header().Set("Cache-Control", "public, max-age=3600")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	u.files.ServeHTTP(w, r)
+	u.site.ServeHTTP(w, r)
 }
 
-// index serves the index page for all paths that are not routes, because the UI selects the page in
-// the browser. Without a UI it serves a plain page for the root.
-func (u *ui) index(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || u.root == nil && r.URL.Path != u.base+"/" {
-		http.NotFound(w, r)
-		return
-	}
-	page := plainPage(u.base)
-	if u.root != nil {
-		if current := u.current(); u.hasMetrics(r.Context()) {
-			page = current.metrics
-		} else {
-			page = current.plain
-		}
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(page)
-}
+// pattern is the route of the UI in a ServeMux.
+func (u *ui) pattern() string { return u.base + "/" }
 
-// current returns the index page. If its files changed but are invalid, it logs a warning and
-// returns the previous page.
-func (u *ui) current() builtPage {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	now := u.now()
-	if now.Sub(u.read) < uiReload {
-		return u.page
+// isPublic reports whether a request to mux needs neither credentials nor a tenant: it is for the
+// UI in the program, or a build of it, whose files contain no data. A Jaeger UI relies on the
+// dialog of the browser for its credentials, and its settings may be confidential.
+func (u *ui) isPublic(mux *http.ServeMux, r *http.Request) bool {
+	if u.site == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
 	}
-	u.read = now
-	page, err := u.build()
-	if err != nil {
-		u.logger.Warn("cannot reload the web UI; serving the previous version", zap.Error(err))
-		return u.page
-	}
-	u.page = page
-	return page
-}
-
-// build reads the files and returns the index page.
-func (u *ui) build() (p builtPage, err error) {
-	index, err := u.root.Open("index.html")
-	if err != nil {
-		return p, fmt.Errorf("cannot read the UI's index page: %w", err)
-	}
-	page, err := readBounded(index)
-	if err != nil {
-		return p, fmt.Errorf("cannot read the UI's index page: %w", err)
-	}
-	settings := uiSettings{}
-	if name := u.config.ConfigFile; name != "" {
-		if settings, err = readUISettings(name); err != nil {
-			return p, err
-		}
-	}
-	p.metrics = u.render(page, settings, capabilities{Archive: u.archive, Metrics: true})
-	p.plain = u.render(page, settings, capabilities{Archive: u.archive})
-	return p, nil
-}
-
-// readBounded reads and closes a file of at most maxPageBytes.
-func readBounded(f *os.File) ([]byte, error) {
-	defer f.Close() //nolint:errcheck // only read
-	b, err := io.ReadAll(io.LimitReader(f, maxPageBytes+1))
-	if err == nil && len(b) > maxPageBytes {
-		err = fmt.Errorf("%s is longer than %d bytes", f.Name(), maxPageBytes)
-	}
-	return b, err
-}
-
-// onlyFiles is a file system without directory listings.
-type onlyFiles struct{ fs.FS }
-
-// Open opens a regular file.
-func (o onlyFiles) Open(name string) (fs.File, error) {
-	f, err := o.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// plainPage returns the index page without a UI.
-func plainPage(base string) []byte {
-	const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Tracing</title>
-<h1>Tracing backend: query service</h1>
-<p>No web UI is installed. The key <code>ui.path</code> of the extension <code>query</code> names the folder of one.</p>
-<p>These APIs are served:</p>
-<ul>
-<li><a href="BASE/api/services">BASE/api/services</a></li>
-<li><code>BASE/api/services/SERVICE/operations</code></li>
-<li><code>BASE/api/traces?service=SERVICE</code> and <code>BASE/api/traces/ID</code></li>
-<li><a href="BASE/api/dependencies">BASE/api/dependencies</a></li>
-<li><code>BASE/api/metrics/calls?service=SERVICE</code>, and <code>errors</code>, <code>latencies</code></li>
-<li><a href="BASE/api/v3/services">BASE/api/v3/services</a>, <code>BASE/api/v3/operations?service=SERVICE</code></li>
-<li><code>BASE/api/v3/traces</code>, <code>BASE/api/v3/traces/ID</code>, <code>BASE/api/v3/trace-summaries</code></li>
-</ul>
-</html>
-`
-	return []byte(strings.ReplaceAll(page, "BASE", base))
+	_, pattern := mux.Handler(r)
+	return pattern == u.pattern()
 }

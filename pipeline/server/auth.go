@@ -158,10 +158,15 @@ func (a *authenticator) method() string {
 	return "basic"
 }
 
-// challenge returns the value of the HTTP header WWW-Authenticate.
-func (a *authenticator) challenge() string {
-	if a.method() == "bearer" {
+// challenge returns the value of the HTTP header WWW-Authenticate. A browser opens a dialog for the
+// scheme Basic, also on behalf of a script. Scripts ask for credentials themselves, so they get a
+// scheme that browsers do not know.
+func (a *authenticator) challenge(scripted bool) string {
+	switch {
+	case a.method() == "bearer":
 		return "Bearer"
+	case scripted:
+		return `X-Basic realm="tracing"`
 	}
 	return `Basic realm="tracing"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,7 @@ type HTTP struct {
 	set       pipeline.Settings
 	handler   http.Handler
 	denied    func(http.ResponseWriter, *http.Request, *Denied)
+	public    func(*http.Request) bool
 	maxBody   int64
 	decoders  *decoders
 	durations *prometheus.HistogramVec
@@ -56,7 +58,7 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		return nil, err
 	}
 	s := &HTTP{acceptor: a, set: a.set, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget),
-		denied: deny, durations: durations}
+		denied: deny, public: func(*http.Request) bool { return false }, durations: durations}
 	// While a buffer grows, the body is in memory twice, so at most half the budget can be
 	// admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {
@@ -89,6 +91,11 @@ func (s *HTTP) Handler() http.Handler { return s.srv.Handler }
 func (s *HTTP) OnDenied(respond func(w http.ResponseWriter, r *http.Request, d *Denied)) {
 	s.denied = respond
 }
+
+// SetPublic sets the function that selects requests that need neither credentials nor a tenant.
+// They are not checked: the handler must not return data in response. By default there are none.
+// Call it before Start.
+func (s *HTTP) SetPublic(isPublic func(r *http.Request) bool) { s.public = isPublic }
 
 // Addr returns the listening address, or "" before Start.
 func (s *HTTP) Addr() string { return s.acceptor.addr() }
@@ -130,18 +137,14 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	start := s.set.Env.Now()
 	defer func() { s.observe(tw, r, s.set.Env.Now().Sub(start)) }()
 	defer s.recover(tw, r)
-	ctx, err := s.acceptor.security.check(r.Context(), r.RemoteAddr, r.Header.Values)
-	if err != nil {
-		d := err.(*Denied)
-		s.acceptor.countRefused(d.Reason)
-		ErrorStatus(w.Header(), d) // sets Retry-After
-		if d.Reason == ReasonUnauthenticated {
-			w.Header().Set("WWW-Authenticate", s.acceptor.security.auth.challenge())
+	if !s.public(r) {
+		ctx, err := s.acceptor.security.check(r.Context(), r.RemoteAddr, r.Header.Values)
+		if err != nil {
+			s.deny(tw, r, err.(*Denied))
+			return
 		}
-		s.denied(tw, r, d)
-		return
+		r = r.WithContext(ctx)
 	}
-	r = r.WithContext(ctx)
 	b, err := s.newBody(w, r)
 	if err != nil {
 		http.Error(tw, err.Error(), http.StatusServiceUnavailable)
@@ -150,6 +153,22 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	defer b.release()
 	r.Body = b
 	s.handler.ServeHTTP(tw, r)
+}
+
+// deny responds to a request without valid credentials or tenant.
+func (s *HTTP) deny(w http.ResponseWriter, r *http.Request, d *Denied) {
+	s.acceptor.countRefused(d.Reason)
+	ErrorStatus(w.Header(), d) // sets Retry-After
+	if d.Reason == ReasonUnauthenticated {
+		w.Header().Set("WWW-Authenticate", s.acceptor.security.auth.challenge(isScripted(r)))
+	}
+	s.denied(w, r, d)
+}
+
+// isScripted reports whether a script of a web page sent a request, and says so in the usual
+// header. Web pages of other origins cannot send it without permission (see CORSConfig).
+func isScripted(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("X-Requested-With"), "XMLHttpRequest")
 }
 
 // recover responds with 500 if the handler panicked. If the response has begun, it aborts the

@@ -44,7 +44,7 @@ var allowedImports = map[string][]string{
 	"exporters/disk": {"+pipeline", "+exporters/disk/internal"},
 	"extensions":     {"+pipeline", "+internal/wire", "+internal/translate", "internal/traceql"},
 	"extensions/query": {
-		"+pipeline", "+internal/wire", "+internal/translate", "internal/traceql", "+extensions/query/internal",
+		"+pipeline", "+internal/wire", "+internal/translate", "internal/traceql", "internal/webui", "+extensions/query/internal",
 	},
 	"extensions/query/internal/querytest": {"+pipeline", "+extensions/query/internal", "exporters/memory", "internal/golden"},
 	"examples":                            {".", "+pipeline"},
@@ -56,6 +56,7 @@ var allowedImports = map[string][]string{
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},
 	"internal/compatflags":                {"pipeline"},
 	"internal/golden":                     {},
+	"internal/webui":                      {},
 	"pipeline/soak":                       {},
 	"test/harness": {
 		".", "pipeline", "pipeline/app", "pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench",

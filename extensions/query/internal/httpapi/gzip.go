@@ -28,7 +28,7 @@ var gzipWriters = sync.Pool{New: func() any {
 func Compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
-		if !acceptsGzip(r.Header.Values("Accept-Encoding")) || r.Method == http.MethodHead {
+		if !AcceptsGzip(r.Header) || r.Method == http.MethodHead {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -38,9 +38,10 @@ func Compress(next http.Handler) http.Handler {
 	})
 }
 
-// acceptsGzip reports whether the values of Accept-Encoding include gzip with a weight above 0.
-func acceptsGzip(values []string) bool {
-	for _, v := range values {
+// AcceptsGzip reports whether Accept-Encoding in the header of a request includes gzip with a
+// weight above 0.
+func AcceptsGzip(h http.Header) bool {
+	for _, v := range h.Values("Accept-Encoding") {
 		for part := range strings.SplitSeq(v, ",") {
 			coding, params, _ := strings.Cut(part, ";")
 			if c := strings.ToLower(strings.TrimSpace(coding)); c != "gzip" && c != "x-gzip" {

@@ -10,8 +10,8 @@ import (
 	"regexp"
 )
 
-// capabilities tell the UI which features are available.
-type capabilities struct {
+// jaegerCapabilities tell the UI which features are available.
+type jaegerCapabilities struct {
 	Archive   bool `json:"archiveStorage"`
 	Metrics   bool `json:"metricsStorage"`
 	Assistant bool `json:"aiAssistant"`
@@ -66,7 +66,7 @@ func inPage(script []byte) []byte {
 
 // render replaces the placeholders of the index page. Their names are those in builds of the Jaeger
 // UI.
-func (u *ui) render(page []byte, s uiSettings, c capabilities) []byte {
+func (u *jaegerUI) render(page []byte, s uiSettings, c jaegerCapabilities) []byte {
 	replace := func(pattern string, text []byte) {
 		page = regexp.MustCompile(pattern).ReplaceAllLiteral(page, text)
 	}

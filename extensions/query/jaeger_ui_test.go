@@ -65,9 +65,9 @@ func hasMetrics(context.Context) bool { return false }
 func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Handler, *time.Time) {
 	t.Helper()
 	now := querytest.Noon
-	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base,
+	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, &Config{UI: c}, base,
 		true, hasMetrics)
-	u.version = httpapi.Version{Commit: "abc", Version: "v1", Date: "today"}
+	u.jaeger.version = httpapi.Version{Commit: "abc", Version: "v1", Date: "today"}
 	if err := u.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Hand
 		}
 	})
 	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
-	return newRoutes(b, u, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())}), &now
+	return httpapi.Compress(newRoutes(b, u, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())})), &now
 }
 
 func TestIndexPage(t *testing.T) {
@@ -172,7 +172,7 @@ func TestInvalidUI(t *testing.T) {
 	dir := t.TempDir()
 	f := func(c UIConfig, want string) {
 		t.Helper()
-		u := newUI(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()}, c, "", false, hasMetrics)
+		u := newUI(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()}, &Config{UI: c}, "", false, hasMetrics)
 		if err := u.open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -180,7 +180,7 @@ func TestInvalidUI(t *testing.T) {
 	f(UIConfig{Path: filepath.Join(dir, "none")}, "ui::path: ")
 	f(UIConfig{Path: dir}, "cannot read the UI's index page")
 	writeFile(t, filepath.Join(dir, "index.html"), strings.Repeat("x", maxPageBytes+1))
-	f(UIConfig{Path: dir}, "is longer than")
+	f(UIConfig{Path: dir}, "longer than")
 	folder := uiFolder(t)
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "none.json")}, "cannot read UI config file")
 	writeFile(t, filepath.Join(dir, "a.json"), "[]")
@@ -189,10 +189,15 @@ func TestInvalidUI(t *testing.T) {
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "null.json")}, "cannot parse UI config file")
 	writeFile(t, filepath.Join(dir, "a.js"), "function uiconfig() {}")
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "a.js")}, "UI config file must define function UIConfig(): ")
-	for c, want := range map[UIConfig]string{{ConfigFile: "a.js"}: "requires path",
-		{Path: "x", ConfigFile: "a.yaml"}: "unrecognized UI config file format"} {
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", c, err)
+	for _, bad := range []struct {
+		config UIConfig
+		want   string
+	}{
+		{UIConfig{ConfigFile: "a.js"}, "requires path"},
+		{UIConfig{Path: "x", ConfigFile: "a.yaml"}, "unrecognized UI config file format"},
+	} {
+		if err := bad.config.Validate(); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%v: %v", bad.config, err)
 		}
 	}
 }

@@ -1,0 +1,208 @@
+// Package webui serves the web UI: its page, and the files that the page loads. Neither needs
+// credentials, because they contain no data of users; the page asks the APIs for data.
+//
+// The sources are in the folder ui. `make ui` builds them into the folder dist, where every file is
+// compressed. The built files are not in the repository. Without them, a placeholder is served,
+// which says how to get the UI.
+package webui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+//go:embed placeholder.html placeholder.css placeholder.js
+var placeholder embed.FS
+
+// Build is a build of the UI: the page and the files that it loads, compressed (with the extension
+// .gz) or not.
+type Build struct {
+	files fs.FS
+	index string // name of the page
+}
+
+// Embedded returns the build within the program, or the placeholder if there is none.
+func Embedded() Build {
+	files, err := fs.Sub(dist, "dist")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	if _, err = fs.Stat(files, indexName+".gz"); err != nil {
+		return Placeholder()
+	}
+	return Folder(files)
+}
+
+// Placeholder returns a page that stands in for the UI.
+func Placeholder() Build { return Build{placeholder, "placeholder.html"} }
+
+// Folder returns the build in a folder. Its files are read for each request.
+func Folder(files fs.FS) Build { return Build{files, indexName} }
+
+// Options are the settings of a Site.
+type Options struct {
+	Base           string   // path that precedes all paths: "" or, for example, "/tracing"
+	FrameAncestors []string // origins whose pages may embed the UI, in addition to its own
+	Boot           any      // what the page knows before its first request, as JSON; everyone can read it
+
+	// AcceptsGzip reports whether the client of a request accepts gzip.
+	AcceptsGzip func(*http.Request) bool
+}
+
+// Site serves a build of the UI. Its methods are safe for concurrent use.
+type Site struct {
+	build   Build
+	options Options
+	boot    []byte
+	policy  string
+}
+
+// New returns a Site for a build. The error says that the page cannot be read or is not that of
+// this UI; [ErrNotOurs] matches the latter.
+func New(b Build, o Options) (*Site, error) {
+	boot, err := json.Marshal(o.Boot)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the boot data: %w", err)
+	}
+	s := &Site{build: b, options: o, boot: boot, policy: policy(o.FrameAncestors)}
+	page, err := s.readIndex()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(page, []byte(bootPlace)) || !bytes.Contains(page, []byte(basePlace)) {
+		return nil, ErrNotOurs
+	}
+	return s, nil
+}
+
+// ErrNotOurs is the error for a build of another UI.
+var ErrNotOurs = errors.New("index.html is not the page of this web UI")
+
+// ServeHTTP serves the files of the build, and the page for all other paths that a browser opens,
+// because the UI selects the view in the browser.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, below := strings.CutPrefix(r.URL.Path, s.options.Base+"/")
+	switch {
+	case !below || r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.NotFound(w, r)
+	case name == "" || name == s.build.index:
+		s.servePage(w, r)
+	case s.serveFile(w, r, name):
+	case strings.HasPrefix(name, hashedFolder) || !acceptsHTML(r):
+		http.NotFound(w, r)
+	default:
+		s.servePage(w, r)
+	}
+}
+
+// acceptsHTML reports whether a request names HTML as an acceptable answer, as browsers do when
+// they open a page. Programs, and requests for images or scripts, accept everything or other types.
+func acceptsHTML(r *http.Request) bool {
+	for _, v := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(v, ",") {
+			mediaType, _, _ := strings.Cut(part, ";")
+			if strings.EqualFold(strings.TrimSpace(mediaType), "text/html") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hashedFolder holds the files whose names contain a hash of their content.
+const hashedFolder = "assets/"
+
+// serveFile serves a file of the build. It returns false if there is none.
+func (s *Site) serveFile(w http.ResponseWriter, r *http.Request, name string) bool {
+	if !fs.ValidPath(name) || path.Ext(name) == ".gz" {
+		return false
+	}
+	f, compressed, err := s.open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	h := w.Header()
+	h.Set("Content-Type", contentType(name))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "public, max-age=3600")
+	if strings.HasPrefix(name, hashedFolder) {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	var content io.Reader = f
+	switch {
+	case compressed && s.options.AcceptsGzip(r):
+		h.Set("Content-Encoding", "gzip")
+	case compressed:
+		if content, err = gzip.NewReader(f); err != nil {
+			http.Error(w, "damaged file in the build of the web UI", http.StatusInternalServerError)
+			return true
+		}
+	}
+	if r.Method == http.MethodGet {
+		if _, err = io.Copy(w, content); err != nil {
+			panic(http.ErrAbortHandler) // a part must not look like the whole file
+		}
+	}
+	return true
+}
+
+// open opens a file of the build, and reports whether it is compressed.
+func (s *Site) open(name string) (f fs.File, compressed bool, err error) {
+	if f, err = openRegular(s.build.files, name+".gz"); err == nil {
+		return f, true, nil
+	}
+	f, err = openRegular(s.build.files, name)
+	return f, false, err
+}
+
+// openRegular opens a file that is not a folder.
+func openRegular(files fs.FS, name string) (fs.File, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// contentType returns the type of a file. The types that package mime knows depend on the host.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".txt":
+		return "text/plain; charset=utf-8"
+	case ".json", ".map":
+		return "application/json"
+	case ".svg":
+		return "image/svg+xml"
+	case ".png":
+		return "image/png"
+	case ".woff2":
+		return "font/woff2"
+	}
+	return "application/octet-stream"
+}

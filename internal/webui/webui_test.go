@@ -1,0 +1,216 @@
+package webui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const page = `<!doctype html><head><base href="/"><script type="application/json" id="boot">{}</script></head>`
+
+const script = "export const x = 1;\n"
+
+func zipped(t *testing.T, text string) *fstest.MapFile {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: b.Bytes()}
+}
+
+// site returns a Site for a small build below /base.
+func site(t *testing.T, ancestors ...string) *Site {
+	t.Helper()
+	s, err := New(Folder(fstest.MapFS{
+		"index.html.gz":           zipped(t, page),
+		"assets/main-0a1b.js.gz":  zipped(t, script),
+		"assets/main-0a1b.css.gz": zipped(t, "a{}"),
+		"assets/damaged-1.js.gz":  {Data: []byte("not gzip")},
+		"favicon.svg":             {Data: []byte("<svg/>")},
+	}), Options{
+		Base: "/base", FrameAncestors: ancestors, Boot: map[string]string{"version": "</script>"},
+		AcceptsGzip: func(r *http.Request) bool { return r.Header.Get("Accept-Encoding") == "gzip" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func ask(s *Site, method, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// browser is the header Accept of a browser that opens a page.
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+func TestPage(t *testing.T) {
+	s := site(t)
+	for _, path := range []string{"/base/", "/base/index.html", "/base/search?q=1", "/base/trace/1...2", "/base/x/assets/y"} {
+		w := ask(s, http.MethodGet, path, "Accept", browser)
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%s: %d %v", path, w.Code, w.Header())
+		}
+		const want = `<!doctype html><head><base href="/base/">` +
+			`<script type="application/json" id="boot">{"version":"\u003c/script\u003e"}</script></head>`
+		if got := w.Body.String(); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+// Programs that accept everything get the page for its own paths only.
+func TestFallbackIsForBrowsers(t *testing.T) {
+	s := site(t)
+	for _, c := range []struct {
+		method, path, accept string
+		status               int
+	}{
+		{http.MethodGet, "/base/", "", 200},
+		{http.MethodGet, "/base/", "*/*", 200},
+		{http.MethodHead, "/base/search", browser, 200},
+		{http.MethodGet, "/base/search", "", 404},
+		{http.MethodGet, "/base/search", "*/*", 404},
+		{http.MethodGet, "/base/search", "application/json", 404},
+		{http.MethodGet, "/base/search", "image/avif,image/webp,*/*;q=0.8", 404},
+		{http.MethodGet, "/base/search", "Text/HTML;q=0.5", 200},
+		{http.MethodPost, "/base/search", browser, 404},
+		{http.MethodPost, "/base/", browser, 404},
+		{http.MethodGet, "/base/assets/none.js", browser, 404},
+		{http.MethodGet, "/base", browser, 404},
+		{http.MethodGet, "/search", browser, 404},
+	} {
+		if w := ask(s, c.method, c.path, "Accept", c.accept); w.Code != c.status {
+			t.Errorf("%v: %d", c, w.Code)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	s := site(t)
+	const hashed, short = "public, max-age=31536000, immutable", "public, max-age=3600"
+	for path, want := range map[string][]string{
+		"/base/assets/main-0a1b.js":  {"text/javascript; charset=utf-8", hashed, script},
+		"/base/assets/main-0a1b.css": {"text/css; charset=utf-8", hashed, "a{}"},
+		"/base/favicon.svg":          {"image/svg+xml", short, "<svg/>"},
+	} {
+		for _, encoding := range []string{"", "gzip"} {
+			w := ask(s, http.MethodGet, path, "Accept-Encoding", encoding)
+			h := w.Header()
+			if w.Code != http.StatusOK || h.Get("Content-Type") != want[0] || h.Get("Cache-Control") != want[1] ||
+				h.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %d %v", path, w.Code, h)
+			}
+			var body io.Reader = w.Body
+			if h.Get("Content-Encoding") == "gzip" {
+				var err error
+				if body, err = gzip.NewReader(w.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			compressed := strings.HasPrefix(path, "/base/assets/") && encoding == "gzip"
+			if b, err := io.ReadAll(body); err != nil || string(b) != want[2] || compressed != (h.Get("Content-Encoding") == "gzip") {
+				t.Errorf("%s, encoding %q: %q %v %v", path, encoding, b, err, h)
+			}
+		}
+	}
+	if w := ask(s, http.MethodHead, "/base/assets/main-0a1b.js"); w.Code != http.StatusOK || w.Body.Len() != 0 {
+		t.Errorf("HEAD: %d, %d bytes", w.Code, w.Body.Len())
+	}
+	if w := ask(s, http.MethodGet, "/base/assets/damaged-1.js"); w.Code != http.StatusInternalServerError {
+		t.Errorf("damaged file: %d", w.Code)
+	}
+	for _, path := range []string{"/base/assets/", "/base/assets", "/base/assets/main-0a1b.js.gz", "/base/index.html.gz", "/base//favicon.svg",
+		"/base/../base/favicon.svg", "/base/favicon.svg/", "/base/%00"} {
+		if w := ask(s, http.MethodGet, path, "Accept", "*/*"); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	h := ask(site(t), http.MethodGet, "/base/").Header()
+	for name, want := range map[string]string{
+		"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
+			"connect-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'self'",
+	} {
+		if got := h.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	h = ask(site(t, "https://a.example", "http://b:1"), http.MethodGet, "/base/").Header()
+	if got := h.Get("Content-Security-Policy"); !strings.HasSuffix(got, "; frame-ancestors 'self' https://a.example http://b:1") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A proxy that removes a prefix from paths states it.
+func TestForwardedPrefix(t *testing.T) {
+	s := site(t)
+	for prefix, want := range map[string]string{
+		"/p": "/p/base/", "/p/q/": "/p/q/base/", "": "/base/", "/": "/base/", "//evil.example": "/base/", "p": "/base/",
+		`/"><script>`: "/base/", "/a/../b": "/base/", "https://evil.example": "/base/",
+	} {
+		w := ask(s, http.MethodGet, "/base/", "X-Forwarded-Prefix", prefix)
+		if !strings.Contains(w.Body.String(), `<base href="`+want+`">`) {
+			t.Errorf("prefix %q: %s", prefix, w.Body)
+		}
+	}
+}
+
+func TestOtherBuilds(t *testing.T) {
+	f := func(files fstest.MapFS, ours bool, want string) {
+		t.Helper()
+		_, err := New(Folder(files), Options{})
+		if err == nil || errors.Is(err, ErrNotOurs) == ours || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	f(fstest.MapFS{}, true, "cannot read the UI's index page")
+	f(fstest.MapFS{"index.html.gz": {Data: []byte("x")}}, true, "cannot read the UI's index page")
+	f(fstest.MapFS{"index.html": {Data: bytes.Repeat([]byte("x"), maxPageBytes+1)}}, true, "longer than")
+	f(fstest.MapFS{"index.html/x": {}}, true, "cannot read the UI's index page")
+	f(fstest.MapFS{"index.html": {Data: []byte(`<base href="/"><script>`)}}, false, "not the page of this web UI")
+}
+
+// The builds in the program are complete: every file that the page names can be loaded.
+func TestBuildsInTheProgram(t *testing.T) {
+	for name, build := range map[string]Build{"embedded": Embedded(), "placeholder": Placeholder()} {
+		s, err := New(build, Options{AcceptsGzip: func(*http.Request) bool { return true }})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		text := ask(s, http.MethodGet, "/").Body.String()
+		files := regexp.MustCompile(`(?:src|href)="\./([^"]*\.(?:js|css|svg))"`).FindAllStringSubmatch(text, -1)
+		if len(files) < 2 {
+			t.Errorf("%s: page names %d files: %s", name, len(files), text)
+		}
+		for _, f := range files {
+			if w := ask(s, http.MethodGet, "/"+f[1]); w.Code != http.StatusOK || w.Body.Len() == 0 {
+				t.Errorf("%s: %s: %d", name, f[1], w.Code)
+			}
+		}
+		if inline := regexp.MustCompile(`<script>|<style|style="|onclick=`).FindString(text); inline != "" {
+			t.Errorf("%s: the policy forbids %s", name, inline)
+		}
+	}
+}
