@@ -1,7 +1,9 @@
 import type { ComponentType } from 'preact';
-import { lazy, Suspense } from './shell/lazy';
-import { view, type Route } from './shell/url';
+import { authorization, tenant } from './api/client';
+import { ErrorBoundary } from './shell/error-boundary';
+import { lazy } from './shell/lazy';
 import { Shell } from './shell/shell';
+import { view, type Route } from './shell/url';
 
 /** One chunk for each page. */
 const pages: Record<Route['page'], ComponentType> = {
@@ -17,15 +19,15 @@ const pages: Record<Route['page'], ComponentType> = {
   unknown: lazy(() => import('./pages/unknown')),
 };
 
-/** The application: the shell around the page of the URL. */
+/** The application: the shell around the page of the URL. A page starts anew with other credentials or another tenant. */
 export function App() {
   const { page } = view.value.route;
   const Page = pages[page];
   return (
     <Shell>
-      <Suspense key={page}>
+      <ErrorBoundary key={[page, authorization.value, tenant.value].join('\n')}>
         <Page />
-      </Suspense>
+      </ErrorBoundary>
     </Shell>
   );
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren, ComponentType } from 'preact';
+import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
 /** Component that is loaded when it is first shown. While it loads, nothing is shown; if loading fails, a message. */
@@ -17,9 +17,4 @@ export function lazy(load: () => Promise<{ default: ComponentType }>): Component
     if (failed) return <p role="alert">This part of the page cannot be loaded. Reload the page.</p>;
     return Loaded ? <Loaded /> : null;
   };
-}
-
-/** Groups the children, so that a key gives each page its own state. */
-export function Suspense({ children }: { children: ComponentChildren }) {
-  return <>{children}</>;
 }

@@ -5,5 +5,5 @@ export const announcement = signal('');
 
 /** Announces a result to users of assistive technology: counts, ends of long work. The same text can be announced again. */
 export function announce(text: string): void {
-  announcement.value = announcement.value === text ? text + '\u00a0' : text;
+  announcement.value = announcement.peek() === text ? text + '\u00a0' : text;
 }

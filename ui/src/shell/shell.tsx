@@ -1,18 +1,75 @@
+import { effect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { link, startRouter } from './url';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { loadConfig } from './config';
+import { Help } from './help';
+import { dispatchKey, useKeys } from './keys';
+import { announce, announcement } from './live-region';
+import { Login } from './login';
+import { Palette } from './palette';
+import { applyTheme } from './preferences';
+import { applyTitle, title } from './title';
+import { Toaster } from './toast';
+import { chooseTheme, TopBar } from './top-bar';
+import { startRouter, view } from './url';
+import css from './shell.module.css';
 
-/** The frame of every page: top bar, and the page as main region. */
+/** The frame of every page: top bar, dialogs, shortcuts, and the page as main region. Embedded pages have only the main region. */
 export function Shell({ children }: { children: ComponentChildren }) {
-  useEffect(startRouter, []);
+  const [dialog, setDialog] = useState<'palette' | 'help' | null>(null);
+  const { embed } = view.value;
+  useEffect(start, []);
+  useKeys('Everywhere', embed ? [] : [
+    { keys: ['Mod k'], label: 'Jump to a trace, a service or a page', run: () => setDialog('palette'), always: true },
+    { keys: ['?'], label: 'Show all keys', run: () => setDialog('help') },
+  ]);
   return (
     <>
-      <header>
-        <nav aria-label="Pages">
-          <a href={link({ page: 'overview' })}>Overview</a> <a href={link({ page: 'explore' })}>Explore</a> <a href={link({ page: 'open' })}>Open</a>
-        </nav>
-      </header>
-      <main id="main">{children}</main>
+      {!embed && <a class={css.skip} href="#main" onClick={skip}>Skip to the content</a>}
+      {!embed && <TopBar onJump={() => setDialog('palette')} onHelp={() => setDialog('help')} onTheme={chooseTheme} />}
+      <Main>{children}</Main>
+      {dialog === 'palette' && <Palette onClose={() => setDialog(null)} />}
+      {dialog === 'help' && <Help onClose={() => setDialog(null)} />}
+      <Login />
+      <Toaster />
+      <div class="visually-hidden" role="status" aria-live="polite">{announcement}</div>
     </>
   );
+}
+
+function start(): () => void {
+  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), () => removeEventListener('keydown', dispatchKey)];
+  addEventListener('keydown', dispatchKey);
+  return () => stops.forEach((stop) => stop());
+}
+
+/** A link to a fragment would be relative to the base, which is another page. */
+function skip(e: Event): void {
+  e.preventDefault();
+  document.getElementById('main')!.focus();
+}
+
+/** The page. After a change of page, it gets the focus, and its title is announced. */
+function Main({ children }: { children: ComponentChildren }) {
+  const main = useRef<HTMLElement>(null);
+  const place = JSON.stringify(view.value.route);
+  const previous = useRef(place);
+  useEffect(() => {
+    if (previous.current === place) return;
+    previous.current = place;
+    main.current!.focus({ preventScroll: true });
+    // The page sets its title when it is loaded.
+    let first = true;
+    const stop = effect(() => {
+      const text = title.value;
+      if (!first || text) announce(text);
+      first = false;
+    });
+    const timer = setTimeout(stop, 1000);
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [place]);
+  return <main id="main" ref={main} tabIndex={-1} class={css.main}>{children}</main>;
 }

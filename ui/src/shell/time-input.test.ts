@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { instantText, parseInstant, parseRange, parseSpan, rangeName, shortRangeName } from './time-input';
+import { instantText, parseInstant, parseRange, parseSpan, rangeName, shiftRange, shortRangeName } from './time-input';
 
 const now = Date.UTC(2026, 10, 22, 14, 42, 10);
 
@@ -41,5 +41,14 @@ describe('time picker', () => {
     expect(r('nonsense', 'now')).toBe('Last 1 hour');
     expect(shortRangeName({ from: 'now-15m', to: 'now' }, 'utc', now)).toBe('15 min');
     expect(instantText('2026-11-20T14:06:00.000Z', 'utc', now)).toBe('2026-11-20 14:06');
+  });
+
+  it('moves and doubles ranges', () => {
+    const hour = { from: '2026-11-22T12:00:00.000Z', to: '2026-11-22T13:00:00.000Z' };
+    expect(shiftRange(hour, -1, now)).toEqual({ from: '2026-11-22T11:00:00.000Z', to: '2026-11-22T12:00:00.000Z' });
+    expect(shiftRange(hour, 1, now)).toEqual({ from: '2026-11-22T13:00:00.000Z', to: '2026-11-22T14:00:00.000Z' });
+    expect(shiftRange({ from: 'now-30m', to: 'now' }, 1, now)).toEqual({ from: '2026-11-22T14:12:10.000Z', to: '2026-11-22T14:42:10.000Z' });
+    expect(shiftRange(hour, 0, now)).toEqual({ from: '2026-11-22T11:30:00.000Z', to: '2026-11-22T13:30:00.000Z' });
+    expect(shiftRange({ from: 'now-30m', to: 'now' }, 0, now)).toEqual({ from: 'now-60m', to: 'now' });
   });
 });

@@ -2,7 +2,7 @@
 
 import type { Zone } from './format';
 import { clock, date } from './format';
-import { isRelative, resolveTime } from './range';
+import { isRelative, resolveRange, resolveTime } from './range';
 import type { Range } from './url';
 
 /** Ranges that end now, in the order of the picker. */
@@ -95,4 +95,21 @@ export function shortRangeName(range: Range, zone: Zone, now: number): string {
   if (isRelative(range) && span) return `${span[1]} ${span[2] === 'm' ? 'min' : span[2]}`;
   const from = resolveTime(range.from, now);
   return from === null ? '1 h' : clock(from, zone, 0);
+}
+
+/** Moves a range by its own length: -1 earlier, 1 later (not beyond now); 0 doubles it, with the same end if it is now, else around its middle. */
+export function shiftRange(range: Range, direction: -1 | 0 | 1, now: number): Range {
+  const { from, to } = resolveRange(range, now);
+  const length = to - from;
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  if (direction === 0) {
+    if (isRelative(range)) return { from: /^now-/.test(range.from) ? doubled(range.from) : iso(from - length), to: 'now' };
+    return { from: iso(from - length / 2), to: iso(Math.min(now, to + length / 2)) };
+  }
+  const end = Math.min(now, to + direction * length);
+  return { from: iso(end - length), to: iso(end) };
+}
+
+function doubled(from: string): string {
+  return from.replace(/\d+/, (n) => String(Number(n) * 2));
 }

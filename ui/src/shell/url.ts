@@ -298,6 +298,13 @@ export function linked(route: Route, change: Partial<View> = {}): View {
   return { ...emptyView(route), range, zone, theme, embed, embedOptions, ...change };
 }
 
+/** Goes to a URL of the application, such as that of `link`, as a click on it would. */
+export function visit(href: string): void {
+  history.pushState(null, '', href);
+  view.value = parse(new URL(location.href));
+  scrollTo(0, 0);
+}
+
 /** Follows clicks on links within the application, and the browser's back and forward. Returns a function that stops it. */
 export function startRouter(): () => void {
   const pop = (): void => {
@@ -309,9 +316,7 @@ export function startRouter(): () => void {
     const url = new URL(a.href);
     if (url.origin !== location.origin || !url.pathname.startsWith(base + '/') || url.pathname.startsWith(base + '/api/') || (url.hash && url.pathname === location.pathname)) return;
     e.preventDefault();
-    history.pushState(null, '', url);
-    pop();
-    scrollTo(0, 0);
+    visit(url.href);
   };
   addEventListener('popstate', pop);
   addEventListener('click', click);

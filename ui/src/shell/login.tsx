@@ -1,0 +1,55 @@
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { authorization, clearCache, loginRequired, tenant } from '../api/client';
+import { Button, Input, Segmented } from './controls';
+import { Dialog } from './dialog';
+import { Mark } from './icons';
+import css from './login.module.css';
+
+type Scheme = 'basic' | 'bearer';
+
+/** Header of credentials. Names and passwords are sent as UTF-8. */
+export function authorizationHeader(scheme: Scheme, user: string, secret: string): string {
+  if (scheme === 'bearer') return `Bearer ${secret.trim().replace(/^bearer\s+/i, '')}`;
+  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${secret}`)))}`;
+}
+
+/** The user closed the dialog: a button of the top bar opens it again. */
+export const loginDismissed = signal(false);
+
+/** Asks for credentials after a 401, says why, and keeps them in memory only. */
+export function Login() {
+  const [scheme, setScheme] = useState<Scheme>('basic');
+  const [user, setUser] = useState('');
+  const [secret, setSecret] = useState('');
+  const [tenantName, setTenantName] = useState(tenant.value);
+  const reason = loginRequired.value;
+  if (!reason || loginDismissed.value) return null;
+  const needsTenant = /tenant/i.test(reason);
+  const submit = (e: Event): void => {
+    e.preventDefault();
+    clearCache();
+    if (secret) authorization.value = authorizationHeader(scheme, user, secret);
+    if (needsTenant) tenant.value = tenantName.trim();
+    loginRequired.value = '';
+  };
+  return (
+    <Dialog title={needsTenant ? 'Choose a tenant' : 'Sign in'} onClose={() => { loginDismissed.value = true; }} class={css.login}>
+      <form class={css.form} onSubmit={submit}>
+        <p class={css.reason}><Mark kind="warn" label="" /><span>The server answered: {reason}</span></p>
+        {needsTenant && <label class={css.row}><span>Tenant</span><Input value={tenantName} onInput={(e) => setTenantName(e.currentTarget.value)} name="tenant" /></label>}
+        <div class={css.row}>
+          <span>Method</span>
+          <Segmented label="Method" value={scheme} onChange={setScheme} segments={[{ value: 'basic', label: 'User and password' }, { value: 'bearer', label: 'Bearer token' }]} />
+        </div>
+        {scheme === 'basic' && <label class={css.row}><span>User</span><Input value={user} onInput={(e) => setUser(e.currentTarget.value)} name="username" autocomplete="username" /></label>}
+        <label class={css.row}>
+          <span>{scheme === 'basic' ? 'Password' : 'Token'}</span>
+          <Input type="password" value={secret} onInput={(e) => setSecret(e.currentTarget.value)} name="password" autocomplete={scheme === 'basic' ? 'current-password' : 'off'} />
+        </label>
+        <p class={css.note}>The page keeps this in memory until it is reloaded or closed. It is sent only to this server.</p>
+        <div class={css.buttons}><Button kind="primary" type="submit">{needsTenant && !secret ? 'Continue' : 'Sign in'}</Button></div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,104 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Names } from '../api/types';
+import { Dialog } from './dialog';
+import { Icon, type IconName } from './icons';
+import { bestTargets, type Target } from './palette-match';
+import { recentTraces } from './recent';
+import { ServiceSwatch } from './service-mark';
+import { parseTraceRef } from './trace-id';
+import { link, visit } from './url';
+import { useRequest } from './use-request';
+import css from './palette.module.css';
+
+const maxTargets = 12;
+const maxServices = 200;
+const cacheAge = 60_000;
+
+function pages(): Target[] {
+  const page = (label: string, detail: string, href: string): Target => ({ kind: 'Page', label, detail, href });
+  return [
+    page('Overview', 'what is broken now', link({ page: 'overview' })),
+    page('Explore', 'search traces and spans', link({ page: 'explore' })),
+    page('Services', 'all services', link({ page: 'services' })),
+    page('Map', 'who calls whom', link({ page: 'map' })),
+    page('Open a trace file', 'Jaeger, OTLP or Zipkin JSON; stays in the browser', link({ page: 'open' })),
+    page('Status', 'receivers and storage', link({ page: 'status' })),
+  ];
+}
+
+function services(names: string[]): Target[] {
+  return names.map((name) => ({ kind: 'Service', label: name, href: link({ page: 'explore' }, { q: `{ service = ${JSON.stringify(name)} }` }) }));
+}
+
+function recent(): Target[] {
+  return recentTraces.value.map((t) => ({ kind: 'Recent trace', label: t.name || t.id.slice(0, 8), detail: t.id.slice(0, 8), href: link({ page: 'trace', id: t.id }) }));
+}
+
+/** What the text itself means: a trace or a query. */
+function literal(typed: string): Target[] {
+  if (/^\s*\{/.test(typed)) return [{ kind: 'Search', label: typed.trim(), href: link({ page: 'explore' }, { q: typed.trim() }) }];
+  const ref = parseTraceRef(typed);
+  if (!ref) return [];
+  return [{ kind: 'Trace', label: `Open trace ${ref.trace}`, detail: ref.span && `span ${ref.span}`, href: link({ page: 'trace', id: ref.trace }, { span: ref.span }) }];
+}
+
+/** The jump box: pages, services, recent traces, trace ids and queries. */
+export function Palette({ onClose }: { onClose: () => void }) {
+  const [typed, setTyped] = useState('');
+  const [index, setIndex] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+  const names = useRequest<Names>('values', { key: 'service', prefix: '', limit: maxServices }, { maxAge: cacheAge });
+  const more = useRequest<Names>(names.data?.more && typed.trim() ? 'values' : null, { key: 'service', prefix: typed.trim(), limit: maxTargets }, { maxAge: cacheAge });
+  const targets = useMemo(() => {
+    const known = [...new Set([...(names.data?.names ?? []), ...(more.data?.names ?? [])])];
+    const found = bestTargets([...pages(), ...recent(), ...services(known)], typed, maxTargets);
+    const own = literal(typed);
+    // A word such as "cafe" is hex, too: exact names come first.
+    return own.length && found[0]?.label.toLowerCase() === typed.trim().toLowerCase() ? [found[0], ...own, ...found.slice(1)] : [...own, ...found];
+  }, [typed, names.data, more.data]);
+  const at = Math.min(index, targets.length - 1);
+  useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
+  const go = (t: Target | undefined): void => {
+    if (!t) return;
+    onClose();
+    visit(t.href);
+  };
+  const key = (e: KeyboardEvent): void => {
+    const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
+    if (e.key === 'Enter') go(targets[at]);
+    else if (step) setIndex((at + step + targets.length) % Math.max(1, targets.length));
+    else return;
+    e.preventDefault();
+  };
+  return (
+    <Dialog title="Jump to" bare onClose={onClose} class={css.palette}>
+      <div class={css.field}>
+        <Icon name="search" />
+        <input
+          class={css.input} role="combobox" aria-label="Trace ID, service or page" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+          aria-activedescendant={at >= 0 ? `palette-${at}` : undefined} placeholder="Trace ID, service or page" autocomplete="off" spellcheck={false} autofocus
+          value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setIndex(0); }} onKeyDown={key}
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <ul ref={list} id="palette-list" role="listbox" aria-label="Targets" class={css.list}>
+        {targets.map((t, i) => <Row key={t.kind + t.href} target={t} index={i} selected={i === at} onSelect={() => go(t)} onHover={() => setIndex(i)} />)}
+      </ul>
+      {targets.length === 0 && <p class={css.none}>Nothing matches. Paste a trace ID, a <code>traceparent</code> or a link to a trace, or write a query in braces.</p>}
+      {names.error && <p class={css.none}>Services are not listed: {names.error.message}</p>}
+    </Dialog>
+  );
+}
+
+const icons: Record<Exclude<Target['kind'], 'Service'>, IconName> = { Page: 'right', 'Recent trace': 'clock', Trace: 'link', Search: 'search' };
+
+function Row({ target, index, selected, onSelect, onHover }: { target: Target; index: number; selected: boolean; onSelect: () => void; onHover: () => void }) {
+  return (
+    <li id={`palette-${index}`} role="option" aria-selected={selected} class={css.row} onClick={onSelect} onMouseMove={onHover}>
+      <span class={css.icon}>{target.kind === 'Service' ? <ServiceSwatch name={target.label} /> : <Icon name={icons[target.kind]} />}</span>
+      <span class={css.label}>{target.label}</span>
+      {target.detail && <span class={css.detail}>{target.detail}</span>}
+      <span class={css.kind}>{target.kind}</span>
+    </li>
+  );
+}

@@ -1,0 +1,135 @@
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { clearCache, loginRequired, tenant } from '../api/client';
+import { config } from './config';
+import { Button, classes, Input } from './controls';
+import { Menu, Popover } from './floating';
+import { count, short } from './format';
+import { Icon, Logo, Mark } from './icons';
+import { currentRate, ingest } from './ingest';
+import { loginDismissed } from './login';
+import { isMac } from './keys';
+import { themeChoice, type ThemeChoice } from './preferences';
+import { TimePicker } from './time-picker';
+import { link, navigate, view, visit, type Route } from './url';
+import css from './top-bar.module.css';
+
+type PageName = Route['page'];
+
+const entries: { label: string; route: Route; pages: PageName[] }[] = [
+  { label: 'Overview', route: { page: 'overview' }, pages: ['overview'] },
+  { label: 'Explore', route: { page: 'explore' }, pages: ['explore', 'trace', 'compare'] },
+  { label: 'Services', route: { page: 'services' }, pages: ['services', 'service'] },
+  { label: 'Map', route: { page: 'map' }, pages: ['map'] },
+];
+
+/** Pages that show a time range. */
+const timed = new Set<PageName>(['overview', 'explore', 'services', 'service', 'map']);
+
+/** Set by a page that shows no time range for now, because nothing is stored. */
+export const withoutTime = signal(false);
+
+/** The top bar of every page. */
+export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp: () => void; onTheme: (t: ThemeChoice) => void }) {
+  const { page } = view.value.route;
+  return (
+    <header class={css.bar}>
+      <a class={css.brand} href={link({ page: 'overview' })} aria-label="tracing, overview"><Logo /><span class={css.wide}>tracing</span></a>
+      <nav class={classes(css.nav, css.wide)} aria-label="Pages">
+        {entries.map((e) => (
+          <a key={e.label} href={link(e.route)} class={css.entry} aria-current={e.pages[0] === page ? 'page' : e.pages.includes(page) ? 'true' : undefined}>{e.label}</a>
+        ))}
+      </nav>
+      <NarrowNav page={page} onHelp={onHelp} onTheme={onTheme} />
+      <span class={css.space} />
+      <button type="button" class={css.jump} onClick={onJump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} title="Jump to a trace, a service or a page">
+        <Icon name="search" /><span class={css.jumpText}>Trace ID, service or page</span><kbd>{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
+      </button>
+      {timed.has(page) && !withoutTime.value && <TimePicker />}
+      {config.value?.capabilities.tenancy && <TenantChooser />}
+      {loginRequired.value && loginDismissed.value && <Button onClick={() => { loginDismissed.value = false; }}>Sign in</Button>}
+      <IngestRate />
+      <span class={classes(css.tools, css.wide)}>
+        <ThemeMenu onTheme={onTheme} />
+        <Button kind="quiet" icon="help" label="Keys and help" onClick={onHelp} />
+      </span>
+    </header>
+  );
+}
+
+function ThemeMenu({ onTheme }: { onTheme: (t: ThemeChoice) => void }) {
+  return (
+    <Menu
+      label="Theme" align="end"
+      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label="Theme" />}
+      items={themes.map(([value, label]) => ({ label, checked: themeChoice.value === value, onSelect: () => onTheme(value) }))}
+    />
+  );
+}
+
+const themes: [ThemeChoice, string][] = [['system', 'As the system'], ['light', 'Light'], ['dark', 'Dark']];
+
+/** Name of a page for the menu of narrow windows. */
+const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', unknown: 'Pages' };
+
+function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => void; onTheme: (t: ThemeChoice) => void }) {
+  const current = names[page] ?? entries.find((e) => e.pages.includes(page))?.label ?? 'Pages';
+  const items = [
+    ...entries.map((e) => ({ label: e.label, checked: e.pages[0] === page, onSelect: () => visit(link(e.route)) })),
+    { label: 'Open a trace file', checked: page === 'open', onSelect: () => visit(link({ page: 'open' })) },
+    { label: 'Status', checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
+    ...themes.map(([value, label]) => ({ label: `Theme: ${label.toLowerCase()}`, checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
+    { label: 'Keys and help', onSelect: onHelp },
+  ];
+  return (
+    <nav class={css.narrow} aria-label="Pages">
+      <Menu label="Pages" items={items} trigger={(props) => <Button {...props} kind="quiet" opens class={css.page}>{current}</Button>} />
+    </nav>
+  );
+}
+
+/** Spans per second, with a link to the status. A process that receives nothing shows nothing. */
+function IngestRate() {
+  const { data, samples } = ingest.value;
+  if (!data?.receives) return null;
+  const perSecond = currentRate(samples);
+  const healthy = data.dropped === 0 && data.refused === 0;
+  const title = `${count(data.received)} spans received, ${count(data.refused)} refused, ${count(data.dropped)} dropped since the start`;
+  return (
+    <a class={classes(css.rate, css.wide)} href={link({ page: 'status' })} title={title}>
+      {data.received > 0 && <Mark kind={healthy ? 'ok' : 'warn'} size={13} label={healthy ? 'healthy' : 'spans were refused or dropped'} />}
+      <span>{perSecond === null ? '–' : short(Math.round(perSecond))} spans/s</span>
+    </a>
+  );
+}
+
+function TenantChooser() {
+  const [text, setText] = useState(tenant.value);
+  return (
+    <Popover
+      label="Tenant" align="end" class={css.tenant}
+      trigger={(props) => <Button {...props} opens class={css.tenantButton} title={tenant.value ? `Tenant ${tenant.value}` : 'Choose a tenant'}>{tenant.value || 'Tenant'}</Button>}
+    >
+      {(close) => (
+        <form
+          class={css.tenantForm}
+          onSubmit={(e) => {
+            e.preventDefault();
+            close();
+            clearCache();
+            tenant.value = text.trim();
+          }}
+        >
+          <label>Name of the tenant<Input value={text} onInput={(e) => setText(e.currentTarget.value)} name="tenant" /></label>
+          <Button kind="primary" type="submit">Show</Button>
+        </form>
+      )}
+    </Popover>
+  );
+}
+
+/** Chooses a theme; a theme in the URL follows it, because it would win. */
+export function chooseTheme(t: ThemeChoice): void {
+  themeChoice.value = t;
+  if (view.value.theme) navigate({ theme: t === 'system' ? '' : t }, { replace: true });
+}
