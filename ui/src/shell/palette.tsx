@@ -53,8 +53,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const known = [...new Set([...(names.data?.names ?? []), ...(more.data?.names ?? [])])];
     const found = bestTargets([...pages(), ...recent(), ...services(known)], typed, maxTargets);
     const own = literal(typed);
-    // A word such as "cafe" is hex, too: exact names come first.
-    return own.length && found[0]?.label.toLowerCase() === typed.trim().toLowerCase() ? [found[0], ...own, ...found.slice(1)] : [...own, ...found];
+    // A short word such as "cafe" is hex, too: names come first.
+    return /^\w{1,7}$/.test(typed.trim()) ? [...found, ...own] : [...own, ...found];
   }, [typed, names.data, more.data]);
   const at = Math.min(index, targets.length - 1);
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
