@@ -1,12 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { compress } from './build/compress.ts';
+import { bootData, proxy } from './build/develop.ts';
 import { notePackages, writeLicenses } from './build/licenses.ts';
 
-// The address of a running all-in-one, for `npm run dev`.
-const server = process.env.TRACING_URL ?? 'http://localhost:16686';
-
 export default defineConfig({
-  plugins: [notePackages(), writeLicenses(), compress()],
+  plugins: [notePackages(), writeLicenses(), compress(), bootData()],
   base: './', // relative: the page may be served below any path
   build: {
     outDir: process.env.UI_OUT ?? 'dist',
@@ -18,6 +16,6 @@ export default defineConfig({
   },
   worker: { format: 'es', plugins: () => [notePackages()] },
   css: { modules: { generateScopedName: '[name]-[local]-[hash:base64:4]' } },
-  server: { proxy: { '/api': server } },
+  server: { proxy },
   test: { include: ['src/**/*.test.ts'] },
 });

@@ -1,6 +1,7 @@
 // The only module that sends requests: abort, sharing, a small cache, credentials and the tenant.
 
 import { signal } from '@preact/signals';
+import { boot } from './boot';
 import type { Envelope } from './types';
 import { base } from '../shell/url';
 
@@ -17,7 +18,7 @@ export const authorization = signal('');
 
 /** Tenant of the requests, and the name of the header. */
 export const tenant = signal('');
-export const tenantHeader = signal('x-tenant');
+export const tenantHeader = signal(boot.tenantHeader || 'x-tenant');
 
 /** The server asks for credentials (401); the reason to show. */
 export const loginRequired = signal('');
@@ -45,7 +46,8 @@ export function apiURL(path: string, params: Params = {}): string {
 
 /** Sends a request and returns the response; throws ApiError unless its status is 2xx or 304. */
 export async function request(path: string, params: Params = {}, options: RequestOptions = {}): Promise<Response> {
-  const headers: Record<string, string> = { ...options.headers };
+  // With this header, the server answers 401 without a challenge that would open a dialog of the browser.
+  const headers: Record<string, string> = { 'X-Requested-With': 'XMLHttpRequest', ...options.headers };
   if (authorization.value) headers.Authorization = authorization.value;
   if (tenant.value) headers[tenantHeader.value] = tenant.value;
   let response: Response;

@@ -15,6 +15,15 @@ export interface ApiMessage {
   traceID?: string;
 }
 
+/** Data in the page itself, which everyone can read. Not an answer of the API. */
+export interface Boot {
+  version: Config['version'];
+  /** Schemes of which the API requires one. None: no credentials are needed. */
+  auth: ('basic' | 'bearer')[];
+  /** Header that names the tenant of a request, or "" if tenants are not separated. */
+  tenantHeader: string;
+}
+
 export interface Config {
   version: { gitCommit: string; gitVersion: string; buildDate: string };
   capabilities: Capabilities;
