@@ -91,6 +91,7 @@ var (
 	_ tracestore.Peers            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
+	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 )
 

@@ -17,7 +17,7 @@ import (
 // queries answers all queries of the store. A query takes this route:
 //
 //	queries        selects the package that answers
-//	 ├─ find       Find, Traces, TraceSpans, Outline
+//	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans
 //	 ├─ aggregate  Aggregate, Metrics
 //	 ├─ graph      Dependencies, Peers
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
@@ -67,6 +67,13 @@ func (q *queries) Outline(
 	hold func(spans, names int) error, take func([]tracestore.SummarySpan) error,
 ) error {
 	return q.finder.Outline(ctx, tenant, id, limit, hold, take)
+}
+
+// SelectSpans implements tracestore.SpanSelector.
+func (q *queries) SelectSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
+) iter.Seq2[tracestore.Trace, error] {
+	return q.finder.SelectSpans(ctx, tenant, id, spans)
 }
 
 // Aggregate implements tracestore.Aggregator.

@@ -24,6 +24,7 @@ var (
 	_ tracestore.Peers            = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
+	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Deleter          = (*exporter)(nil)
 )
@@ -55,6 +56,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.Metrics](t, e, can(store_v1.Capability_CAPABILITY_METRICS))
 	case *tracestore.Outliner:
 		return set[tracestore.Outliner](t, e, can(store_v1.Capability_CAPABILITY_OUTLINER))
+	case *tracestore.SpanSelector:
+		return set[tracestore.SpanSelector](t, e, can(store_v1.Capability_CAPABILITY_SPAN_SELECTOR))
 	case *tracestore.Follower:
 		return set[tracestore.Follower](t, e, can(store_v1.Capability_CAPABILITY_FOLLOWER))
 	case *tracestore.Deleter:

@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
@@ -94,6 +95,21 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	}
 	resp, err := store_v1.NewStoreServiceClient(e.store).Delete(ctx, storewire.PutDeletion(&d))
 	return tracestore.Deleted{Spans: int(resp.GetSpans())}, e.storeError(ctx, err)
+}
+
+// SelectSpans implements tracestore.SpanSelector.
+func (e *exporter) SelectSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
+) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		ctx := e.withReadMetadata(ctx, tenant)
+		if err := e.requires(ctx, store_v1.Capability_CAPABILITY_SPAN_SELECTOR); err != nil {
+			yield(tracestore.Trace{}, err)
+			return
+		}
+		e.traceStream(ctx, tenant, store_v1.StoreService_SelectSpans_FullMethodName, storewire.PutSelection(id, spans),
+			[]tracestore.TraceRef{{ID: id}}, yield)
+	}
 }
 
 // Outline implements tracestore.Outliner.

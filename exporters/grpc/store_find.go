@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -16,8 +18,16 @@ import (
 func (e *exporter) storeTraces(
 	ctx context.Context, tenant string, refs []tracestore.TraceRef, yield func(tracestore.Trace, error) bool,
 ) {
+	e.traceStream(ctx, tenant, store_v1.StoreService_Traces_FullMethodName, storewire.PutRefs(refs), refs, yield)
+}
+
+// traceStream calls a method that returns the traces of refs, in their order.
+func (e *exporter) traceStream(
+	ctx context.Context, tenant, method string, request proto.Message, refs []tracestore.TraceRef,
+	yield func(tracestore.Trace, error) bool,
+) {
 	next := 0 // refs before it are complete
-	_, err := receive(ctx, e.store, store_v1.StoreService_Traces_FullMethodName, storewire.PutRefs(refs), func(message []byte) error {
+	_, err := receive(ctx, e.store, method, request, func(message []byte) error {
 		var m store_v1.TracesResponse
 		if err := storewire.Join(&m, message); err != nil {
 			return err

@@ -1,6 +1,10 @@
 package query
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/hex"
+	"encoding/json"
 	"flag"
 	"net/http"
 	"net/http/httptest"
@@ -37,8 +41,8 @@ func rest(b *testing.B) {
 	}
 }
 
-// BenchmarkOutline measures the outline of a trace of 100,000 spans in a segment of the disk store,
-// without the network.
+// BenchmarkOutline measures what a page asks about a trace of 100,000 spans in a segment of the
+// disk store, without the network: the outline, one span in full, and searches in the trace.
 func BenchmarkOutline(b *testing.B) {
 	const spans = 100_000
 	dir := *outlineData
@@ -55,18 +59,37 @@ func BenchmarkOutline(b *testing.B) {
 	store, stop = diskStoreIn(b, dir, settings)
 	defer stop()
 	h, _ := api(b, store, show)
+	var answer struct {
+		Data struct{ Columns struct{ ID []byte } }
+	}
 	w := querytest.Ask(b, h, http.MethodGet, target)
-	if w.Code != http.StatusOK {
-		b.Fatalf("%d %s", w.Code, w.Body)
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Data.Columns.ID) < 8*spans {
+		b.Fatalf("%d %.300s: %v", w.Code, w.Body, err)
 	}
-	size := w.Body.Len()
-	r := httptest.NewRequest(http.MethodGet, target, nil)
-	rest(b)
-	b.ReportAllocs()
-	before := cpuMillis(b)
-	for b.Loop() {
-		h.ServeHTTP(querytest.NewDiscard(), r)
+	for _, c := range []struct{ name, target string }{
+		{"whole", target},
+		{"span", target + "/spans?ids=" + hex.EncodeToString(answer.Data.Columns.ID[4*spans:4*spans+8])},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			w := querytest.Ask(b, h, http.MethodGet, c.target)
+			if w.Code != http.StatusOK {
+				b.Fatalf("%d %s", w.Code, w.Body)
+			}
+			var zipped bytes.Buffer
+			z := gzip.NewWriter(&zipped)
+			if _, err := z.Write(w.Body.Bytes()); err != nil || z.Close() != nil {
+				b.Fatal(err)
+			}
+			r := httptest.NewRequest(http.MethodGet, c.target, nil)
+			rest(b)
+			b.ReportAllocs()
+			before := cpuMillis(b)
+			for b.Loop() {
+				h.ServeHTTP(querytest.NewDiscard(), r)
+			}
+			b.ReportMetric((cpuMillis(b)-before)/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64(w.Body.Len()), "bytes")
+			b.ReportMetric(float64(zipped.Len()), "gzip-bytes")
+		})
 	}
-	b.ReportMetric((cpuMillis(b)-before)/float64(b.N), "cpu-ms/op")
-	b.ReportMetric(float64(size), "bytes")
 }

@@ -3,6 +3,7 @@ package remotestorage
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -53,6 +54,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.Peers](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_PEERS)
 	add(has[tracestore.Metrics](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_METRICS)
 	add(has[tracestore.Outliner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_OUTLINER)
+	add(has[tracestore.SpanSelector](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_SELECTOR)
 	add(has[tracestore.Follower](ctx, tenant, s.store) && s.feeds.limit() > 0, store_v1.Capability_CAPABILITY_FOLLOWER)
 	add(has[tracestore.Deleter](ctx, tenant, s.store) && s.allowDelete, store_v1.Capability_CAPABILITY_DELETER)
 	return out
@@ -92,18 +94,41 @@ func (s *storeService) Traces(req *store_v1.TracesRequest, stream grpc.ServerStr
 		return storeStatus(err)
 	}
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
-		for t, err := range s.store.Traces(ctx, tenant, refs) {
-			if err != nil {
-				return storeStatus(err)
-			}
-			err = eachPiece(t.Spans, s.chunk, func(piece []byte) error {
-				return stream.Send(&store_v1.TracesResponse{Id: t.ID[:], Spans: [][]byte{piece}})
-			})
-			if err != nil {
-				return err
-			}
+		return s.sendTraces(ctx, s.store.Traces(ctx, tenant, refs), stream)
+	})
+}
+
+func (s *storeService) sendTraces(
+	ctx context.Context, traces iter.Seq2[tracestore.Trace, error], stream grpc.ServerStreamingServer[store_v1.TracesResponse],
+) error {
+	for t, err := range traces {
+		if err != nil {
+			return storeStatus(err)
 		}
-		return ctx.Err()
+		err = eachPiece(t.Spans, s.chunk, func(piece []byte) error {
+			return stream.Send(&store_v1.TracesResponse{Id: t.ID[:], Spans: [][]byte{piece}})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// SelectSpans sends some spans of a trace.
+func (s *storeService) SelectSpans(
+	req *store_v1.SelectSpansRequest, stream grpc.ServerStreamingServer[store_v1.TracesResponse],
+) error {
+	id, spans, err := storewire.GetSelection(req)
+	if err != nil {
+		return storeStatus(err)
+	}
+	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
+		store, ok := tracestore.As[tracestore.SpanSelector](ctx, tenant, s.store)
+		if !ok {
+			return storeStatus(tracestore.ErrUnsupported)
+		}
+		return s.sendTraces(ctx, store.SelectSpans(ctx, tenant, id, spans), stream)
 	})
 }
 

@@ -148,6 +148,7 @@ func TestInvalidStoreRequests(t *testing.T) {
 		"Aggregate":       errorOf(client.Aggregate(ctx, &store_v1.AggregateRequest{Query: query})),
 		"Aggregate, many": errorOf(client.Aggregate(ctx, &store_v1.AggregateRequest{Exemplars: 1 << 40})),
 		"Traces":          errorOf(client.Traces(ctx, &store_v1.TracesRequest{Refs: []*store_v1.TraceRef{{}}})),
+		"SelectSpans":     errorOf(client.SelectSpans(ctx, &store_v1.SelectSpansRequest{TraceId: []byte{1}})),
 		"Outline":         errorOf(client.Outline(ctx, &store_v1.OutlineRequest{TraceId: []byte{1}})),
 	} {
 		if status.Code(err) != codes.InvalidArgument {

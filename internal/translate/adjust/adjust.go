@@ -32,6 +32,9 @@ const WarningsKey = "@jaeger@warnings"
 type Options struct {
 	// Raw disables all adjustments except names for spans without one.
 	Raw bool
+	// Part says that the batches hold only some spans of the trace. Adjustments 2 and 3, which
+	// depend on other spans, are left out.
+	Part bool
 	// MaxSpans is the maximum number of spans shown. 0 disables the limit. A trace with more spans
 	// is truncated, with a warning on its first span, and otherwise shown as stored, because
 	// adjustments need all spans.

@@ -68,6 +68,11 @@ func (p *plan) make(opt Options, spans int, batches []*otlpdata.Batch) error {
 		if err := p.dropDuplicates(batches); err != nil {
 			return err
 		}
+	}
+	if opt.Part {
+		return nil
+	}
+	if p.shared {
 		p.separateServers()
 		p.index()
 	}

@@ -49,6 +49,7 @@ const (
 	Capability_CAPABILITY_OUTLINER          Capability = 8
 	Capability_CAPABILITY_FOLLOWER          Capability = 9
 	Capability_CAPABILITY_DELETER           Capability = 10
+	Capability_CAPABILITY_SPAN_SELECTOR     Capability = 11
 )
 
 // Enum value maps for Capability.
@@ -65,6 +66,7 @@ var (
 		8:  "CAPABILITY_OUTLINER",
 		9:  "CAPABILITY_FOLLOWER",
 		10: "CAPABILITY_DELETER",
+		11: "CAPABILITY_SPAN_SELECTOR",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":       0,
@@ -78,6 +80,7 @@ var (
 		"CAPABILITY_OUTLINER":          8,
 		"CAPABILITY_FOLLOWER":          9,
 		"CAPABILITY_DELETER":           10,
+		"CAPABILITY_SPAN_SELECTOR":     11,
 	}
 )
 
@@ -3506,6 +3509,59 @@ func (x *OutlineExtras) GetEventName() []uint32 {
 	return nil
 }
 
+// SelectSpansRequest asks for some spans of a trace.
+type SelectSpansRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TraceId       []byte                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"` // 16 bytes
+	Ids           []uint64               `protobuf:"fixed64,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SelectSpansRequest) Reset() {
+	*x = SelectSpansRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SelectSpansRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SelectSpansRequest) ProtoMessage() {}
+
+func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SelectSpansRequest.ProtoReflect.Descriptor instead.
+func (*SelectSpansRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *SelectSpansRequest) GetTraceId() []byte {
+	if x != nil {
+		return x.TraceId
+	}
+	return nil
+}
+
+func (x *SelectSpansRequest) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
 // FollowRequest asks for spans as they are stored.
 type FollowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3517,7 +3573,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3529,7 +3585,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3542,7 +3598,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -3563,7 +3619,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3575,7 +3631,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3588,7 +3644,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -3618,7 +3674,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3630,7 +3686,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3643,7 +3699,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -3684,7 +3740,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +3752,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,7 +3765,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -3957,7 +4013,10 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x04 \x03(\x06R\teventTime\x12\x1d\n" +
 	"\n" +
-	"event_name\x18\x05 \x03(\rR\teventName\"+\n" +
+	"event_name\x18\x05 \x03(\rR\teventName\"A\n" +
+	"\x12SelectSpansRequest\x12\x19\n" +
+	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\x06R\x03ids\"+\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\">\n" +
 	"\x0eFollowResponse\x12\x14\n" +
@@ -3969,7 +4028,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xa9\x02\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xc7\x02\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -3983,7 +4042,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x13CAPABILITY_OUTLINER\x10\b\x12\x17\n" +
 	"\x13CAPABILITY_FOLLOWER\x10\t\x12\x16\n" +
 	"\x12CAPABILITY_DELETER\x10\n" +
-	"*\xd3\x03\n" +
+	"\x12\x1c\n" +
+	"\x18CAPABILITY_SPAN_SELECTOR\x10\v*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PLACE_ANY_ATTRIBUTE\x10\x01\x12\x18\n" +
@@ -4021,7 +4081,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04Want\x12\f\n" +
 	"\bWANT_IDS\x10\x00\x12\x12\n" +
 	"\x0eWANT_SUMMARIES\x10\x01\x12\r\n" +
-	"\tWANT_FULL\x10\x022\xc1\t\n" +
+	"\tWANT_FULL\x10\x022\x9c\n" +
+	"\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -4035,7 +4096,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\fDependencies\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12L\n" +
 	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12R\n" +
 	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12R\n" +
-	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12O\n" +
+	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12Y\n" +
+	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12O\n" +
 	"\x06Follow\x12\x1f.tracing.store.v1.FollowRequest\x1a .tracing.store.v1.FollowResponse\"\x000\x01\x12M\n" +
 	"\x06Delete\x12\x1f.tracing.store.v1.DeleteRequest\x1a .tracing.store.v1.DeleteResponse\"\x00B;Z9github.com/tracing-backend/tracing/internal/wire/store_v1b\x06proto3"
 
@@ -4052,7 +4114,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -4103,10 +4165,11 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*OutlineRequest)(nil),         // 46: tracing.store.v1.OutlineRequest
 	(*OutlineResponse)(nil),        // 47: tracing.store.v1.OutlineResponse
 	(*OutlineExtras)(nil),          // 48: tracing.store.v1.OutlineExtras
-	(*FollowRequest)(nil),          // 49: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 50: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 51: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 52: tracing.store.v1.DeleteResponse
+	(*SelectSpansRequest)(nil),     // 49: tracing.store.v1.SelectSpansRequest
+	(*FollowRequest)(nil),          // 50: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 51: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 52: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 53: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -4170,24 +4233,26 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	40, // 58: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
 	43, // 59: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
 	46, // 60: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	49, // 61: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	51, // 62: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	5,  // 63: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	9,  // 64: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	18, // 65: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	24, // 66: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	26, // 67: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	24, // 68: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	24, // 69: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	33, // 70: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	41, // 71: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	41, // 72: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	44, // 73: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	47, // 74: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	50, // 75: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	52, // 76: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	63, // [63:77] is the sub-list for method output_type
-	49, // [49:63] is the sub-list for method input_type
+	49, // 61: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	50, // 62: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	52, // 63: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	5,  // 64: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	9,  // 65: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	18, // 66: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	24, // 67: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	26, // 68: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	24, // 69: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	24, // 70: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	33, // 71: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	41, // 72: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	41, // 73: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	44, // 74: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	47, // 75: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	9,  // 76: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	51, // 77: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	53, // 78: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	64, // [64:79] is the sub-list for method output_type
+	49, // [49:64] is the sub-list for method input_type
 	49, // [49:49] is the sub-list for extension type_name
 	49, // [49:49] is the sub-list for extension extendee
 	0,  // [0:49] is the sub-list for field type_name
@@ -4215,7 +4280,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -44,6 +44,7 @@ const (
 	StoreService_Peers_FullMethodName           = "/tracing.store.v1.StoreService/Peers"
 	StoreService_Metrics_FullMethodName         = "/tracing.store.v1.StoreService/Metrics"
 	StoreService_Outline_FullMethodName         = "/tracing.store.v1.StoreService/Outline"
+	StoreService_SelectSpans_FullMethodName     = "/tracing.store.v1.StoreService/SelectSpans"
 	StoreService_Follow_FullMethodName          = "/tracing.store.v1.StoreService/Follow"
 	StoreService_Delete_FullMethodName          = "/tracing.store.v1.StoreService/Delete"
 )
@@ -80,6 +81,9 @@ type StoreServiceClient interface {
 	// Outline returns what is needed to draw a trace. An unknown trace has no messages.
 	// If parts are damaged, everything else comes first, and then the status DATA_LOSS.
 	Outline(ctx context.Context, in *OutlineRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutlineResponse], error)
+	// SelectSpans returns the spans of a trace that have one of the ids, or a link to a span of the trace
+	// with one of the ids, and perhaps others of its spans. Otherwise it is like Traces.
+	SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
 	// it follows the store. Each further message stands for itself.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error)
@@ -314,9 +318,28 @@ func (c *storeServiceClient) Outline(ctx context.Context, in *OutlineRequest, op
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_OutlineClient = grpc.ServerStreamingClient[OutlineResponse]
 
+func (c *storeServiceClient) SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_SelectSpans_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SelectSpansRequest, TracesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_SelectSpansClient = grpc.ServerStreamingClient[TracesResponse]
+
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_Follow_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_Follow_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -375,6 +398,9 @@ type StoreServiceServer interface {
 	// Outline returns what is needed to draw a trace. An unknown trace has no messages.
 	// If parts are damaged, everything else comes first, and then the status DATA_LOSS.
 	Outline(*OutlineRequest, grpc.ServerStreamingServer[OutlineResponse]) error
+	// SelectSpans returns the spans of a trace that have one of the ids, or a link to a span of the trace
+	// with one of the ids, and perhaps others of its spans. Otherwise it is like Traces.
+	SelectSpans(*SelectSpansRequest, grpc.ServerStreamingServer[TracesResponse]) error
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
 	// it follows the store. Each further message stands for itself.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error
@@ -425,6 +451,9 @@ func (UnimplementedStoreServiceServer) Metrics(*MetricsRequest, grpc.ServerStrea
 }
 func (UnimplementedStoreServiceServer) Outline(*OutlineRequest, grpc.ServerStreamingServer[OutlineResponse]) error {
 	return status.Error(codes.Unimplemented, "method Outline not implemented")
+}
+func (UnimplementedStoreServiceServer) SelectSpans(*SelectSpansRequest, grpc.ServerStreamingServer[TracesResponse]) error {
+	return status.Error(codes.Unimplemented, "method SelectSpans not implemented")
 }
 func (UnimplementedStoreServiceServer) Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error {
 	return status.Error(codes.Unimplemented, "method Follow not implemented")
@@ -592,6 +621,17 @@ func _StoreService_Outline_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_OutlineServer = grpc.ServerStreamingServer[OutlineResponse]
 
+func _StoreService_SelectSpans_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SelectSpansRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StoreServiceServer).SelectSpans(m, &grpc.GenericServerStream[SelectSpansRequest, TracesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_SelectSpansServer = grpc.ServerStreamingServer[TracesResponse]
+
 func _StoreService_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(FollowRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -691,6 +731,11 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Outline",
 			Handler:       _StoreService_Outline_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "SelectSpans",
+			Handler:       _StoreService_SelectSpans_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -106,6 +106,7 @@ func checks() []check {
 		{"counts of sampled spans", checkSampled},
 		{"feeds", checkFollow},
 		{"outlines", checkOutlines},
+		{"single spans of traces", checkSelectedSpans},
 		{"deletions", checkDelete},
 		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},

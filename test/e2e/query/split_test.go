@@ -54,6 +54,7 @@ func splitPaths(data *bench.Dataset, start time.Time) []string {
 		"/api/ui/v1/config",
 		"/api/services", "/api/services/" + service + "/operations", "/api/operations?service=" + service + "&spanKind=server",
 		"/api/traces/" + id, "/api/ui/v1/outline/" + id,
+		"/api/ui/v1/outline/" + id + "/spans?ids=" + hex.EncodeToString(trace[0].SpanID[:]) + "," + hex.EncodeToString(trace[1].SpanID[:]),
 		"/api/traces?limit=5&service=" + service + "&" + micros,
 		fmt.Sprintf("/api/dependencies?details=true&endTs=%d&lookback=1200000", to.UnixMilli()),
 		"/api/metrics/calls?" + calls, "/api/metrics/errors?groupByOperation=true&" + calls,

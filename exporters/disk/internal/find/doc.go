@@ -13,6 +13,7 @@
 //	summary.go          summaries of traces
 //	outline.go          outlines of traces
 //	extras.go           events, links and peers of spans, for outlines
+//	select.go           single spans of traces
 //	size.go             how large a trace is about
 //
 // A search goes through the blocks of all sources, newest first:

@@ -14,8 +14,9 @@ import (
 type Finder struct{ store *scan.Store }
 
 var (
-	_ tracestore.Reader   = (*Finder)(nil)
-	_ tracestore.Outliner = (*Finder)(nil)
+	_ tracestore.Reader       = (*Finder)(nil)
+	_ tracestore.Outliner     = (*Finder)(nil)
+	_ tracestore.SpanSelector = (*Finder)(nil)
 )
 
 // New returns a Finder for a store.

@@ -59,7 +59,8 @@ type traceReader struct {
 	prefetchedHeads prefetchedHeads
 	buffered        int64 // bytes reserved in session.Memory for buffers
 
-	extras *extrasReader // nil: not needed
+	extras   *extrasReader // nil: not needed
+	selector *selector     // nil: all spans
 
 	head      rows.Head // scratch
 	cells     []rows.Cell
@@ -293,8 +294,8 @@ func (r *traceReader) mayHold(src, block int) bool {
 
 // add encodes the span of a row if it lies within the bounds.
 func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) error {
-	var h rows.Head
-	if err := b.Head(row, &h); err != nil {
+	h := &r.head
+	if err := b.Head(row, h); err != nil {
 		return err
 	}
 	key := spanKey{h.Start, h.SpanID}
@@ -304,7 +305,12 @@ func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) erro
 	if _, wanted := r.keys[key]; r.keys != nil && !wanted {
 		return nil
 	}
-	s, err := scan.Assemble(t, b, row, &h, &r.cells, &r.assembler)
+	if r.selector != nil {
+		if selected, err := r.selector.selects(t, b, row, h); err != nil || !selected {
+			return err
+		}
+	}
+	s, err := scan.Assemble(t, b, row, h, &r.cells, &r.assembler)
 	if err != nil {
 		return err
 	}
@@ -312,7 +318,7 @@ func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) erro
 	from := len(l.arena)
 	l.arena = otlpdata.AppendSpan(l.arena, s)
 	l.spans = append(l.spans, storedSpan{
-		key: key, origin: r.origin(src, t, &h), root: h.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0,
+		key: key, origin: r.origin(src, t, h), root: h.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0,
 		from: from, to: len(l.arena),
 	})
 	if len(l.arena) > r.limit {

@@ -17,6 +17,7 @@ import (
 // Errors of queries.
 var (
 	ErrTraceNotFound  = errors.New("trace not found")
+	ErrSpanNotFound   = errors.New("trace has no such span")
 	ErrTraceDamaged   = errors.New("trace lies in a damaged part of the store")
 	ErrNoArchive      = errors.New("archive span storage was not configured")
 	ErrNoDependencies = errors.New("store does not support service dependencies")

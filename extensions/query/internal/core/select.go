@@ -1,0 +1,91 @@
+package core
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// SelectSpans returns the spans of a trace for which tracestore.SelectsSpan is true: those of the
+// store, or of the archive if the store has none. Stores that cannot select spans are read as a
+// whole, but only the selected spans are kept. incomplete and err are as in Trace. The memory of
+// the spans is added to what the query holds.
+func (s *Slot) SelectSpans(
+	ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
+) (spans []*otlpdata.Batch, incomplete string, err error) {
+	spans, damage, err := s.selectFrom(s.backend.opts.Store, ref, ids)
+	if err == nil && len(spans) == 0 && s.backend.HasArchive() {
+		var archived string
+		if spans, archived, err = s.selectFrom(s.backend.opts.Archive, ref, ids); damage == "" {
+			damage = archived
+		}
+	}
+	switch {
+	case err != nil || damage == "":
+		return spans, "", err
+	case len(spans) == 0:
+		return nil, "", damaged(damage)
+	}
+	return spans, IncompleteText + damage, nil
+}
+
+// selectFrom returns the selected spans of a trace, and what cannot be read.
+func (s *Slot) selectFrom(
+	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
+) (spans []*otlpdata.Batch, damage string, err error) {
+	for piece, err := range s.candidates(from, ref, ids) {
+		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
+			return spans, d.Reason, nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		selected, err := selectSpans(piece.Spans, ids)
+		if err == nil && selected.Len() > 0 {
+			spans = append(spans, selected)
+			err = s.hold(selected)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	return spans, "", nil
+}
+
+// candidates returns the pieces of a trace that have the selected spans.
+func (s *Slot) candidates(
+	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
+) iter.Seq2[tracestore.Trace, error] {
+	selector, ok := tracestore.As[tracestore.SpanSelector](s.ctx, s.Tenant(), from)
+	if !ok {
+		return from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref})
+	}
+	list := make([]otlpdata.SpanID, 0, len(ids))
+	for id := range ids {
+		list = append(list, id)
+	}
+	return selector.SelectSpans(s.ctx, s.Tenant(), ref.ID, list)
+}
+
+// selectSpans returns a batch with the selected spans of another.
+func selectSpans(b *otlpdata.Batch, ids map[otlpdata.SpanID]struct{}) (*otlpdata.Batch, error) {
+	var chunk []byte
+	var counts []otlpdata.ServiceCount
+	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
+		if !tracestore.SelectsSpan(sp.Span, ids) {
+			return nil
+		}
+		raw := sp.Raw
+		if raw == nil {
+			raw = otlpdata.AppendSpan(nil, sp.Span)
+		}
+		chunk = otlpdata.AppendResourceSpans(chunk, sp.Resource, sp.Scope, raw)
+		count := otlpdata.ServiceCount{Service: sp.Resource.Service}
+		count.Add(sp.ParentID.IsZero(), false)
+		counts = append(counts, count)
+		return nil
+	})
+	return otlpdata.FromStored(chunk, b.Meta(), counts...), err
+}

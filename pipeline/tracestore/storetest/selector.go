@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// checkSelectedSpans sends random requests, some of them twice, and selects spans of each trace.
+func checkSelectedSpans(s *suite) {
+	store, ok := optional[tracestore.SpanSelector](s, s.store)
+	if !ok {
+		s.Skip("store does not implement tracestore.SpanSelector")
+	}
+	seed := randomSeed(s)
+	g := generator{rand.New(rand.NewPCG(seed, 21))}
+	var sent []*otlpdata.Batch
+	for range 20 {
+		b := s.encode(g.tenant(), g.request())
+		s.maybeResend(&g, sent)
+		s.consume(b)
+		sent = append(sent, b)
+	}
+	for _, tenant := range tenants() {
+		for id, spans := range s.sent.tenant(tenant).traces {
+			ids := []otlpdata.SpanID{{7: 77}}
+			for _, sp := range spans {
+				if g.IntN(3) == 0 {
+					ids = append(ids, sp.SpanID)
+				}
+				for _, l := range sp.Links {
+					if g.IntN(3) == 0 {
+						ids = append(ids, l.SpanID)
+					}
+				}
+			}
+			s.checkSelection(store, tenant, id, ids)
+			s.checkSelection(store, tenant, id, nil)
+		}
+	}
+	for _, err := range store.SelectSpans(s.ctx, "", traceID(1<<40), []otlpdata.SpanID{{}}) {
+		s.Errorf("spans of an unknown trace: %v", err)
+	}
+	if s.Failed() {
+		s.Fatalf("failed with %s=%d", seedVariable, seed)
+	}
+}
+
+// checkSelection compares the selected spans with those of the whole trace.
+func (s *suite) checkSelection(store tracestore.SpanSelector, tenant string, id otlpdata.TraceID, ids []otlpdata.SpanID) {
+	s.Helper()
+	set := make(map[otlpdata.SpanID]struct{})
+	for _, id := range ids {
+		set[id] = struct{}{}
+	}
+	var want []string
+	all := s.describeSpans(id, s.store.Traces(s.ctx, tenant, []tracestore.TraceRef{{ID: id}}), func(sp tracestore.Span) {
+		if tracestore.SelectsSpan(sp.Span, set) {
+			want = append(want, describeSpan(sp))
+		}
+	})
+	got := s.describeSpans(id, store.SelectSpans(s.ctx, tenant, id, ids), func(tracestore.Span) {})
+	for _, sp := range got {
+		if _, is := slices.BinarySearch(all, sp); !is {
+			s.Errorf("spans of trace %s: %s is not in the trace", id, sp)
+		}
+	}
+	for i, sp := range got {
+		if i > 0 && got[i-1] == sp {
+			s.Errorf("spans of trace %s: %s is returned twice", id, sp)
+		}
+	}
+	for _, sp := range want {
+		if _, is := slices.BinarySearch(got, sp); !is {
+			s.Errorf("spans of trace %s with ids %v: %s is missing", id, ids, sp)
+		}
+	}
+}
+
+// describeSpans returns the sorted descriptions of the spans of a trace, and passes them to visit.
+func (s *suite) describeSpans(
+	id otlpdata.TraceID, traces iter.Seq2[tracestore.Trace, error], visit func(tracestore.Span),
+) (out []string) {
+	s.Helper()
+	for tr, err := range traces {
+		if err == nil && tr.ID != id {
+			err = fmt.Errorf("got trace %s", tr.ID)
+		}
+		if err == nil {
+			err = tracestore.WalkSpans(tr.Spans, func(sp tracestore.Span) error {
+				out = append(out, describeSpan(sp))
+				visit(sp)
+				return nil
+			})
+		}
+		if err != nil {
+			s.Errorf("spans of trace %s: %v", id, err)
+			break
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func describeSpan(sp tracestore.Span) string {
+	return fmt.Sprintf("%x %x %x", sp.Resource.Raw, sp.Scope.Raw, otlpdata.AppendSpan(nil, sp.Span))
+}
