@@ -27,7 +27,11 @@ ui-if-needed: # build the web UI if Node.js is installed and sources changed
 ui-test: ui-if-needed ## check the types of the web UI and run its unit tests, if Node.js is installed
 	@if [ -d ui/node_modules ]; then cd ui && npm run --silent check && npm run --silent test -- --reporter=dot; fi
 
-test: node-clients ui-test ## run all tests
+test-browser: build ## test the pages in Chromium against bin/tracing, if Node.js and Chromium are installed
+	@if [ -d ui/node_modules ]; then cd ui && npm run --silent test-browser; \
+	else echo "Node.js 20.19 or newer with npm is not installed; the tests in a browser are skipped"; fi
+
+test: node-clients ui-test test-browser ## run all tests
 	$(TEST) ./...
 
 node-clients: $(NODE_CLIENTS)/node_modules/.package-lock.json ## install the Node.js client libraries for the tests
@@ -78,4 +82,4 @@ bench-store: ## measure the span store: whole servers, queries under load, bytes
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test node-clients race lint generate fuzz soak bench bench-store sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser test node-clients race lint generate fuzz soak bench bench-store sampling-plot

@@ -1,0 +1,33 @@
+// The browser of a test file.
+
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+
+/** Size of a large and a small screen in pixels. */
+export const large = { width: 1440, height: 900 };
+export const small = { width: 390, height: 844 };
+
+/** Starts Chromium. The caller closes it. */
+export function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
+}
+
+/** A page, and what went wrong in it. */
+export interface TestPage {
+  page: Page;
+  /** Uncaught errors, errors on the console, and violations of the Content-Security-Policy. */
+  problems: string[];
+}
+
+/** Opens an empty page in a fresh context. */
+export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<TestPage> {
+  const context = await browser.newContext({ viewport: large, ...options });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('pageerror', (e) => problems.push(`uncaught: ${e.message}`));
+  page.on('console', (m) => {
+    if (m.type() === 'error') problems.push(`console: ${m.text()} (${m.location().url})`);
+  });
+  return { page, problems };
+}

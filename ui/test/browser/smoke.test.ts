@@ -1,0 +1,34 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launch, newPage } from './browser.ts';
+import { Program } from './program.ts';
+import { sendSpans, spanID, traceID } from './spans.ts';
+
+let program: Program;
+let browser: Browser;
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([Program.start(), launch()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+test('pages load under the Content-Security-Policy and without errors', async () => {
+  await sendSpans(program, [
+    { traceID: traceID(), spanID: spanID(), service: 'shop', name: 'GET /cart', kind: 'server', start: Date.now() - 1000, duration: 12 },
+  ]);
+  const url = await program.url();
+  for (const path of ['/', '/search', '/open', '/status', '/nothing/here']) {
+    const { page, problems } = await newPage(browser);
+    const response = await page.goto(url + path);
+    expect(response!.status(), path).toBe(200);
+    expect(response!.headers()['content-security-policy'], path).toContain("script-src 'self';");
+    await page.locator('main').waitFor();
+    await page.getByRole('navigation').first().waitFor();
+    expect(problems, path).toEqual([]);
+    await page.context().close();
+  }
+});
