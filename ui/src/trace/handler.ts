@@ -1,25 +1,32 @@
 // What the worker does, apart from exchanging messages.
 
-import type { Envelope, Outline } from '../api/types';
+import type { Envelope, Outline, SpanDetail } from '../api/types';
 import { buildModel } from './model/build';
 import { bytesOf } from './model/columns';
 import { findSpans, spansWithIDs, union } from './model/find';
-import type { TraceModel } from './model/types';
-import type { Calls } from './protocol';
+import type { FileContent, TraceModel } from './model/types';
+import type { FileTraces } from './files/traces';
+import type { Calls, InputFile } from './protocol';
 
 /** The current trace, and the traces of files. */
 export class Handler {
   private outline: Outline | null = null;
   private messages: string[] = [];
   private model: TraceModel | null = null;
+  private files: FileTraces | null = null;
+  /** The spans of the current trace in full, in the order of the model; null if the server has them. */
+  private spans: SpanDetail[] | null = null;
 
   /** Does one call. Errors can be shown to users. */
   async handle(call: keyof Calls, args: unknown): Promise<unknown> {
     switch (call) {
       case 'outline': return this.decode(args as Calls['outline']['in']);
+      case 'whole': return this.decodeWhole(args as Calls['whole']['in']);
       case 'skew': return this.build((args as Calls['skew']['in']).skew);
       case 'find': return this.find(args as Calls['find']['in']);
-      default: throw new Error(`Unknown call ${call}.`);
+      case 'details': return this.details((args as Calls['details']['in']).ids);
+      case 'read': return this.read((args as Calls['read']['in']).files);
+      case 'open': return this.open(args as Calls['open']['in']);
     }
   }
 
@@ -27,7 +34,18 @@ export class Handler {
     const answer = JSON.parse(new TextDecoder().decode(bytes)) as Envelope<Outline>;
     this.outline = answer.data;
     this.messages = (answer.errors ?? []).map((e) => e.msg);
+    this.spans = null;
     return this.build(skew);
+  }
+
+  private async decodeWhole({ bytes, skew }: Calls['whole']['in']): Promise<TraceModel> {
+    const { FileTraces } = await import('./files/traces');
+    const files = new FileTraces();
+    await files.read([{ name: '', blob: new Blob([bytes]) }]);
+    const [trace] = files.list();
+    if (!trace) throw new Error(files.problems[0]?.text ?? 'The answer of the server has no spans.');
+    this.files = files;
+    return this.open({ traceID: trace.traceID, skew });
   }
 
   private build(skew: boolean): TraceModel {
@@ -36,10 +54,35 @@ export class Handler {
     return this.model;
   }
 
-  private find({ q, ids }: Calls['find']['in']): Calls['find']['out'] {
+  private async find({ q, ids }: Calls['find']['in']): Promise<Calls['find']['out']> {
     if (!this.model) throw new Error('No trace is loaded.');
+    if (this.spans) {
+      const { findInDetails } = await import('./files/find');
+      return { spans: findInDetails(this.model, this.spans, q), complete: true };
+    }
     const found = findSpans(this.model, q);
     if (!ids) return { spans: found, complete: false };
     return { spans: union(found, spansWithIDs(this.model, bytesOf(ids, atob(ids).length))), complete: true };
+  }
+
+  private details(ids: string[]): SpanDetail[] {
+    if (!this.spans || !this.files) throw new Error('The spans of this trace are not in a file.');
+    return this.files.details(this.spans, ids);
+  }
+
+  private async read(files: InputFile[]): Promise<FileContent> {
+    const { FileTraces } = await import('./files/traces');
+    this.files ??= new FileTraces();
+    await this.files.read(files);
+    return { traces: this.files.list(), problems: this.files.problems };
+  }
+
+  private open({ traceID, skew }: Calls['open']['in']): TraceModel {
+    if (!this.files) throw new Error('No file is open.');
+    const { outline, spans } = this.files.outline(traceID);
+    this.outline = outline;
+    this.messages = [];
+    this.spans = spans;
+    return this.build(skew);
   }
 }

@@ -15,20 +15,28 @@ export function terms(q: string): string[] {
  * name of an event, text of a warning, or at the beginning of the span id. Case is ignored. Ascending.
  */
 export function findSpans(m: TraceModel, q: string): Int32Array {
+  return findWith(m, q, () => {});
+}
+
+/** Like findSpans. `more` sets the spans that contain a word elsewhere. */
+export function findWith(m: TraceModel, q: string, more: (word: string, hits: Uint8Array) => void): Int32Array {
   const words = terms(q);
   if (words.length === 0) return new Int32Array(0);
   const hits = new Uint8Array(m.spans).fill(1);
-  for (const word of words) keep(m, hits, word);
+  for (const word of words) {
+    const elsewhere = new Uint8Array(m.spans);
+    more(word, elsewhere);
+    keep(m, hits, word, elsewhere);
+  }
   return positions(hits);
 }
 
-/** Clears the hits that do not contain a word. */
-function keep(m: TraceModel, hits: Uint8Array, word: string): void {
+/** Clears the hits that do not contain a word. `extra` has the spans that contain it elsewhere. */
+function keep(m: TraceModel, hits: Uint8Array, word: string, extra: Uint8Array): void {
   const name = containing(m.names, word);
   const service = containing(m.services, word);
   const kind = containing(kindNames, word);
   const status = 'error'.includes(word) && word.length >= 3 ? flag.error : 0;
-  const extra = new Uint8Array(m.spans);
   markEvents(m, name, extra);
   m.warningText.forEach((text, i) => {
     if (text.toLowerCase().includes(word)) extra[m.warningSpan[i]] = 1;
