@@ -191,7 +191,8 @@ func (g *GRPC) drain(ctx context.Context, stopped <-chan struct{}) error {
 		case <-idle:
 			g.endServiceCalls()
 			idle = nil
-		case <-stopped:
+		case <-stopped: // the last calls may still release their resources
+			listen.Wait(listen.StopGrace, g.active.whenIdle())
 			return nil
 		case <-ctx.Done():
 			err := fmt.Errorf("%s: %d calls aborted: %w", g.acceptor.name, g.active.count(), ctx.Err())

@@ -16,11 +16,14 @@ import (
 // Each has a buffer of the maximum size.
 const readBatch = 16
 
-// When the listener stops, it reads the datagrams that the operating system has already received,
-// for at most drainTime. Where non-blocking reads are not supported, a read waits for drainIdle.
+// When the listener stops, it reads the datagrams that the operating system has already received:
+// at most the content of the receive buffer, in which a datagram uses at least minBuffered bytes
+// beyond its own. If the size of the buffer is unknown, it reads for at most drainTime. Where
+// non-blocking reads are not supported, a read waits for drainIdle.
 const (
-	drainTime = time.Second
-	drainIdle = 50 * time.Millisecond
+	minBuffered = 256
+	drainTime   = time.Second
+	drainIdle   = 50 * time.Millisecond
 )
 
 // packet is a datagram in its read buffer.
@@ -38,6 +41,7 @@ type socket struct {
 	// and ignored otherwise.
 	read    func(flags int) (int, error)
 	batched bool
+	drained int // bytes that drain has read
 
 	mu     sync.Mutex
 	drops  uint64 // total number of kernel drops
@@ -102,9 +106,10 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
 }
 
-// drain reads the datagrams that the operating system has already received.
+// drain reads the datagrams that the operating system has already received. It does not wait for
+// those that clients send meanwhile.
 func (s *socket) drain(deliver func([]packet)) {
-	for end := time.Now().Add(drainTime); time.Now().Before(end); {
+	for more := s.drainLimit(); more(); {
 		var deadline time.Time
 		if !s.batched {
 			deadline = time.Now().Add(drainIdle)
@@ -116,8 +121,23 @@ func (s *socket) drain(deliver func([]packet)) {
 		if err != nil {
 			return
 		}
+		s.drained += n * minBuffered
+		for _, p := range s.packets[:n] {
+			s.drained += p.n
+		}
 		deliver(s.packets[:n])
 	}
+}
+
+// drainLimit returns a function that reports whether drain may read on.
+func (s *socket) drainLimit() func() bool {
+	if conn, ok := s.conn.(*net.UDPConn); ok {
+		if size, ok := grantedBuffer(conn); ok {
+			return func() bool { return s.drained < 2*size }
+		}
+	}
+	end := time.Now().Add(drainTime)
+	return func() bool { return time.Now().Before(end) }
 }
 
 // wake ends a blocked read and all further reads until another deadline is set.
