@@ -36,7 +36,7 @@ type Config struct {
 	MaxLimit      int                `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
 	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
 	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines individually to count spans by value. If there are more, it examines a sample, and the response states the share of examined spans."`
+	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans or traces. If there are more, a sample is examined, and the response states its share."`
 	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
 	MaxNames      int                `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
 	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`

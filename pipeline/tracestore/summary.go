@@ -9,11 +9,12 @@ import (
 // Summary describes a trace in a list of results. Times are nanoseconds since the Unix epoch.
 type Summary struct {
 	ID otlpdata.TraceID
-	// RootService and RootName are those of the root span: the earliest span without a parent,
-	// otherwise the earliest span whose parent is not in the trace, otherwise the earliest span.
-	// Spans with the same start are ordered by span id, service and name. Spans without a start
-	// time come after all others.
+	// RootService, RootName and Root (its id) are those of the root span: the earliest span without
+	// a parent, otherwise the earliest span whose parent is not in the trace, otherwise the
+	// earliest span. Spans with the same start are ordered by span id, service and name. Spans
+	// without a start time come after all others.
 	RootService, RootName string
+	Root                  otlpdata.SpanID
 	// Start and End are the earliest start, and the latest end as corrected by
 	// otlpdata.Span.Duration, of the spans with a start time. Start is 0 if no span has one.
 	Start, End    uint64

@@ -28,7 +28,7 @@ func putSummary(s *tracestore.Summary) *store_v1.Summary {
 	}
 	out := &store_v1.Summary{
 		RootService: []byte(s.RootService), RootName: []byte(s.RootName), Start: s.Start, End: s.End,
-		Spans: int64(s.Spans), Errors: int64(s.Errors), Orphans: int64(s.Orphans),
+		Spans: int64(s.Spans), Errors: int64(s.Errors), Orphans: int64(s.Orphans), Root: s.Root[:],
 	}
 	for _, svc := range s.Services {
 		out.Services = append(out.Services, &store_v1.ServiceSummary{
@@ -41,9 +41,11 @@ func getSummary(id otlpdata.TraceID, m *store_v1.Summary) *tracestore.Summary {
 	if m == nil {
 		return nil
 	}
+	var root otlpdata.SpanID
+	copy(root[:], m.Root) // older servers do not send it
 	out := &tracestore.Summary{
 		ID: id, RootService: string(m.RootService), RootName: string(m.RootName), Start: m.Start, End: m.End,
-		Spans: int(m.Spans), Errors: int(m.Errors), Orphans: int(m.Orphans),
+		Spans: int(m.Spans), Errors: int(m.Errors), Orphans: int(m.Orphans), Root: root,
 	}
 	for _, svc := range m.Services {
 		out.Services = append(out.Services, tracestore.ServiceSummary{

@@ -182,7 +182,8 @@ func TestAnswers(t *testing.T) {
 	}
 	r := tracestore.Result{ID: otlpdata.TraceID{1}, Start: 2, Summary: &tracestore.Summary{ID: otlpdata.TraceID{1}, RootService: "\xff",
 		RootName: "n",
-		Start:    1, End: 2, Spans: 3, Errors: 4, Orphans: 5, Services: []tracestore.ServiceSummary{{Name: "s", Spans: 6, Errors: 7}}}}
+		Start:    1, End: 2, Spans: 3, Errors: 4, Orphans: 5, Root: otlpdata.SpanID{6},
+		Services: []tracestore.ServiceSummary{{Name: "s", Spans: 6, Errors: 7}}}}
 	if got, err := GetFound(overTheWire(t, PutFound(&r))); err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("result came back as %+v, %v", got, err)
 	}

@@ -1387,6 +1387,7 @@ type Summary struct {
 	Errors        int64                  `protobuf:"varint,6,opt,name=errors,proto3" json:"errors,omitempty"`
 	Orphans       int64                  `protobuf:"varint,7,opt,name=orphans,proto3" json:"orphans,omitempty"`
 	Services      []*ServiceSummary      `protobuf:"bytes,8,rep,name=services,proto3" json:"services,omitempty"`
+	Root          []byte                 `protobuf:"bytes,9,opt,name=root,proto3" json:"root,omitempty"` // id of the root span
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1473,6 +1474,13 @@ func (x *Summary) GetOrphans() int64 {
 func (x *Summary) GetServices() []*ServiceSummary {
 	if x != nil {
 		return x.Services
+	}
+	return nil
+}
+
+func (x *Summary) GetRoot() []byte {
+	if x != nil {
+		return x.Root
 	}
 	return nil
 }
@@ -3844,7 +3852,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05start\x18\x02 \x01(\x06R\x05start\x123\n" +
 	"\asummary\x18\x03 \x01(\v2\x19.tracing.store.v1.SummaryR\asummary\x12\x14\n" +
 	"\x05spans\x18\x04 \x03(\fR\x05spans\x12\x12\n" +
-	"\x04more\x18\x05 \x01(\bR\x04more\"\xf7\x01\n" +
+	"\x04more\x18\x05 \x01(\bR\x04more\"\x8b\x02\n" +
 	"\aSummary\x12!\n" +
 	"\froot_service\x18\x01 \x01(\fR\vrootService\x12\x1b\n" +
 	"\troot_name\x18\x02 \x01(\fR\brootName\x12\x14\n" +
@@ -3853,7 +3861,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05spans\x18\x05 \x01(\x03R\x05spans\x12\x16\n" +
 	"\x06errors\x18\x06 \x01(\x03R\x06errors\x12\x18\n" +
 	"\aorphans\x18\a \x01(\x03R\aorphans\x12<\n" +
-	"\bservices\x18\b \x03(\v2 .tracing.store.v1.ServiceSummaryR\bservices\"R\n" +
+	"\bservices\x18\b \x03(\v2 .tracing.store.v1.ServiceSummaryR\bservices\x12\x12\n" +
+	"\x04root\x18\t \x01(\fR\x04root\"R\n" +
 	"\x0eServiceSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05spans\x18\x02 \x01(\x03R\x05spans\x12\x16\n" +

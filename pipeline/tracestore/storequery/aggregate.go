@@ -94,6 +94,12 @@ func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 	if !c.window.has(s.Start) || !tracestore.Match(c.where, s) {
 		return
 	}
+	c.count(s, true)
+}
+
+// count counts a span. mayBeChosen is false if the span is not in the selection whatever the
+// selection's window and condition are.
+func (c *AggregateCounter) count(s tracestore.Span, mayBeChosen bool) {
 	failed := s.StatusCode == otlpdata.StatusError
 	c.spans++
 	c.errors += one(failed)
@@ -102,11 +108,25 @@ func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 		c.heatmap.AddSpan(s.Start, duration, failed)
 	}
 	if c.facets != nil {
-		c.facets.AddSpan(s, c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
+		c.facets.AddSpan(s, mayBeChosen && c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
 	}
 	if c.exemplars != nil && c.exemplars.Wants(s.Start, duration, s.TraceID, s.SpanID) {
 		c.exemplars.Offer(tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration,
 			Service: s.Resource.Service, Name: s.Operation(), Failed: failed})
+	}
+}
+
+// addTrace counts a trace, with a start within the window; see SetAggregation.Traces.
+func (c *AggregateCounter) addTrace(s *tracestore.Summary) {
+	e := tracestore.Exemplar{TraceID: s.ID, SpanID: s.Root, Start: min(max(s.Start, c.window.from), c.window.to),
+		Duration: s.End - min(s.Start, s.End), Service: s.RootService, Name: s.RootName, Failed: s.Errors > 0}
+	c.spans++
+	c.errors += one(e.Failed)
+	if c.heatmap != nil {
+		c.heatmap.AddSpan(e.Start, e.Duration, e.Failed)
+	}
+	if c.exemplars != nil && c.exemplars.Wants(e.Start, e.Duration, e.TraceID, e.SpanID) {
+		c.exemplars.Offer(e)
 	}
 }
 

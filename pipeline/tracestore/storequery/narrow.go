@@ -76,7 +76,7 @@ func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor
 
 // tracesWith returns all traces with a span that meets a condition. ok is false if there are too
 // many or the store cannot tell cheaply.
-func (s *candidateSearch) tracesWith(ctx context.Context, e tracestore.Expr) (refs []tracestore.TraceRef, ok bool) {
+func (s *search) tracesWith(ctx context.Context, e tracestore.Expr) (refs []tracestore.TraceRef, ok bool) {
 	q := tracestore.Query{
 		Tenant: s.query.Tenant, Where: e, Limit: maxNarrowTraces, Budget: tracestore.Budget{Spans: maxNarrowSpans},
 	}

@@ -88,7 +88,7 @@ func SummarizeSpans(id otlpdata.TraceID, spans []tracestore.SummarySpan) tracest
 		}
 	}
 	first := cmp.Or(root, orphan, &spans[0])
-	out.RootService, out.RootName = strings.Clone(first.Service), strings.Clone(first.Name)
+	out.RootService, out.RootName, out.Root = strings.Clone(first.Service), strings.Clone(first.Name), first.ID
 	for _, svc := range services {
 		out.Services = append(out.Services, *svc)
 	}

@@ -408,6 +408,7 @@ func checkRandomSets(s *suite) {
 		}
 		for range 15 {
 			s.checkRandomSet(&g)
+			s.checkRandomSetAggregate(&g)
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)

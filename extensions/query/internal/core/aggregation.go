@@ -4,17 +4,23 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Window is a time range of span starts, both ends inclusive. A zero time is no bound.
 type Window struct{ From, To time.Time }
 
-// Aggregation asks a store to describe spans without returning them.
+// Aggregation asks a store to describe spans, or their traces, without returning them.
 type Aggregation struct {
 	Store  tracestore.Aggregator
 	Window Window
 	Where  tracestore.Expr // nil selects all spans
-	Spec   tracestore.Aggregation
+	// Set, if not nil, further limits the spans. It is needed if they depend on whole traces, and
+	// for Traces and Selected.
+	Set      storequery.SpanSet
+	Traces   bool               // see storequery.SetAggregation
+	Selected storequery.SpanSet // also
+	Spec     tracestore.Aggregation
 }
 
 // Check returns an error if the store cannot answer this.
@@ -32,7 +38,12 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	if err := s.HoldAggregation(a.memory()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	return a.Store.Aggregate(s.ctx, q, a.Spec)
+	if a.Set == nil {
+		return a.Store.Aggregate(s.ctx, q, a.Spec)
+	}
+	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
+	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, Selected: a.Selected}
+	return storequery.AggregateSet(s.ctx, s.Store(), q, a.Set, want)
 }
 
 // FacetMemory is the memory in bytes that is reserved for facets before they are counted. The store

@@ -60,7 +60,7 @@ func (a *API) compare(ctx context.Context, v url.Values) (query, error) {
 	if err != nil {
 		return nil, err
 	}
-	if agg.Spec.Facets.Selection, err = parseSelection(v, agg.Window); err != nil {
+	if err = parseSelection(v, &agg); err != nil {
 		return nil, err
 	}
 	return runFacets(agg)
@@ -95,39 +95,44 @@ func runFacets(agg core.Aggregation) (query, error) {
 
 var errNoSelection = errors.New("no selection: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
 
-// parseSelection parses the area of a heatmap that a user selects, and a further condition.
-func parseSelection(v url.Values, w core.Window) (*tracestore.Selection, error) {
+// parseSelection parses the area of a heatmap of spans that a user selects, and a further
+// condition.
+func parseSelection(v url.Values, agg *core.Aggregation) error {
 	selected := false
 	for _, name := range []string{"sel_start", "sel_end", "sel_min", "sel_max", "sel_q"} {
 		selected = selected || v.Get(name) != ""
 	}
 	if !selected {
-		return nil, errNoSelection
+		return errNoSelection
 	}
 	var s tracestore.Selection
 	var err error
-	if s.From, err = nanosParam(v, "sel_start", w.From); err != nil {
-		return nil, err
+	if s.From, err = nanosParam(v, "sel_start", agg.Window.From); err != nil {
+		return err
 	}
-	if s.To, err = nanosParam(v, "sel_end", w.To); err != nil {
-		return nil, err
+	if s.To, err = nanosParam(v, "sel_end", agg.Window.To); err != nil {
+		return err
 	}
-	where, err := httpapi.ConditionParam(v, "sel_q")
+	set, err := httpapi.SetParam(v, "sel_q")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	all := tracestore.And{}
-	if where != nil {
+	if where, err := httpapi.SpanCondition(set); err != nil {
+		agg.Selected = set
+		dependOnTraces(agg)
+	} else if where != nil {
 		all = append(all, where)
 	}
 	if all, err = boundDuration(all, v, "sel_min", tracestore.Ge); err != nil {
-		return nil, err
+		return err
 	}
 	if all, err = boundDuration(all, v, "sel_max", tracestore.Le); err != nil {
-		return nil, err
+		return err
 	}
 	s.Where = all
-	return &s, nil
+	agg.Spec.Facets.Selection = &s
+	return nil
 }
 
 // boundDuration appends the condition for a parameter, if it is set.

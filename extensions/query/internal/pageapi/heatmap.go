@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -21,6 +22,7 @@ const (
 
 // heatmapAnswer is the data of GET /api/ui/v1/heatmap. Counts are of the examined share of spans.
 type heatmapAnswer struct {
+	Of        string `json:"of"`    // what is counted: spans or traces
 	Start     nanos  `json:"start"` // of the first column
 	Step      int64  `json:"step"`
 	Columns   int64  `json:"columns"`
@@ -54,7 +56,7 @@ type cellColumns struct {
 	Errors []uint64 `json:"errors"`
 }
 
-// exemplarColumns are examples of spans.
+// exemplarColumns are examples of spans, or of traces, by their root spans.
 type exemplarColumns struct {
 	TraceID  []string `json:"traceID"`
 	SpanID   []string `json:"spanID"`
@@ -74,8 +76,21 @@ func (a *API) aggregation(ctx context.Context, v url.Values) (agg core.Aggregati
 	if agg.Window, err = windowParams(v, a.backend.Now()); err != nil {
 		return agg, err
 	}
-	agg.Where, err = httpapi.ConditionParam(v, "q")
-	return agg, err
+	set, err := httpapi.SetParam(v, "q")
+	if err != nil {
+		return agg, err
+	}
+	if agg.Where, err = httpapi.SpanCondition(set); err != nil {
+		agg.Set = set // it depends on whole traces
+	}
+	return agg, nil
+}
+
+// dependOnTraces sets Set, also if the spans do not depend on whole traces.
+func dependOnTraces(agg *core.Aggregation) {
+	if agg.Set == nil {
+		agg.Set, agg.Where = storequery.Select{Where: agg.Where}, nil
+	}
 }
 
 // reasonOf returns why an answer is incomplete, or "".
@@ -86,8 +101,16 @@ func reasonOf(a *tracestore.Aggregate) string {
 	return a.Reason
 }
 
-// heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans by start and duration,
-// and some spans as examples.
+// Values of `of`: what a heatmap counts.
+const (
+	ofSpans  = "spans"
+	ofTraces = "traces"
+)
+
+var errOf = errors.New("must be spans or traces")
+
+// heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans or traces by start and
+// duration, and some of them as examples.
 func (a *API) heatmap(ctx context.Context, v url.Values) (query, error) {
 	agg, err := a.aggregation(ctx, v)
 	if err != nil {
@@ -102,12 +125,20 @@ func (a *API) heatmap(ctx context.Context, v url.Values) (query, error) {
 	if err := agg.Check(); err != nil {
 		return nil, err
 	}
+	switch v.Get("of") {
+	case "", ofSpans:
+	case ofTraces:
+		agg.Traces = true
+		dependOnTraces(&agg)
+	default:
+		return nil, httpapi.ParamError("of", errOf)
+	}
 	return func(slot *core.Slot) (any, string, error) {
 		found, err := slot.Aggregate(&agg)
 		if err != nil {
 			return nil, "", err
 		}
-		return heatmapOf(agg.Window, agg.Spec.Heatmap.Step, &found), reasonOf(&found), nil
+		return heatmapOf(&agg, &found), reasonOf(&found), nil
 	}, nil
 }
 
@@ -167,10 +198,14 @@ func divideUp(a, b time.Duration) time.Duration {
 	return a/b + 1
 }
 
-func heatmapOf(w core.Window, step time.Duration, a *tracestore.Aggregate) *heatmapAnswer {
+func heatmapOf(agg *core.Aggregation, a *tracestore.Aggregate) *heatmapAnswer {
+	w, step, of := agg.Window, agg.Spec.Heatmap.Step, ofSpans
+	if agg.Traces {
+		of = ofTraces
+	}
 	first := int64(nanosOf(w.From)) / int64(step)
 	out := &heatmapAnswer{
-		Start: nanos(first * int64(step)), Step: int64(step), Columns: int64(nanosOf(w.To))/int64(step) - first + 1,
+		Of: of, Start: nanos(first * int64(step)), Step: int64(step), Columns: int64(nanosOf(w.To))/int64(step) - first + 1,
 		PerOctave: tracestore.BucketsPerOctave, Spans: a.Spans, Errors: a.Errors, Exemplars: exemplarsOf(a.Exemplars),
 	}
 	var cells []tracestore.HeatCell

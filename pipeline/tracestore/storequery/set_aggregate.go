@@ -1,0 +1,267 @@
+package storequery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// SetAggregation selects what [AggregateSet] computes.
+type SetAggregation struct {
+	tracestore.Aggregation
+	// Traces counts the traces of which the set selects a span, instead of the selected spans. A
+	// trace is counted with the start and the duration of its summary, or with the start of the
+	// window if it begins earlier; it counts as an error if one of its spans failed. An exemplar
+	// describes a trace by its root span. Traces have no facets.
+	Traces bool
+	// Selected further limits Facets.Selection to the spans that it selects. nil selects all.
+	Selected SpanSet
+}
+
+var errTraceFacets = errors.New("traces have no facets; count spans")
+
+// AggregateSet describes the spans that set selects, that meet q.Where and that start within the
+// window of q, or their traces. It is for sets that depend on whole traces; others are decided span
+// by span, by [tracestore.Aggregator]. The answer has the meaning described there, for counts of
+// traces with traces instead of spans.
+//
+// Budget.Spans limits the spans that the store examines, and separately the spans of the traces
+// that may match. If these are more, AggregateSet examines the traces whose newest selected span
+// lies in one of many short parts of the window; these parts are spread over the window and do not
+// depend on the content of spans. Of a trace with more than Budget.TraceSpans spans it examines
+// only a part, and the answer is not complete.
+func AggregateSet(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, a SetAggregation,
+) (tracestore.Aggregate, error) {
+	if err := errors.Join(a.Check(q), ctx.Err()); err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	if a.Traces && a.Facets.Values > 0 {
+		return tracestore.Aggregate{}, errTraceFacets
+	}
+	q.Where, q.Limit, q.After = tracestore.WithContext(ctx, q.Where), 0, tracestore.Cursor{}
+	a.Aggregation = a.Aggregation.WithContext(ctx)
+	s := newSetAggregation(ctx, r, q, withContext(ctx, simplifySet(set)), a)
+	if err := s.reset(); err != nil || !s.window.ok {
+		return s.answer(), err
+	}
+	defer s.memory.Release()
+	err := s.run(ctx)
+	if s.spent() > 0 && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
+		s.stopped = fmt.Sprintf("stopped after examining %d spans: %s", s.spent(), err)
+		err = nil
+	}
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	return s.answer(), nil
+}
+
+// setAggregation is a running call of AggregateSet. The query is for the whole window.
+type setAggregation struct {
+	search
+	window      window
+	inner       tracestore.Query // for the traces that may match, without its window
+	bySummaries bool             // summaries decide, and suffice
+	ofTrace     tracestore.Expr  // if bySummaries: the condition on the trace
+	want        SetAggregation
+	matcher     *setMatcher
+	chosen      *setMatcher // of want.Selected; nil if that is nil
+	counter     *AggregateCounter
+	charged     *tracestore.Memory // of the counter
+	examined    int                // spans of traces that may match
+	share       float64
+	parts       partSpread
+	stopped     string // why the answer is incomplete, other than by damage
+}
+
+func newSetAggregation(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, a SetAggregation) *setAggregation {
+	s := &setAggregation{search: search{reader: r, query: q, deadline: earlyDeadline(ctx)}, window: windowOf(q), inner: q, want: a}
+	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	s.charged, _ = tracestore.Reserve(ctx, 0)
+	s.matcher = newSetMatcher(set, simplify(q.Where))
+	s.matcher.needsSummary = s.matcher.needsSummary || a.Traces
+	if a.Selected != nil {
+		s.chosen = newSetMatcher(withContext(ctx, a.Selected), nil)
+	}
+	s.inner.Where = simplify(tracestore.And{weaken(q.Where), cover(set)})
+	s.inner.OfTrace = simplify(tracestore.And{weakenToTrace(q.Where), coverTrace(set)})
+	if one, ok := set.(Select); ok && a.Traces {
+		span, trace, mixed := splitTrace(simplify(tracestore.And{q.Where, one.Where}))
+		if !mixed {
+			s.bySummaries, s.ofTrace, s.inner.Where, s.inner.OfTrace = true, trace, span, trace
+		}
+	}
+	return s
+}
+
+// reset begins to count anew.
+func (s *setAggregation) reset() (err error) {
+	s.charged.Release()
+	q := s.query
+	q.Where = nil // the matcher tests it
+	if s.counter, err = NewAggregateCounter(q, s.want.Aggregation); err != nil {
+		return err
+	}
+	s.counter.ChargeTo(s.charged)
+	s.share, s.parts = 1, partSpread{}
+	return nil
+}
+
+// spent returns what was used of Budget.Spans.
+func (s *setAggregation) spent() int { return max(s.scanned, s.examined) }
+
+// answer returns the aggregate.
+func (s *setAggregation) answer() tracestore.Aggregate {
+	if s.counter == nil {
+		return tracestore.Aggregate{}
+	}
+	out := s.counter.Answer(s.share)
+	out.Scanned, out.RelativeError = s.spent(), s.parts.relativeError(s.share)
+	out.Reason = joinReasons(out.Reason, s.stopped, s.damage, s.skipped)
+	out.Complete = out.Reason == ""
+	s.charged.Release()
+	return out
+}
+
+// part is a part of the window by the start of spans, both ends inclusive.
+type part struct{ from, to uint64 }
+
+// visit counts the traces whose newest selected span lies in a part. If it examines more spans than
+// the budget before that (0 sets no limit), or if time runs out, cut is true, and rest is the part
+// that remains, except for the traces in s.inner.Skip, to which visit adds those that it examines.
+func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest part, cut bool, err error) {
+	q, want := s.inner, tracestore.WantFull
+	if s.bySummaries {
+		want = tracestore.WantSummaries
+	}
+	q.From, q.To, q.Budget.Spans = timeOf(p.from), timeOf(p.to), budget
+	found, err := s.reader.Find(ctx, q, want)
+	if err != nil {
+		return rest, false, err
+	}
+	rest = p
+	limit := s.examined + budget
+	for r, err := range found.All {
+		if err == nil {
+			err = s.trace(ctx, p, &r)
+		}
+		if err != nil {
+			s.scanned += found.Outcome().Scanned
+			return rest, false, err
+		}
+		rest.to = r.Start
+		if cut = budget > 0 && s.examined >= limit || s.late(); cut {
+			break
+		}
+	}
+	o := found.Outcome()
+	s.scanned += o.Scanned
+	if !cut && !o.Complete && o.Next.Set { // the budget of the store is exhausted
+		cut, rest.to = true, o.Next.Start
+	} else {
+		s.noteMissing(o)
+	}
+	return rest, cut, nil
+}
+
+// noteMissing records what a store could not read.
+func (s *setAggregation) noteMissing(o tracestore.Outcome) {
+	if o.Complete || strings.HasPrefix(o.Reason, tracestore.ReasonUnread) {
+		s.noteDamage(o)
+		return
+	}
+	if s.damage == "" {
+		s.damage = o.Reason
+	}
+}
+
+// trace examines a trace that may match, and counts it if its newest selected span lies in a part.
+func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result) error {
+	if _, skip := s.inner.Skip[r.ID]; skip {
+		return nil
+	}
+	if s.inner.Skip != nil {
+		if err := s.memory.Grow(knownMemory); err != nil {
+			return err
+		}
+		s.inner.Skip[r.ID] = struct{}{}
+	}
+	if !s.bySummaries {
+		return s.examine(ctx, p, r.ID, r.Spans)
+	}
+	s.examined += r.Summary.Spans
+	matched := tracestore.Match(s.ofTrace, tracestore.Span{Trace: r.Summary})
+	if err := ctx.Err(); err != nil || !matched {
+		return err // matched may be wrong, see tracestore.WithContext
+	}
+	if r.Summary.End <= p.to || p.to >= s.window.to {
+		s.counter.addTrace(r.Summary)
+		return nil
+	}
+	// A newer span may be selected, in another part.
+	spans, err := s.spansOf(ctx, tracestore.TraceRef{ID: r.ID})
+	if err != nil || spans == nil {
+		return err
+	}
+	return s.examine(ctx, p, r.ID, spans)
+}
+
+// spansOf returns the spans of a trace, or nil if it does not exist anymore. Damage is recorded.
+func (s *setAggregation) spansOf(ctx context.Context, ref tracestore.TraceRef) (*otlpdata.Batch, error) {
+	r := tracestore.Result{ID: ref.ID}
+	_, err := s.read(ctx, &r, ref)
+	return r.Spans, err
+}
+
+// examine evaluates the set on the spans of a trace, and counts it if its newest selected span lies
+// in a part.
+func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceID, spans *otlpdata.Batch) error {
+	n := spans.Len()
+	s.examined += n
+	memory := int64(spans.Size() + 2*matcherMemory*n)
+	if err := s.memory.Grow(memory); err != nil {
+		return err
+	}
+	defer func() { _ = s.memory.Grow(-memory) }() // cannot fail
+	if limit := s.query.Budget.TraceSpans; limit > 0 && n > limit {
+		s.skipped = fmt.Sprintf("traces with more than %d spans were examined only in part", limit)
+	}
+	walk := walkBatches(spans)
+	if err := s.matcher.evaluate(ctx, id, NewDedup(), walk); err != nil {
+		return fmt.Errorf("examining trace %s: %w", id, err)
+	}
+	if newest, ok := s.newest(); !ok || newest < p.from || newest > p.to {
+		return nil
+	}
+	if s.want.Traces {
+		s.counter.addTrace(&s.matcher.summary)
+		return nil
+	}
+	if s.chosen != nil {
+		if err := s.chosen.evaluate(ctx, id, NewDedup(), walk); err != nil {
+			return fmt.Errorf("examining trace %s: %w", id, err)
+		}
+	}
+	i := -1
+	return walk(func(sp tracestore.Span) error {
+		if i++; s.matcher.selected[i] && s.window.has(sp.Start) {
+			s.counter.count(sp, s.chosen == nil || s.chosen.selected[i])
+		}
+		return nil
+	})
+}
+
+// newest returns the start of the newest selected span within the window.
+func (s *setAggregation) newest() (start uint64, ok bool) {
+	for i, selected := range s.matcher.selected {
+		if at := s.matcher.starts[i]; selected && s.window.has(at) {
+			start, ok = max(start, at), true
+		}
+	}
+	return start, ok
+}

@@ -1,0 +1,178 @@
+package storequery
+
+import (
+	"context"
+	"math"
+	"math/bits"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Parts of the window that are examined if the budget does not suffice for all traces.
+const (
+	// sampledParts is about the number of parts for which the budget suffices. More of them
+	// describe the window better; fewer take less time for spans that are decoded, but are not
+	// needed.
+	sampledParts = 128
+	minParts     = 256
+	maxParts     = 1 << 20
+	// firstShare is the part of the budget, 1/firstShare, after which it is decided whether the
+	// rest suffices.
+	firstShare = 4
+)
+
+// run counts everything, or a sample.
+func (s *setAggregation) run(ctx context.Context) error {
+	all, budget := part{s.window.from, s.window.to}, s.query.Budget.Spans
+	first := budget / firstShare
+	if budget > 0 {
+		first = max(first, 1)
+	}
+	if budget > 0 {
+		s.inner.Skip = make(map[otlpdata.TraceID]struct{})
+	}
+	rest, cut, err := s.visit(ctx, all, first)
+	if err != nil || !cut {
+		return err
+	}
+	expected := float64(s.spent()) / s.done(rest)
+	if expected <= float64(budget) && !s.late() {
+		if rest, cut, err = s.visit(ctx, rest, 2*budget); err != nil || !cut {
+			return err
+		}
+		expected = 2 * float64(budget)
+	}
+	if s.late() {
+		s.share, s.stopped = s.done(rest), reasonLate
+		return nil
+	}
+	_ = s.memory.Grow(-knownMemory * int64(len(s.inner.Skip))) // cannot fail
+	s.inner.Skip = nil
+	if err := s.reset(); err != nil {
+		return err
+	}
+	if done, err := s.countRare(ctx); done || err != nil {
+		return err
+	}
+	return s.countSample(ctx, expected)
+}
+
+// done returns the share of the window that was examined if a part remains.
+func (s *setAggregation) done(rest part) float64 {
+	length := float64(s.window.to - s.window.from)
+	return max(float64(s.window.to-rest.to)/max(length, 1), 1.0/maxParts)
+}
+
+// countRare counts all matching traces if one of the conditions that they meet is rare; see narrow.
+func (s *setAggregation) countRare(ctx context.Context) (done bool, err error) {
+	if _, one := s.matcher.set.(Select); one {
+		return false, nil
+	}
+	for _, e := range necessaryConditions(s.matcher.set) {
+		refs, ok := s.tracesWith(ctx, e)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if !ok {
+			continue
+		}
+		for _, ref := range refs {
+			spans, err := s.spansOf(ctx, ref)
+			if err == nil && spans != nil {
+				err = s.examine(ctx, part{s.window.from, s.window.to}, ref.ID, spans)
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// countSample examines parts of the window until the budget or the time is exhausted. expected is
+// the number of spans to examine for the whole window.
+func (s *setAggregation) countSample(ctx context.Context, expected float64) error {
+	budget := s.query.Budget.Spans
+	length := s.window.to - s.window.from
+	n := uint64(min(max(sampledParts*expected/float64(budget), minParts), maxParts))
+	level := min(bits.Len64(n-1), max(bits.Len64(length)-1, 0)) // no part is empty
+	spent := s.spent()
+	for i := range uint64(1) << level {
+		used := s.spent() - spent
+		if mean := used / max(int(i), 1); i > 0 && (used+mean > budget || s.late()) {
+			return nil
+		}
+		before := s.counter.spans
+		_, cut, err := s.visit(ctx, partAt(s.window, scramble(i, level), level), budget)
+		if err != nil {
+			return err
+		}
+		s.parts.add(s.counter.spans - before)
+		s.share = math.Ldexp(float64(i+1), -level)
+		if cut {
+			s.stopped = "of some times only the newest spans were counted; narrow the search or the time range"
+			return nil
+		}
+	}
+	return nil
+}
+
+// partAt returns part number i of 1<<level parts of a window.
+func partAt(w window, i uint64, level int) part {
+	bound := func(i uint64) uint64 {
+		high, low := bits.Mul64(w.to-w.from, i)
+		if level == 0 {
+			return w.from + low
+		}
+		return w.from + (high<<(64-level) | low>>level)
+	}
+	p := part{bound(i), bound(i + 1)}
+	if i+1 < 1<<level {
+		p.to--
+	}
+	return p
+}
+
+// scramble returns a permutation of the numbers below 1<<level. The first numbers of the sequence
+// scramble(0), scramble(1), ... are spread over the range: of the first 1<<k, each of the 1<<k
+// equal parts of the range has one, at a pseudorandom position, so that spans at regular intervals
+// are sampled evenly.
+func scramble(i uint64, level int) (out uint64) {
+	for bit := range level {
+		const golden = 0x9e3779b97f4a7c15
+		h := (out + 1<<bit) * golden // differs for each prefix
+		h = (h ^ h>>32) * golden
+		out = out<<1 | (i>>bit^h>>63)&1
+	}
+	return out
+}
+
+// partSpread describes how the counted spans are spread over the examined parts of the window.
+type partSpread struct{ parts, sum, squares float64 }
+
+func (p *partSpread) add(spans uint64) {
+	n := float64(spans)
+	p.parts++
+	p.sum += n
+	p.squares += n * n
+}
+
+// fewParts is the number of parts below which their differences say little about other parts.
+const fewParts = 8
+
+// relativeError returns the relative standard error of the number of spans divided by the share, at
+// most 1.
+func (p *partSpread) relativeError(share float64) float64 {
+	switch {
+	case share >= 1:
+		return 0
+	case p.sum == 0:
+		return 1
+	}
+	squares := p.squares
+	if p.parts >= fewParts {
+		squares = max(p.squares-p.sum*p.sum/p.parts, 0) * p.parts / (p.parts - 1)
+	}
+	return min(math.Sqrt((1-share)*squares)/p.sum, 1)
+}
