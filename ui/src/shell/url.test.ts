@@ -8,7 +8,7 @@ describe('url', () => {
     const v: View = {
       ...emptyView({ page: 'trace', id: '8d41f0c27be94a6e' }),
       q: '{ service = "a b" && .x =~ "y+&" }', range: { from: 'now-15m', to: '2026-11-22T10:00:00.000Z' }, zone: 'local', theme: 'dark', embed: true,
-      of: 'spans', sel: { t0: 1, t1: 2, d0: 3, d1: 4 }, cols: ['span.a,b', 'resource.c%2C'], sort: '-duration', limit: 50,
+      of: 'spans', sel: { t0: 1, t1: 2, d0: 3, d1: 4 }, cols: ['span.a,b', 'resource.c%2C'], sort: '-duration', limit: 50, tab: 'spans',
       span: '00f067aa0ba902b7', zoom: [0.25, 0.5], find: 'GET /', only: true, min: 1000, fold: 0, root: '00f067aa0ba902b7', path: false, skew: false, pins: ['http.route'],
     };
     expect(parse(new URL('http://host' + format(v, '')), '')).toEqual(v);
@@ -34,6 +34,7 @@ describe('url', () => {
   it('translates the time range and the find text of the original', () => {
     expect(at('/search?lookback=2h&start=1&end=2').range).toEqual({ from: 'now-2h', to: 'now' });
     expect(at('/search?lookback=custom&start=1714557600000000&end=1714557660000000').range).toEqual({ from: '2024-05-01T10:00:00.000Z', to: '2024-05-01T10:01:00.000Z' });
+    expect(at('/search?service=a&limit=200')).toMatchObject({ q: '{ service = "a" }', limit: 200 });
     expect(at('/trace/1?uiFind=GET').find).toBe('GET');
     expect(at('/trace/1?uiEmbed=v0&uiTimelineHideMinimap=1')).toMatchObject({ embed: true, embedOptions: { uiTimelineHideMinimap: '1' } });
   });

@@ -1,0 +1,262 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Heatmap } from '../api/types';
+import { classes } from '../shell/controls';
+import { Tip } from '../shell/floating';
+import { axisDuration, clock, count, date, duration, percent, type Zone } from '../shell/format';
+import { announce } from '../shell/live-region';
+import { zone } from '../shell/preferences';
+import type { Box } from '../shell/url';
+import { useThemeVersion } from './colors';
+import { drawHeatmap } from './heatmap-draw';
+import { boxOf, cellsOf, columnOf, durationAt, durationTicks, gridOf, marginal, quantileRow, rowOf, timeTicks, type Cell, type HeatGrid } from './heatmap-model';
+import css from './heatmap.module.css';
+
+/** A vertical line with a label, at milliseconds since the epoch. */
+export interface TimeMark {
+  at: number;
+  label: string;
+}
+
+interface HeatmapChartProps {
+  data: Heatmap;
+  box: Box | null;
+  marks: TimeMark[];
+  onBox: (box: Box | null) => void;
+  /** Opens the slowest example of the cell with these limits. */
+  onOpen: (cell: Box) => void;
+}
+
+/** Durations over time: colour is the number of spans or traces, hue the share of errors. Drag selects, click opens an example; arrow keys do the same. */
+export function HeatmapChart({ data, box, marks, onBox, onOpen }: HeatmapChartProps) {
+  const plot = useRef<HTMLDivElement>(null);
+  const size = useSize(plot);
+  const g = useMemo(() => gridOf(data, Math.max(24, Math.floor(size.height / 3.5))), [data, size.height]);
+  const [drag, setDrag] = useState<Box | null>(null);
+  const [cell, setCell] = useState<Cell | null>(null);
+  const pointer = usePointer(plot, g, { setDrag, setCell, onBox, onOpen });
+  const key = useKeys(g, cell, { setCell, box, onBox, onOpen });
+  const shown = drag ?? box;
+  return (
+    <div class={css.chart}>
+      <DurationAxis g={g} height={size.height} box={shown} />
+      <div
+        ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription="heatmap" onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
+        aria-label={`Durations of ${g.of} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.`}
+      >
+        <Cells g={g} width={size.width} height={size.height} />
+        {marks.map((m) => <MarkLine key={m.at + m.label} mark={m} g={g} />)}
+        {shown && <BoxMark g={g} box={shown} />}
+        {cell && !drag && size.width > 0 && <CellTip g={g} cell={cell} size={size} />}
+      </div>
+      <Marginal g={g} height={size.height} box={shown} />
+      <TimeAxis g={g} width={size.width} box={shown} />
+    </div>
+  );
+}
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+function useSize(ref: { current: HTMLElement | null }): Size {
+  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+  useLayoutEffect(() => {
+    const measure = (): void => setSize({ width: ref.current!.clientWidth, height: ref.current!.clientHeight });
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(ref.current!);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}
+
+function Cells({ g, width, height }: { g: HeatGrid } & Size) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const version = useThemeVersion();
+  useEffect(() => {
+    if (width > 0 && height > 0) canvas.current!.dataset.drawn = drawHeatmap(canvas.current!, g, width, height).toFixed(1);
+  }, [g, width, height, version]);
+  return <canvas ref={canvas} class={css.canvas} aria-hidden="true" />;
+}
+
+interface Actions {
+  onBox: (box: Box | null) => void;
+  onOpen: (cell: Box) => void;
+  setCell: (cell: Cell | null) => void;
+}
+
+const dragDistance = 4;
+
+function usePointer(plot: { current: HTMLElement | null }, g: HeatGrid, { setDrag, setCell, onBox, onOpen }: Actions & { setDrag: (b: Box | null) => void }) {
+  const start = useRef<{ x: number; y: number; cell: Cell; dragged: boolean } | null>(null);
+  const at = (e: PointerEvent): Cell => {
+    const r = plot.current!.getBoundingClientRect();
+    const part = (x: number, n: number): number => Math.max(0, Math.min(n - 1, Math.floor(x * n)));
+    return { column: part((e.clientX - r.left) / r.width, g.columns), row: part((r.bottom - e.clientY) / r.height, g.rows) };
+  };
+  return {
+    onPointerDown: (e: PointerEvent) => {
+      if (e.button !== 0) return;
+      plot.current!.setPointerCapture(e.pointerId);
+      start.current = { x: e.clientX, y: e.clientY, cell: at(e), dragged: false };
+    },
+    onPointerMove: (e: PointerEvent) => {
+      const s = start.current;
+      setCell(at(e));
+      if (!s) return;
+      s.dragged ||= Math.hypot(e.clientX - s.x, e.clientY - s.y) > dragDistance;
+      if (s.dragged) setDrag(boxOf(g, s.cell, at(e)));
+    },
+    onPointerUp: (e: PointerEvent) => {
+      const s = start.current;
+      start.current = null;
+      setDrag(null);
+      if (!s) return;
+      if (s.dragged) onBox(boxOf(g, s.cell, at(e)));
+      else if (g.count[s.cell.column * g.rows + s.cell.row] > 0) onOpen(boxOf(g, s.cell, s.cell));
+      else onBox(null);
+    },
+    onPointerCancel: () => {
+      start.current = null;
+      setDrag(null);
+    },
+    onPointerLeave: () => { if (!start.current) setCell(null); },
+  };
+}
+
+const moves: Record<string, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+function useKeys(g: HeatGrid, cell: Cell | null, { setCell, box, onBox, onOpen }: Actions & { box: Box | null }) {
+  const anchor = useRef<Cell | null>(null);
+  return (e: KeyboardEvent): void => {
+    const move = moves[e.key];
+    if (move && !e.ctrlKey && !e.metaKey && !e.altKey) {
+      e.preventDefault();
+      const from = cell ?? initialCell(g);
+      const to = cell ? { column: clamp(from.column + move[0], g.columns), row: clamp(from.row + move[1], g.rows) } : from;
+      if (!e.shiftKey) anchor.current = null;
+      else onBox(boxOf(g, (anchor.current ??= from), to));
+      setCell(to);
+      announce(describe(g, to).join('. '));
+    } else if (e.key === 'Enter' && cell && g.count[cell.column * g.rows + cell.row] > 0) onOpen(boxOf(g, cell, cell));
+    else if (e.key === 'Escape' && box) {
+      e.stopPropagation();
+      anchor.current = null;
+      onBox(null);
+    }
+  };
+}
+
+function clamp(x: number, n: number): number {
+  return Math.max(0, Math.min(n - 1, x));
+}
+
+/** The highest cell of the newest column with counts. */
+function initialCell(g: HeatGrid): Cell {
+  for (let at = g.count.length - 1; at >= 0; at--) if (g.count[at] > 0) return { column: Math.floor(at / g.rows), row: at % g.rows };
+  return { column: g.columns - 1, row: 0 };
+}
+
+/** Place, counts, and what a click does. */
+function describe(g: HeatGrid, c: Cell): string[] {
+  const b = boxOf(g, c, c);
+  const n = g.count[c.column * g.rows + c.row];
+  const errors = g.errors[c.column * g.rows + c.row];
+  const place = `${axisTime(b.t0, g, zone.value)}, ${duration(b.d0)} to ${duration(b.d1)}`;
+  const what = `${count(n)} ${n === 1 ? g.of.slice(0, -1) : g.of}`;
+  return [place, n === 0 ? `no ${g.of}` : errors ? `${what}, ${count(errors)} with errors (${percent(errors / n)})` : what];
+}
+
+function CellTip({ g, cell, size }: { g: HeatGrid; cell: Cell; size: Size }) {
+  const n = g.count[cell.column * g.rows + cell.row];
+  if (n === 0) return null;
+  const [place, counts] = describe(g, cell);
+  const x = ((cell.column + 1) / g.columns) * size.width + 8;
+  const left = x + 240 > size.width ? Math.max(0, x - 256) : x;
+  return (
+    <Tip x={left} y={Math.max(0, (1 - (cell.row + 1) / g.rows) * size.height - 28)}>
+      <div class={css.tipPlace}>{place}</div>
+      <div>{counts}</div>
+      <div class={css.tipHint}>Click opens the slowest; drag selects</div>
+    </Tip>
+  );
+}
+
+const pct = (x: number): string => `${(x * 100).toFixed(3)}%`;
+
+function BoxMark({ g, box }: { g: HeatGrid; box: Box }) {
+  if (!cellsOf(g, box)) return null;
+  const clip = (x: number): number => Math.max(0, Math.min(1, x));
+  const [l, r] = [clip(columnOf(g, box.t0) / g.columns), clip(columnOf(g, box.t1) / g.columns)];
+  const [b, t] = [clip(rowOf(g, box.d0) / g.rows), clip(rowOf(g, box.d1) / g.rows)];
+  return <div class={css.box} style={{ left: pct(l), width: pct(r - l), top: pct(1 - t), height: pct(t - b) }} />;
+}
+
+function MarkLine({ mark, g }: { mark: TimeMark; g: HeatGrid }) {
+  const x = columnOf(g, mark.at) / g.columns;
+  if (x < 0 || x > 1) return null;
+  return <div class={classes(css.mark, x < 0.5 && css.markRight)} style={{ left: pct(x) }}><span>{mark.label}</span></div>;
+}
+
+function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Box | null }) {
+  const y = (ns: number): number => 1 - rowOf(g, ns) / g.rows;
+  const tags = box ? [box.d0, box.d1].filter((ns) => y(ns) > -0.01 && y(ns) < 1.01) : [];
+  const free = (ns: number): boolean => tags.every((t) => Math.abs(y(t) - y(ns)) * height > 16);
+  return (
+    <div class={css.yAxis} aria-hidden="true">
+      {durationTicks(g, height).filter(free).map((ns) => <span key={ns} style={{ top: pct(y(ns)) }}>{axisDuration(ns)}</span>)}
+      {tags.map((ns, i) => <span key={`tag${i}`} class={css.tag} style={{ top: pct(y(ns)) }}>{axisDuration(Number(ns.toPrecision(3)))}</span>)}
+    </div>
+  );
+}
+
+/** Time of day; the date where the grid is longer than a day. */
+function axisTime(ms: number, g: HeatGrid, z: Zone): string {
+  const length = g.columns * g.step;
+  if (length > 4 * 86_400_000) return date(ms, z).slice(5);
+  return (length > 86_400_000 ? date(ms, z).slice(5) + ' ' : '') + clock(ms, z, g.step < 60_000 ? 1 : 0);
+}
+
+function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | null }) {
+  const x = (ms: number): number => columnOf(g, ms) / g.columns;
+  const z = zone.value;
+  const offset = z === 'local' ? -new Date(g.start).getTimezoneOffset() * 60_000 : 0;
+  const tags = box ? [box.t0, box.t1].filter((t) => x(t) > -0.01 && x(t) < 1.01) : [];
+  const free = (t: number): boolean => tags.every((tag) => Math.abs(x(tag) - x(t)) * width > 48);
+  return (
+    <div class={css.xAxis} aria-hidden="true">
+      {timeTicks(g, width, offset).filter(free).map((t) => <span key={t} style={{ left: pct(x(t)) }}>{axisTime(t, g, z)}</span>)}
+      {tags.map((t, i) => <span key={`tag${i}`} class={css.tag} style={{ left: pct(x(t)) }}>{axisTime(t, g, z)}</span>)}
+    </div>
+  );
+}
+
+const quantiles: [string, number][] = [['p50', 0.5], ['p95', 0.95], ['p99', 0.99]];
+const bars = 30; // px
+
+/** Counts of each row, with quantiles: of the selected columns, if any. */
+function Marginal({ g, height, box }: { g: HeatGrid; height: number; box: Box | null }): ComponentChildren {
+  const cells = box && cellsOf(g, box);
+  const sums = cells ? marginal(g, cells.from.column, cells.to.column) : marginal(g);
+  const max = Math.max(...sums, 1);
+  const y = (row: number): number => (1 - row / g.rows) * height;
+  let last = Infinity;
+  const lines = quantiles.map(([name, q]) => ({ name, row: quantileRow(sums, q) })).filter((l) => {
+    const free = l.row !== null && last - y(l.row) > 11; // labels do not overlap
+    if (free) last = y(l.row!);
+    return free;
+  });
+  return (
+    <svg class={css.marginal} width="66" height={height} aria-hidden="true">
+      {sums.map((n, r) => n > 0 && <rect key={r} class={css.bar} x="0" y={y(r + 1)} width={Math.max(1, Math.sqrt(n / max) * bars)} height={Math.max(1, height / g.rows - 1)} />)}
+      {lines.map(({ name, row }) => (
+        <g key={name}>
+          <path class={css.quantile} d={`M0 ${y(row!)}h34`} />
+          <text class={css.quantileName} x="38" y={y(row!) + 4}>{name}<title>{`${name} ${duration(durationAt(g, row!))}`}</title></text>
+        </g>
+      ))}
+    </svg>
+  );
+}

@@ -1,4 +1,0 @@
-/** The page `explore`. */
-export default function ExplorePage() {
-  return <h1>explore</h1>;
-}

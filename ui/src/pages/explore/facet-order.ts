@@ -1,0 +1,19 @@
+import type { Facet } from '../../api/types';
+
+/** How evenly the values of a field divide the spans: 0 for one value, or one for each span, 1 for an even division into few. */
+function evenness(f: Facet, spans: number): number {
+  const counts = f.values.count.filter((n) => n > 0);
+  if (f.distinct < 2 || f.spans === 0 || counts.length < 2) return 0;
+  const listed = counts.reduce((a, b) => a + b, 0);
+  const entropy = counts.reduce((sum, n) => sum - (n / listed) * Math.log(n / listed), 0);
+  return (entropy / Math.log(counts.length)) * (listed / f.spans) * Math.sqrt(f.spans / Math.max(1, spans));
+}
+
+// What tells failed spans from others comes first; what only describes the failure itself does not count.
+const outcome = new Set(['status', 'error', 'statusMessage', 'event:name']);
+
+/** Fields in the order in which they help to narrow a search: first those whose values tell failed spans from the others, then those that divide evenly. Fields with one value are last. */
+export function orderFacets(facets: Facet[], spans: number): Facet[] {
+  const score = (f: Facet): number => (f.distinct < 2 ? -1 : (outcome.has(f.field) ? 0 : 2 * Math.abs(f.score)) + evenness(f, spans));
+  return facets.map((f) => ({ f, s: score(f) })).sort((a, b) => b.s - a.s || b.f.spans - a.f.spans).map(({ f }) => f);
+}

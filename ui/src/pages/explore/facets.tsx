@@ -1,0 +1,114 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { Facet, Facets } from '../../api/types';
+import { conditionsOn } from '../../query/edit';
+import { Button, classes, Input } from '../../shell/controls';
+import { count, percent, share } from '../../shell/format';
+import { Icon } from '../../shell/icons';
+import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { useRequest, type RequestState } from '../../shell/use-request';
+import { view } from '../../shell/url';
+import { orderFacets } from './facet-order';
+import type { Run } from './run';
+import css from './facets.module.css';
+
+/** Number of facets that are open at first, and values shown of each. */
+const openFacets = 7;
+const shownValues = 5;
+const moreValues = 200;
+
+interface FacetListProps {
+  answer: RequestState<Facets>;
+  run: Run;
+  onFilter: (field: string, op: string, value: string) => void;
+}
+
+/** The values of fields on all matching spans. The field that tells failed spans from others best is first. */
+export function FacetList({ answer, run, onFilter }: FacetListProps) {
+  const [text, setText] = useState('');
+  const { data } = answer;
+  const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans) : []), [data]);
+  const wanted = text.trim().toLowerCase();
+  const shown = wanted ? ordered.filter((f) => f.field.toLowerCase().includes(wanted)) : ordered;
+  if (answer.error && !data) return <div class={css.notice}><Failure what="Facets" error={answer.error} retry={answer.retry} /></div>;
+  if (!data) return <div class={css.notice}><Skeleton rows={8} /></div>;
+  return (
+    <div class={css.list}>
+      <div class={css.filter}><Input icon="search" aria-label="Find a field" placeholder="Find a field" value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
+      <div class={css.head}><span>Best split first</span><span>spans</span></div>
+      {(data.share < 1 || answer.messages.length > 0) && (
+        <div class={css.note}>
+          {data.share < 1 && <Partial>Counts are of a sample: {percent(data.share)} of {count(data.estimatedSpans)} spans.</Partial>}
+          <Messages messages={answer.messages} />
+        </div>
+      )}
+      {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} />)}
+      {shown.length === 0 && <p class={css.none}>{wanted ? 'No field with this name on the matching spans.' : 'No spans match.'}</p>}
+      {data.omitted > 0 && <p class={css.none}>{count(data.omitted)} further fields are not listed. The search can use them.</p>}
+    </div>
+  );
+}
+
+interface FacetViewProps {
+  facet: Facet;
+  spans: number;
+  open: boolean;
+  run: Run;
+  onFilter: FacetListProps['onFilter'];
+}
+
+function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetViewProps) {
+  const [toggled, setToggled] = useState<boolean | null>(null);
+  const [all, setAll] = useState(false);
+  const open = toggled ?? initiallyOpen;
+  const rest = useRequest<Facets>(all && facet.distinct > facet.values.text.length ? 'compare' : null,
+    { q: run.q, start: run.start, end: run.end, sel_q: '{ error }', fields: facet.field, values: moreValues }, { maxAge: 60_000 });
+  const full = rest.data?.facets[0] ?? facet;
+  const values = useMemo(() => byCount(full), [full]);
+  const shown = all ? values : values.slice(0, shownValues);
+  return (
+    <section class={css.facet} aria-label={facet.field}>
+      <h3>
+        <button type="button" class={css.name} aria-expanded={open} title={`${facet.field}: on ${share(facet.spans / Math.max(1, spans))} of the matching spans, ${count(facet.distinct)} values`} onClick={() => setToggled(!open)}>
+          <Icon name={open ? 'chev' : 'right'} size={12} />
+          <span class={css.field}><bdi>{facet.field.replace(/^\./, '')}</bdi></span>
+          <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' value' : ' values'}</span>
+        </button>
+      </h3>
+      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
+      {open && !all && values.length > shownValues && <Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button>}
+      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{count(full.other)} spans have other values.</p>}
+    </section>
+  );
+}
+
+function moreText(f: Facet): string {
+  return `${count(f.distinct - shownValues)} more ${f.distinct - shownValues === 1 ? 'value' : 'values'}`;
+}
+
+interface Value {
+  text: string;
+  count: number;
+  errors: number;
+}
+
+function byCount(f: Facet): Value[] {
+  return f.values.text.map((text, i) => ({ text, count: f.values.count[i], errors: f.values.selected[i] })).sort((a, b) => b.count - a.count);
+}
+
+function ValueRow({ field, value: v, spans, onFilter }: { field: string; value: Value; spans: number; onFilter: FacetListProps['onFilter'] }) {
+  const part = (n: number): string => `${(n / Math.max(1, spans)) * 100}%`;
+  const conditions = conditionsOn(view.value.q, field);
+  const chosen = conditions.some((c) => c.op === '=' && c.value === v.text);
+  const text = v.text || '(empty)';
+  return (
+    <li class={classes(css.value, chosen && css.chosen)}>
+      <button type="button" class={css.include} aria-pressed={chosen} title={`Only ${field} = ${text}`} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
+      <button type="button" class={css.exclude} aria-label={`Exclude ${field} ${text}`} title="Exclude" onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
+      <span class={css.count} title={v.errors ? `${count(v.errors)} with errors (${share(v.errors / v.count)})` : 'none with errors'}>{count(v.count)}</span>
+      <span class={css.bar} aria-hidden="true">
+        <i style={{ width: part(v.count) }} />
+        {v.errors > 0 && <b style={{ left: part(v.count - v.errors), width: `max(2px, ${part(v.errors)})` }} />}
+      </span>
+    </li>
+  );
+}

@@ -1,0 +1,153 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { stream } from '../../api/client';
+import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types';
+import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
+import { gridOf, sumOf } from '../../charts/heatmap-model';
+import { HeatmapTable } from '../../charts/heatmap-table';
+import { setBounds } from '../../query/edit';
+import { durationText } from '../../query/field';
+import { Button, Segmented } from '../../shell/controls';
+import { count, iso, millis, nanos, percent } from '../../shell/format';
+import { announce } from '../../shell/live-region';
+import { Failure, Messages, Partial } from '../../shell/states';
+import { toast } from '../../shell/toast';
+import { linked, navigate, view, type Box } from '../../shell/url';
+import { useRequest, type RequestState } from '../../shell/use-request';
+import { findOf } from './links';
+import type { Run } from './run';
+import css from './heatmap-panel.module.css';
+
+const maxMarks = 3;
+
+/** The heatmap with its head: what is counted, the legend, and the actions on a selection. */
+export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; run: Run }) {
+  const { of, sel } = view.value;
+  const [table, setTable] = useState(false);
+  const { data } = answer;
+  const marks = useMarks(run);
+  const open = useOpenCell(run, data);
+  const selected = useMemo(() => (data && sel ? sumOf(gridOf(data), sel) : null), [data, sel]);
+  useEffect(() => { if (selected) announce(`${count(selected.count)} selected`); }, [selected?.count]);
+  if (answer.error && !data) return <div class={css.failure}><Failure what="Heatmap" error={answer.error} retry={answer.retry} /></div>;
+  return (
+    <section aria-label="Heatmap of durations" class={css.panel}>
+      <div class={css.head}>
+        <Totals data={data} />
+        <Segmented
+          label="Durations of" value={of} onChange={(v) => navigate({ of: v, sel: null })}
+          segments={[{ value: 'traces', label: 'Trace duration', title: 'Each trace counts once, with its whole duration' }, { value: 'spans', label: 'Span duration', title: 'Each matching span counts, with its own duration' }]}
+        />
+        {data && <Legend data={data} />}
+        <span class={css.grow} />
+        {sel && selected ? <Selection box={sel} n={selected.count} of={of} run={run} /> : <Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>Table view</Button>}
+      </div>
+      {data && table && <HeatmapTable data={data} />}
+      {data && !table && <HeatmapChart data={data} box={sel} marks={marks} onBox={(box) => navigate({ sel: box }, { replace: !!box && !!sel })} onOpen={open} />}
+      {!data && <div class={css.blank} aria-hidden="true" />}
+      <Notices answer={answer} />
+    </section>
+  );
+}
+
+/** Number of all matches. Estimates say so. */
+function Totals({ data }: { data: Heatmap | undefined }) {
+  if (!data) return <span class={css.totals}>{'\u00a0'}</span>;
+  const of = data.of ?? 'spans';
+  const about = data.share < 1 ? 'about ' : '';
+  return (
+    <span class={css.totals}>
+      <b>{about}{count(data.estimatedSpans)}</b> {data.estimatedSpans === 1 ? of.slice(0, -1) : of}
+      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{about}{count(data.estimatedErrors)} with errors</span></>}
+    </span>
+  );
+}
+
+const levels = [1, 2, 3, 4, 5, 6, 7];
+
+function Legend({ data }: { data: Heatmap }) {
+  const max = useMemo(() => gridOf(data).max, [data]);
+  if (max === 0) return null;
+  return (
+    <span class={css.legend} title={`Lightness is the number of ${data.of ?? 'spans'} in a cell, hue is the share of errors`}>
+      {max > 1 && <><span>1</span><span class={css.ramp}>{levels.map((n) => <i key={n} style={{ background: `var(--heat-ok-${n})` }} />)}</span></>}
+      <span>{max === 1 ? '1 a cell' : `${count(max)} a cell`}</span>
+      <span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>errors {percent(0.05)}
+      <span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>{percent(0.5)}
+    </span>
+  );
+}
+
+/** What the selection is, and what can be done with it. */
+function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 'spans'; run: Run }) {
+  const range = { from: iso(Math.max(box.t0, run.from)), to: iso(Math.min(box.t1, run.to)) };
+  const field = of === 'traces' ? 'trace.duration' : 'duration';
+  const filter = (): void => navigate({ q: setBounds(view.value.q, field, durationText(box.d0), durationText(box.d1)), range, sel: null });
+  return (
+    <span class={css.selection}>
+      <b>{count(n)} selected</b>
+      <Button onClick={filter} title="Search for the selected durations and time">Filter</Button>
+      <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title="Show the selected time">Zoom</Button>
+      <Button kind="quiet" icon="x" label="Clear the selection" onClick={() => navigate({ sel: null })} />
+    </span>
+  );
+}
+
+function Notices({ answer }: { answer: RequestState<Heatmap> }) {
+  const { data, error, messages } = answer;
+  const of = data?.of ?? 'spans';
+  const sampled = data && data.share < 1;
+  if (!error && !sampled && messages.length === 0) return null;
+  return (
+    <div class={css.notices}>
+      {sampled && <Partial>The colours count a sample: {percent(data.share)} of the matching spans were examined. Totals of {of} are estimates{data.relativeError ? ` (± ${percent(data.relativeError)})` : ''}.</Partial>}
+      <Messages messages={messages} />
+      {error && data && <Failure what="Heatmap, which shows an earlier answer" error={error} retry={answer.retry} />}
+    </div>
+  );
+}
+
+/** New versions of services, as lines. They are a help: an error hides them. */
+function useMarks(run: Run): TimeMark[] {
+  const { data } = useRequest<Changes>('changes', { start: run.start, end: run.end });
+  return useMemo(() => (data?.changes ?? []).filter((c) => c.kind === 'version' && c.from !== '').slice(0, maxMarks).map((c) => ({ at: millis(c.at), label: `${c.service} ${c.to}` })), [data]);
+}
+
+/** Opens the slowest known example of a cell: of the heatmap, otherwise of a search for the cell. */
+function useOpenCell(run: Run, data: Heatmap | undefined): (cell: Box) => void {
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  return (cell) => {
+    const known = data && slowestExemplar(data, cell);
+    if (known) return navigate(linked({ page: 'trace', id: known.trace }, { span: known.span, find: findOf(run.q) }));
+    abort.current?.abort();
+    abort.current = new AbortController();
+    findInCell(run, cell, data?.of ?? 'spans', abort.current.signal).then((t) => {
+      if (t) navigate(linked({ page: 'trace', id: t.traceID }, { span: t.matched?.ids[0] ?? '', find: findOf(run.q) }));
+      else toast('No example of this cell was found.');
+    }, () => { if (!abort.current?.signal.aborted) toast('The example cannot be loaded.'); });
+  };
+}
+
+function slowestExemplar(data: Heatmap, cell: Box): { trace: string; span: string } | null {
+  const e = data.exemplars;
+  let best = -1;
+  for (let i = 0; i < e.traceID.length; i++) {
+    const at = millis(e.start[i]);
+    if (at >= cell.t0 && at < cell.t1 && e.duration[i] >= cell.d0 && e.duration[i] < cell.d1 && (best < 0 || e.duration[i] > e.duration[best])) best = i;
+  }
+  return best < 0 ? null : { trace: e.traceID[best], span: data.of === 'traces' ? '' : e.spanID[best] };
+}
+
+const maxExamples = 100;
+
+async function findInCell(run: Run, cell: Box, of: 'traces' | 'spans', signal: AbortSignal): Promise<TraceSummary | null> {
+  const q = setBounds(run.q, of === 'traces' ? 'trace.duration' : 'duration', durationText(cell.d0), durationText(cell.d1));
+  // A matching span of a trace can start until the end of the trace.
+  const end = of === 'traces' ? Math.min(run.to, cell.t1 + cell.d1 / 1e6) : cell.t1;
+  let best: TraceSummary | null = null;
+  const line = (l: SearchLine): void => {
+    if (l.trace && (of === 'spans' || millis(l.trace.start) >= cell.t0) && (!best || l.trace.duration > best.duration)) best = l.trace;
+  };
+  await stream<SearchLine>('search', { q, start: nanos(cell.t0), end: nanos(end), limit: maxExamples, matched: 1 }, line, signal);
+  return best;
+}

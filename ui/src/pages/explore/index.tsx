@@ -1,0 +1,82 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Facets, Heatmap } from '../../api/types';
+import { addCondition, withBraces } from '../../query/edit';
+import { FormRow } from '../../query/form-row';
+import { remember } from '../../query/history';
+import { problemIn } from '../../query/problem';
+import { QueryBar } from '../../query/query-bar';
+import { capable } from '../../shell/config';
+import { Button } from '../../shell/controls';
+import { Dialog } from '../../shell/dialog';
+import { Failure, Partial, Progress } from '../../shell/states';
+import { useTitle } from '../../shell/title';
+import { parseTraceRef } from '../../shell/trace-id';
+import { linked, navigate, view } from '../../shell/url';
+import { useRequest } from '../../shell/use-request';
+import { FacetList } from './facets';
+import { HeatmapPanel } from './heatmap-panel';
+import { Results } from './results';
+import { useRun, type Run } from './run';
+import { useSearch } from './use-search';
+import css from './explore.module.css';
+
+/** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
+export default function ExplorePage() {
+  useTitle('Explore');
+  const { q, of, cols, limit, embed, embedOptions } = view.value;
+  const { run, again } = useRun();
+  const [draft, setDraft] = useState(q);
+  useEffect(() => setDraft(q), [q]);
+  const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
+  const search = useSearch(run, fields, limit);
+  const counted = capable('aggregates');
+  const heat = useRequest<Heatmap>(counted ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500 });
+  const facets = useRequest<Facets>(counted ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 });
+  const [sheet, setSheet] = useState(false);
+  const problem = draft === q && search.error?.status === 400 ? problemIn(search.error.message, run.q) ?? { message: search.error.message, begin: 0, end: 0 } : null;
+  const execute = (text: string): void => {
+    const next = withBraces(text);
+    const ref = next && !next.startsWith('{') ? parseTraceRef(next) : null;
+    if (ref && ref.trace.length >= 16) return navigate(linked({ page: 'trace', id: ref.trace }, { span: ref.span }));
+    remember(next);
+    setDraft(next);
+    if (next === q) again();
+    else navigate({ q: next, sel: null });
+  };
+  const filter = (field: string, op: string, value: string): void => execute(addCondition(q, field, op, value));
+  const list = <FacetList answer={facets} run={run} onFilter={filter} />;
+  return (
+    <div class={css.page}>
+      <h1 class="visually-hidden">Explore</h1>
+      {!(embed && 'uiSearchHideForm' in embedOptions) && (
+        <div class={css.search} role="search">
+          <div class={css.form}><FormRow draft={draft} period={() => period(run)} onRun={execute} /></div>
+          <div class={css.bar}>
+            <QueryBar draft={draft} onDraft={setDraft} onRun={execute} problem={problem} period={() => period(run)} />
+            {counted && <Button class={css.sheetButton} icon="filter" label="Facets" onClick={() => setSheet(true)} />}
+          </div>
+        </div>
+      )}
+      <Progress active={search.reading || heat.loading} label="Searching" />
+      {sheet && <Dialog title="Facets" onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
+      <div class={css.columns}>
+        {counted && !problem && <aside class={css.rail} aria-label="Facets">{list}</aside>}
+        <div class={css.content}>
+          {!counted && <div class={css.notice}><Partial>The store of this server cannot count spans, so there is no heatmap and no facets.</Partial></div>}
+          {counted && !problem && <HeatmapPanel answer={heat} run={run} />}
+          {search.error && !problem && <div class={css.notice}><Failure what="Search" error={search.error} retry={again} /></div>}
+          {!problem && <Results search={search} run={run} heat={heat} fields={fields} facets={facets.data} onRun={execute} />}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function period(run: Run): { start: string; end: string } {
+  return { start: run.start, end: run.end };
+}
+
+/** Parameters of requests for all matches. */
+export function rangeOf(run: Run): { q: string; start: string; end: string } {
+  return { q: run.q, ...period(run) };
+}

@@ -1,0 +1,64 @@
+import type { Heatmap } from '../../api/types';
+import { conditionsOf, removeCondition } from '../../query/edit';
+import { isOn, parseQuery } from '../../query/parse';
+import { capable } from '../../shell/config';
+import { Button } from '../../shell/controls';
+import { count, nanos } from '../../shell/format';
+import { isRelative } from '../../shell/range';
+import { Empty } from '../../shell/states';
+import { link, navigate, view, type Range } from '../../shell/url';
+import { useRequest } from '../../shell/use-request';
+import type { Run } from './run';
+import css from './no-match.module.css';
+
+const hour = 3_600_000;
+const maxConditions = 4;
+
+/** A way out of an empty result, and the number of traces that it would give. */
+interface Way {
+  label: string;
+  q: string;
+  from: number;
+  to: number;
+  go: () => void;
+}
+
+/** Nothing matches: a longer time range, or one condition less, each with what it would give. */
+export function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => void }) {
+  const ways = [...widerRanges(run), ...fewerConditions(run, onRun)];
+  return (
+    <div class={css.empty}>
+      <Empty title={run.q ? 'No trace matches in this time range.' : 'No traces in this time range.'}>
+        {ways.map((w) => <WayOut key={w.label} way={w} />)}
+        {!run.q && <a href={link({ page: 'overview' })}>How to send spans</a>}
+      </Empty>
+    </div>
+  );
+}
+
+function widerRanges(run: Run): Way[] {
+  const { range } = view.value;
+  const wider: [string, number, Range][] = isRelative(range)
+    ? [['Last 24 hours', run.to - 24 * hour, { from: 'now-24h', to: 'now' }], ['Last 7 days', run.to - 168 * hour, { from: 'now-7d', to: 'now' }]]
+    : [['Last 7 days', Date.now() - 168 * hour, { from: 'now-7d', to: 'now' }]];
+  return wider.filter(([, from]) => from < run.from || !isRelative(range)).map(([label, from, r]) =>
+    ({ label, q: run.q, from, to: isRelative(range) ? run.to : Date.now(), go: () => navigate({ range: r, sel: null }) }));
+}
+
+function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
+  const q = parseQuery(run.q);
+  const conditions = (q && conditionsOf(q)) ?? [];
+  return conditions.slice(0, maxConditions).map((c) => {
+    const without = removeCondition(run.q, c);
+    const label = isOn(c, 'service') ? 'All services' : `Without ${run.q.slice(c.begin, c.end)}`;
+    return { label, q: without, from: run.from, to: run.to, go: () => onRun(without) };
+  });
+}
+
+function WayOut({ way }: { way: Way }) {
+  const { data, messages } = useRequest<Heatmap>(capable('aggregates') ? 'heatmap' : null,
+    { q: way.q, start: nanos(way.from), end: nanos(way.to), of: 'traces', columns: 2, exemplars: 1 }, { maxAge: 60_000 });
+  const n = data?.estimatedSpans;
+  const about = data && (data.share < 1 || messages.length > 0) ? 'about ' : '';
+  return <Button onClick={way.go}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {(data!.of ?? 'spans') === 'traces' ? 'traces' : 'spans'}</span>}</Button>;
+}

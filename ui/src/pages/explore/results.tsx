@@ -1,0 +1,94 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Facets, Heatmap } from '../../api/types';
+import { Button, TabPanel, Tabs } from '../../shell/controls';
+import { capable } from '../../shell/config';
+import { count } from '../../shell/format';
+import { Mark } from '../../shell/icons';
+import { announce } from '../../shell/live-region';
+import { Partial, Skeleton } from '../../shell/states';
+import { navigate, view } from '../../shell/url';
+import { useRequest, type RequestState } from '../../shell/use-request';
+import { ColumnsMenu } from './columns-menu';
+import { NoMatch } from './no-match';
+import type { Run } from './run';
+import { parseSort, sortTraces } from './sort';
+import { SpanTable } from './span-table';
+import { TraceTable } from './trace-table';
+import type { useSearch } from './use-search';
+import css from './results.module.css';
+
+interface ResultsProps {
+  search: ReturnType<typeof useSearch>;
+  run: Run;
+  heat: RequestState<Heatmap>;
+  /** Fields shown as columns. */
+  fields: string[];
+  facets: Facets | undefined;
+  onRun: (text: string) => void;
+}
+
+/** The traces of the search, and examples of its spans. */
+export function Results({ search, run, heat, fields, facets, onRun }: ResultsProps) {
+  const { tab, sort } = view.value;
+  const total = useTotal(run, heat);
+  const selected = tab === 'spans' && capable('aggregates') ? 'spans' : 'traces';
+  const traces = useMemo(() => sortTraces(search.traces, sort), [search.traces, sort]);
+  const status = statusOf(search, total, sort);
+  useEffect(() => { if (!search.reading) announce(`${status} traces`); }, [search.reading, status]);
+  const spansTab = capable('aggregates') ? [{ id: 'spans' as const, label: 'Spans' }] : [];
+  return (
+    <section aria-label="Results" class={css.results}>
+      <div class={css.tabs}>
+        <Tabs
+          label="Results" name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
+          tabs={[{ id: 'traces' as const, label: 'Traces' }, ...spansTab]}
+          end={selected === 'traces' && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></>}
+        />
+      </div>
+      <TabPanel name="results" selected={selected} class={css.panel}>
+        {selected === 'spans' ? <SpanTable run={run} /> : <>
+          {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
+          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={search.run ?? run} />}
+          {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
+          {traces.length === 0 && !search.reading && !search.error && <NoMatch run={run} onRun={onRun} />}
+          {traces.length > 0 && <More search={search} />}
+        </>}
+      </TabPanel>
+    </section>
+  );
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.]$/.test(text) ? '' : '.');
+}
+
+/** Number of traces of all pages. `exact` is false if it is an estimate, `least` is true if the store did not count all. */
+interface Total {
+  n: number;
+  exact: boolean;
+  least: boolean;
+}
+
+function useTotal(run: Run, heat: RequestState<Heatmap>): Total | null {
+  const own = view.value.of === 'spans' && capable('aggregates');
+  const traces = useRequest<Heatmap>(own ? 'heatmap' : null, { q: run.q, start: run.start, end: run.end, of: 'traces', columns: 2, exemplars: 1 }, { maxAge: 300_000 });
+  const { data, messages } = own ? traces : heat;
+  if (!data || data.of !== 'traces') return null;
+  return { n: data.estimatedSpans, exact: data.share === 1, least: messages.length > 0 };
+}
+
+/** "50 of 12,431, newest first, still reading". */
+function statusOf(search: ResultsProps['search'], total: Total | null, sort: string): string {
+  const n = search.traces.length;
+  const all = !search.reading && !!search.outcome?.complete && !search.outcome.next;
+  const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
+  const order = parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
+  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.outcome?.complete === false && search.outcome.reason ? ', not complete' : ''}`;
+}
+
+function More({ search }: { search: ResultsProps['search'] }) {
+  const [pressed, setPressed] = useState(false);
+  useEffect(() => { if (!search.reading) setPressed(false); }, [search.reading]);
+  if (!search.outcome?.next) return <p class={css.end}>{search.reading ? '' : 'No further traces in this time range.'}</p>;
+  return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); search.more(); }}>{pressed && search.reading ? 'Reading' : 'Show more'}</Button></div>;
+}

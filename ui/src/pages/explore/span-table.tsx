@@ -1,0 +1,87 @@
+import { useMemo } from 'preact/hooks';
+import type { Heatmap } from '../../api/types';
+import { Badge, classes } from '../../shell/controls';
+import { count, duration, millis, percent, shortID, zoneName } from '../../shell/format';
+import { Mark } from '../../shell/icons';
+import { zone } from '../../shell/preferences';
+import { ServiceMark } from '../../shell/service-mark';
+import { Empty, Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { Time } from '../../shell/time';
+import { link } from '../../shell/url';
+import { useRequest } from '../../shell/use-request';
+import { findOf } from './links';
+import type { Run } from './run';
+import { useRows } from './use-rows';
+import table from './trace-table.module.css';
+import css from './span-table.module.css';
+
+const examples = 200;
+
+interface Example {
+  trace: string;
+  span: string;
+  start: string;
+  duration: number;
+  service: string;
+  name: string;
+  error: boolean;
+}
+
+/** Examples of the matching spans, newest first. */
+export function SpanTable({ run }: { run: Run }) {
+  const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples }, { maxAge: 300_000 });
+  const list = useMemo(() => (data ? examplesOf(data) : []), [data]);
+  if (error) return <div class={css.notice}><Failure what="Spans" error={error} retry={retry} /></div>;
+  if (!data) return <div class={css.notice}>{loading && <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
+  if (list.length === 0) return <div class={css.notice}><Empty title="No span matches in this time range." /></div>;
+  const all = list.length >= data.estimatedSpans;
+  return (
+    <>
+      <div class={css.notice}>
+        {!all && <Partial>{count(list.length)} examples of {data.share < 1 ? 'about ' : ''}{count(data.estimatedSpans)} matching spans{data.share < 1 ? `, from a sample of ${percent(data.share)}` : ''}. Filter to see others.</Partial>}
+        <Messages messages={messages} />
+      </div>
+      <Rows list={list} run={run} />
+    </>
+  );
+}
+
+function Rows({ list, run }: { list: Example[]; run: Run }) {
+  const href = (e: Example): string => link({ page: 'trace', id: e.trace }, { span: e.span, find: findOf(run.q) });
+  const rows = useRows(list.length, (i) => href(list[i]));
+  const max = Math.max(...list.map((e) => e.duration), 1);
+  return (
+    <table class={classes(table.table, css.table)} role="grid" aria-label="Spans" aria-rowcount={list.length + 1}>
+      <thead role="rowgroup">
+        <tr role="row">
+          <th scope="col" role="columnheader" class={table.start}>Start ({zoneName(zone.value, run.to)})</th>
+          <th scope="col" role="columnheader" class={table.mix}>Service</th>
+          <th scope="col" role="columnheader" class={table.root}>Operation</th>
+          <th scope="col" role="columnheader" class={table.duration}>Duration</th>
+          <th scope="col" role="columnheader" class={table.id}>Trace ID</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup" {...rows.body}>
+        {list.map((e, i) => (
+          <tr key={e.trace + e.span} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
+            <td role="gridcell" class={table.start}><Time at={e.start} /></td>
+            <td role="gridcell" class={table.mix}><ServiceMark name={e.service} /></td>
+            <td role="gridcell" class={table.root}>
+              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}>{e.name || '(no name)'}</a>{e.error && <Badge kind="error"><Mark kind="error" size={11} label="" />error</Badge>}</span>
+            </td>
+            <td role="gridcell" class={table.duration}>
+              <span class={table.bar}><span class={table.value}>{duration(e.duration)}</span><span class={table.track} aria-hidden="true"><i class={classes(e.error && table.failed)} style={{ width: `${Math.max(2, (e.duration / max) * 100)}%` }} /></span></span>
+            </td>
+            <td role="gridcell" class={table.id} title={e.trace}>{shortID(e.trace)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function examplesOf(data: Heatmap): Example[] {
+  const e = data.exemplars;
+  const list = e.traceID.map((trace, i): Example => ({ trace, span: e.spanID[i], start: e.start[i], duration: e.duration[i], service: e.service[i], name: e.name[i], error: e.error[i] }));
+  return list.sort((a, b) => millis(b.start) - millis(a.start));
+}

@@ -1,0 +1,129 @@
+import type { ComponentChildren } from 'preact';
+import type { TraceSummary } from '../../api/types';
+import { canonical } from '../../query/field';
+import { Badge, classes } from '../../shell/controls';
+import { count, duration, none, shortID, zoneName } from '../../shell/format';
+import { Icon, Mark } from '../../shell/icons';
+import { zone } from '../../shell/preferences';
+import { serviceColor } from '../../shell/service';
+import { ServiceSwatch } from '../../shell/service-mark';
+import { Time } from '../../shell/time';
+import { navigate, view } from '../../shell/url';
+import { traceLink } from './links';
+import type { Run } from './run';
+import { nextSort, parseSort, type SortKey } from './sort';
+import { useRows } from './use-rows';
+import css from './trace-table.module.css';
+
+interface TraceTableProps {
+  traces: TraceSummary[];
+  /** Fields shown as columns. */
+  fields: string[];
+  run: Run;
+}
+
+/** Found traces: one tab stop, arrow keys or j and k move, Enter opens. */
+export function TraceTable({ traces, fields, run }: TraceTableProps) {
+  const rows = useRows(traces.length, (i) => traceLink(traces[i], run));
+  const scale = durationScale(traces);
+  return (
+    <table class={css.table} role="grid" aria-label="Traces" aria-rowcount={traces.length + 1}>
+      <thead role="rowgroup">
+        <tr role="row">
+          <SortHead by="start" class={css.start}>Start ({zoneName(zone.value, run.to)})</SortHead>
+          <th scope="col" role="columnheader" class={css.root}>Root</th>
+          <SortHead by="duration" class={css.duration}>Duration</SortHead>
+          <th scope="col" role="columnheader" class={css.mix}>Spans by service</th>
+          <SortHead by="spans" class={css.number}>Spans</SortHead>
+          <SortHead by="matched" class={css.number} title="Spans that match the search">Matched</SortHead>
+          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{canonical(f).replace(/^\./, '')}</bdi></th>)}
+          <th scope="col" role="columnheader" class={css.id}>Trace ID</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup" {...rows.body}>
+        {traces.map((t, i) => (
+          <tr key={t.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
+            <td role="gridcell" class={css.start}><Time at={t.start} /></td>
+            <td role="gridcell" class={css.root}><Root trace={t} href={traceLink(t, run)} /></td>
+            <td role="gridcell" class={css.duration}>
+              <span class={css.bar}>
+                <span class={css.value}>{duration(t.duration)}</span>
+                <span class={css.track} aria-hidden="true"><i class={classes(t.errors > 0 && css.failed)} style={{ width: `${scale(t.duration) * 100}%` }} /></span>
+              </span>
+            </td>
+            <td role="gridcell" class={css.mix}><Mix trace={t} /></td>
+            <td role="gridcell" class={css.number}>{count(t.spans)}</td>
+            <td role="gridcell" class={css.number}>{t.matched ? count(t.matched.spans) : none}</td>
+            {fields.map((f) => <FieldCell key={f} values={valuesOf(t, f)} />)}
+            <td role="gridcell" class={css.id} title={t.traceID}>{shortID(t.traceID)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The server names fields as in facets. */
+function valuesOf(t: TraceSummary, field: string): string[] {
+  return t.fields?.[canonical(field)] ?? t.fields?.[field] ?? [];
+}
+
+function FieldCell({ values }: { values: string[] }) {
+  const text = values.join(', ');
+  return <td role="gridcell" class={css.field} title={text}>{text || <span class={css.none}>{none}</span>}</td>;
+}
+
+function SortHead({ by, class: extra, title, children }: { by: SortKey; class: string; title?: string; children: ComponentChildren }) {
+  const sort = parseSort(view.value.sort);
+  // Without a chosen column, the newest match is first.
+  const down = sort ? sort.key === by && sort.down : by === 'start';
+  const up = sort?.key === by && !sort.down;
+  return (
+    <th scope="col" role="columnheader" class={classes(extra, (down || up) && css.sorted)} title={title} aria-sort={down ? 'descending' : up ? 'ascending' : undefined}>
+      <button type="button" class={css.sort} onClick={() => navigate({ sort: nextSort(view.value.sort, by) }, { replace: true })}>
+        {children}{(down || up) && <Icon name={down ? 'down' : 'up'} size={12} />}
+      </button>
+    </th>
+  );
+}
+
+function Root({ trace: t, href }: { trace: TraceSummary; href: string }) {
+  return (
+    <span class={css.rootCell}>
+      {t.rootService && <ServiceSwatch name={t.rootService} />}
+      <a class={css.link} href={href} tabIndex={-1} title={t.rootService ? `${t.rootService}: ${t.rootName}` : 'The root span was not received'}>
+        {t.rootService ? <>{t.rootName || '(no name)'} <span class={css.service}>{t.rootService}</span></> : <span class={css.service}>root not received</span>}
+      </a>
+      {t.errors > 0 && <Badge kind="error" title={`${count(t.errors)} spans with errors`}><Mark kind="error" size={11} label="errors:" />{count(t.errors)}</Badge>}
+      {t.orphans > 0 && <Badge title={`Incomplete: the parent of ${count(t.orphans)} ${t.orphans === 1 ? 'span' : 'spans'} was not received`}><Mark kind="partial" size={11} label="incomplete, missing parents:" />{count(t.orphans)}</Badge>}
+    </span>
+  );
+}
+
+const maxParts = 8;
+
+/** Spans by service as one bar. The names are in the tooltip. */
+function Mix({ trace: t }: { trace: TraceSummary }) {
+  const sorted = [...t.services].sort((a, b) => b.spans - a.spans);
+  const parts = sorted.slice(0, maxParts);
+  const rest = sorted.slice(maxParts).reduce((n, s) => n + s.spans, 0);
+  const title = sorted.map((s) => `${s.name} ${count(s.spans)}${s.errors ? ` (${count(s.errors)} errors)` : ''}`).join('\n');
+  return (
+    <span class={css.mixBar} title={title} role="img" aria-label={`${count(t.services.length)} services: ${parts.slice(0, 3).map((s) => s.name).join(', ')}`}>
+      {parts.map((s) => <i key={s.name} style={{ flex: s.spans, background: serviceColor(s.name) }} />)}
+      {rest > 0 && <i style={{ flex: rest }} />}
+    </span>
+  );
+}
+
+/** Length of a duration bar, from 0 to 1: logarithmic, so that short traces stay visible beside long ones. */
+function durationScale(traces: TraceSummary[]): (ns: number) => number {
+  let [low, high] = [Infinity, 1];
+  for (const t of traces) {
+    low = Math.min(low, Math.max(t.duration, 1));
+    high = Math.max(high, t.duration);
+  }
+  const from = Math.log(low / 3);
+  const span = Math.log(high) - from;
+  return (ns) => Math.max(0.02, Math.min(1, (Math.log(Math.max(ns, 1)) - from) / span));
+}

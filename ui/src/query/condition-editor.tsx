@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks';
+import { Button, Input, Segmented } from '../shell/controls';
+import { operatorsFor } from './complete';
+import { conditionsOn, setBounds } from './edit';
+import { canonical, fieldType, isDuration } from './field';
+import { type Condition } from './parse';
+import type { Period } from './suggest';
+import { ValueInput } from './value-input';
+import css from './condition-editor.module.css';
+
+/** Edits the value of a text field: service or operation. */
+export function TextEditor({ field, label, condition, rest, period, onDone }: { field: string; label: string; condition?: Condition; rest: string; period: () => Period; onDone: (op: string, value: string) => void }) {
+  const [not, setNot] = useState(condition ? condition.op === '!=' || condition.op === 'not' : false);
+  const [value, setValue] = useState('');
+  return (
+    <div class={css.editor}>
+      <Segmented label="Comparison" value={not ? 'not' : 'is'} segments={[{ value: 'is', label: 'is' }, { value: 'not', label: 'is not' }]} onChange={(v) => setNot(v === 'not')} />
+      <ValueInput autofocus field={field} rest={rest} label={label} placeholder={condition?.value || label} value={value} period={period} onChange={setValue} onDone={(v) => onDone(not ? '!=' : '=', v || condition?.value || '')} />
+    </div>
+  );
+}
+
+const bounds = [['', ''], ['100ms', ''], ['500ms', ''], ['1s', ''], ['5s', '']];
+
+/** Edits the bounds of the duration, of the matching span or of its trace. */
+export function DurationEditor({ text, onDone }: { text: string; onDone: (text: string) => void }) {
+  const ofTrace = conditionsOn(text, 'trace.duration').length > 0;
+  const [field, setField] = useState<'duration' | 'trace.duration'>(ofTrace ? 'trace.duration' : 'duration');
+  const bound = (sign: string): string => conditionsOn(text, ofTrace ? 'trace.duration' : 'duration').find((c) => c.op.startsWith(sign))?.value ?? '';
+  const [min, setMin] = useState(bound('>'));
+  const [max, setMax] = useState(bound('<'));
+  const bad = (s: string): boolean => s !== '' && !isDuration(s);
+  const apply = (lower: string, upper: string): void => {
+    if (bad(lower) || bad(upper)) return;
+    const cleared = setBounds(setBounds(text, 'duration', '', ''), 'trace.duration', '', '');
+    onDone(setBounds(cleared, field, lower, upper));
+  };
+  return (
+    <form class={css.editor} onSubmit={(e) => { e.preventDefault(); apply(min.trim(), max.trim()); }}>
+      <Segmented label="Duration of" value={field} segments={[{ value: 'duration', label: 'Span' }, { value: 'trace.duration', label: 'Trace' }]} onChange={setField} />
+      <div class={css.bounds}>
+        <Input aria-label="At least" placeholder="at least, 500ms" value={min} invalid={bad(min.trim())} onInput={(e) => setMin(e.currentTarget.value)} />
+        <Input aria-label="At most" placeholder="at most, 2s" value={max} invalid={bad(max.trim())} onInput={(e) => setMax(e.currentTarget.value)} />
+      </div>
+      {(bad(min.trim()) || bad(max.trim())) && <p role="alert" class={css.bad}>Write a duration with its unit, such as 500ms, 1.5s or 2m.</p>}
+      <div class={css.presets}>{bounds.map(([lower]) => <Button key={lower} kind="quiet" onClick={() => apply(lower, '')}>{lower ? `≥ ${lower}` : 'any'}</Button>)}</div>
+      <Button type="submit">Apply</Button>
+    </form>
+  );
+}
+
+/** Chooses a status. */
+export function StatusEditor({ value, onDone }: { value: string; onDone: (value: string) => void }) {
+  return (
+    <div class={css.choices}>
+      {['', 'error', 'ok', 'unset'].map((v) => <Button key={v} kind="quiet" aria-pressed={v === value} onClick={() => onDone(v)}>{v || 'any'}</Button>)}
+    </div>
+  );
+}
+
+const opNames: Record<string, string> = {
+  '=': 'is', '!=': 'is another value than', not: 'is not', '=~': 'matches', '!~': 'does not match', '>': 'is more than', '>=': 'is at least', '<': 'is less than', '<=': 'is at most',
+  exists: 'exists', '!exists': 'does not exist',
+};
+
+function opsOf(field: string): string[] {
+  const ops = operatorsFor(field).flatMap((op) => (op === '=' ? ['=', 'not'] : op === '!=' ? [] : [op]));
+  return fieldType(field) === 'attribute' ? [...ops, 'exists', '!exists'] : ops;
+}
+
+/** Chooses field, comparison and value of a condition. `text` is the search without it. */
+export function ConditionEditor({ text, period, condition, onDone }: { text: string; period: () => Period; condition?: Condition; onDone: (field: string, op: string, value: string) => void }) {
+  const [field, setField] = useState(condition?.name ?? '');
+  const [chosen, setChosen] = useState(!!condition);
+  const [op, setOp] = useState(condition?.op ?? '=');
+  const [value, setValue] = useState(condition?.value ?? '');
+  if (!chosen) {
+    return (
+      <div class={css.editor}>
+        <ValueInput autofocus field="" rest={text} label="Field" placeholder="Field or attribute" value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
+      </div>
+    );
+  }
+  const ops = [...new Set([...opsOf(field), op])];
+  const needsValue = op !== 'exists' && op !== '!exists';
+  return (
+    <div class={css.editor}>
+      <div class={css.head}>
+        <Button kind="quiet" icon="left" label="Choose another field" onClick={() => setChosen(false)} />
+        <span class={css.field} title={field}>{canonical(field)}</span>
+        <select class={css.select} aria-label="Comparison" value={op} onChange={(e) => setOp(e.currentTarget.value)}>
+          {ops.map((o) => <option key={o} value={o}>{opNames[o]}</option>)}
+        </select>
+      </div>
+      {needsValue && <ValueInput autofocus field={field} rest={text} label="Value" placeholder="Value" value={value} period={period} onChange={setValue} onDone={(v) => onDone(field, op, v)} />}
+      <Button onClick={() => onDone(field, op, value)}>Apply</Button>
+    </div>
+  );
+}
+
+/** A word without a dot that is not a field is an attribute. */
+function searchable(name: string): string {
+  return fieldType(name) === 'attribute' ? canonical(name.includes('.') ? name : '.' + name) : name;
+}

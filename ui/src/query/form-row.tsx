@@ -1,0 +1,147 @@
+import type { ComponentChildren } from 'preact';
+import { useMemo, useRef } from 'preact/hooks';
+import { Button, Segmented } from '../shell/controls';
+import { Popover } from '../shell/floating';
+import { Icon } from '../shell/icons';
+import { ConditionEditor, DurationEditor, StatusEditor, TextEditor } from './condition-editor';
+import { addCondition, conditionsOf, conditionsOn, removeCondition, setCondition } from './edit';
+import { canonical } from './field';
+import { isOn, parseQuery, type Condition, type Query } from './parse';
+import type { Period } from './suggest';
+import css from './form-row.module.css';
+
+interface FormRowProps {
+  /** The text of the query bar, which may be incomplete. */
+  draft: string;
+  period: () => Period;
+  /** Runs a changed search. */
+  onRun: (text: string) => void;
+}
+
+const standing = ['service', 'name', 'duration', 'trace.duration', 'status', 'error', 'root'];
+
+/** The same search as chips. While the text is not complete, the chips show its last complete state. */
+export function FormRow({ draft, period, onRun }: FormRowProps) {
+  const last = useRef<Query>(parseQuery('')!);
+  const parsed = useMemo(() => parseQuery(draft), [draft]);
+  if (parsed) last.current = parsed;
+  const q = last.current;
+  const all = conditionsOf(q);
+  const editor = { text: q.text, period, onRun };
+  return (
+    <div class={css.row}>
+      {all ? <Chips conditions={all} {...editor} /> : <Custom text={q.text} label="custom condition" onRemove={() => onRun('')} />}
+      <Popover label="Add a condition" class={css.surface} trigger={(props) => <Button {...props} kind="quiet" icon="plus" class={css.add}>Filter</Button>}>
+        {(close) => <ConditionEditor {...editor} onDone={(field, op, value) => { close(); onRun(addCondition(q.text, field, op, value)); }} />}
+      </Popover>
+      {all && <Scope text={q.text} onRun={onRun} />}
+    </div>
+  );
+}
+
+interface Editor {
+  text: string;
+  period: () => Period;
+  onRun: (text: string) => void;
+}
+
+function Chips({ conditions, text, period, onRun }: Editor & { conditions: Condition[] }) {
+  const others = conditions.filter((c) => !standing.includes(canonical(c.name)) || (isOn(c, 'root') && c.value !== 'true') || isRepeated(c, conditions));
+  return (
+    <>
+      <TextChip field="service" label="service" text={text} period={period} onRun={onRun} />
+      <TextChip field="name" label="operation" text={text} period={period} onRun={onRun} />
+      <DurationChip text={text} onRun={onRun} />
+      <StatusChip text={text} onRun={onRun} />
+      {others.map((c) => <Other key={`${c.begin}-${c.end}`} condition={c} text={text} period={period} onRun={onRun} />)}
+    </>
+  );
+}
+
+/** The standing chips show the first condition on their field. */
+function isRepeated(c: Condition, all: Condition[]): boolean {
+  return (isOn(c, 'service') || isOn(c, 'name')) && all.find((x) => isOn(x, c.name)) !== c;
+}
+
+/** How an operator reads in a chip. */
+function opText(op: string): string {
+  return op === '=' ? '' : op === 'not' || op === '!=' ? 'not ' : op === 'exists' ? 'exists' : op === '!exists' ? 'missing' : op + ' ';
+}
+
+interface ChipButtonProps {
+  name: string;
+  value: string;
+  title?: string;
+  onRemove?: () => void;
+  editor?: (close: () => void) => ComponentChildren;
+}
+
+/** A chip that opens an editor. Without a condition it says "any". */
+function ChipButton({ name, value, title, onRemove, editor }: ChipButtonProps) {
+  const text = <><span class={css.name}>{name}</span><span class={css.value}>{value || 'any'}</span></>;
+  return (
+    <span class={css.chip} title={title ?? (value && `${name} ${value}`)}>
+      {editor
+        ? <Popover label={`Condition: ${name}`} class={css.surface} trigger={(props) => <button type="button" {...props} class={css.text}>{text}{!onRemove && <Icon name="chev" size={12} />}</button>}>{editor}</Popover>
+        : <span class={css.text}>{text}</span>}
+      {onRemove && <button type="button" class={css.remove} aria-label={`Remove ${name}`} title="Remove" onClick={onRemove}><Icon name="x" size={12} /></button>}
+    </span>
+  );
+}
+
+function Custom({ text, label, onRemove }: { text: string; label: string; onRemove: () => void }) {
+  return <ChipButton name={label} value={text} title={text} onRemove={onRemove} />;
+}
+
+function TextChip({ field, label, text, period, onRun }: Editor & { field: string; label: string }) {
+  const c = conditionsOn(text, field)[0];
+  const rest = c ? removeCondition(text, c) : text;
+  return (
+    <ChipButton
+      name={label} value={c ? opText(c.op) + c.value : ''} onRemove={c && (() => onRun(rest))}
+      editor={(close) => <TextEditor field={field} label={label} condition={c} rest={rest} period={period} onDone={(op, value) => { close(); onRun(c ? setCondition(text, field, op, value) : addCondition(text, field, op, value)); }} />}
+    />
+  );
+}
+
+function DurationChip({ text, onRun }: Omit<Editor, 'period'>) {
+  const all = [...conditionsOn(text, 'duration'), ...conditionsOn(text, 'trace.duration')];
+  const value = all.map((c) => `${canonical(c.name) === 'duration' ? '' : 'of the trace '}${c.op === '>=' ? '≥' : c.op === '<=' ? '≤' : c.op} ${c.value}`).join(', ');
+  const clear = (): void => onRun(setCondition(setCondition(text, 'duration', '', ''), 'trace.duration', '', ''));
+  return <ChipButton name="duration" value={value} onRemove={value ? clear : undefined} editor={(close) => <DurationEditor text={text} onDone={(t) => { close(); onRun(t); }} />} />;
+}
+
+function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
+  const c = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')][0];
+  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? 'error' : 'not error') : opText(c.op) + c.value;
+  const set = (v: string): void => {
+    const rest = setCondition(setCondition(text, 'error', '', ''), 'status', '', '');
+    onRun(v ? addCondition(rest, 'status', '=', v) : rest);
+  };
+  return <ChipButton name="status" value={value} onRemove={c && (() => set(''))} editor={(close) => <StatusEditor value={value} onDone={(v) => { close(); set(v); }} />} />;
+}
+
+function Other({ condition: c, text, period, onRun }: Editor & { condition: Condition }) {
+  const rest = removeCondition(text, c);
+  if (!c.name) return <Custom text={text.slice(c.begin, c.end)} label="custom condition" onRemove={() => onRun(rest)} />;
+  return (
+    <ChipButton
+      name={c.name} value={opText(c.op) + c.value} onRemove={() => onRun(rest)}
+      editor={(close) => <ConditionEditor text={rest} period={period} condition={c} onDone={(field, op, value) => { close(); onRun(addCondition(rest, field, op, value)); }} />}
+    />
+  );
+}
+
+/** Any span of a trace may match, or its root only. */
+function Scope({ text, onRun }: Omit<Editor, 'period'>) {
+  const root = conditionsOn(text, 'root').some((c) => c.value === 'true');
+  return (
+    <span class={css.scope}>
+      <span class={css.scopeText}>Traces where any span matches</span>
+      <Segmented
+        label="Spans that can match" value={root ? 'root' : 'any'} segments={[{ value: 'any', label: 'Any span' }, { value: 'root', label: 'Root span', title: 'Only the first span of a trace' }]}
+        onChange={(v) => onRun(v === 'root' ? addCondition(text, 'root', '=', 'true') : setCondition(text, 'root', '=', ''))}
+      />
+    </span>
+  );
+}

@@ -1,0 +1,91 @@
+// Completions for a place in a search: words of the language at once, names and values from the server.
+
+import { get } from '../api/client';
+import type { Language, Names } from '../api/types';
+import { operatorsFor, type Context } from './complete';
+import { canonical, fieldType, formatField, quote, wordsOf } from './field';
+
+/** One completion. */
+export interface Suggestion {
+  /** What is shown. */
+  text: string;
+  /** What replaces the range of the context. */
+  insert: string;
+  /** What it is: a type, a meaning. */
+  note: string;
+  /** Another completion follows at once. */
+  more: boolean;
+}
+
+/** The completions, and what is known about them. */
+export interface Suggestions {
+  list: Suggestion[];
+  /** What the list shows. */
+  title: string;
+  /** There are more than these. */
+  more: boolean;
+}
+
+/** Time range of the search, as parameters of requests. */
+export interface Period {
+  start: string;
+  end: string;
+}
+
+const meanings: Record<string, string> = {
+  '=': 'equal', '!=': 'not equal', '=~': 'matches the regular expression', '!~': 'does not match', '>': 'more than', '>=': 'at least', '<': 'less than', '<=': 'at most',
+  '>>': 'descendants', '&&': 'and', '||': 'or',
+};
+
+/** Completions that need no request; null if the server has them. */
+export function localSuggestions(c: Context): Suggestions | null {
+  const of = (title: string, list: [text: string, insert: string, note: string, more?: boolean][]): Suggestions => ({
+    title, more: false,
+    list: list.filter(([text]) => text.toLowerCase().startsWith(c.prefix.toLowerCase())).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
+  });
+  switch (c.kind) {
+    case 'operator': return of(`Comparisons of ${c.field}`, operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
+    case 'logical': return of('Join conditions', [['&&', '&& ', 'both conditions hold', true], ['||', '|| ', 'one of the conditions holds', true]]);
+    case 'set': return of('Spans', [['{ }', '{ ', 'spans with these conditions', true]]);
+    case 'structural': return of('After a set of spans', [['>>', '>> { ', 'descendants of these spans', true], ['>', '> { ', 'children of these spans', true],
+      ['&&', '&& { ', 'traces with both', true], ['||', '|| { ', 'traces with one of them', true], ['| select(', '| select(', 'further columns', true]]);
+    case 'value': return localValues(c, of);
+    case 'field': return null;
+  }
+}
+
+const durations = ['1ms', '10ms', '100ms', '500ms', '1s', '5s', '30s', '1m'];
+
+function localValues(c: Context, of: (title: string, list: [string, string, string][]) => Suggestions): Suggestions | null {
+  const title = `Values of ${canonical(c.field)}`;
+  const words = wordsOf(c.field);
+  if (words.length) return of(title, words.map((w) => [w, w, '']));
+  if (fieldType(c.field) === 'boolean') return of(title, ['true', 'false'].map((w) => [w, w, '']));
+  if (fieldType(c.field) === 'duration') return of(title, durations.map((w) => [w, w, '']));
+  return null;
+}
+
+const maxSuggestions = 50;
+
+/** Names or values from the server, limited to what the rest of the search can match. */
+export async function remoteSuggestions(c: Context, period: Period, language: Language | undefined, signal: AbortSignal): Promise<Suggestions> {
+  const common = { prefix: c.prefix, limit: maxSuggestions, q: c.rest, ...period };
+  const options = { signal, maxAge: 60_000 };
+  if (c.kind === 'field') {
+    const { data } = await get<Names>('keys', common, options);
+    const type = (name: string): string => language?.fields.find((f) => f.name === name)?.type ?? 'attribute';
+    const list = data.names.map((n): Suggestion => ({ text: n, insert: fieldInsert(n), note: type(n), more: fieldType(n) !== 'boolean' }));
+    return { title: titleOf('Fields', c, data), more: data.more, list };
+  }
+  const { data } = await get<Names>('values', { ...common, key: formatField(c.field) }, options);
+  return { title: titleOf(`Values of ${canonical(c.field)}`, c, data), more: data.more, list: data.names.map((n) => ({ text: n, insert: quote(n), note: '', more: false })) };
+}
+
+/** The server quotes names where needed. */
+function fieldInsert(name: string): string {
+  return fieldType(name) === 'boolean' ? name : name + ' ';
+}
+
+function titleOf(what: string, c: Context, data: Names): string {
+  return data.restricted && c.rest ? `${what} on spans that match the other conditions` : what;
+}
