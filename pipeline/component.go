@@ -75,6 +75,9 @@ type Settings struct {
 	// NotReady, the process is not ready meanwhile.
 	Report  func(err error)
 	Process Process // state of the whole process
+	// Refused records that a listener refused n requests or datagrams before their spans were read.
+	// It is nil for components that are not receivers.
+	Refused func(transport, reason string, n int)
 	// Write returns the Consumer by which an extension writes to an exporter that it refers to, so
 	// that the spans are counted. See Counted.
 	Write func(exporter Consumer) Consumer

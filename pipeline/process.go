@@ -21,6 +21,8 @@ type Process interface {
 	Build() status.Build
 	// Status returns the state of every component.
 	Status() status.Report
+	// Intake returns what the receivers have received.
+	Intake() status.Intake
 	// LogLevel returns the log level of the process, which can be changed at any time.
 	LogLevel() zap.AtomicLevel
 	// AdminHandler returns the routes of a running component that is [Administered], or nil.
@@ -47,6 +49,12 @@ type Administered interface {
 // to find the number of a port that was configured as 0.
 type Addressed interface {
 	Addr(listener string) string
+}
+
+// Listening is implemented by components that tell users where they listen.
+type Listening interface {
+	// OpenListeners returns the open listeners, in any order.
+	OpenListeners() []status.Listener
 }
 
 // MemoryUser is implemented by components that hold memory in addition to requests in flight.

@@ -93,6 +93,7 @@ var (
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
+	_ tracestore.UsageReporter    = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -66,6 +67,7 @@ type exporter struct {
 	maxBytes    int64
 	allowDelete bool
 	log         *zap.Logger
+	now         func() time.Time
 	seed        maphash.Seed
 	stages      sync.Pool // of *stage
 	metrics     *metrics
@@ -98,6 +100,7 @@ var (
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Aggregator       = (*exporter)(nil)
+	_ tracestore.UsageReporter    = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
@@ -106,7 +109,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		return nil, err
 	}
 	e := &exporter{
-		Memory: sampling.NewMemory(set.Env.Now), maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger,
+		Memory: sampling.NewMemory(set.Env.Now), maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger, now: set.Env.Now,
 		seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant),
 	}
 	e.dropper.terms.seed = e.seed

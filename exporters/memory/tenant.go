@@ -28,6 +28,8 @@ type trace struct {
 	tenant *tenant
 	next   *trace // the trace created after it
 	blocks []block
+	// created is when the first span arrived, in nanoseconds since the Unix epoch.
+	created int64
 }
 
 // block holds the spans of a trace from one request. It never changes.
@@ -90,7 +92,7 @@ func (e *exporter) insert(name string, st *stage) {
 func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin) {
 	tr := t.traces[g.id]
 	if tr == nil {
-		tr = &trace{id: g.id, tenant: t}
+		tr = &trace{id: g.id, tenant: t, created: e.now().UnixNano()}
 		t.traces[g.id] = tr
 		e.appendTrace(tr)
 	}

@@ -33,6 +33,8 @@ func (p *process) Health() status.Health         { return p.health }
 func (p *process) Gatherer() prometheus.Gatherer { return p.registry }
 func (p *process) Status() status.Report         { return p.status }
 func (p *process) LogLevel() zap.AtomicLevel     { return p.level }
+func (p *process) Intake() status.Intake         { return status.Intake{} }
+
 func (p *process) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
 	return p.routes[kind.String()+" "+id.String()]
 }

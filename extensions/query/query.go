@@ -146,7 +146,11 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 		return ok
 	})
 	tails := pageapi.NewTails(c.Tail)
-	mux := newRoutes(b, pages, pageapi.Options{Version: pages.boot.Version, Tails: tails, Tenancy: c.HTTP.SeparatesTenants()})
+	o := pageapi.Options{Version: pages.boot.Version, Tails: tails, Tenancy: c.HTTP.SeparatesTenants()}
+	if set.Process != nil { // nil in tests
+		o.Intake = set.Process.Intake
+	}
+	mux := newRoutes(b, pages, o)
 	routes := httpapi.Compress(mux)
 	if c.PassTokens {
 		routes = httpapi.PassToken(set.Logger, routes)

@@ -16,23 +16,27 @@ import (
 
 // acceptor opens the TCP listener of an [HTTP], [GRPC] or [TCP] server and runs its accept loop.
 type acceptor struct {
-	name     string // path of the listener's block below its component
-	endpoint pipeline.Endpoint
-	maxConns int
-	set      pipeline.Settings
-	metrics  *metrics
-	security *security
-	listener net.Listener  // nil before start
-	served   chan struct{} // closed when the accept loop has ended
+	name      string // path of the listener's block below its component
+	transport string
+	endpoint  pipeline.Endpoint
+	maxConns  int
+	set       pipeline.Settings
+	metrics   *metrics
+	security  *security
+	listener  net.Listener  // nil before start
+	served    chan struct{} // closed when the accept loop has ended
 }
 
-func newAcceptor(set pipeline.Settings, name string, endpoint pipeline.Endpoint, maxConns int, sec *security) (*acceptor, error) {
+func newAcceptor(
+	set pipeline.Settings, name, transport string, endpoint pipeline.Endpoint, maxConns int, sec *security,
+) (*acceptor, error) {
 	m, err := newMetrics(set.Metrics, name)
 	if err != nil {
 		return nil, err
 	}
 	set.Logger = set.Logger.With(zap.String("listener", name))
-	return &acceptor{name: name, endpoint: endpoint, maxConns: maxConns, set: set, metrics: m, security: sec, served: make(chan struct{})}, nil
+	return &acceptor{name: name, transport: transport, endpoint: endpoint, maxConns: maxConns, set: set, metrics: m, security: sec,
+		served: make(chan struct{})}, nil
 }
 
 // addr returns the listening address, or "" before start.
@@ -43,7 +47,12 @@ func (a *acceptor) addr() string {
 	return a.listener.Addr().String()
 }
 
-func (a *acceptor) countRefused(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }
+func (a *acceptor) countRefused(reason string) {
+	a.metrics.refused.WithLabelValues(reason).Inc()
+	if a.set.Refused != nil {
+		a.set.Refused(a.transport, reason, 1)
+	}
+}
 
 // start opens the listener and runs serve in a goroutine. An error of serve is reported unless it
 // is closed, the error that serve returns after Stop.

@@ -63,7 +63,7 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	a, err := newAcceptor(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
+	a, err := newAcceptor(set, name, transportGRPC, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +150,9 @@ func (g *GRPC) GetServiceInfo() map[string]grpc.ServiceInfo { return g.srv.GetSe
 
 // Addr returns the listening address, or "" before Start.
 func (g *GRPC) Addr() string { return g.acceptor.addr() }
+
+// Transport returns `grpc`.
+func (g *GRPC) Transport() string { return transportGRPC }
 
 // CountRefused counts a call that the handler refused before it passed on data. Calls that the
 // server itself refuses are already counted.

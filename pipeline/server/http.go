@@ -49,7 +49,7 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	a, err := newAcceptor(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
+	a, err := newAcceptor(set, name, transportHTTP, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +99,9 @@ func (s *HTTP) SetPublic(isPublic func(r *http.Request) bool) { s.public = isPub
 
 // Addr returns the listening address, or "" before Start.
 func (s *HTTP) Addr() string { return s.acceptor.addr() }
+
+// Transport returns `http`.
+func (s *HTTP) Transport() string { return transportHTTP }
 
 // CountRefused counts a request that the handler refused before it passed on data. Requests that
 // the server itself refuses are already counted.

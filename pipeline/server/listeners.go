@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // Listener is a server of any protocol.
@@ -13,7 +14,16 @@ type Listener interface {
 	pipeline.Starter
 	pipeline.Stopper
 	Addr() string
+	// Transport returns `grpc`, `http`, `udp` or `tcp`.
+	Transport() string
 }
+
+// Transports of the listeners of this package.
+const (
+	transportGRPC = "grpc"
+	transportHTTP = "http"
+	transportTCP  = "tcp"
+)
 
 // Listeners are the listeners of one component by name. Components embed it to start and stop their
 // listeners and to report their addresses.
@@ -23,6 +33,7 @@ var (
 	_ pipeline.Starter   = Listeners(nil)
 	_ pipeline.Stopper   = Listeners(nil)
 	_ pipeline.Addressed = Listeners(nil)
+	_ pipeline.Listening = Listeners(nil)
 )
 
 // Start starts all listeners. If one fails, it stops those that have started.
@@ -60,4 +71,14 @@ func (ls Listeners) Addr(name string) string {
 		return l.Addr()
 	}
 	return ""
+}
+
+// OpenListeners returns the listeners that have an address.
+func (ls Listeners) OpenListeners() (open []status.Listener) {
+	for _, l := range ls {
+		if addr := l.Addr(); addr != "" {
+			open = append(open, status.Listener{Transport: l.Transport(), Address: addr})
+		}
+	}
+	return open
 }

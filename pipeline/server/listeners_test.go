@@ -14,6 +14,7 @@ type fakeListener struct {
 }
 
 func (s *fakeListener) Start(context.Context) error { s.started++; return s.startErr }
+func (s *fakeListener) Transport() string           { return "fake" }
 func (s *fakeListener) Stop(context.Context) error  { s.stopped++; return s.stopErr }
 func (s *fakeListener) Addr() string                { return s.addr }
 

@@ -50,7 +50,7 @@ func NewTCP(set pipeline.Settings, name string, cfg TCPConfig, handler func(ctx 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	a, err := newAcceptor(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
+	a, err := newAcceptor(set, name, transportTCP, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,9 @@ func NewTCP(set pipeline.Settings, name string, cfg TCPConfig, handler func(ctx 
 
 // Addr returns the listening address, or "" before Start.
 func (s *TCP) Addr() string { return s.acceptor.addr() }
+
+// Transport returns `tcp`.
+func (s *TCP) Transport() string { return transportTCP }
 
 // CountRefused counts a message that the handler refused before it passed on data. Messages that
 // the server itself refuses are already counted.

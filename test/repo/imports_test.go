@@ -32,7 +32,7 @@ var allowedImports = map[string][]string{
 	"pipeline/tracestore/storequery": {"pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/tracestore/storeadmin": {"pipeline", "pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/storage":               {"+pipeline/storage"},
-	"pipeline/server":                {"pipeline", "pipeline/otlpdata", "+pipeline/internal/certs", "+pipeline/server"},
+	"pipeline/server":                {"pipeline", "pipeline/otlpdata", "pipeline/status", "+pipeline/internal/certs", "+pipeline/server"},
 	"pipeline/client":                {"pipeline", "pipeline/server", "+pipeline/internal/certs"},
 	"pipeline/pipelinetest":          {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest": {
@@ -73,7 +73,7 @@ var allowedImports = map[string][]string{
 	"pipeline/internal/config":          {"pipeline"},
 	"pipeline/internal/config/yamltree": {},
 	"pipeline/internal/delivery": {
-		"pipeline", "pipeline/otlpdata", "+pipeline/storage", "pipeline/internal/errclass",
+		"pipeline", "pipeline/otlpdata", "pipeline/status", "+pipeline/storage", "pipeline/internal/errclass",
 		"pipeline/internal/queueopt",
 	},
 	"pipeline/internal/errclass": {"pipeline/otlpdata"},

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,15 +14,20 @@ type Metrics struct {
 	retries   *prometheus.CounterVec
 	lost      *prometheus.CounterVec // batches of queues on disk
 	queues    *queueMetrics
+	now       func() time.Time
+
+	receivedMu sync.Mutex
+	received   map[Component]*Received
 }
 
 // NewMetrics returns metrics that are not registered yet. now is the clock for the age of queued
-// batches.
+// batches and the times of refusals.
 func NewMetrics(now func() time.Time) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	return &Metrics{
+		now: now, received: map[Component]*Received{},
 		collector: newCollectorMetrics(),
 		spans: counter("tracing_pipeline_spans_total",
 			"Spans by outcome. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",

@@ -21,11 +21,12 @@ const msgBatchProcessed = "Span batch processed by the collector."
 // ReceiverEdge is the Consumer between a receiver and its pipelines. It counts the spans that the
 // receiver offers and their outcome.
 type ReceiverEdge struct {
-	next    pipeline.Consumer
-	metrics *Metrics
-	count   outcomes
-	log     *zap.Logger
-	maxWait func() time.Duration // how long a client waits for its answer
+	next     pipeline.Consumer
+	metrics  *Metrics
+	count    outcomes
+	received *Received
+	log      *zap.Logger
+	maxWait  func() time.Duration // how long a client waits for its answer
 	// collects is true if at least one exporter behind the receiver stores or discards spans. If
 	// all exporters only forward spans to next hops (as in an agent), the edge does not report the
 	// metrics and log messages that are specific to collectors.
@@ -35,7 +36,8 @@ type ReceiverEdge struct {
 // NewReceiverEdge returns the edge of a receiver that passes spans to next. maxWait is called for
 // each batch and returns the maximum time until Consume answers, or 0 for no limit.
 func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, log *zap.Logger, maxWait func() time.Duration) *ReceiverEdge {
-	return &ReceiverEdge{next: next, metrics: m, log: log, maxWait: maxWait, count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
+	return &ReceiverEdge{next: next, metrics: m, log: log, maxWait: maxWait, received: m.Received(c),
+		count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
 }
 
 // SetCollects sets whether spans end in this process, so that the metrics of collectors count them.
@@ -102,6 +104,7 @@ func (e *ReceiverEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Ba
 
 func (e *ReceiverEdge) countOffered(b *otlpdata.Batch) {
 	e.count.in.Add(float64(b.Len()))
+	e.received.receive(b.Meta().Transport, b.Len())
 	if e.collects.Load() {
 		e.metrics.collector.countReceived(b)
 	}
@@ -109,7 +112,7 @@ func (e *ReceiverEdge) countOffered(b *otlpdata.Batch) {
 
 // countOutcome counts and logs the outcome of a batch that was counted as offered.
 func (e *ReceiverEdge) countOutcome(b *otlpdata.Batch, err error) {
-	e.count.settle(b.Len(), err, outcomeRefused)
+	e.received.refuse(b.Meta().Transport, e.count.settle(b.Len(), err, outcomeRefused), err)
 	if !e.collects.Load() {
 		return
 	}

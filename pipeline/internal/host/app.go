@@ -25,6 +25,7 @@ import (
 // App runs a configuration. It implements [pipeline.Process] and is safe for concurrent use.
 type App struct {
 	build   status.Build
+	began   time.Time
 	env     pipeline.Env
 	log     *zap.Logger
 	level   zap.AtomicLevel
@@ -73,6 +74,7 @@ func New(c *config.Config, o Options) (*App, error) {
 	if a.log, a.level, err = newLogger(c.Service.Telemetry.Logs, o.Log); err != nil {
 		return nil, err
 	}
+	a.began = a.env.Now()
 	a.states = newStateBook(a.env.Now)
 	a.metrics = newMetrics(o.Build, a.budget, a.queries, a.env.Now)
 	a.setDeadLetters(&c.Service)

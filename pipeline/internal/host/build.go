@@ -224,7 +224,7 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 	}
 	log := b.app.log.With(fields...)
 	report := b.app.reporter(n.String(), log)
-	return pipeline.Settings{
+	set := pipeline.Settings{
 		ID:          key.ID,
 		Logger:      log,
 		Metrics:     prometheus.WrapRegistererWith(labels, n.collectors),
@@ -240,6 +240,10 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 		Process: b.app,
 		Write:   func(exporter pipeline.Consumer) pipeline.Consumer { return b.writer(n, exporter, log) },
 	}
+	if key.Kind == pipeline.KindReceiver {
+		set.Refused = b.app.metrics.delivery.Received(n.deliveryName()).RefuseRequests
+	}
+	return set
 }
 
 // writer returns the Consumer by which an extension writes to an exporter that it refers to: edges

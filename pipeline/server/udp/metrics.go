@@ -34,7 +34,8 @@ type metrics struct {
 	processed, dropped, failed    atomic.Int64 // see Stats; not derived from other counters, so they never decrease
 	lastSize                      atomic.Int64 // bytes
 
-	refused *prometheus.CounterVec // by reason
+	refused *prometheus.CounterVec                // by reason
+	record  func(transport, reason string, n int) // nil: not recorded
 	panics  prometheus.Counter
 
 	mu      sync.Mutex
@@ -42,7 +43,7 @@ type metrics struct {
 }
 
 func newMetrics(s *Server) (*metrics, error) {
-	m := &metrics{refused: listen.NewRefusedCounter(), panics: listen.NewPanicCounter()}
+	m := &metrics{record: s.set.Refused, refused: listen.NewRefusedCounter(), panics: listen.NewPanicCounter()}
 	counter := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
@@ -64,6 +65,9 @@ func (m *metrics) refuse(reason string, n int) {
 		m.failed.Add(int64(n))
 	}
 	m.refused.WithLabelValues(reason).Add(float64(n))
+	if m.record != nil {
+		m.record(transport, reason, n)
+	}
 }
 
 func (m *metrics) setSockets(s []*socket) {

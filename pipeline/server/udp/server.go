@@ -153,6 +153,12 @@ func (s *Server) Addr() string {
 	return s.sockets[0].conn.LocalAddr().String()
 }
 
+// transport is the value of status.Receiver.Transport.
+const transport = "udp"
+
+// Transport returns `udp`.
+func (s *Server) Transport() string { return transport }
+
 // MaxMemory returns the maximum memory of buffers and queue in bytes, including the slabs that
 // workers hold.
 func (s *Server) MaxMemory() int64 {

@@ -107,6 +107,7 @@ func checks() []check {
 		{"feeds", checkFollow},
 		{"outlines", checkOutlines},
 		{"single spans of traces", checkSelectedSpans},
+		{"usage", checkUsage},
 		{"deletions", checkDelete},
 		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},

@@ -129,3 +129,60 @@ func TestFirstSpan(t *testing.T) {
 		t.Errorf("got %s", fmt.Sprint(a.Data))
 	}
 }
+
+// ingestAnswer is an answer of /api/ui/v1/ingest.
+type ingestAnswer struct {
+	Data struct {
+		Receives                                    bool
+		Received, Refused, RefusedRequests, Dropped int
+		Receivers                                   []struct {
+			Name, Protocol, Endpoint           string
+			Received, Refused, RefusedRequests int
+			Refusal                            struct{ Reason, At string }
+		}
+		Oldest                           string
+		StoredBytes, MaxBytes, Retention int64
+	}
+}
+
+// The counters are what was sent, by receiver and protocol.
+func TestIngest(t *testing.T) {
+	began := time.Now()
+	p := harness.Start(t)
+	for i := range 3 {
+		body := harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", time.Now(), time.Second)
+		if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
+			t.Fatal(code, answer)
+		}
+	}
+	if code, answer := p.PostOTLP("application/json", "not JSON"); code != http.StatusBadRequest {
+		t.Fatal(code, answer)
+	}
+	var a ingestAnswer
+	page(p, "ingest", &a)
+	d := a.Data
+	if !d.Receives || d.Received != 3 || d.Refused != 0 || d.RefusedRequests != 1 || d.Dropped != 0 || len(d.Receivers) < 3 {
+		t.Errorf("%+v", d)
+	}
+	oldest, err := strconv.ParseInt(d.Oldest, 10, 64)
+	if err != nil || oldest < began.UnixNano() || oldest > time.Now().UnixNano() || d.StoredBytes == 0 ||
+		d.Retention != int64(72*time.Hour) || d.MaxBytes != 50<<30 {
+		t.Errorf("oldest %s (%v), stored bytes %d, limits %d and %d", d.Oldest, err, d.StoredBytes, d.MaxBytes, d.Retention)
+	}
+	found := false
+	for _, r := range d.Receivers {
+		if r.Endpoint == "" {
+			t.Errorf("%+v has no endpoint", r)
+		}
+		if r.Name != "otlp" || r.Protocol != "http" {
+			continue
+		}
+		found = true
+		if r.Endpoint != p.OTLPHTTP() || r.Received != 3 || r.RefusedRequests != 1 || r.Refusal.Reason != "undecodable" || r.Refusal.At == "" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if !found {
+		t.Errorf("receivers %+v", d.Receivers)
+	}
+}

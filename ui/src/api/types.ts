@@ -321,25 +321,31 @@ export interface Change {
   to: string;
 }
 
-/** `ingest`: counters of this process since it started. */
+/** `ingest`: counters of this process since it started. With tenants, `errors` says what is left out. */
 export interface Ingest {
   /** Whether this process receives spans. A query service does not. */
   receives: boolean;
   now: Nanos;
   since: Nanos;
+  /** Spans. */
   received: number;
   refused: number;
   dropped: number;
+  /** Requests and datagrams that were refused before their spans were read: malformed, too large, no credentials. */
+  refusedRequests: number;
+  /** By receiver and protocol. */
   receivers: {
     name: string;
     protocol: string;
+    /** Addresses, separated by ", ". */
     endpoint: string;
     received: number;
     refused: number;
+    refusedRequests: number;
     /** Last refusal, if any. */
     refusal?: { reason: string; at: Nanos };
   }[];
-  /** Start of the oldest stored data, or "". */
+  /** About when the oldest stored span arrived, or "". */
   oldest: Nanos;
   /** Bytes on disk and their limit, 0 if unknown or unlimited. */
   storedBytes: number;

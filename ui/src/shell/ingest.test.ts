@@ -5,8 +5,9 @@ import { addSample, currentRate, rateSeries, type Sample } from './ingest';
 
 function answer(at: number, received: number, since = 0): Ingest {
   return {
-    receives: true, now: nanos(at), since: nanos(since), received, refused: 0, dropped: 0, oldest: '', storedBytes: 0, maxBytes: 0, retention: 0,
-    receivers: [{ name: 'otlp', protocol: 'grpc', endpoint: ':4317', received: received / 2, refused: 0 }],
+    receives: true, now: nanos(at), since: nanos(since), received, refused: 0, refusedRequests: 0, dropped: 0,
+    oldest: '', storedBytes: 0, maxBytes: 0, retention: 0,
+    receivers: [{ name: 'otlp', protocol: 'grpc', endpoint: ':4317', received: received / 2, refused: 0, refusedRequests: 0 }],
   };
 }
 

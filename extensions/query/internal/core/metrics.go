@@ -28,18 +28,19 @@ const (
 	OpGetTagValues    Operation = "get_tag_values"
 	OpAggregate       Operation = "aggregate"
 	OpGetPerformance  Operation = "get_service_performance"
+	OpGetUsage        Operation = "get_usage"
 )
 
 func operations() []Operation {
 	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
 		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate,
-		OpGetPerformance}
+		OpGetPerformance, OpGetUsage}
 }
 
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
-	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance:
+	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage:
 		return false
 	}
 	return true

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // API is the handlers.
@@ -27,6 +28,7 @@ type API struct {
 	version httpapi.Version
 	tails   *Tails
 	tenancy bool
+	intake  func() status.Intake // nil: this process receives nothing
 }
 
 // Options configure an API.
@@ -34,11 +36,13 @@ type Options struct {
 	Version httpapi.Version
 	Tails   *Tails
 	Tenancy bool // requests must name their tenant
+	// Intake returns what this process has received. nil means nothing.
+	Intake func() status.Intake
 }
 
 // New returns the API over a backend.
 func New(b *core.Backend, o Options) *API {
-	return &API{backend: b, version: o.Version, tails: o.Tails, tenancy: o.Tenancy}
+	return &API{backend: b, version: o.Version, tails: o.Tails, tenancy: o.Tenancy, intake: o.Intake}
 }
 
 // Routes returns the routes of the API.
@@ -50,6 +54,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/facets", Handler: a.handler(core.OpAggregate, a.facets)},
 		{Pattern: "GET /api/ui/v1/compare", Handler: a.handler(core.OpAggregate, a.compare)},
 		{Pattern: "GET /api/ui/v1/services", Handler: a.handler(core.OpGetPerformance, a.services)},
+		{Pattern: "GET /api/ui/v1/ingest", Handler: a.handler(core.OpGetUsage, a.ingest)},
 		{Pattern: "GET /api/ui/v1/keys", Handler: a.handler(core.OpGetTags, a.keys)},
 		{Pattern: "GET /api/ui/v1/values", Handler: a.handler(core.OpGetTagValues, a.values)},
 		{Pattern: "GET /api/ui/v1/outline/{id}", Handler: a.outline},

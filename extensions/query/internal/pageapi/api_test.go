@@ -32,8 +32,10 @@ func apiWithTails(t testing.TB, store core.Store, tails *Tails, change ...func(*
 
 func TestAPI(t *testing.T) {
 	g := querytest.Golden{
-		Routes: func(b *core.Backend) http.Handler { return routes(b, NewTails(DefaultTailConfig())) }, Store: querytest.ShopStore,
-		Headers: []string{"Content-Type", "X-Content-Type-Options"},
+		Routes: func(b *core.Backend) http.Handler {
+			return httpapi.NewMux("", New(b, Options{Tails: NewTails(DefaultTailConfig()), Intake: testIntake}).Routes())
+		},
+		Store: querytest.ShopStore, Headers: []string{"Content-Type", "X-Content-Type-Options"},
 	}
 	g.Run(t, "testdata/*.txt")
 }

@@ -1,0 +1,38 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// checkUsage checks that a store tells what it holds for all tenants together.
+func checkUsage(s *suite) {
+	store, ok := optional[tracestore.UsageReporter](s, s.store)
+	if !ok {
+		s.Skip("store does not implement tracestore.UsageReporter")
+	}
+	usage := func() tracestore.Usage {
+		u, err := store.Usage(s.ctx, "")
+		if err != nil || u.Bytes < 0 || u.MaxBytes < 0 || u.Retention < 0 {
+			s.Fatalf("usage %+v, error %v", u, err)
+		}
+		return u
+	}
+	if u := usage(); !u.Oldest.IsZero() {
+		s.Errorf("empty store: %+v", u)
+	}
+	r := newRequest("a")
+	r.span(1, 1, "old", 1) // started long before it arrived
+	s.send("other", r.traces)
+	stored := usage()
+	if stored.Oldest.Year() < 2000 || stored.Bytes == 0 { // the store may have a clock of its own
+		s.Errorf("one span that started in 1970 and arrived now: %+v", stored)
+	}
+	r = newRequest("a")
+	r.span(2, 2, "new", uint64(time.Now().UnixNano()))
+	s.send("", r.traces)
+	if u := usage(); !u.Oldest.Equal(stored.Oldest) {
+		s.Errorf("a later span changed the arrival of the oldest one from %s to %s", stored.Oldest, u.Oldest)
+	}
+}

@@ -1,0 +1,26 @@
+package tracestore
+
+import (
+	"context"
+	"time"
+)
+
+// UsageReporter is implemented by stores that know how much they hold.
+type UsageReporter interface {
+	// Usage returns what the store holds for all tenants together. Callers must not show it to
+	// single tenants. The tenant is the one on whose behalf the caller asks.
+	Usage(ctx context.Context, tenant string) (Usage, error)
+}
+
+// Usage describes what a store holds.
+type Usage struct {
+	// Oldest is about the time when the oldest stored span arrived, which may be long after the
+	// span started. It is zero if nothing is stored.
+	Oldest time.Time
+	// Bytes is what the store takes on disk or, if it has no files, in memory, as last measured.
+	Bytes int64
+	// MaxBytes and Retention are the limits above which the oldest spans are deleted. 0 is no
+	// limit.
+	MaxBytes  int64
+	Retention time.Duration
+}
