@@ -67,6 +67,7 @@ export interface TraceModel {
   links: Int32Array;
   /** Events of span i: eventFirst[i] to eventFirst[i+1]-1 of the event columns. */
   eventFirst: Int32Array;
+  /** Relative to the start of the span. */
   eventTime: Float64Array;
   /** Index in `names`. */
   eventName: Int32Array;

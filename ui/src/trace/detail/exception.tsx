@@ -1,0 +1,31 @@
+import { useState } from 'preact/hooks';
+import type { Attribute } from '../../api/types';
+import { More } from './code';
+import { parseStack, repeatsMessage } from './stack';
+import css from './detail.module.css';
+
+/** Frames shown before the rest is unfolded. */
+const maxFrames = 4;
+
+/** What an exception event says: type, message and stack trace. */
+export function Exception({ attributes }: { attributes: Attribute[] }) {
+  const [open, setOpen] = useState(false);
+  const value = (key: string): string => attributes.find((a) => a.key === 'exception.' + key)?.value ?? '';
+  const [type, message] = [value('type'), value('message')];
+  const { head, frames } = parseStack(value('stacktrace'));
+  const shown = open ? frames : frames.slice(0, maxFrames);
+  const title = repeatsMessage(head, type, message) ? [] : head;
+  return (
+    <div class={css.exception}>
+      <div class={css.exceptionType}>{type || 'Exception'}</div>
+      {message && <div class={css.message}>{message}</div>}
+      {(title.length > 0 || frames.length > 0) && (
+        <pre tabIndex={0} role="region" aria-label="Stack trace">
+          {title.slice(0, open ? undefined : maxFrames).map((line) => line + '\n')}
+          {shown.map((f) => <span class={f.library ? css.library : undefined}>{f.text + '\n'}</span>)}
+        </pre>
+      )}
+      {frames.length > shown.length && <More onClick={() => setOpen(true)}>{frames.length - shown.length} more frames</More>}
+    </div>
+  );
+}

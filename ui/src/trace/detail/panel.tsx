@@ -1,0 +1,157 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Attribute, SpanDetail } from '../../api/types';
+import { Button, TabPanel, Tabs, type Tab } from '../../shell/controls';
+import { Menu } from '../../shell/floating';
+import { duration, percent } from '../../shell/format';
+import { Mark } from '../../shell/icons';
+import { ServiceMark } from '../../shell/service-mark';
+import { Failure, Skeleton } from '../../shell/states';
+import { copy } from '../../shell/toast';
+import { link, navigate } from '../../shell/url';
+import { durationOf, kindOf, operation, shownService, spanID, warningsOf } from '../model/span';
+import { flag, type TraceModel } from '../model/types';
+import { setRoot, zoomTo } from '../moves';
+import { Splitter, storedWidth } from '../splitter';
+import type { TraceState } from '../state';
+import { Attributes, exploreLink } from './attributes';
+import { likeSpan } from './conditions';
+import { Events, isException, Links } from './events';
+import { Exception } from './exception';
+import { useDetail } from './use-detail';
+import css from './detail.module.css';
+
+/** Width of the detail panel. */
+export const panelWidth = storedWidth('tracing.trace.panel', 376, 320, 640);
+
+type TabID = 'attributes' | 'events' | 'links' | 'resource';
+
+/** Everything about the selected span; what the outline knows is shown at once. */
+export function DetailPanel({ state, span }: { state: TraceState; span: number }) {
+  const model = state.model.value;
+  const id = spanID(model, span);
+  const { detail, error, retry } = useDetail(state.source, id, model);
+  const [tab, setTab] = useState<TabID>('attributes');
+  const body = useRef<HTMLDivElement>(null);
+  useEffect(() => { body.current?.scrollTo(0, 0); }, [id]);
+  return (
+    <aside class={css.panel} aria-label="Span details" style={{ '--panel-w': `${panelWidth.value.value}px` }}>
+      <Splitter width={panelWidth} label="Width of the details" direction={-1} class={css.splitter} />
+      <PanelHead state={state} span={span} detail={detail} />
+      {error && !detail && <div class={css.body}><Failure what="The attributes cannot be loaded" error={error} retry={retry} /></div>}
+      {!error && !detail && <div class={css.body}><Skeleton rows={6} height="24px" /></div>}
+      {detail && (
+        <>
+          <div class={css.tabs}><Tabs label="Span details" name="span" tabs={tabsOf(detail)} selected={tab} onSelect={setTab} /></div>
+          <div class={css.body} ref={body}>
+            <TabPanel name="span" selected={tab}>
+              {tab === 'attributes' && <Main state={state} detail={detail} warnings={warningsOf(model, span)} key={id} />}
+              {tab === 'events' && <Events state={state} detail={detail} />}
+              {tab === 'links' && <Links state={state} detail={detail} />}
+              {tab === 'resource' && <Resource state={state} detail={detail} key={id} />}
+            </TabPanel>
+          </div>
+        </>
+      )}
+    </aside>
+  );
+}
+
+function tabsOf(d: SpanDetail): Tab<TabID>[] {
+  const number = (n: number): string | undefined => (n > 0 ? String(n) : undefined);
+  return [
+    { id: 'attributes', label: 'Attributes', count: number(d.attributes.length) },
+    { id: 'events', label: 'Events', count: number(d.events.length) },
+    { id: 'links', label: 'Links', count: number(d.links.length + d.linkedFrom.length) },
+    { id: 'resource', label: 'Resource', count: number(d.resource.length) },
+  ];
+}
+
+function PanelHead({ state, span, detail }: { state: TraceState; span: number; detail: SpanDetail | null }) {
+  const model = state.model.value;
+  const close = (): void => {
+    navigate({ span: '' });
+    document.getElementById('spans')?.focus({ preventScroll: true });
+  };
+  const peer = model.peer[span] >= 0;
+  return (
+    <div class={css.head}>
+      <div class={css.service}>
+        <ServiceMark name={model.services[shownService(model, span)]} inferred={peer} />
+        {peer && <span class={css.faint}>called by {model.services[model.service[span]]}</span>}
+        <span class={css.faint}>{kindOf(model, span)}</span>
+        <span class={css.grow} />
+        <Menu label="Span" align="end" items={spanActions(state, span, detail)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions on the span" {...p} />} />
+        <Button kind="quiet" icon="x" label="Close (Esc)" onClick={close} />
+      </div>
+      <h2 class={css.title}>{operation(model, span)}</h2>
+      <p class={css.status}>
+        {(model.flags[span] & flag.error) !== 0 && <span class={css.error}><Mark kind="error" size={13} label="" />{detail ? detail.statusMessage || errorType(detail.attributes) || 'error' : 'error'}</span>}
+        <span class={css.faint}>starts at +{duration(model.start[span])}</span>
+      </p>
+      <Times model={model} span={span} />
+    </div>
+  );
+}
+
+function errorType(attributes: Attribute[]): string {
+  return attributes.find((a) => a.key === 'error.type')?.value ?? '';
+}
+
+/** Duration, its share of the trace, and how much of it is on the critical path. */
+function Times({ model, span }: { model: TraceModel; span: number }) {
+  const { path } = model;
+  let own = 0;
+  for (const s of path.bySpan.subarray(path.offset[span], path.offset[span + 1])) own += path.to[s] - path.from[s];
+  const time = durationOf(model, span);
+  return (
+    <p class={css.times}>
+      <b>{duration(time)}</b>
+      <span class={css.faint}>{percent(time / Math.max(1, model.duration))} of the trace{own > 0 ? `, ${duration(own)} on the critical path` : ', not on the critical path'}</span>
+    </p>
+  );
+}
+
+function spanActions(state: TraceState, span: number, detail: SpanDetail | null) {
+  const id = spanID(state.model.value, span);
+  const server = state.source.kind === 'server';
+  return [
+    { label: 'Zoom to the span', keys: 'z', onSelect: () => zoomTo(state, span) },
+    { label: 'Show as root', keys: 'r', onSelect: () => setRoot(state, span) },
+    ...(server && detail ? [{ label: 'Find more like this', onSelect: () => { location.assign(exploreLink(likeSpan(detail), detail)); } }] : []),
+    { label: 'Copy as JSON', disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
+    { label: 'Copy span ID', onSelect: () => void copy(id, 'Span ID') },
+    ...(server ? [{ label: 'Copy link to the span', onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),
+  ];
+}
+
+/** What went wrong first, then the attributes of the span. */
+function Main({ state, detail, warnings }: { state: TraceState; detail: SpanDetail; warnings: string[] }) {
+  const exceptions = detail.events.filter(isException);
+  const all = [...new Set([...warnings, ...detail.warnings])];
+  return (
+    <>
+      {exceptions.slice(0, 3).map((e, i) => <Exception key={i} attributes={e.attributes} />)}
+      {all.map((w) => <p key={w} class={css.warning}><Mark kind="warn" size={13} label="" />{w}</p>)}
+      <Attributes state={state} detail={detail} groups={[{ title: 'Span', scope: 'span', attributes: detail.attributes }]} />
+      {state.source.kind === 'server' && <p class={css.like}><a href={exploreLink(likeSpan(detail), detail)}>Find more like this</a></p>}
+    </>
+  );
+}
+
+/** What produced the span. */
+function Resource({ state, detail }: { state: TraceState; detail: SpanDetail }) {
+  const text = (key: string, value: string): Attribute[] => (value ? [{ key, type: 'string', value }] : []);
+  const ids = [...text('span id', detail.spanID), ...text('parent span id', detail.parentSpanID), ...text('trace state', detail.traceState)];
+  const { scope } = detail;
+  return (
+    <>
+      <Attributes state={state} detail={detail} groups={[
+        { title: 'Resource', scope: 'resource', attributes: detail.resource },
+        { title: scope.name ? `Scope ${scope.name} ${scope.version}` : 'Scope', scope: 'instrumentation', attributes: scope.attributes },
+      ]} />
+      {scope.name && scope.attributes.length === 0 && <p class={css.scope}><span class={css.faint}>Scope</span> {scope.name} {scope.version}</p>}
+      <h3 class={css.group}>Identity</h3>
+      <dl class={css.list}>{ids.map((a) => <div key={a.key} class={css.item}><dt><span>{a.key}</span></dt><dd>{a.value}</dd></div>)}</dl>
+    </>
+  );
+}

@@ -1,0 +1,35 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { SpanDetail } from '../../api/types';
+import type { TraceSource } from '../model/types';
+
+/** A span in full, or why it is not there yet. */
+export interface DetailState {
+  detail: SpanDetail | null;
+  error: Error | null;
+  retry: () => void;
+}
+
+/** Spans kept, so that going back to one is immediate. */
+const maxKept = 50;
+
+/** The span with an id in full. `version` changes when the trace does: its links can be others then. */
+export function useDetail(source: TraceSource, id: string, version: object): DetailState {
+  const [kept] = useState(() => new Map<string, SpanDetail>());
+  const [answer, setAnswer] = useState<{ id: string; detail: SpanDetail | null; error: Error | null }>({ id: '', detail: null, error: null });
+  const [attempt, setAttempt] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    source.details([id], abort.signal).then((spans) => {
+      if (abort.signal.aborted) return;
+      const detail = spans.find((s) => s.spanID === id) ?? spans[0] ?? null;
+      if (detail) kept.set(id, detail);
+      if (kept.size > maxKept) kept.delete(kept.keys().next().value!);
+      setAnswer({ id, detail, error: detail ? null : new Error('The span is not stored any more.') });
+    }, (error: unknown) => {
+      if (!abort.signal.aborted) setAnswer({ id, detail: null, error: error instanceof Error ? error : new Error(String(error)) });
+    });
+    return () => abort.abort();
+  }, [source, id, attempt, version]);
+  const now = answer.id === id ? answer : null;
+  return { detail: now?.detail ?? kept.get(id) ?? null, error: now?.error ?? null, retry: () => setAttempt((n) => n + 1) };
+}

@@ -1,0 +1,111 @@
+import { Button, classes } from '../shell/controls';
+import { Menu } from '../shell/floating';
+import { count, duration, percent, shortID } from '../shell/format';
+import { Icon, Mark } from '../shell/icons';
+import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
+import { Time } from '../shell/time';
+import { link, navigate } from '../shell/url';
+import { traceActions, useArchive } from './actions';
+import { Incomplete } from './incomplete';
+import { operation, shownService } from './model/span';
+import type { Part } from './model/types';
+import { goToNext } from './moves';
+import type { TraceState } from './state';
+import css from './header.module.css';
+
+/** Head of the trace page: where this is, the sentence about the critical path, and a line of facts. */
+export function Header({ state, collapsed, hideFacts }: { state: TraceState; collapsed: boolean; hideFacts: boolean }) {
+  return (
+    <header class={css.header}>
+      <Crumb state={state} />
+      {!collapsed && <Sentence state={state} />}
+      {!collapsed && !hideFacts && <Facts state={state} />}
+    </header>
+  );
+}
+
+function Crumb({ state }: { state: TraceState }) {
+  const model = state.model.value;
+  const root = model.roots.length > 0 ? model.roots[0] : -1;
+  const archive = useArchive(state.source);
+  return (
+    <div class={css.crumb}>
+      {state.source.kind === 'server' ? <a href={link({ page: 'explore' })}>Explore</a> : <a href={link({ page: 'open' })}>Open</a>}
+      <span class={css.slash} aria-hidden="true">/</span>
+      {root >= 0 && <ServiceMark name={model.services[shownService(model, root)]} strong />}
+      <span class={css.operation}>{root >= 0 ? operation(model, root) : 'Trace without spans'}</span>
+      <code class={css.id} title={model.traceID}>{model.traceID.length > 16 ? `${shortID(model.traceID)}…` : model.traceID}</code>
+      {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
+      <span class={css.grow} />
+      {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>Archive</Button>}
+      <Menu label="Actions" align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions" {...p} />} />
+    </div>
+  );
+}
+
+/** Duration and parts of the critical path. A part limits the rows to its spans. */
+function Sentence({ state }: { state: TraceState }) {
+  const model = state.model.value;
+  const parts = model.sentence;
+  return (
+    <h1 class={css.sentence}>
+      <b>{duration(model.duration)}</b>
+      {parts.length > 0 && <span class={css.colon}>: </span>}
+      {parts.map((part, i) => (
+        <span key={`${part.kind} ${part.text}`}>
+          <SentencePart state={state} part={part} index={i} />{i < parts.length - 1 ? ', ' : ''}
+        </span>
+      ))}
+    </h1>
+  );
+}
+
+function SentencePart({ state, part, index }: { state: TraceState; part: Part; index: number }) {
+  const chosen = state.part.value === index;
+  const select = (): void => {
+    state.part.value = chosen ? -1 : index;
+    if (!chosen && part.spans.length > 0) state.show(part.spans[0]);
+  };
+  return (
+    <button type="button" class={classes(css.part, chosen && css.chosen, part.kind === 'others' && css.others)} aria-pressed={chosen} title={`${duration(part.time)} of the critical path. ${chosen ? 'Show all spans.' : 'Show only these spans.'}`} onClick={select}>
+      {part.kind === 'gap' && <span class={css.gap} aria-hidden="true" />}
+      {part.service >= 0 && <ServiceSwatch name={state.model.value.services[part.service]} inferred={part.kind === 'waiting'} />}
+      <span>{percent(part.share)} {part.text}</span>
+    </button>
+  );
+}
+
+function Facts({ state }: { state: TraceState }) {
+  const model = state.model.value;
+  const { facts } = model;
+  return (
+    <div class={css.facts}>
+      {facts.errors.length > 0 && (
+        <button type="button" class={css.errors} title="Go to the next error (e)" onClick={() => goToNext(state, facts.errors)}>
+          <Mark kind="error" size={13} label="" /><b>{count(facts.errors.length)} {facts.errors.length === 1 ? 'error' : 'errors'}</b><Icon name="down" size={12} />
+        </button>
+      )}
+      <span><b>{count(model.spans)}</b> {model.spans === 1 ? 'span' : 'spans'}</span>
+      <span><b>{count(facts.services)}</b> {facts.services === 1 ? 'service' : 'services'}</span>
+      <span class={css.wide}>depth <b>{facts.depth}</b></span>
+      <span><Time at={model.begin} withAge /></span>
+      <Incomplete facts={facts} spans={model.spans} show={() => goToNext(state, facts.orphans)} />
+      {facts.skew.length > 0 && <Skew state={state} />}
+      {facts.growing && <span class={css.growing}><span class={css.live} aria-hidden="true" />still receiving</span>}
+    </div>
+  );
+}
+
+/** Says by how much times are corrected, and switches the correction. */
+function Skew({ state }: { state: TraceState }) {
+  const model = state.model.value;
+  const [first, ...others] = model.facts.skew;
+  const sign = first.shift < 0 ? '' : '+';
+  const text = `${model.services[first.service]} ${sign}${duration(first.shift)}${others.length ? ` and ${others.length} more` : ''}`;
+  const all = model.facts.skew.map((s) => `${model.services[s.service]} ${s.shift < 0 ? '' : '+'}${duration(s.shift)} (${count(s.spans)} spans)`).join('\n');
+  return (
+    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={`${all}\nThe clocks of hosts differ: children would start before their parents. Click to ${state.skew.value ? 'show recorded times' : 'correct them'}.`} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
+      <Mark kind="partial" size={13} label="" />{state.skew.value ? `clock skew corrected, ${text}` : `clock skew not corrected, ${text}`}
+    </button>
+  );
+}

@@ -1,0 +1,161 @@
+// What the trace page shows. The URL holds what can be shared; this holds the rest and derives from both.
+
+import { computed, effect, signal, type ReadonlySignal } from '@preact/signals';
+import { navigate, view, type View } from '../shell/url';
+import { reveal, visibleRows } from './model/rows';
+import { criticalPath } from './model/path';
+import { findSpan, spanID } from './model/span';
+import { noRow, type CriticalPath, type FindResult, type Rows, type TraceModel, type TraceSource } from './model/types';
+import { intersect } from './spans';
+import { whole, type Zoom } from './timeline/zoom';
+
+const member = <K extends keyof View>(key: K): ReadonlySignal<View[K]> => computed(() => view.value[key]);
+
+/** A request to scroll to a row. Each request is a new object. */
+export interface Goal {
+  /** Span, or ~group. */
+  key: number;
+  center: boolean;
+}
+
+/** State of a shown trace. `close` ends it. */
+export class TraceState {
+  /** Set once the trace is loaded; again when it grows. */
+  readonly model = signal<TraceModel>(null!);
+  /** Spans (index) and groups (~index) whose fold state differs from the default. */
+  readonly toggled = signal<ReadonlySet<number>>(new Set());
+  /** Span, or ~group, of the row with the cursor, or null. */
+  readonly active = signal<number | null>(null);
+  /** Chosen part of the sentence, or -1: only its spans are shown. */
+  readonly part = signal(-1);
+  /** Result of the search in the trace, or null if there is no search. */
+  readonly found = signal<FindResult | null>(null);
+  /** The search failed. */
+  readonly findError = signal('');
+  /** Pixels of the name column and of the time axis, as the waterfall has them. */
+  readonly layout = signal({ names: 0, time: 0 });
+  /** First and last visible row. */
+  readonly visible = signal<[number, number]>([0, 0]);
+  /** Span or ~group of the row at the top before the model was replaced. */
+  readonly anchor: { row: number | null } = { row: null };
+  /** Where to scroll. */
+  readonly goal = signal<Goal | null>(null);
+
+  readonly zoomed = member('zoom');
+  readonly zoom: ReadonlySignal<Zoom> = computed(() => this.zoomed.value ?? whole);
+  readonly find = member('find');
+  readonly only = member('only');
+  readonly min = member('min');
+  readonly fold = member('fold');
+  readonly skew = member('skew');
+  readonly showPath = member('path');
+  readonly pins = member('pins');
+  private readonly spanText = member('span');
+  private readonly rootText = member('root');
+  /** Span in the detail panel, or -1. */
+  readonly selected = computed(() => (this.spanText.value ? findSpan(this.model.value, this.spanText.value) : -1));
+  /** Span that is shown as root, or -1. */
+  readonly root = computed(() => (this.rootText.value ? findSpan(this.model.value, this.rootText.value) : -1));
+  /** Spans that the user limited the rows to, or null. */
+  readonly onlySpans = computed<Int32Array | null>(() => {
+    const part = this.model.value.sentence[this.part.value]?.spans ?? null;
+    const matches = this.only.value && this.found.value ? this.found.value.spans : null;
+    return part && matches ? intersect(part, matches) : part ?? matches;
+  });
+  readonly options = computed(() => ({ toggled: this.toggled.value, level: this.fold.value, min: this.min.value, only: this.onlySpans.value, root: this.root.value }));
+  readonly rows: ReadonlySignal<Rows> = computed(() => visibleRows(this.model.value, this.options.value));
+  /** The critical path of what is shown, or null if it is switched off. */
+  readonly path = computed<CriticalPath | null>(() => {
+    if (!this.showPath.value) return null;
+    return this.root.value >= 0 ? criticalPath(this.model.value, this.root.value) : this.model.value.path;
+  });
+  /** Spans that are emphasized: matches of the search. */
+  readonly matches = computed(() => (this.found.value ? new Set(this.found.value.spans) : null));
+
+  private readonly stops: (() => void)[] = [];
+
+  constructor(readonly source: TraceSource, model: TraceModel) {
+    this.model.value = model;
+    this.stops.push(this.followLevel(), this.followSelection());
+  }
+
+  /** Ends the subscriptions to the URL. */
+  close(): void {
+    for (const stop of this.stops) stop();
+  }
+
+  /** Another level begins with its default fold state. */
+  private followLevel(): () => void {
+    let before = this.fold.peek();
+    return effect(() => {
+      if (this.fold.value === before) return;
+      before = this.fold.value;
+      this.toggled.value = new Set();
+    });
+  }
+
+  /** A span of the URL is shown: at the beginning in the middle, later only if it is not visible. */
+  private followSelection(): () => void {
+    let before = -1;
+    return effect(() => {
+      const span = this.selected.value;
+      const nearby = before >= 0;
+      if (span >= 0 && span !== before) queueMicrotask(() => this.show(span, nearby));
+      before = span;
+    });
+  }
+
+  /** Index of the row of a span or ~group, or of the row that hides it; -1 if there is none. */
+  rowIndex(key: number | null): number {
+    if (key === null) return -1;
+    const { row, rowOf } = this.rows.value;
+    if (key < 0) return row.indexOf(key);
+    const at = rowOf[key];
+    return at === undefined || at === noRow ? -1 : at >= 0 ? at : -1 - at;
+  }
+
+  /** Shows a span: leaves the re-rooted part and filters that hide it, unfolds what is above it, and scrolls to it. */
+  show(span: number, nearby = true): void {
+    if (span < 0) return;
+    const root = this.root.value;
+    const { subtree } = this.model.value;
+    if (root >= 0 && (span < root || span >= root + subtree[root])) navigate({ root: '', zoom: null });
+    const only = this.onlySpans.value;
+    if (only && this.rows.value.rowOf[span] === noRow) {
+      this.part.value = -1;
+      if (this.only.value) navigate({ only: false }, { replace: true });
+    }
+    if (this.model.value.end[span] - this.model.value.start[span] < this.min.value && this.rowIndex(span) < 0) navigate({ min: 0 }, { replace: true });
+    this.toggled.value = reveal(this.model.value, this.options.value, span);
+    this.active.value = span;
+    this.goal.value = { key: span, center: !nearby };
+  }
+
+  /** Opens the detail panel for a span. */
+  open(span: number, replace = false): void {
+    navigate({ span: spanID(this.model.value, span) }, { replace });
+    this.active.value = span;
+  }
+
+  /** Takes a newer model: spans are found again by their ids. */
+  replace(model: TraceModel): void {
+    const old = this.model.value;
+    const again = (span: number): number => findSpan(model, spanID(old, span));
+    const groupAgain = (group: number): number => {
+      const first = again(old.groups.members[old.groups.offset[group]]);
+      return first >= 0 ? model.groups.of[first] : -1;
+    };
+    const keyAgain = (key: number): number | null => {
+      const index = key >= 0 ? again(key) : groupAgain(~key);
+      return index < 0 ? null : key >= 0 ? index : ~index;
+    };
+    this.toggled.value = new Set([...this.toggled.value].map(keyAgain).filter((k) => k !== null));
+    const active = this.active.value;
+    const top = this.rows.value.row[this.visible.value[0]];
+    this.anchor.row = top === undefined || this.visible.value[0] === 0 ? null : keyAgain(top);
+    this.part.value = -1;
+    this.active.value = null;
+    this.model.value = model;
+    this.active.value = active === null ? null : keyAgain(active);
+  }
+}

@@ -1,0 +1,63 @@
+import { count, duration } from '../../shell/format';
+import { flag } from '../model/types';
+import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
+import { labelGap, placeLabel, textWidth } from './labels';
+import { barColor, type RowContext } from './row';
+import css from './row.module.css';
+
+const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
+
+/** The bar of a span: solid on the critical path, hollow off it, hatched where it waits or failed, with its events and duration. */
+export function SpanBar({ context: c, span, folded }: { context: RowContext; span: number; folded: boolean }) {
+  const { model, axis, path } = c;
+  const bar = extent(axis, model.start[span], model.end[span]);
+  const text = duration(model.end[span] - model.start[span]);
+  if (bar.outside) return <Outside bar={bar} text={text} />;
+  const width = bar.right - bar.left;
+  const failed = (model.flags[span] & flag.error) !== 0;
+  const events = eventMarks(model, span, axis);
+  const lastEvent = events.length > 0 ? events[events.length - 1].at + 5 : 0;
+  return (
+    <>
+      <span class={width < 5 ? css.tiny : css.bar} style={{ ...barColor(model, span), left: px(bar.left), width: px(width) }}>
+        {path && pieces(model, path, span, folded, axis, bar).map((p) => <i class={p.gap ? css.gap : css.onPath} style={{ left: px(p.left), width: px(p.width) }} />)}
+      </span>
+      {failed && <span class={css.failed} style={{ left: px(bar.left), width: px(width) }} />}
+      {events.map((e) => <Event mark={e} model={c.model} />)}
+      <Label bar={lastEvent > bar.right ? { ...bar, right: lastEvent } : bar} text={text} width={axis.width} />
+    </>
+  );
+}
+
+/** Folded siblings: a sliver for each, and the sum, median and maximum of their durations. */
+export function GroupBar({ context: c, group, start, end }: { context: RowContext; group: number; start: number; end: number }) {
+  const { model, axis } = c;
+  const { groups } = model;
+  const bar = extent(axis, start, end);
+  const text = `sum ${duration(groups.sum[group])}, p50 ${duration(groups.p50[group])}, max ${duration(groups.max[group])}`;
+  if (bar.outside) return <Outside bar={bar} text={text} />;
+  const color = barColor(model, groups.members[groups.offset[group]]);
+  return (
+    <>
+      {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ ...color, left: px(s.left), width: px(s.width) }} />)}
+      <Label bar={bar} text={text} width={axis.width} />
+    </>
+  );
+}
+
+function Event({ mark, model }: { mark: EventMark; model: RowContext['model'] }) {
+  const name = model.names[model.eventName[mark.event]];
+  const title = mark.count > 1 ? `${count(mark.count)} events, first: ${name}` : name;
+  return <span class={mark.exception ? css.exception : css.event} style={{ left: px(mark.at) }} title={title} />;
+}
+
+function Label({ bar, text, width }: { bar: Extent; text: string; width: number }) {
+  const { side, at } = placeLabel(bar.left, bar.right, textWidth(text), width);
+  if (side === 'left') return <span class={css.label} style={{ right: px(width - bar.left + labelGap) }}>{text}</span>;
+  return <span class={side === 'inside' ? css.labelInside : css.label} style={{ left: px(at) }}>{text}</span>;
+}
+
+/** The span is before or after the visible part of the time axis. */
+function Outside({ bar, text }: { bar: Extent; text: string }) {
+  return <span class={bar.outside === 'before' ? css.before : css.after}>{bar.outside === 'before' ? `‹ ${text}` : `${text} ›`}</span>;
+}

@@ -1,0 +1,108 @@
+import type { CSSProperties, HTMLAttributes } from 'preact';
+import { count, duration } from '../../shell/format';
+import { Icon, Mark } from '../../shell/icons';
+import { serviceColor } from '../../shell/service';
+import { ServiceSwatch } from '../../shell/service-mark';
+import { operation, shownService } from '../model/span';
+import { flag, fold, type CriticalPath, type Rows, type TraceModel } from '../model/types';
+import { groupTime } from './bars';
+import { GroupBar, SpanBar } from './bar';
+import type { Axis } from './axis';
+import css from './row.module.css';
+
+/** What all rows have in common. A new object means that all rows change. */
+export interface RowContext {
+  model: TraceModel;
+  rows: Rows;
+  axis: Axis;
+  path: CriticalPath | null;
+  selected: number;
+  active: number | null;
+  matches: ReadonlySet<number> | null;
+  /** Values of the pinned attributes of a span, as far as they are known. */
+  pinned: (span: number) => string;
+  /** Most levels that are indented. */
+  levels: number;
+}
+
+/** Id of the element of a row. */
+export function rowID(key: number): string {
+  return key >= 0 ? `span-${key}` : `group-${~key}`;
+}
+
+/** Properties of a row. `copy` is an ancestor that stays in view. */
+export interface RowProps {
+  context: RowContext;
+  index: number;
+  /** Pixels in the scrolled area. */
+  top: number;
+  copy?: boolean;
+}
+
+/** A row of the waterfall: a span, or a group of siblings. */
+export function Row({ context: c, index, top, copy }: RowProps) {
+  const key = c.rows.row[index];
+  const folds = c.rows.fold[index];
+  const isGroup = key < 0;
+  const span = isGroup ? c.model.groups.members[c.model.groups.offset[~key]] : key;
+  const matched = c.matches !== null && (isGroup ? groupMatches(c, ~key) : c.matches.has(span));
+  const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, copy && css.copy];
+  const semantics: HTMLAttributes<HTMLDivElement> = copy ? { 'aria-hidden': 'true' } : {
+    role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 2, 'aria-selected': key >= 0 && key === c.selected ? 'true' : 'false',
+    'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
+  };
+  return (
+    <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ transform: `translateY(${top}px)` }} data-row={index}>
+      <div class={css.name} role={copy ? undefined : 'gridcell'}>
+        <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
+        <span class={css.indent} style={{ width: `${12 * Math.min(c.rows.level[index], c.levels)}px` }} />
+        <span class={css.arrow} data-fold={folds === fold.leaf ? undefined : ''}>{folds !== fold.leaf && <Icon name={folds === fold.open ? 'chev' : 'right'} size={12} />}</span>
+        <RowName context={c} index={index} span={span} />
+        {isGroup && <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span>}
+        {!isGroup && c.rows.hidden[index] > 0 && <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span>}
+        {!isGroup && <span class={css.pins}>{c.pinned(span)}</span>}
+      </div>
+      <div class={css.time} role={copy ? undefined : 'gridcell'}>
+        {isGroup ? <GroupBar context={c} group={~key} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} />}
+      </div>
+    </div>
+  );
+}
+
+function groupMatches(c: RowContext, group: number): boolean {
+  const { offset, members } = c.model.groups;
+  for (let i = offset[group]; i < offset[group + 1]; i++) if (c.matches!.has(members[i])) return true;
+  return false;
+}
+
+/** The mark in the gutter: an error of the span, or of a span below it, or a warning. */
+function RowMark({ flags, errors, group }: { flags: number; errors: number; group: boolean }) {
+  const own = group ? 0 : flags & flag.error;
+  const below = group ? errors : flags & flag.errorBelow;
+  if (own) return <span class={css.mark}><Mark kind="error" size={12} /></span>;
+  if (below) return <span class={css.mark}><Mark kind="errorChild" size={12} /></span>;
+  if (!group && flags & flag.warned) return <span class={css.mark}><Mark kind="warn" size={12} /></span>;
+  return null;
+}
+
+/** Service, only where it differs from the row above in the tree, and operation. */
+function RowName({ context: c, index, span }: { context: RowContext; index: number; span: number }) {
+  const { model } = c;
+  const service = shownService(model, span);
+  const parent = model.parent[span];
+  const same = parent >= 0 && c.rows.level[index] > 0 && shownService(model, parent) === service;
+  const name = operation(model, span);
+  const kind = model.peer[span] >= 0 ? `, called by ${model.services[model.service[span]]}` : '';
+  return (
+    <>
+      <ServiceSwatch name={model.services[service]} inferred={model.peer[span] >= 0} />
+      {same ? <span class="visually-hidden">{model.services[service]} </span> : <span class={css.service}>{model.services[service]}</span>}
+      <span class={css.operation} title={`${model.services[service]}: ${name}${kind}, ${duration(model.end[span] - model.start[span])}`}>{name}</span>
+    </>
+  );
+}
+
+/** CSS variable with the colour of the shown service. */
+export function barColor(model: TraceModel, span: number): CSSProperties {
+  return { '--c': serviceColor(model.services[shownService(model, span)]) } as CSSProperties;
+}

@@ -1,0 +1,164 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { arrow, moveCursor, openActive, setCursor, toggle } from '../moves';
+import { usePinned } from '../pinned';
+import { Splitter, storedWidth } from '../splitter';
+import type { TraceState } from '../state';
+import { useMedia, useSize } from '../use-size';
+import { makeAxis, type Axis } from './axis';
+import { CursorLine, GridLines, Ruler } from './ruler';
+import { Row, rowID, type RowContext, type RowProps } from './row';
+import { areaHeight, rowAt, scrollToRow, windowAt, type List } from './rowwindow';
+import { stickyRows } from './sticky';
+import { useWheelZoom } from './wheel';
+import css from './waterfall.module.css';
+
+/** Width of the column with the names of the spans. */
+export const nameWidth = storedWidth('tracing.trace.names', 404, 180, 900);
+
+const extraRows = 8;
+
+/** The spans as rows on a time axis. One tab stop; the cursor is the active descendant. */
+export function Waterfall({ state }: { state: TraceState }) {
+  const narrow = useMedia('(max-width: 640px)');
+  const scroller = useRef<HTMLDivElement>(null);
+  const size = useSize(scroller);
+  const names = narrow ? 0 : Math.min(nameWidth.value.value, Math.max(180, size.width - 160));
+  const timeWidth = Math.max(1, size.width - (narrow ? 24 : names));
+  useLayoutEffect(() => { state.layout.value = { names, time: timeWidth }; }, [names, timeWidth]);
+  const axis = useMemo(() => makeAxis(state.model.value, state.zoom.value, timeWidth), [state.model.value, state.zoom.value, timeWidth]);
+  const rows = state.rows.value;
+  const list: List = { count: rows.row.length, height: narrow ? 40 : 24, view: size.height };
+  const active = state.rowIndex(state.active.value);
+  useGoal(state, scroller, list);
+  useAnchor(state, scroller, list);
+  useWheelZoom(state, scroller, axis, names);
+  return (
+    <div class={css.waterfall} style={{ '--name-w': `${names}px` }}>
+      <div
+        class={css.grid} role="treegrid" aria-label="Spans" tabIndex={0} aria-rowcount={list.count + 1} aria-colcount={2} id="spans"
+        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)}
+      >
+        <Ruler state={state} axis={axis} />
+        <div ref={scroller} class={css.scroller} role="rowgroup" tabIndex={-1} onClick={(e) => click(state, e)}>
+          <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={names} />
+        </div>
+      </div>
+      {!narrow && <Splitter width={nameWidth} label="Width of the name column" direction={1} class={css.splitter} />}
+    </div>
+  );
+}
+
+/** Rows around the visible part, and what stays in view while they scroll. */
+function Body({ state, axis, list, scroller, narrow, names }: { state: TraceState; axis: Axis; list: List; scroller: { current: HTMLDivElement | null }; narrow: boolean; names: number }) {
+  const scroll = useSignal(0);
+  useLayoutEffect(() => {
+    const element = scroller.current!;
+    const follow = (): void => { scroll.value = element.scrollTop; };
+    follow();
+    element.addEventListener('scroll', follow, { passive: true });
+    return () => element.removeEventListener('scroll', follow);
+  }, []);
+  useLayoutEffect(() => { scroll.value = scroller.current!.scrollTop; });
+  const context = useContext(state, axis, narrow, names);
+  const seen = windowAt(list, scroll.value, extraRows);
+  state.visible.value = [rowAt(list, scroll.value, 0), rowAt(list, scroll.value, list.view)];
+  const sticky = stickyRows(context.rows.level, list, scroll.value);
+  const slots = Math.max(1, Math.ceil(list.view / list.height) + 2 * extraRows + 1);
+  const cache = useRowCache(context);
+  const elements: VNode<RowProps>[] = [];
+  for (let i = seen.first; i < seen.last; i++) elements.push(cache(i, seen.shift + i * list.height, i % slots));
+  return (
+    <>
+      <div class={css.layer} aria-hidden="true">
+        <GridLines state={state} axis={axis} height={list.view} />
+        <CursorLine state={state} axis={axis} scroller={scroller} height={list.view} />
+      </div>
+      <div class={css.sticky}>
+        {sticky.map((row, i) => <Row key={i} context={context} index={row} top={i * list.height} copy />)}
+        {sticky.length > 0 && <div class={css.stickyEnd} style={{ top: `${sticky.length * list.height}px` }} />}
+      </div>
+      <div role="presentation" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
+    </>
+  );
+}
+
+/** Rows are rendered again only if they moved or if what they have in common changed. */
+function useRowCache(context: RowContext): (index: number, top: number, slot: number) => VNode<RowProps> {
+  const cache = useRef<{ context: RowContext; rows: Map<number, VNode<RowProps>> }>({ context, rows: new Map() });
+  if (cache.current.context !== context || cache.current.rows.size > 400) cache.current = { context, rows: new Map() };
+  const { rows } = cache.current;
+  return (index, top, slot) => {
+    let row = rows.get(index);
+    if (!row || row.props.top !== top || row.key !== slot) {
+      row = <Row key={slot} context={context} index={index} top={top} />;
+      rows.set(index, row);
+    }
+    return row;
+  };
+}
+
+function useContext(state: TraceState, axis: Axis, narrow: boolean, names: number): RowContext {
+  const [model, rows, path, selected, active, matches] = [state.model.value, state.rows.value, state.path.value, state.selected.value, state.active.value, state.matches.value];
+  const pinned = usePinned(state);
+  const levels = narrow ? 12 : Math.max(4, Math.floor((names * 0.5) / 12));
+  return useMemo(() => ({ model, rows, axis, path, selected, active, matches, pinned, levels }), [model, rows, axis, path, selected, active, matches, pinned, levels]);
+}
+
+/** Scrolls to a row when somebody asks for it. */
+function useGoal(state: TraceState, scroller: { current: HTMLDivElement | null }, list: List): void {
+  const latest = useRef(list);
+  latest.current = list;
+  const done = useRef<object | null>(null);
+  const go = (): void => {
+    const goal = state.goal.value;
+    const element = scroller.current;
+    if (!goal || !element || goal === done.current || latest.current.view === 0) return;
+    const row = state.rowIndex(goal.key);
+    if (row < 0) return;
+    done.current = goal;
+    const covered = Math.min(5, state.rows.value.level[row]) * latest.current.height;
+    element.scrollTop = scrollToRow(latest.current, element.scrollTop, row, covered, goal.center);
+  };
+  useSignalEffect(() => {
+    if (state.goal.value) queueMicrotask(go);
+  });
+  useLayoutEffect(go);
+}
+
+/** Keeps the first visible row in its place when rows appear or vanish above it in a growing trace. */
+function useAnchor(state: TraceState, scroller: { current: HTMLDivElement | null }, list: List): void {
+  const anchor = state.anchor;
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (anchor.row === null || !element) return;
+    const row = state.rowIndex(anchor.row);
+    if (row >= 0) element.scrollTop = row * list.height;
+    anchor.row = null;
+  }, [state.model.value]);
+}
+
+function click(state: TraceState, e: MouseEvent): void {
+  const target = e.target as Element;
+  const index = target.closest<HTMLElement>('[data-row]')?.dataset.row;
+  if (index === undefined || getSelection()?.type === 'Range') return;
+  const key = state.rows.value.row[Number(index)];
+  document.getElementById('spans')?.focus({ preventScroll: true });
+  state.active.value = key;
+  if (target.closest('[data-fold]') || key < 0) toggle(state, key);
+  else state.open(key, state.selected.value >= 0);
+}
+
+function treeKey(state: TraceState, e: KeyboardEvent, list: List): void {
+  if (e.target !== e.currentTarget || e.ctrlKey || e.metaKey || e.altKey) return;
+  const { row } = state.rows.value;
+  const page = Math.max(1, Math.floor(list.view / list.height) - 2);
+  const moves: Record<string, () => void> = {
+    ArrowRight: () => arrow(state, true), ArrowLeft: () => arrow(state, false), Enter: () => openActive(state), ' ': () => openActive(state),
+    PageDown: () => moveCursor(state, page), PageUp: () => moveCursor(state, -page), Home: () => setCursor(state, row[0]), End: () => setCursor(state, row[row.length - 1]),
+  };
+  if (!moves[e.key] || row.length === 0) return;
+  e.preventDefault();
+  moves[e.key]();
+}

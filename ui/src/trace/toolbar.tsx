@@ -1,0 +1,145 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { Button, Check, Chip, Input } from '../shell/controls';
+import { Menu, type MenuItem } from '../shell/floating';
+import { axisDuration, count, percent } from '../shell/format';
+import { announce } from '../shell/live-region';
+import { navigate } from '../shell/url';
+import { operation } from './model/span';
+import type { TraceModel } from './model/types';
+import { activeSpan, goToNext } from './moves';
+import { position } from './spans';
+import type { TraceState } from './state';
+import css from './toolbar.module.css';
+
+/** Id of the find box, for the key `/`. */
+export const findBox = 'find-in-trace';
+
+/** Tools of the timeline: find, minimum duration, critical path, and what the rows are limited to. */
+export function Toolbar({ state }: { state: TraceState }) {
+  return (
+    <div class={css.toolbar}>
+      <h2 class={css.title}>Timeline</h2>
+      <Limits state={state} />
+      <span class={css.grow} />
+      <Find state={state} />
+      <Menu label="Minimum duration" align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? `At least ${axisDuration(state.min.value)}` : 'Any duration'}</Button>} />
+      <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title="Show time on the critical path solid (c)" onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>Critical path <kbd>c</kbd></Button>
+    </div>
+  );
+}
+
+/** Chips for what limits the rows; each can be removed. */
+function Limits({ state }: { state: TraceState }) {
+  const model = state.model.value;
+  const part = model.sentence[state.part.value];
+  const root = state.root.value;
+  const below = state.rows.value.foldedBelow;
+  return (
+    <>
+      {root >= 0 && <Chip name="root" onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
+      {part && <Chip name="only" onRemove={() => { state.part.value = -1; }}>{percent(part.share)} {part.text}</Chip>}
+      {below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title="Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.">below {axisDuration(below)} folded</span>}
+    </>
+  );
+}
+
+/** Round minimum durations within the trace, with the number of spans that each leaves. */
+function durations(state: TraceState): MenuItem[] {
+  const model = state.model.value;
+  const all = model.duration;
+  const choices = [1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 6e10].filter((d) => d < all && d > all / 1e5);
+  const chosen = state.min.value;
+  if (chosen && !choices.includes(chosen)) choices.push(chosen);
+  return [
+    { label: 'Any duration', checked: chosen === 0, onSelect: () => navigate({ min: 0 }) },
+    ...choices.sort((a, b) => a - b).map((d) => ({ label: `At least ${axisDuration(d)}, ${spansOf(longer(model, d))}`, checked: chosen === d, onSelect: () => navigate({ min: d }) })),
+  ];
+}
+
+function longer(model: TraceModel, least: number): number {
+  let n = 0;
+  for (let i = 0; i < model.spans; i++) if (model.end[i] - model.start[i] >= least) n++;
+  return n;
+}
+
+const spansOf = (n: number): string => `${count(n)} ${n === 1 ? 'span' : 'spans'}`;
+
+/** Finds spans by name, service and attributes. Enter goes to the next match. */
+function Find({ state }: { state: TraceState }) {
+  const input = useRef<HTMLInputElement>(null);
+  useFind(state);
+  const found = state.found.value;
+  const go = (step: 1 | -1): void => { if (found) goToNext(state, found.spans, step); };
+  const key = (e: KeyboardEvent): void => {
+    if (e.key === 'Enter') go(e.shiftKey ? -1 : 1);
+    else if (e.key === 'Escape') leave(e);
+    else return;
+    e.preventDefault();
+  };
+  const leave = (e: KeyboardEvent): void => {
+    e.stopPropagation();
+    if (state.find.value) navigate({ find: '', only: false }, { replace: true });
+    else document.getElementById('spans')?.focus();
+  };
+  const after = found ? <FindCount state={state} /> : <kbd>/</kbd>;
+  return (
+    <div class={css.find} role="search">
+      <Input
+        id={findBox} inputRef={input} type="search" role="searchbox" class={css.box} icon="search" aria-label="Find in trace" placeholder="Find in trace" value={state.find.value} invalid={state.findError.value !== ''}
+        title={state.findError.value || 'Names, services, ids and attributes'} onInput={(e) => navigate({ find: (e.currentTarget as HTMLInputElement).value }, { replace: true })} onKeyDown={key} after={after}
+      />
+      {found && (
+        <>
+          <Button kind="quiet" icon="up" label="Previous match (p)" disabled={found.spans.length === 0} onClick={() => go(-1)} />
+          <Button kind="quiet" icon="down" label="Next match (n)" disabled={found.spans.length === 0} onClick={() => go(1)} />
+          <Check checked={state.only.value} onChange={(only) => navigate({ only }, { replace: true })}>only matching</Check>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** `3 of 12`; while attributes are being searched, with a sign that more can come. */
+function FindCount({ state }: { state: TraceState }) {
+  const found = state.found.value!;
+  const span = activeSpan(state);
+  const at = span === null ? 0 : position(found.spans, span);
+  const n = found.spans.length;
+  const text = n === 0 ? (found.complete || found.message ? 'no match' : '…') : at > 0 ? `${count(at)} of ${count(n)}` : count(n);
+  return <span class={css.count} title={found.complete ? undefined : found.message || 'Attributes are being searched.'}>{text}{!found.complete && n > 0 && !found.message ? '…' : ''}</span>;
+}
+
+const patience = 120;
+
+/** Searches when the text or the trace changes. */
+function useFind(state: TraceState): void {
+  const q = state.find.value.trim();
+  const model = state.model.value;
+  const first = useRef(true);
+  useEffect(() => {
+    if (q === '') {
+      state.found.value = null;
+      state.findError.value = '';
+      return;
+    }
+    const abort = new AbortController();
+    const timer = setTimeout(() => void run(), first.current ? 0 : patience);
+    first.current = false;
+    async function run(): Promise<void> {
+      try {
+        await state.source.find(q, (result) => {
+          if (abort.signal.aborted) return;
+          state.found.value = result;
+          if (result.complete) announce(`${spansOf(result.spans.length)} ${result.spans.length === 1 ? 'matches' : 'match'}`);
+        }, abort.signal);
+        if (!abort.signal.aborted) state.findError.value = '';
+      } catch (e) {
+        if (!abort.signal.aborted) state.findError.value = e instanceof Error ? e.message : String(e);
+      }
+    }
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [q, model]);
+}
