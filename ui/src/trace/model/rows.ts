@@ -23,10 +23,18 @@ export function visibleRows(m: Folding, options: RowOptions): Rows {
 /** Minimum duration of spans that are unfolded by default, 0 if all are. It does not depend on what the user has toggled. */
 function defaultFold(m: Folding, o: RowOptions): number {
   if (o.level >= 0 || o.only || m.spans <= manyRows) return 0;
+  const key = `${o.min} ${o.root}`;
+  const known = defaults.get(m);
+  if (known?.key === key) return known.value;
   const builder = new Builder(m, { ...o, toggled: new Set() }, 0, filter(m, o));
   builder.run();
-  return builder.count > manyRows ? shortShare * m.duration : 0;
+  const value = builder.count > manyRows ? shortShare * m.duration : 0;
+  defaults.set(m, { key, value });
+  return value;
 }
+
+/** The last result for each model, so that folding a span lists the rows once. */
+const defaults = new WeakMap<Folding, { key: string; value: number }>();
 
 /** 1 for each span that is shown or has a shown descendant; null for all. */
 function filter(m: Folding, o: RowOptions): Uint8Array | null {

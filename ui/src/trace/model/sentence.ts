@@ -26,11 +26,9 @@ export function sentenceParts(m: Source, path: CriticalPath): Part[] {
   const gap = sums.find((s) => s.kind === 'gap' && s.time / total >= minGapShare);
   const others = sums.filter((s) => s !== gap).sort((a, b) => b.time - a.time);
   const named = others.filter((s, i) => i === 0 || (i < maxNamed && s.time / total >= minShare));
-  let rest = others.slice(named.length);
-  if (rest.length === 1 && rest[0].kind !== 'gap') named.push(...rest.splice(0));
-  rest = rest.filter((s) => s.time > 0);
-  const parts = [...named, ...(gap ? [gap] : [])].map((s) => part(m, s, total));
-  if (rest.length > 0) parts.push(restPart(rest, total));
+  const rest = others.slice(named.length);
+  const parts = [...named, ...(gap ? [gap] : []), ...(rest.length === 1 ? rest : [])].map((s) => part(m, s, total));
+  if (rest.length > 1) parts.push(restPart(rest, total));
   return parts;
 }
 
@@ -59,7 +57,7 @@ function part(m: Source, s: Sum, total: number): Part {
 function restPart(rest: Sum[], total: number): Part {
   const time = rest.reduce((t, s) => t + s.time, 0);
   const spans = Int32Array.from(new Set(rest.flatMap((s) => [...s.spans]))).sort();
-  return { kind: 'others', service: -1, count: rest.length, time, share: time / total, text: `in ${rest.length} ${rest.length === 1 ? 'other' : 'others'}`, spans };
+  return { kind: 'others', service: -1, count: rest.length, time, share: time / total, text: `in ${rest.length} others`, spans };
 }
 
 /** The sentence as text: `1.84 s: 61 % payment, 23 % waiting on redis, 7 % gaps, 9 % in 10 others`. */
