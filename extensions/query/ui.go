@@ -47,9 +47,9 @@ func isOrigin(text string) bool {
 		return true
 	}
 	scheme, host, _ := strings.Cut(text, "://")
-	u, err := url.Parse(scheme + "://" + strings.TrimPrefix(host, "*."))
-	return err == nil && (scheme == "http" || scheme == "https") && u.Host != "" && text == scheme+"://"+host &&
-		u.String() == scheme+"://"+u.Host && !strings.ContainsAny(host[1:], `*;,'" `)
+	host = strings.TrimPrefix(host, "*.")
+	u, err := url.Parse(scheme + "://" + host)
+	return err == nil && (scheme == "http" || scheme == "https") && host != "" && u.Host == host && !strings.ContainsAny(host, `*;,'" `)
 }
 
 // ui serves the web UI: the one in the program, or one in a folder.
