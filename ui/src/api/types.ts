@@ -6,6 +6,10 @@ export type Nanos = string;
 /** Every JSON answer. `errors` says why `data` is incomplete. */
 export interface Envelope<T> {
   data: T;
+  /** Counts of the compatible API, always 0 here. */
+  total?: number;
+  limit?: number;
+  offset?: number;
   errors: ApiMessage[] | null;
 }
 
