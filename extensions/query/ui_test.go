@@ -114,7 +114,11 @@ func TestOnlyThePageIsPublic(t *testing.T) {
 			t.Errorf("API with a token: %d %s", w.Code, w.Body)
 		}
 	}
-	if w := request(listener(t, func(c *Config) { withPasswords(t, c); c.BasePath = "/base" }), http.MethodGet, "/"); w.Code != http.StatusUnauthorized {
+	h := listener(t, func(c *Config) {
+		withPasswords(t, c)
+		c.BasePath = "/base"
+	})
+	if w := request(h, http.MethodGet, "/"); w.Code != http.StatusUnauthorized {
 		t.Errorf("outside the base path: %d", w.Code)
 	}
 }
