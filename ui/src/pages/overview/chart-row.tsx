@@ -1,0 +1,89 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Change, Services } from '../../api/types';
+import { TimeChart, type TimeChartProps } from '../../charts/time-chart';
+import { maxOf } from '../../charts/scale';
+import { Button, classes } from '../../shell/controls';
+import { axisDuration, duration, millis, rate, share } from '../../shell/format';
+import { zone } from '../../shell/preferences';
+import { navigate } from '../../shell/url';
+import { errorShare, errorShares, rates, usualOf, type Periods, type ServiceHealth } from './health';
+import { factor } from './sentence';
+import css from './overview.module.css';
+
+const maxMarks = 3;
+const notable = 1.5;
+
+/** Errors, requests and durations of all services together. */
+export function ChartRow({ data, p, changes, judged }: { data: Services; p: Periods; changes: Change[]; judged: ServiceHealth[] }) {
+  const { total } = data;
+  const usual = usualOf(total, p);
+  const perSecond = rates(total.calls, data);
+  // A step that has just begun has few requests: its share and quantiles would jump.
+  const settled = <T,>(list: T[]): (T | null)[] => list.map((v, i) => (perSecond[i] === null ? null : v));
+  const common = {
+    times: total.calls.map((_, i) => millis(data.start) + (i * data.step) / 1e6), end: millis(data.start) + (data.points * data.step) / 1e6,
+    zone: zone.value, marks: marksOf(changes, judged), onSelect: (from: number, to: number) => navigate({ range: { from: new Date(from).toISOString(), to: new Date(to).toISOString() } }),
+  };
+  const usualRate = usual ? usual.calls / p.usual : null;
+  const shares = settled(errorShares(total)).map((x) => x ?? null);
+  const errorsNow = errorShare(total.summary);
+  const errorsUsual = usual && usual.calls > 0 ? errorShare(usual) : null;
+  return (
+    <div class={css.charts}>
+      <Chart
+        title="Errors" value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
+        chart={{ ...common, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, color: 'var(--error-solid)', fill: 'var(--error-soft)' }], usual: errorsUsual, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+      />
+      <Chart
+        title="Requests" value={`${rate(total.summary.calls / p.range)}/s`} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
+        chart={{ ...common, label: 'Requests per second', lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: usualRate, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
+      />
+      <Chart
+        title="Duration" value={total.summary.p95 === null ? '–' : `p95 ${duration(total.summary.p95)}`} note={<Note now={total.summary.p95} usual={usual?.p95 ?? null} format={duration} worse="warn" />}
+        chart={{
+          ...common, label: 'Duration of requests', usual: usual?.p95 ?? null, format: duration, axis: axisDuration,
+          lines: [{ name: 'p99', values: settled(total.p99), color: 'var(--series-p99)' }, { name: 'p95', values: settled(total.p95), color: 'var(--series-p95)' }, { name: 'p50', values: settled(total.p50), color: 'var(--series-p50)' }],
+        }}
+      />
+    </div>
+  );
+}
+
+/** Axis labels of shares without needless decimals. */
+function axisShare(v: number, max: number): string {
+  return `${Number((v * 100).toFixed(max < 0.01 ? 2 : 1))}\u202f%`;
+}
+
+/** New versions, those of abnormal services first. */
+function marksOf(changes: Change[], judged: ServiceHealth[]): TimeChartProps['marks'] {
+  const state = new Map(judged.map((s) => [s.name, s.state !== 'normal']));
+  return changes
+    .filter((c) => c.kind === 'version')
+    .sort((a, b) => Number(state.get(b.service) ?? false) - Number(state.get(a.service) ?? false))
+    .slice(0, maxMarks)
+    .map((c) => ({ at: millis(c.at), label: `${c.service} ${c.to}` }));
+}
+
+function Chart({ title, value, note, chart, class: extra }: { title: string; value: string; note: ComponentChildren; chart: TimeChartProps; class?: string }) {
+  const [table, setTable] = useState(false);
+  return (
+    <section class={classes(css.chart, extra)} aria-label={chart.label}>
+      <div class={css.chartHead}>
+        <h2 class={css.chartTitle}>{title}</h2><b>{value}</b><span class={css.space} />{note}
+        <Button kind="quiet" class={css.tableButton} aria-pressed={table} onClick={() => setTable(!table)} aria-label={`${chart.label}: table`}>Table</Button>
+      </div>
+      <TimeChart {...chart} table={table} />
+    </section>
+  );
+}
+
+/** The comparison with the usual: colour only if it is notable and a change for the worse. */
+function Note({ now, usual, format, worse }: { now: number | null; usual: number | null; format: (x: number) => string; worse?: 'error' | 'warn' }) {
+  if (now === null || usual === null) return null;
+  if (usual === 0) return <span class={css.note}>{now === 0 ? 'as usual' : 'usually 0'}</span>;
+  const ratio = now / usual;
+  if (ratio >= notable) return <span class={classes(css.note, worse && css[worse])}>▲ {factor(ratio)}, usually {format(usual)}</span>;
+  if (ratio <= 1 / notable) return <span class={css.note}>▼ usually {format(usual)}</span>;
+  return <span class={css.note}>as usual</span>;
+}

@@ -1,0 +1,98 @@
+import { useRef } from 'preact/hooks';
+import type { Change, Changes, ErrorGroup, Errors } from '../../api/types';
+import { MiniBars } from '../../charts/sparkline';
+import { Badge } from '../../shell/controls';
+import { clock, count, millis } from '../../shell/format';
+import { zone } from '../../shell/preferences';
+import { useRovingRows } from '../../shell/roving';
+import { ServiceMark } from '../../shell/service-mark';
+import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { Time } from '../../shell/time';
+import { link } from '../../shell/url';
+import type { RequestState } from '../../shell/use-request';
+import { orderGroups, trendOf } from './error-trend';
+import { serviceQuery } from './lead';
+import css from './error-panel.module.css';
+
+const maxGroups = 8;
+const maxChanges = 10;
+
+/** The right column: newest errors by group, and what changed. */
+export function ErrorPanel({ errors, changes, start, end, rangeLabel }: { errors: RequestState<Errors>; changes: RequestState<Changes>; start: number; end: number; rangeLabel: string }) {
+  return (
+    <aside class={css.panel} aria-label="Errors and changes">
+      <ErrorList errors={errors} start={start} end={end} />
+      <ChangeList changes={changes} rangeLabel={rangeLabel} />
+    </aside>
+  );
+}
+
+function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start: number; end: number }) {
+  const list = useRef<HTMLUListElement>(null);
+  useRovingRows(list);
+  const { data } = errors;
+  const groups = data ? orderGroups(data, start, end) : [];
+  return (
+    <section>
+      <div class={css.head}>
+        <h2 class={css.title}>Errors</h2>
+        {groups.length > 0 && <span class={css.sub}>new and growing first</span>}
+        {groups.length > 0 && <a class={css.all} href={link({ page: 'explore' }, { q: '{ error }', of: 'spans' })}>All</a>}
+      </div>
+      {errors.error && !data && <Failure what="Errors" error={errors.error} retry={errors.retry} />}
+      {!data && !errors.error && <Skeleton rows={4} height="72px" />}
+      {data && groups.length === 0 && <p class={css.nothing}>No span failed in this time range.</p>}
+      <ul ref={list}>
+        {groups.slice(0, maxGroups).map((g) => <Group key={[g.service, g.type, g.operation, g.message].join('\n')} g={g} data={data!} start={start} end={end} />)}
+      </ul>
+      {groups.length > maxGroups && <p class={css.nothing}>{maxGroups} of {groups.length} groups</p>}
+      {data && !data.complete && <Partial>The newest {count(data.examined)} failed spans were examined, not older ones.</Partial>}
+      <Messages messages={errors.messages} />
+    </section>
+  );
+}
+
+function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: number; end: number }) {
+  const trend = trendOf(g, data, start, end);
+  const query = serviceQuery(g.service, `name = ${JSON.stringify(g.operation)} && error`);
+  const heading = g.type || g.operation;
+  return (
+    <li data-row class={css.group}>
+      <a class={css.type} href={link({ page: 'explore' }, { q: query })} title={`${heading} in ${g.operation}`}>{heading}</a>
+      <span class={css.count}>{count(g.count)}</span>
+      <span class={css.text} title={g.message || g.operation}>{g.message || (g.type ? g.operation : 'no message')}</span>
+      <span class={css.facts}>
+        <ServiceMark name={g.service} />
+        {trend === 'new' && <Badge kind="error">new</Badge>}
+        <span class={css.when}>{trend === 'new' ? <>first seen {clock(millis(g.first), zone.value, 0)}</> : trend === 'growing' ? 'growing' : ''}</span>
+        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example"><Time at={g.last} precision={0} onlyAge /></a>
+      </span>
+      <span class={css.bars}><MiniBars values={g.points} width={76} height={16} color={trend === 'usual' ? undefined : 'var(--error-solid)'} /></span>
+    </li>
+  );
+}
+
+function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; rangeLabel: string }) {
+  const { data } = changes;
+  return (
+    <section class={css.changes}>
+      <div class={css.head}><h2 class={css.title}>Changes</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span></div>
+      {changes.error && !data && <Failure what="Changes" error={changes.error} retry={changes.retry} />}
+      {data && data.changes.length === 0 && <p class={css.nothing}>No new version, instance, attribute or service.</p>}
+      <ul class={css.changeList}>
+        {data?.changes.slice(0, maxChanges).map((c) => <li key={c.at + c.service + c.kind + c.to} class={css.change}><Time at={c.at} precision={0} /><span class={css.what}><ServiceMark name={c.service} /> <ChangeText c={c} /></span></li>)}
+      </ul>
+      {data && data.changes.length > maxChanges && <p class={css.nothing}>{maxChanges} of {data.changes.length}, newest first</p>}
+      <Messages messages={changes.messages} />
+    </section>
+  );
+}
+
+function ChangeText({ c }: { c: Change }) {
+  switch (c.kind) {
+    case 'version': return c.from ? <>version {c.from} → <b>{c.to}</b></> : <>version <b>{c.to}</b></>;
+    case 'instances': return <>{c.from || '0'} → <b>{c.to}</b> instances</>;
+    case 'attribute': return <>new attribute <code title={c.to}>{c.to}</code></>;
+    case 'service': return <>appeared</>;
+  }
+}

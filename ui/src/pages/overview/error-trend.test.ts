@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import type { ErrorGroup } from '../../api/types';
+import { nanos } from '../../shell/format';
+import { orderGroups, trendOf } from './error-trend';
+
+function group(type: string, count: number, first: number, points: number[]): ErrorGroup {
+  return { service: 's', operation: 'o', type, message: '', count, first: nanos(first), last: nanos(1000), points, traceID: '1', spanID: '2' };
+}
+
+const [start, end] = [0, 1000];
+const early = group('early', 100, 10, [10, 10, 10, 10, 10, 10]);
+const fresh = group('fresh', 20, 500, [0, 0, 0, 5, 5, 10]);
+const growing = group('growing', 40, 10, [1, 1, 1, 1, 18, 18]);
+const single = group('single', 1, 900, [0, 0, 0, 0, 0, 1]);
+
+describe('errors', () => {
+  it('finds new and growing groups', () => {
+    const all = { examined: 1, complete: true, groups: [] };
+    expect([early, fresh, growing].map((g) => trendOf(g, all, start, end))).toEqual(['usual', 'new', 'growing']);
+  });
+  it('claims nothing about errors that were not all examined', () => {
+    const part = { examined: 1, complete: false, groups: [] };
+    expect([fresh, growing].map((g) => trendOf(g, part, start, end))).toEqual(['usual', 'usual']);
+  });
+  it('orders new, growing, then by count', () => {
+    expect(orderGroups({ examined: 1, complete: true, groups: [single, early, growing, fresh] }, start, end).map((g) => g.type)).toEqual(['fresh', 'growing', 'early', 'single']);
+  });
+});

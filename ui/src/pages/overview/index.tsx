@@ -1,0 +1,103 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Changes, Errors, Names, Services, TraceSummary } from '../../api/types';
+import { millis } from '../../shell/format';
+import { capable } from '../../shell/config';
+import { slowNow } from '../../shell/clock';
+import { ingest } from '../../shell/ingest';
+import { zone } from '../../shell/preferences';
+import { isRelative } from '../../shell/range';
+import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
+import { rangeName } from '../../shell/time-input';
+import { useTitle } from '../../shell/title';
+import { withoutTime } from '../../shell/top-bar';
+import { link, linked, format, view } from '../../shell/url';
+import { rangeParams, useRequest } from '../../shell/use-request';
+import { FirstRun, FirstTrace } from './first-run';
+import { ChartRow } from './chart-row';
+import { ErrorPanel } from './error-panel';
+import { judge, periods } from './health';
+import { IngestStrip } from './ingest-strip';
+import { Lead } from './lead';
+import { overviewSentence } from './sentence';
+import { ServiceTable } from './service-table';
+import css from './overview.module.css';
+
+const servicesEvery = 10_000;
+const errorsEvery = 30_000;
+const changesEvery = 60_000;
+const minCoverage = 0.2;
+
+/** The page `/`: is anything broken right now? */
+export default function OverviewPage() {
+  const [first, setFirst] = useState<TraceSummary | null>(null);
+  const { range } = view.value;
+  const services = useRequest<Services>('services', (now) => rangeParams(range, now), { every: isRelative(range) ? servicesEvery : 0 });
+  const nothing = services.data?.services.length === 0;
+  const names = useRequest<Names>(nothing ? 'values' : null, { key: 'service', prefix: '', limit: 1 });
+  const ingested = ingest.value.data;
+  const neverStored = !first && nothing && names.data?.names.length === 0 && !ingested?.oldest;
+  useEffect(() => {
+    withoutTime.value = neverStored;
+    return () => { withoutTime.value = false; };
+  }, [neverStored]);
+  useTitle(neverStored ? 'Waiting for the first span' : 'Overview');
+  if (neverStored) return <FirstRun onArrival={(trace) => { setFirst(trace); services.retry(); names.retry(); }} />;
+  return <Overview services={services} first={first} />;
+}
+
+function Overview({ services, first }: { services: ReturnType<typeof useRequest<Services>>; first: TraceSummary | null }) {
+  const { range } = view.value;
+  const live = isRelative(range);
+  const errors = useRequest<Errors>('errors', (now) => rangeParams(range, now), { every: live ? errorsEvery : 0 });
+  const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
+  const name = rangeName(range, zone.value, slowNow.value);
+  const { data } = services;
+  if (!data) return <Waiting services={services} />;
+  const p = periods(data, ingest.value.data?.oldest ?? '');
+  const comparable = p.usual >= p.range * minCoverage;
+  const judged = judge(data, p);
+  const sentence = overviewSentence(judged, comparable, changes.data?.changes ?? [], /^Last/.test(name) ? `the ${name.toLowerCase()}` : name, zone.value);
+  const none = data.total.summary.calls === 0;
+  return (
+    <>
+      <Progress active={services.loading} label="Loading services" />
+      {first && <FirstTrace trace={first} />}
+      <Lead sentence={sentence} services={judged} comparable={comparable} none={none} />
+      <div class={css.columns}>
+        <div class={css.main}>
+          {services.error && <div class={css.message}><Failure what="Services" error={services.error} retry={services.retry} /></div>}
+          {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
+          {none ? <NoRequests /> : <ChartRow data={data} p={p} changes={changes.data?.changes ?? []} judged={judged} />}
+          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} />}
+        </div>
+        <ErrorPanel errors={errors} changes={changes} start={millis(data.start)} end={millis(data.end)} rangeLabel={name} />
+      </div>
+      <IngestStrip />
+    </>
+  );
+}
+
+function Waiting({ services }: { services: ReturnType<typeof useRequest<Services>> }) {
+  if (!services.error) return <div class={css.waiting}><h1 class="visually-hidden">Overview</h1><Progress active label="Loading services" /><Skeleton rows={12} /></div>;
+  return (
+    <div class={css.waiting}>
+      <h1 class={css.sentence}>Overview</h1>
+      {capable('aggregates')
+        ? <Failure what="Services" error={services.error} retry={services.retry} />
+        : <Empty title="This store does not count requests, so there is no overview."><a href={link({ page: 'explore' })}>Explore the newest traces</a><a href={link({ page: 'status' })}>Status</a></Empty>}
+    </div>
+  );
+}
+
+/** Ways out of a range without requests. */
+function NoRequests() {
+  const wider = ['now-24h', 'now-7d'].map((from) => ({ label: from === 'now-24h' ? 'Last 24 hours' : 'Last 7 days', href: format(linked({ page: 'overview' }, { range: { from, to: 'now' } })) }));
+  return (
+    <div class={css.message}>
+      <Empty title="No service has requests in this time range.">
+        {wider.map((w) => <a key={w.label} href={w.href}>{w.label}</a>)}
+        <a href={link({ page: 'status' })}>Check the receivers</a>
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+import { Icon, Mark } from '../../shell/icons';
+import { link } from '../../shell/url';
+import type { ServiceHealth } from './health';
+import type { Sentence } from './sentence';
+import css from './overview.module.css';
+
+/** Query for the requests of a service, or only for the failed ones. */
+export function serviceQuery(name: string, more = ''): string {
+  return `{ service = ${JSON.stringify(name)}${more && ` && ${more}`} }`;
+}
+
+const queryOf: Record<ServiceHealth['state'], string> = { failing: 'error', silent: '', slow: '', normal: '' };
+
+/** The sentence of the page, and one line for each of the worst services. */
+export function Lead({ sentence, services, comparable, none }: { sentence: Sentence; services: ServiceHealth[]; comparable: boolean; none: boolean }) {
+  const calm = sentence.details.length === 0;
+  return (
+    <div class={css.lead}>
+      <h1 class={css.sentence}>{calm && !none && comparable && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
+      {sentence.details.map(({ service, text }) => (
+        <p key={service.name} class={css.detail}>
+          <Mark kind={service.state === 'failing' ? 'error' : 'warn'} size={13} label="" />
+          <span>
+            <a class={service.state === 'failing' ? css.failing : css.slow} href={link({ page: 'explore' }, { q: serviceQuery(service.name, queryOf[service.state]) })}>{service.name}</a>{' '}{text}
+          </span>
+        </p>
+      ))}
+      {calm && !none && (
+        <p class={css.detail}>
+          {comparable
+            ? <span>Errors and durations of all {services.length === 1 ? 'requests' : 'services'} are as in the same period before.</span>
+            : <><Icon name="clock" size={14} /><span>There is not enough earlier data to compare with.</span></>}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,68 @@
+import type { Change } from '../../api/types';
+import { clock, millis, percent, share, type Zone } from '../../shell/format';
+import type { ServiceHealth } from './health';
+
+/** The answer of the page to "is anything broken now?". */
+export interface Sentence {
+  text: string;
+  /** The services that the second line describes, worst first. */
+  details: Detail[];
+}
+
+/** What is said about a service: "payment" + "fails 6.4 % of requests, usually 0.2 %, since 14:06 when version 2.14.0 appeared". */
+export interface Detail {
+  service: ServiceHealth;
+  text: string;
+}
+
+const maxDetails = 3;
+const changeDistance = 120_000; // milliseconds between the rise of errors and a new version
+
+/** Computes the sentence from judged services. `period` is for example "the last 1 hour". */
+export function overviewSentence(services: ServiceHealth[], comparable: boolean, changes: Change[], period: string, zone: Zone): Sentence {
+  const of = (state: ServiceHealth['state']): ServiceHealth[] => services.filter((s) => s.state === state);
+  const [failing, silent, slow] = [of('failing'), of('silent'), of('slow')];
+  const abnormal = [...failing, ...silent, ...slow];
+  if (abnormal.length === 0) return { text: calm(services, comparable, period), details: [] };
+  const total = services.length;
+  const parts: string[] = [];
+  const add = (list: ServiceHealth[], one: string, many: string): void => {
+    if (list.length === 0) return;
+    const subject = parts.length === 0 ? (total === 1 ? list[0].name : `${list.length} of ${total} services`) : String(list.length);
+    parts.push(`${subject} ${list.length === 1 ? one : many}`);
+  };
+  add(failing, 'is failing', 'are failing');
+  add(silent, 'gets no requests any more', 'get no requests any more');
+  add(slow, 'is slower than usual', 'are slower than usual');
+  return { text: parts.join(', '), details: abnormal.slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
+}
+
+function calm(services: ServiceHealth[], comparable: boolean, period: string): string {
+  const active = services.filter((s) => s.series.summary.calls > 0);
+  const noun = active.length === 1 ? active[0]?.name : `${active.length} services`;
+  if (active.length === 0) return `No requests in ${period}`;
+  if (comparable) return `Nothing unusual in ${noun}`;
+  const calls = active.reduce((n, s) => n + s.series.summary.calls, 0);
+  const errors = active.reduce((n, s) => n + s.series.summary.errors, 0);
+  return errors === 0 ? `No errors in ${noun}` : `${percent(errors / calls)} of requests of ${noun} fail`;
+}
+
+function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
+  switch (s.state) {
+    case 'failing': return `fails ${share(s.errorShare)} of requests${s.usualErrorShare === null ? '' : `, usually ${share(s.usualErrorShare)}`}${since(s, changes, zone)}`;
+    case 'silent': return 'gets no requests any more';
+    case 'slow': return `has ${factor(s.slowdown!)} its usual p95`;
+    default: return '';
+  }
+}
+
+function since(s: ServiceHealth, changes: Change[], zone: Zone): string {
+  if (s.since === null) return '';
+  const version = changes.find((c) => c.kind === 'version' && c.service === s.name && Math.abs(millis(c.at) - s.since!) <= changeDistance);
+  return `, since ${clock(s.since, zone, 0)}${version ? ` when version ${version.to} appeared` : ''}`;
+}
+
+/** A factor against the usual: `4.9×`. */
+export function factor(x: number): string {
+  return `${x < 9.95 ? x.toFixed(1) : Math.round(x)}×`;
+}

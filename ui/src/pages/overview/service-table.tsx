@@ -1,0 +1,83 @@
+import { useRef } from 'preact/hooks';
+import type { Change, Services } from '../../api/types';
+import { maxOf } from '../../charts/scale';
+import { MiniBars, Sparkline } from '../../charts/sparkline';
+import { Badge, classes } from '../../shell/controls';
+import { slowNow } from '../../shell/clock';
+import { age, duration, millis, none, rate, share } from '../../shell/format';
+import { Mark } from '../../shell/icons';
+import { useRovingRows } from '../../shell/roving';
+import { ServiceMark } from '../../shell/service-mark';
+import { link } from '../../shell/url';
+import { errorShares, rates, type ServiceHealth } from './health';
+import { serviceQuery } from './lead';
+import { factor } from './sentence';
+import css from './service-table.module.css';
+
+const notable = 1.5;
+const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
+
+/** All services with rate, errors and durations. Rows and numbers link to Explore. */
+export function ServiceTable({ services, data, changes }: { services: ServiceHealth[]; data: Services; changes: Change[] }) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useRovingRows(body);
+  const scale = Math.max(errorScale, maxOf(services.map((s) => errorShares(s.series))));
+  return (
+    <table class={css.table} role="grid" aria-label="Services">
+      <thead>
+        <tr>
+          <th scope="col" class={css.name}><span class={css.sorted} aria-sort="other">Service, most abnormal first</span></th>
+          <th scope="col" class={classes(css.number, css.wide)}>Requests/s</th>
+          <th scope="col" class={classes(css.spark, css.wide)} aria-label="Requests over time" />
+          <th scope="col" class={css.bars} aria-label="Errors over time" />
+          <th scope="col" class={css.number}>Errors</th>
+          <th scope="col" class={classes(css.number, css.wide)}>p50</th>
+          <th scope="col" class={css.number}>p95</th>
+          <th scope="col" class={classes(css.factor, css.wide)} aria-label="p95 against the usual" />
+          <th scope="col" class={classes(css.spark, css.wide)} aria-label="p95 over time" />
+          <th scope="col" class={classes(css.number, css.wide)}>p99</th>
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {services.map((s) => <Row key={s.name} s={s} data={data} scale={scale} version={changes.find((c) => c.kind === 'version' && c.service === s.name)} />)}
+      </tbody>
+    </table>
+  );
+}
+
+const marks = { failing: 'error', silent: 'warn', slow: 'warn' } as const;
+
+function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; scale: number; version?: Change }) {
+  const { summary } = s.series;
+  const explore = (more = ''): string => link({ page: 'explore' }, { q: serviceQuery(s.name, more) });
+  const perSecond = rates(s.series.calls, data);
+  const slow = s.slowdown !== null && s.slowdown >= notable;
+  const p95 = summary.p95 === null ? none : duration(summary.p95);
+  return (
+    <tr data-row class={css.row}>
+      <th scope="row" class={css.name}>
+        <span class={css.service}>
+          <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
+          <a class={css.link} href={explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
+          {version && <Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}, {age(millis(version.at), Math.max(slowNow.value, millis(version.at)))}</Badge>}
+          {s.inferred && <span class={css.inferred}>inferred</span>}
+          {s.state === 'silent' && <span class={css.inferred}>no requests any more</span>}
+        </span>
+      </th>
+      <td class={classes(css.number, css.wide)}>{rate(s.rate)}</td>
+      <td class={classes(css.spark, css.wide)}><Sparkline values={perSecond} color="var(--series-rate)" max={maxOf([perSecond]) * 1.6 || 1} /></td>
+      <td class={css.bars}><MiniBars values={errorShares(s.series)} max={scale} color={s.state === 'failing' ? 'var(--error-solid)' : 'var(--series-p50)'} /></td>
+      <td class={classes(css.number, s.state === 'failing' ? css.failing : summary.errors === 0 && css.zero)}>
+        {summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title="Failed requests">{share(s.errorShare)}</a> : '0'}
+      </td>
+      <td class={classes(css.number, css.wide, css.second)}>{summary.p50 === null ? none : duration(summary.p50)}</td>
+      <td class={classes(css.number, slow && css.strong)}>
+        {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(`duration >= ${Math.floor(summary.p95 / 1e3)}us`)} title="The slowest requests">{p95}</a>}
+        {slow && <span class={css.below}>▲ {factor(s.slowdown!)}</span>}
+      </td>
+      <td class={classes(css.factor, css.wide)}>{slow && <span title="against the usual p95">▲ {factor(s.slowdown!)}</span>}</td>
+      <td class={classes(css.spark, css.wide)}><Sparkline values={s.series.p95} color={slow ? 'var(--warn-solid)' : 'var(--series-p95)'} dot /></td>
+      <td class={classes(css.number, css.wide, css.second)}>{summary.p99 === null ? none : duration(summary.p99)}</td>
+    </tr>
+  );
+}
