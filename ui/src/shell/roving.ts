@@ -1,4 +1,5 @@
-import { useLayoutEffect, type MutableRef } from 'preact/hooks';
+import type { RefObject } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
 
 const cells = 'a[href], button:not(:disabled)';
 
@@ -9,7 +10,7 @@ const places = new WeakMap<HTMLElement, [number, number]>();
  * Makes the links and buttons in the rows (`[data-row]`) of a container one tab stop: up and down, Home and End move between rows, left and right within one.
  * Call it in each rendering.
  */
-export function useRovingRows(container: MutableRef<HTMLElement | null>): void {
+export function useRovingRows(container: RefObject<HTMLElement | null>): void {
   useLayoutEffect(() => {
     const root = container.current;
     if (root) settle(root);

@@ -1,0 +1,148 @@
+// What a new user copies to send the first span.
+
+import type { Ingest } from '../../api/types';
+
+/** A way to send spans. */
+export type SnippetTab = 'sdk' | 'curl' | 'collector' | 'zipkin' | 'jaeger' | 'demo';
+
+/** Labels of the ways, in their order. */
+export const snippetTabs: { id: SnippetTab; label: string }[] = [
+  { id: 'sdk', label: 'OpenTelemetry SDK' }, { id: 'curl', label: 'curl' }, { id: 'collector', label: 'Collector' },
+  { id: 'zipkin', label: 'Zipkin' }, { id: 'jaeger', label: 'Jaeger agent' }, { id: 'demo', label: 'Demo data' },
+];
+
+/** What the snippets contain of this installation. Ports are 0 if no receiver listens for the protocol. */
+export interface Target {
+  host: string;
+  otlpHTTP: number;
+  otlpGRPC: number;
+  zipkin: number;
+  agent: number;
+}
+
+/** Port of an address such as `:4318` or `[::]:4318`; the first one of a list. 0 if there is none. */
+export function portOf(endpoint: string): number {
+  return Number(/:(\d{1,5})(?:\/|,|$|\s)/.exec(endpoint)?.[1] ?? 0);
+}
+
+/** Host and ports for the snippets. Without receivers in this process, the standard ports, because another process receives. */
+export function targetOf(ingest: Pick<Ingest, 'receives' | 'receivers'> | null, host: string): Target {
+  if (!ingest?.receives) return { host, otlpHTTP: 4318, otlpGRPC: 4317, zipkin: 9411, agent: 6831 };
+  const find = (name: RegExp, protocol: RegExp): number => portOf(ingest.receivers.find((r) => name.test(r.name) && protocol.test(r.protocol))?.endpoint ?? '');
+  return { host, otlpHTTP: find(/^otlp/, /http/), otlpGRPC: find(/^otlp/, /grpc/), zipkin: find(/^zipkin/, /./), agent: find(/^thriftudp|^jaeger/, /compact|udp/) };
+}
+
+/** Whether other machines cannot reach the receivers, because they listen on the loopback interface only. */
+export function onlyLocal(ingest: Pick<Ingest, 'receivers'> | null): boolean {
+  const otlp = ingest?.receivers.filter((r) => /^otlp/.test(r.name)) ?? [];
+  return otlp.length > 0 && otlp.every((r) => /^(localhost|127\.|\[::1\])/.test(r.endpoint));
+}
+
+/** Values of a test span: ids in hex, times in nanoseconds. */
+export interface TestSpan {
+  trace: string;
+  span: string;
+  start: string;
+  end: string;
+}
+
+/** Makes a test span of 250 ms that ends at `now`, with random bytes for its ids. */
+export function testSpan(now: number, random: Uint8Array): TestSpan {
+  const hex = [...random].map((b) => b.toString(16).padStart(2, '0')).join('');
+  return { trace: hex.slice(0, 32), span: hex.slice(32, 48), start: `${Math.round(now) - 250}000000`, end: `${Math.round(now)}000000` };
+}
+
+/** One block of text to copy. */
+export interface Snippet {
+  /** What to do with it. */
+  intro: string;
+  text: string;
+}
+
+/** The blocks of a tab; none if no receiver listens for its protocol. */
+export function snippetsOf(tab: SnippetTab, t: Target, s: TestSpan): Snippet[] {
+  switch (tab) {
+    case 'sdk': return t.otlpHTTP ? [sdk(t), curl(t, s, 'Or send one test span from this machine:')] : [];
+    case 'curl': return t.otlpHTTP ? [curl(t, s, 'Send one test span from a shell:')] : [];
+    case 'collector': return t.otlpGRPC ? [collector(t)] : [];
+    case 'zipkin': return t.zipkin ? [zipkin(t, s)] : [];
+    case 'jaeger': return t.agent ? [agent(t)] : [];
+    case 'demo': return t.otlpHTTP ? [demo(t)] : [];
+  }
+}
+
+function sdk(t: Target): Snippet {
+  return {
+    intro: 'Set these variables for your program and restart it. Any OpenTelemetry SDK reads them.',
+    text: [
+      `export OTEL_EXPORTER_OTLP_ENDPOINT=http://${t.host}:${t.otlpHTTP}`,
+      'export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf',
+      'export OTEL_SERVICE_NAME=my-service',
+      'export OTEL_TRACES_SAMPLER=parentbased_always_on',
+    ].join('\n'),
+  };
+}
+
+function curl(t: Target, s: TestSpan, intro: string): Snippet {
+  return {
+    intro,
+    text: `curl -s http://${t.host}:${t.otlpHTTP}/v1/traces \\
+  -H 'Content-Type: application/json' -d '{"resourceSpans":[{
+  "resource":{"attributes":[{"key":"service.name","value":{"stringValue":"hello"}}]},
+  "scopeSpans":[{"spans":[{"traceId":"${s.trace}",
+    "spanId":"${s.span}","name":"first span","kind":2,
+    "startTimeUnixNano":"${s.start}","endTimeUnixNano":"${s.end}"}]}]}]}'`,
+  };
+}
+
+function collector(t: Target): Snippet {
+  return {
+    intro: 'Add this exporter to the configuration of your OpenTelemetry Collector, and its name to the exporters of the traces pipeline.',
+    text: `exporters:
+  otlp/tracing:
+    endpoint: ${t.host}:${t.otlpGRPC}
+    tls:
+      insecure: true
+
+service:
+  pipelines:
+    traces:
+      exporters: [otlp/tracing]`,
+  };
+}
+
+function zipkin(t: Target, s: TestSpan): Snippet {
+  return {
+    intro: `Point your Zipkin reporter to http://${t.host}:${t.zipkin}/api/v2/spans, or send one test span:`,
+    text: `curl -s http://${t.host}:${t.zipkin}/api/v2/spans -H 'Content-Type: application/json' -d '[{
+  "traceId":"${s.trace}","id":"${s.span}","kind":"SERVER","name":"first span",
+  "timestamp":${s.start.slice(0, -3)},"duration":250000,"localEndpoint":{"serviceName":"hello"}}]'`,
+  };
+}
+
+function agent(t: Target): Snippet {
+  return {
+    intro: 'For programs with a Jaeger client library, which send UDP datagrams:',
+    text: [`export JAEGER_AGENT_HOST=${t.host}`, `export JAEGER_AGENT_PORT=${t.agent}`, 'export JAEGER_SERVICE_NAME=my-service', 'export JAEGER_SAMPLER_TYPE=const', 'export JAEGER_SAMPLER_PARAM=1'].join('\n'),
+  };
+}
+
+function demo(t: Target): Snippet {
+  return {
+    intro: 'Send a trace of four services each second, until you press Ctrl C. The program is the one that runs this server.',
+    text: `tracing canary --otlp http://${t.host}:${t.otlpHTTP} --query ${pageOrigin()}`,
+  };
+}
+
+function pageOrigin(): string {
+  return typeof location === 'undefined' ? 'http://localhost:16686' : location.origin;
+}
+
+/** How to start the receiver that a tab needs, where it is missing. */
+export function missingReceiver(tab: SnippetTab): string {
+  switch (tab) {
+    case 'zipkin': return 'No receiver listens for Zipkin. Start the server with --collector.zipkin.host-port=:9411.';
+    case 'jaeger': return 'No receiver listens for the datagrams of Jaeger clients. Add the receiver thriftudp to the configuration.';
+    default: return 'No receiver listens for OTLP. Add the receiver otlp to the configuration.';
+  }
+}
