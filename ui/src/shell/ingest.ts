@@ -85,3 +85,11 @@ export function rateSeries(samples: Sample[], receiver?: string): number[] {
 function value(s: Sample, receiver?: string): number {
   return receiver === undefined ? s.received : s.receivers[receiver] ?? 0;
 }
+
+const protocols: Record<string, string> = { grpc: 'gRPC', http: 'HTTP', udp: 'UDP' };
+const receiverNames: Record<string, string> = { otlp: 'OTLP', zipkin: 'Zipkin', thriftudp: 'Jaeger agent', native: 'Jaeger collector' };
+
+/** Name of a receiver for readers: `OTLP over HTTP`, `otlp/internal over gRPC`. */
+export function receiverLabel(r: Pick<Ingest['receivers'][number], 'name' | 'protocol'>): string {
+  return `${receiverNames[r.name] ?? r.name}${r.protocol ? ` over ${protocols[r.protocol] ?? r.protocol}` : ''}`;
+}

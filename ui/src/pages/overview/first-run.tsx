@@ -5,7 +5,7 @@ import { now } from '../../shell/clock';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { count, duration, millis, nanos } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
-import { ingest } from '../../shell/ingest';
+import { ingest, receiverLabel } from '../../shell/ingest';
 import { announce } from '../../shell/live-region';
 import { ServiceMark } from '../../shell/service-mark';
 import { Time } from '../../shell/time';
@@ -117,20 +117,20 @@ function Receivers({ data }: { data: Ingest }) {
         {data.receivers.map((r) => (
           <li key={r.name + r.protocol} class={css.receiver}>
             {r.refusal ? <Mark kind="warn" size={13} label="" /> : r.received > 0 ? <Mark kind="ok" size={13} label="" /> : <span class={css.ringSmall} aria-hidden="true" />}
-            <span><span class={css.name}>{r.name} {r.protocol}</span><code class={css.address}>{r.endpoint}</code></span>
+            <span><span class={css.name}>{receiverLabel(r)}</span><code class={css.address}>{r.endpoint}</code></span>
             <span class={r.refusal ? css.refused : css.number}>{refusedText(r)}</span>
           </li>
         ))}
       </ul>
       {refused.map((r) => (
-        <p key={r.name + r.protocol} class={css.refusal}><b>{r.name} {r.protocol} refused {refusedText(r).replace(' refused', '')}.</b> Last: <code>{r.refusal!.reason}</code>, <Time at={r.refusal!.at} precision={1} onlyAge />.</p>
+        <p key={r.name + r.protocol} class={css.refusal}><b>{receiverLabel(r)} refused {refusedText(r).replace(' refused', '')}.</b> Last: <code>{r.refusal!.reason}</code>, <Time at={r.refusal!.at} precision={1} onlyAge />.</p>
       ))}
     </section>
   );
 }
 
 function refusedText(r: Ingest['receivers'][number]): string {
-  const requests = r.refusedRequests ?? 0;
+  const requests = r.refusedRequests;
   if (requests > 0) return `${count(requests)} ${requests === 1 ? 'request' : 'requests'} refused`;
   return r.refused > 0 ? `${count(r.refused)} refused` : count(r.received);
 }
