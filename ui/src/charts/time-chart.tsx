@@ -42,7 +42,7 @@ export interface TimeChartProps {
   onSelect?: (from: number, to: number) => void;
 }
 
-const left = 44;
+const left = 52;
 const top = 8;
 const bottom = 20;
 const labelGap = 12;

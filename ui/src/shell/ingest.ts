@@ -89,6 +89,13 @@ function value(s: Sample, receiver?: string): number {
 const protocols: Record<string, string> = { grpc: 'gRPC', http: 'HTTP', udp: 'UDP' };
 const receiverNames: Record<string, string> = { otlp: 'OTLP', zipkin: 'Zipkin', thriftudp: 'Jaeger agent', native: 'Jaeger collector' };
 
+/** Receivers in the order for readers: OTLP first. */
+export function orderedReceivers(data: Ingest): Ingest['receivers'] {
+  const known = Object.keys(receiverNames);
+  const rank = (name: string): number => (known.includes(name) ? known.indexOf(name) : known.length);
+  return [...data.receivers].sort((a, b) => rank(a.name) - rank(b.name));
+}
+
 /** Name of a receiver for readers: `OTLP over HTTP`, `otlp/internal over gRPC`. */
 export function receiverLabel(r: Pick<Ingest['receivers'][number], 'name' | 'protocol'>): string {
   return `${receiverNames[r.name] ?? r.name}${r.protocol ? ` over ${protocols[r.protocol] ?? r.protocol}` : ''}`;

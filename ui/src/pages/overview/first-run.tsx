@@ -5,7 +5,7 @@ import { now } from '../../shell/clock';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { count, duration, millis, nanos } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
-import { ingest, receiverLabel } from '../../shell/ingest';
+import { ingest, orderedReceivers, receiverLabel } from '../../shell/ingest';
 import { announce } from '../../shell/live-region';
 import { ServiceMark } from '../../shell/service-mark';
 import { Time } from '../../shell/time';
@@ -114,7 +114,7 @@ function Receivers({ data }: { data: Ingest }) {
       <div class={css.head}><h2>Receivers</h2><span>spans</span></div>
       {data.receivers.length === 0 && <p class={css.faint}>None in this process.</p>}
       <ul>
-        {data.receivers.map((r) => (
+        {orderedReceivers(data).map((r) => (
           <li key={r.name + r.protocol} class={css.receiver}>
             {r.refusal ? <Mark kind="warn" size={13} label="" /> : r.received > 0 ? <Mark kind="ok" size={13} label="" /> : <span class={css.ringSmall} aria-hidden="true" />}
             <span><span class={css.name}>{receiverLabel(r)}</span><code class={css.address}>{r.endpoint}</code></span>

@@ -20,7 +20,7 @@ export interface ServiceHealth {
   usualErrorShare: number | null;
   /** p95 divided by the usual p95, or null. */
   slowdown: number | null;
-  /** Time in milliseconds since the epoch at which the errors rose, or null. */
+  /** Time in milliseconds since the epoch at which the errors rose or the requests stopped, or null. */
   since: number | null;
 }
 
@@ -38,6 +38,8 @@ const alwaysFailing = 0.25; // failing even if usual
 const slowFactor = 1.5;
 const minUsualCoverage = 0.2; // of the range; a shorter usual period is not compared
 const minSigma = 3;
+const minSilentSteps = 5;
+const minSilentShare = 0.2; // of the range
 
 /** Lengths of the periods. `oldest` is the beginning of the stored data, or "". */
 export function periods(s: Pick<Services, 'start' | 'end' | 'usualStart'>, oldest: string): Periods {
@@ -58,14 +60,17 @@ export function usualOf(s: ServiceSeries, p: Periods): Red | null {
 
 /** Judges all services, most abnormal first. */
 export function judge(answer: Services, p: Periods): ServiceHealth[] {
-  return answer.services.map((s) => judgeOne(s, answer, p)).sort(byAbnormality);
+  // If all requests stopped, that is one fact, not one about each service.
+  const someRequests = silentSince(answer.total, answer) === null;
+  return answer.services.map((s) => judgeOne(s, answer, p, someRequests)).sort(byAbnormality);
 }
 
-function judgeOne(s: Services['services'][number], answer: Services, p: Periods): ServiceHealth {
+function judgeOne(s: Services['services'][number], answer: Services, p: Periods, findSilent: boolean): ServiceHealth {
   const usual = usualOf(s, p);
   const failing = isFailing(s.summary, usual);
   const factor = slowdown(s.summary, usual);
-  const silent = usual !== null && s.summary.calls === 0 && usual.calls >= minCalls;
+  const stopped = findSilent ? silentSince(s, answer) : null;
+  const silent = findSilent && (stopped !== null || (usual !== null && s.summary.calls === 0 && usual.calls >= minCalls));
   return {
     name: s.name, inferred: s.inferred, series: s,
     state: failing ? 'failing' : silent ? 'silent' : factor !== null && factor >= slowFactor ? 'slow' : 'normal',
@@ -73,8 +78,21 @@ function judgeOne(s: Services['services'][number], answer: Services, p: Periods)
     errorShare: errorShare(s.summary),
     usualErrorShare: usual && usual.calls > 0 ? errorShare(usual) : null,
     slowdown: factor,
-    since: failing ? onset(s, answer, usual) : null,
+    since: failing ? onset(s, answer, usual) : stopped,
   };
+}
+
+/**
+ * Time in milliseconds since the epoch from which on there are no calls, or null. Only if the silence is long (a fifth of the range, five steps),
+ * and if at the rate before it at least `minCalls` calls were to be expected.
+ */
+export function silentSince(s: Pick<ServiceSeries, 'calls'>, answer: Pick<Services, 'start' | 'step'>): number | null {
+  const used = s.calls.findLastIndex((c) => c > 0) + 1;
+  const silent = s.calls.length - used;
+  if (used === 0 || silent < Math.max(minSilentSteps, s.calls.length * minSilentShare)) return null;
+  const first = s.calls.findIndex((c) => c > 0);
+  const before = s.calls.reduce((a, b) => a + b, 0) / (used - first);
+  return before * silent >= minCalls ? millis(answer.start) + (used * answer.step) / 1e6 : null;
 }
 
 /** More errors than usual, beyond chance; or very many. */

@@ -15,7 +15,7 @@ import { rangeParams, useRequest } from '../../shell/use-request';
 import { FirstRun, FirstTrace } from './first-run';
 import { ChartRow } from './chart-row';
 import { ErrorPanel } from './error-panel';
-import { judge, periods } from './health';
+import { judge, periods, silentSince } from './health';
 import { IngestStrip } from './ingest-strip';
 import { Lead } from './lead';
 import { overviewSentence } from './sentence';
@@ -56,13 +56,16 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const p = periods(data, ingest.value.data?.oldest ?? '');
   const comparable = p.usual >= p.range * minCoverage;
   const judged = judge(data, p);
-  const sentence = overviewSentence(judged, comparable, changes.data?.changes ?? [], /^Last/.test(name) ? `the ${name.toLowerCase()}` : name, zone.value);
+  const stopped = silentSince(data.total, data);
+  const sentence = overviewSentence(judged, {
+    comparable, changes: changes.data?.changes ?? [], period: /^Last/.test(name) ? `the ${name.toLowerCase()}` : name, zone: zone.value, silentSince: stopped,
+  });
   const none = data.total.summary.calls === 0;
   return (
     <>
       <Progress active={services.loading} label="Loading services" />
       {first && <FirstTrace trace={first} />}
-      <Lead sentence={sentence} services={judged} comparable={comparable} none={none} />
+      <Lead sentence={sentence} services={judged} comparable={comparable} quiet={none || stopped !== null} />
       <div class={css.columns}>
         <div class={css.main}>
           {services.error && <div class={css.message}><Failure what="Services" error={services.error} retry={services.retry} /></div>}

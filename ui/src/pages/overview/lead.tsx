@@ -11,12 +11,12 @@ export function serviceQuery(name: string, more = ''): string {
 
 const queryOf: Record<ServiceHealth['state'], string> = { failing: 'error', silent: '', slow: '', normal: '' };
 
-/** The sentence of the page, and one line for each of the worst services. */
-export function Lead({ sentence, services, comparable, none }: { sentence: Sentence; services: ServiceHealth[]; comparable: boolean; none: boolean }) {
+/** The sentence of the page, and one line for each of the worst services. `quiet`: there are no requests, at least not any more. */
+export function Lead({ sentence, services, comparable, quiet }: { sentence: Sentence; services: ServiceHealth[]; comparable: boolean; quiet: boolean }) {
   const calm = sentence.details.length === 0;
   return (
     <div class={css.lead}>
-      <h1 class={css.sentence}>{calm && !none && comparable && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
+      <h1 class={css.sentence}>{calm && !quiet && comparable && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
       {sentence.details.map(({ service, text }) => (
         <p key={service.name} class={css.detail}>
           <Mark kind={service.state === 'failing' ? 'error' : 'warn'} size={13} label="" />
@@ -25,7 +25,7 @@ export function Lead({ sentence, services, comparable, none }: { sentence: Sente
           </span>
         </p>
       ))}
-      {calm && !none && (
+      {calm && !quiet && (
         <p class={css.detail}>
           {comparable
             ? <span>Errors and durations of all {services.length === 1 ? 'requests' : 'services'} are as in the same period before.</span>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Change, Red, Services } from '../../api/types';
 import { nanos } from '../../shell/format';
-import { errorShares, isFailing, judge, periods, rates, slowdown } from './health';
+import { errorShares, isFailing, judge, periods, rates, silentSince, slowdown } from './health';
 import { overviewSentence } from './sentence';
 
 const start = Date.UTC(2026, 10, 22, 13, 42);
@@ -29,7 +29,7 @@ function answer(...specs: Spec[]): Services {
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
 function say(a: Services, changes: Change[] = []): { text: string; details: string[] } {
   const p = periods(a, '');
-  const s = overviewSentence(judge(a, p), p.usual >= p.range * 0.2, changes, 'the last 10 minutes', 'utc');
+  const s = overviewSentence(judge(a, p), { comparable: p.usual >= p.range * 0.2, changes, period: 'the last 10 minutes', zone: 'utc', silentSince: silentSince(a.total, a) });
   return { text: s.text, details: s.details.map((d) => `${d.service.name} ${plain(d.text)}`) };
 }
 
@@ -87,6 +87,15 @@ describe('sentence', () => {
     expect(say(answer(failing, { ...failing, name: 'b' }, gone)).text).toBe('2 of 3 services are failing, 1 gets no requests any more');
     expect(say(answer(failing)).text).toBe('payment is failing');
     expect(say(answer(gone, { name: 'a', now: red(10, 0) })).text).toBe('1 of 2 services gets no requests any more');
+  });
+  it('finds requests that stopped within the range', () => {
+    const a = answer({ name: 'a', now: red(100, 0) }, { name: 'b', now: red(100, 0) });
+    a.services[0].calls = [20, 20, 20, 20, 20, 0, 0, 0, 0, 0];
+    expect(say(a)).toEqual({ text: '1 of 2 services gets no requests any more', details: ['a gets no requests any more, since 13:47'] });
+    a.total.calls = a.services[1].calls = a.services[0].calls;
+    expect(say(a)).toEqual({ text: 'No requests since 13:47', details: [] });
+    expect(silentSince({ calls: [1, 1, 1, 1, 1, 0, 0, 0, 0, 0] }, a)).toBeNull();
+    expect(silentSince({ calls: [20, 20, 20, 20, 20, 20, 0, 0, 0, 0] }, a)).toBeNull();
   });
   it('says that nothing is unusual, or that nothing can be compared', () => {
     expect(say(answer({ name: 'a', now: red(100, 5) }, { name: 'b', now: red(100, 5) }))).toEqual({ text: 'Nothing unusual in 2 services', details: [] });

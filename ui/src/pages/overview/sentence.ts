@@ -18,17 +18,30 @@ export interface Detail {
 const maxDetails = 3;
 const changeDistance = 120_000; // milliseconds between the rise of errors and a new version
 
-/** Computes the sentence from judged services. `period` is for example "the last 1 hour". */
-export function overviewSentence(services: ServiceHealth[], comparable: boolean, changes: Change[], period: string, zone: Zone): Sentence {
+/** What the sentence depends on, beside the services. */
+export interface SentenceContext {
+  comparable: boolean;
+  changes: Change[];
+  /** For example "the last 1 hour". */
+  period: string;
+  zone: Zone;
+  /** Time from which on no service has requests, or null. */
+  silentSince: number | null;
+}
+
+/** Computes the sentence from judged services. */
+export function overviewSentence(services: ServiceHealth[], context: SentenceContext): Sentence {
+  const { changes, zone } = context;
   const of = (state: ServiceHealth['state']): ServiceHealth[] => services.filter((s) => s.state === state);
   const [failing, silent, slow] = [of('failing'), of('silent'), of('slow')];
   const abnormal = [...failing, ...silent, ...slow];
-  if (abnormal.length === 0) return { text: calm(services, comparable, period), details: [] };
+  const stopped = context.silentSince === null ? '' : `No requests since ${clock(context.silentSince, zone, 0)}`;
+  if (abnormal.length === 0) return { text: stopped || calm(services, context), details: [] };
   const total = services.length;
-  const parts: string[] = [];
+  const parts: string[] = stopped ? [stopped] : [];
   const add = (list: ServiceHealth[], one: string, many: string): void => {
     if (list.length === 0) return;
-    const subject = parts.length === 0 ? (total === 1 ? list[0].name : `${list.length} of ${total} services`) : String(list.length);
+    const subject = parts.length === 0 || stopped ? (total === 1 ? list[0].name : `${list.length} of ${total} services`) : String(list.length);
     parts.push(`${subject} ${list.length === 1 ? one : many}`);
   };
   add(failing, 'is failing', 'are failing');
@@ -37,7 +50,7 @@ export function overviewSentence(services: ServiceHealth[], comparable: boolean,
   return { text: parts.join(', '), details: abnormal.slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
 }
 
-function calm(services: ServiceHealth[], comparable: boolean, period: string): string {
+function calm(services: ServiceHealth[], { comparable, period }: SentenceContext): string {
   const active = services.filter((s) => s.series.summary.calls > 0);
   const noun = active.length === 1 ? active[0]?.name : `${active.length} services`;
   if (active.length === 0) return `No requests in ${period}`;
@@ -50,7 +63,7 @@ function calm(services: ServiceHealth[], comparable: boolean, period: string): s
 function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
   switch (s.state) {
     case 'failing': return `fails ${share(s.errorShare)} of requests${s.usualErrorShare === null ? '' : `, usually ${share(s.usualErrorShare)}`}${since(s, changes, zone)}`;
-    case 'silent': return 'gets no requests any more';
+    case 'silent': return `gets no requests any more${s.since === null ? '' : `, since ${clock(s.since, zone, 0)}`}`;
     case 'slow': return `has ${factor(s.slowdown!)} its usual p95`;
     default: return '';
   }

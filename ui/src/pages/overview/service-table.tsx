@@ -26,7 +26,7 @@ export function ServiceTable({ services, data, changes }: { services: ServiceHea
     <table class={css.table} role="grid" aria-label="Services">
       <thead>
         <tr>
-          <th scope="col" class={css.name}><span class={css.sorted} aria-sort="other">Service, most abnormal first</span></th>
+          <th scope="col" class={css.name}><span class={css.sorted} aria-sort="other">Service<span class={css.wide}>, most abnormal first</span></span></th>
           <th scope="col" class={classes(css.number, css.wide)}>Requests/s</th>
           <th scope="col" class={classes(css.spark, css.wide)} aria-label="Requests over time" />
           <th scope="col" class={css.bars} aria-label="Errors over time" />
