@@ -4,6 +4,8 @@ VERSION_VARIABLE := github.com/tracing-backend/tracing/pipeline/app.version
 LDFLAGS := -s -w -X $(VERSION_VARIABLE)=$(VERSION)
 TEST := go test -shuffle=on -timeout 20m $(TESTFLAGS)
 BENCH := go test -run '^$$' -timeout 1h
+UI_INSTALLED := command -v npm >/dev/null && [ -d ui/node_modules ]
+NO_NODE := npm or the packages of ui are not installed
 NODE_CLIENTS := test/e2e/testdata/node
 
 help: ## print this list
@@ -25,11 +27,12 @@ ui-if-needed: # build the web UI if Node.js is installed and sources changed
 	@ui/build/run --if-needed
 
 ui-test: ui-if-needed ## check the types of the web UI and run its unit tests, if Node.js is installed
-	@if [ -d ui/node_modules ]; then cd ui && npm run --silent check && npm run --silent test -- --reporter=dot; fi
+	@if $(UI_INSTALLED); then cd ui && npm run --silent check && npm run --silent test; \
+	else echo "$(NO_NODE); the unit tests of the web UI are skipped"; fi
 
 test-browser: build ## test the pages in Chromium against bin/tracing, if Node.js and Chromium are installed
-	@if [ -d ui/node_modules ]; then cd ui && npm run --silent test-browser; \
-	else echo "Node.js 20.19 or newer with npm is not installed; the tests in a browser are skipped"; fi
+	@if $(UI_INSTALLED); then cd ui && npm run --silent test-browser; \
+	else echo "$(NO_NODE); the tests in a browser are skipped"; fi
 
 test: node-clients ui-test test-browser ## run all tests
 	$(TEST) ./...
@@ -48,7 +51,8 @@ $(NODE_CLIENTS)/node_modules/.package-lock.json: $(NODE_CLIENTS)/package-lock.js
 race: ## run the tests with the race detector, without the longest ones (needs a C compiler)
 	CGO_ENABLED=1 $(TEST) -race -short ./...
 
-lint: ## run gofmt, go vet and staticcheck
+lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
+	@if $(UI_INSTALLED); then cd ui && npm run --silent check; fi
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...

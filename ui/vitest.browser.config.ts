@@ -1,4 +1,4 @@
-// `npm run test-browser`: tests of the pages in Chromium, against the built program.
+// `npm run test-browser`: tests of the pages in Chromium, against the built program, and of the build itself.
 
 import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
@@ -7,10 +7,9 @@ const chromium = findChromium();
 
 export default defineConfig({
   test: {
-    include: chromium ? ['test/browser/**/*.test.ts'] : [],
-    passWithNoTests: true,
+    include: ['test/build/*.test.ts', ...(chromium ? ['test/browser/**/*.test.ts'] : [])],
     env: { CHROMIUM: chromium },
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     fileParallelism: false, // each file starts programs and a browser
   },
