@@ -12,10 +12,10 @@ const pages: Record<Route['page'], ComponentType> = {
   trace: lazy(() => import('./pages/trace')),
   open: lazy(() => import('./pages/open')),
   status: lazy(() => import('./pages/status')),
-  compare: lazy(() => import('./pages/later')),
-  service: lazy(() => import('./pages/later')),
-  services: lazy(() => import('./pages/later')),
-  map: lazy(() => import('./pages/later')),
+  compare: lazy(() => import('./pages/later/compare')),
+  service: lazy(() => import('./pages/later/service')),
+  services: lazy(() => import('./pages/later/services')),
+  map: lazy(() => import('./pages/later/map')),
   unknown: lazy(() => import('./pages/unknown')),
 };
 

@@ -34,6 +34,8 @@ export interface TimeChartProps {
   axis: (value: number) => string;
   zone: Zone;
   height?: number;
+  /** The scale reaches at least to this value, so that small noise stays small. */
+  floor?: number;
   /** Value that is usual: a grey strip. */
   usual?: number | null;
   marks?: ChartMark[];
@@ -61,7 +63,7 @@ export function TimeChart(props: TimeChartProps) {
   return <div ref={box} class={css.box} style={{ height: `${props.height ?? 164}px` }}>{props.table ? <ChartTable {...props} /> : width > 0 && <Drawing {...props} width={width} />}</div>;
 }
 
-function Drawing({ label, times, end, lines, format, axis, zone, height = 164, usual, marks = [], onSelect, width }: TimeChartProps & { width: number }) {
+function Drawing({ label, times, end, lines, format, axis, zone, height = 164, usual, floor = 0, marks = [], onSelect, width }: TimeChartProps & { width: number }) {
   const [hover, setHover] = useState<number | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const named = lines.length > 1;
@@ -69,7 +71,7 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
   const w = Math.max(1, width - left - right);
   const h = height - top - bottom;
   const start = times[0] ?? 0;
-  const max = maxOf(lines.map((l) => l.values), usual ?? 0) * 1.06 || 1;
+  const max = maxOf(lines.map((l) => l.values), Math.max(usual ?? 0, floor)) * 1.06 || 1;
   const x = (ms: number): number => left + ((ms - start) / Math.max(1, end - start)) * w;
   const y = (v: number): number => top + h - (Math.min(v, max) / max) * h;
   // A value belongs to the middle of its step.

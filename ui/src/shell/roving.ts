@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import { useLayoutEffect } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 const cells = 'a[href], button:not(:disabled)';
 
@@ -11,22 +11,28 @@ const places = new WeakMap<HTMLElement, [number, number]>();
  * Call it in each rendering.
  */
 export function useRovingRows(container: RefObject<HTMLElement | null>): void {
+  const attached = useRef<{ root: HTMLElement; detach: () => void } | null>(null);
   useLayoutEffect(() => {
+    // The container may be rendered later, when there is data.
     const root = container.current;
+    if (attached.current?.root !== root) {
+      attached.current?.detach();
+      attached.current = root && { root, detach: attach(root) };
+    }
     if (root) settle(root);
   });
-  useLayoutEffect(() => {
-    const root = container.current;
-    if (!root) return;
-    const key = (e: KeyboardEvent): void => move(root, e);
-    const focus = (e: FocusEvent): void => remember(root, e.target as Element);
-    root.addEventListener('keydown', key);
-    root.addEventListener('focusin', focus);
-    return () => {
-      root.removeEventListener('keydown', key);
-      root.removeEventListener('focusin', focus);
-    };
-  }, []);
+  useLayoutEffect(() => () => attached.current?.detach(), []);
+}
+
+function attach(root: HTMLElement): () => void {
+  const key = (e: KeyboardEvent): void => move(root, e);
+  const focus = (e: FocusEvent): void => remember(root, e.target as Element);
+  root.addEventListener('keydown', key);
+  root.addEventListener('focusin', focus);
+  return () => {
+    root.removeEventListener('keydown', key);
+    root.removeEventListener('focusin', focus);
+  };
 }
 
 function rowsOf(root: HTMLElement): HTMLElement[][] {

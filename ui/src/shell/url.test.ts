@@ -39,6 +39,11 @@ describe('url', () => {
     expect(at('/trace/1?uiEmbed=v0&uiTimelineHideMinimap=1')).toMatchObject({ embed: true, embedOptions: { uiTimelineHideMinimap: '1' } });
   });
 
+  it('opens the service of /monitor', () => {
+    expect(at('/monitor').route).toEqual({ page: 'services' });
+    expect(at('/monitor?service=a%2Fb').route).toEqual({ page: 'service', name: 'a/b' });
+  });
+
   it('ignores bad values', () => {
     expect(at('/search?sel=1,2,x,4&zoom=1,0&fold=-5&min=1e9&limit=x&of=z&tz=mars')).toEqual(emptyView({ page: 'explore' }));
   });

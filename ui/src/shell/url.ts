@@ -132,6 +132,8 @@ export function parse(url: URL, basePath = base): View {
   const path = url.pathname.startsWith(basePath + '/') ? url.pathname.slice(basePath.length) : url.pathname === basePath ? '/' : url.pathname;
   const p = url.searchParams;
   const v = emptyView(parseRoute(path));
+  // The original's page for one service.
+  if (/^\/monitor\/?$/.test(path) && p.get('service')) v.route = { page: 'service', name: p.get('service')! };
   const zone = p.get('tz');
   const theme = p.get('theme');
   v.q = p.get('q') ?? '';

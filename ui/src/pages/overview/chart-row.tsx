@@ -4,7 +4,7 @@ import type { Change, Services } from '../../api/types';
 import { TimeChart, type TimeChartProps } from '../../charts/time-chart';
 import { maxOf } from '../../charts/scale';
 import { Button, classes } from '../../shell/controls';
-import { axisDuration, duration, millis, rate, share } from '../../shell/format';
+import { axisDuration, count, duration, millis, rate, share } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { navigate } from '../../shell/url';
 import { errorShare, errorShares, rates, usualOf, type Periods, type ServiceHealth } from './health';
@@ -13,6 +13,7 @@ import css from './overview.module.css';
 
 const maxMarks = 3;
 const notable = 1.5;
+const minRate = 0.05;
 
 /** Errors, requests and durations of all services together. */
 export function ChartRow({ data, p, changes, judged }: { data: Services; p: Periods; changes: Change[]; judged: ServiceHealth[] }) {
@@ -33,10 +34,10 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
     <div class={css.charts}>
       <Chart
         title="Errors" value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
-        chart={{ ...common, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, color: 'var(--error-solid)', fill: 'var(--error-soft)' }], usual: errorsUsual, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+        chart={{ ...common, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, color: 'var(--error-solid)', fill: 'var(--error-soft)' }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
       />
       <Chart
-        title="Requests" value={`${rate(total.summary.calls / p.range)}/s`} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
+        title="Requests" value={requestsText(total.summary.calls, p.range)} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
         chart={{ ...common, label: 'Requests per second', lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: usualRate, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
       />
       <Chart
@@ -48,6 +49,11 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
       />
     </div>
   );
+}
+
+/** A rate, or a count where the rate says nothing. */
+function requestsText(calls: number, seconds: number): string {
+  return calls / seconds < minRate ? `${count(calls)} in total` : `${rate(calls / seconds)}/s`;
 }
 
 /** Axis labels of shares without needless decimals. */

@@ -155,7 +155,7 @@ export function FirstTrace({ trace }: { trace: TraceSummary }) {
   return (
     <div class={css.arrived}>
       <Mark kind="ok" label="" />
-      <span>The first span has arrived: <ServiceMark name={trace.rootService} strong /> {trace.rootName}, {duration(trace.duration)}.</span>
+      <span>The first span has arrived: <ServiceMark name={trace.rootService} strong />, {trace.rootName}, {duration(trace.duration)}.</span>
       <a href={link({ page: 'trace', id: trace.traceID })}>Open the trace<Icon name="right" /></a>
     </div>
   );

@@ -1,4 +1,0 @@
-/** The page `status`. */
-export default function StatusPage() {
-  return <h1>status</h1>;
-}
