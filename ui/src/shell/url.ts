@@ -11,7 +11,7 @@ export type Route =
   | { page: 'service'; name: string }
   | { page: 'services' }
   | { page: 'map' }
-  | { page: 'open' }
+  | { page: 'open'; id?: string } // a trace of an open file
   | { page: 'status' }
   | { page: 'unknown'; path: string };
 
@@ -91,7 +91,7 @@ function parseRoute(path: string): Route {
     case 'services': return second ? { page: 'service', name: parts.slice(1).join('/') } : { page: 'services' };
     case 'monitor': return { page: 'services' };
     case 'dependencies': return { page: 'map' };
-    case 'open': return { page: 'open' };
+    case 'open': return second ? { page: 'open', id: second } : { page: 'open' };
     case 'status': return { page: 'status' };
   }
   return { page: 'unknown', path };
@@ -121,7 +121,7 @@ function formatRoute(r: Route): string {
     case 'service': return `/services/${e(r.name)}`;
     case 'services': return '/services';
     case 'map': return '/dependencies';
-    case 'open': return '/open';
+    case 'open': return r.id ? `/open/${e(r.id)}` : '/open';
     case 'status': return '/status';
     case 'unknown': return r.path;
   }

@@ -41,7 +41,7 @@ function firstStart(spans: FileSpan[]): bigint {
 
 function flagsOf(s: FileSpan, parent: number, start: number, parentStart: number): number {
   let flags = s.status === 'error' ? flag.error : 0;
-  if (parent >= 0) flags |= start > 0 && start < parentStart ? flag.early : 0;
+  if (parent >= 0) flags |= start < parentStart ? flag.early : 0;
   else flags |= s.parentSpanID === '' ? flag.root : flag.orphan;
   return flags;
 }

@@ -1,10 +1,8 @@
 // Reads the text of a file, which can be compressed with gzip.
 
 import { bytes } from '../../shell/format';
+import { maxFileSize } from './limits';
 import { FileError } from './span';
-
-/** Maximum size of a file in bytes, after decompression. It bounds the memory of the page. */
-export const maxFileSize = 256e6;
 
 /** Reads a file as text. Throws a FileError if it is too large or cannot be decompressed. */
 export async function readText(blob: Blob): Promise<string> {

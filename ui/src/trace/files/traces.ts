@@ -6,18 +6,16 @@ import type { FileContent, FileTrace } from '../model/types';
 import type { InputFile } from '../protocol';
 import { parseDocument } from './detect';
 import { documents } from './json';
+import { maxSpans } from './limits';
 import { outlineOf } from './outline';
 import { readText } from './read';
 import { FileError, type FileSpan } from './span';
 
-/** Maximum number of spans of all open files. It bounds the memory of the page. */
-export const maxSpans = 1_000_000;
-
 interface Held {
   file: string;
   spans: FileSpan[];
-  /** Number of spans with each id, to find duplicates. */
-  seen: Set<string>;
+  /** Spans by id and time, to find duplicates. */
+  seen: Map<string, FileSpan[]>;
 }
 
 /** Holds the spans of files by trace. */
@@ -54,11 +52,12 @@ export class FileTraces {
 
   private add(file: string, span: FileSpan): void {
     let held = this.traces.get(span.traceID);
-    if (!held) this.traces.set(span.traceID, (held = { file, spans: [], seen: new Set() }));
-    const key = `${span.spanID} ${span.kind} ${span.start} ${span.duration} ${span.service} ${span.name}`;
-    if (held.seen.has(key)) return; // the same span twice
+    if (!held) this.traces.set(span.traceID, (held = { file, spans: [], seen: new Map() }));
+    const key = `${span.spanID} ${span.start}`;
+    const similar = held.seen.get(key) ?? [];
+    if (similar.length > 0 && similar.some((s) => JSON.stringify(s) === JSON.stringify(span))) return; // the same span twice
     if (this.spans >= maxSpans) throw new FileError(`The open files have more than ${count(maxSpans)} spans, the maximum that this page holds.`);
-    held.seen.add(key);
+    held.seen.set(key, [...similar, span]);
     held.spans.push(span);
     this.spans++;
   }

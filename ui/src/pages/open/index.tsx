@@ -1,0 +1,80 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { count } from '../../shell/format';
+import { announce } from '../../shell/live-region';
+import { Failure, Partial, Progress } from '../../shell/states';
+import { useTitle } from '../../shell/title';
+import { view } from '../../shell/url';
+import { sentenceText } from '../../trace/model/sentence';
+import type { TraceModel, TraceSource } from '../../trace/model/types';
+import { TraceView } from '../../trace/trace-view';
+import { DropZone } from './drop-zone';
+import { content, prepare, reading, sourceOf } from './files';
+import { Problems } from './problems';
+import { TraceList } from './trace-list';
+import css from './open.module.css';
+
+/** The page `open`: traces of files, which are processed in the browser only. */
+export default function OpenPage() {
+  const { route } = view.value;
+  const id = route.page === 'open' ? route.id ?? '' : '';
+  const known = content.value.traces.some((t) => t.traceID === id);
+  useEffect(() => { void prepare().catch(() => undefined); }, []);
+  return known ? <FileTracePage key={id} id={id} /> : <FilesPage missing={id} />;
+}
+
+/** The choice of files, and the traces in them. `missing` is a trace of the URL that no open file has. */
+function FilesPage({ missing }: { missing: string }) {
+  const { traces } = content.value;
+  const busy = reading.value > 0;
+  useTitle('Open files');
+  useEffect(() => { if (traces.length > 0) announce(`${count(traces.length)} ${traces.length === 1 ? 'trace' : 'traces'}`); }, [traces.length]);
+  return (
+    <>
+      <Progress active={busy} label="Reading files" />
+      <div class={css.page}>
+        <header class={css.head}>
+          <h1 class={css.sentence}>{traces.length > 0 ? <Found /> : 'Open traces from files'}</h1>
+          <p class={css.facts}>Files are read in this browser. Nothing is uploaded.</p>
+        </header>
+        {missing && !busy && <div class={css.notice}><Partial>Trace <code>{missing}</code> is not in an open file. Files are not kept when the page is reloaded: open the file again.</Partial></div>}
+        <DropZone small={traces.length > 0} />
+        <Problems />
+        {traces.length > 0 ? <TraceList traces={traces} /> : <Formats />}
+      </div>
+    </>
+  );
+}
+
+/** "12 traces with 3,402 spans in 2 files". */
+function Found() {
+  const { traces } = content.value;
+  const spans = traces.reduce((n, t) => n + t.spans, 0);
+  const files = new Set(traces.map((t) => t.file)).size;
+  return <>{count(traces.length)} {traces.length === 1 ? 'trace' : 'traces'} with {count(spans)} {spans === 1 ? 'span' : 'spans'} in {count(files)} {files === 1 ? 'file' : 'files'}</>;
+}
+
+/** Where such files come from. */
+function Formats() {
+  return (
+    <dl class={css.formatList}>
+      <dt>Jaeger</dt><dd>“Download Jaeger JSON” of a trace, here or in Jaeger; answers of <code>/api/traces</code></dd>
+      <dt>OTLP</dt><dd>“Download OTLP JSON” of a trace; files of the OpenTelemetry Collector’s file exporter, one object for each line; answers of Tempo and of <code>/api/v3/traces</code></dd>
+      <dt>Zipkin</dt><dd>“Download JSON” of a trace in Zipkin; answers of <code>/api/v2/trace</code> and <code>/api/v2/traces</code>, also of version 1</dd>
+    </dl>
+  );
+}
+
+/** A trace of an open file. */
+function FileTracePage({ id }: { id: string }) {
+  const source = useMemo<TraceSource | null>(() => sourceOf(id), [id]);
+  const [model, setModel] = useState<TraceModel | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  useTitle(model ? sentenceText(model) : 'Trace');
+  useEffect(() => {
+    let current = true;
+    source?.load(view.peek().skew).then((m) => { if (current && m) setModel(m); }, (e: unknown) => { if (current) setError(e as Error); });
+    return () => { current = false; };
+  }, [source]);
+  if (error) return <div class={css.page}><div class={css.notice}><Failure what="The trace cannot be shown" error={error} /></div></div>;
+  return source && model ? <TraceView source={source} model={model} /> : <Progress active label="Reading the trace" />;
+}
