@@ -32,7 +32,7 @@ export interface Cell {
 const minRows = 32;
 
 /** Puts the cells of an answer on a grid of at most `maxRows` rows. Empty rows surround a small range of durations. */
-export function gridOf(h: Heatmap, maxRows = 60): HeatGrid {
+export function gridOf(h: Heatmap, maxRows = 48): HeatGrid {
   const { column, bucket, count, errors } = h.cells;
   let lowest = Infinity;
   let highest = -Infinity;
@@ -73,9 +73,15 @@ export function columnOf(g: HeatGrid, ms: number): number {
   return (ms - g.start) / g.step;
 }
 
-/** Hue and lightness of a cell: 1 to 7, even steps of the logarithm of the count. Cells with mostly errors begin at 3, so that single failures stay visible. */
+/** Lightness of a cell with the count 1. Where no cell has many, single ones stay visible. */
+export function lowestLevel(max: number): number {
+  return max <= 1 ? 4 : max <= 16 ? 3 : 1;
+}
+
+/** Hue and lightness of a cell: at most 7, even steps of the logarithm of the count. Cells with mostly errors begin at 3, so that single failures stay visible. */
 export function shadeOf(count: number, errors: number, max: number): { hue: 'ok' | 'mix' | 'err'; level: number } {
-  const level = max <= 1 ? 4 : 1 + Math.min(6, Math.floor((Math.log(count) / Math.log(max)) * 7));
+  const low = lowestLevel(max);
+  const level = max <= 1 ? low : low + Math.min(7 - low, Math.floor((Math.log(count) / Math.log(max)) * (8 - low)));
   const part = errors / count;
   return part < 0.05 ? { hue: 'ok', level } : part <= 0.5 ? { hue: 'mix', level } : { hue: 'err', level: Math.max(3, level) };
 }

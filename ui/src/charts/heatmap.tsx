@@ -31,7 +31,7 @@ interface HeatmapChartProps {
 export function HeatmapChart({ data, box, marks, onBox, onOpen }: HeatmapChartProps) {
   const plot = useRef<HTMLDivElement>(null);
   const size = useSize(plot);
-  const g = useMemo(() => gridOf(data, Math.max(24, Math.floor(size.height / 3.5))), [data, size.height]);
+  const g = useMemo(() => gridOf(data, Math.max(24, Math.floor(size.height / 4.5))), [data, size.height]);
   const [drag, setDrag] = useState<Box | null>(null);
   const [cell, setCell] = useState<Cell | null>(null);
   const pointer = usePointer(plot, g, { setDrag, setCell, onBox, onOpen });

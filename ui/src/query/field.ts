@@ -82,6 +82,13 @@ export function isDuration(text: string): boolean {
   return /^(?:\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|s|m|h|d))+$/.test(text);
 }
 
+/** Rounds to three significant digits, with Math.floor or Math.ceil. */
+export function round3(n: number, round: (x: number) => number): number {
+  if (n < 1000) return round(n);
+  const unit = 10 ** (Math.floor(Math.log10(n)) - 2);
+  return round(n / unit) * unit;
+}
+
 /** Writes nanoseconds as an exact duration of the language: `1.5s`, `250us`. */
 export function durationText(ns: number): string {
   const units: [number, string][] = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonical, durationText, formatCondition, formatField, quote } from './field';
+import { canonical, durationText, formatCondition, formatField, quote, round3 } from './field';
 import { lex, unquote } from './lex';
 import { conditionsOf } from './edit';
 import { parseQuery } from './parse';
@@ -61,6 +61,10 @@ describe('fields', () => {
     expect(formatCondition('.http.status', '=', '500')).toBe('.http.status = "500"');
     expect(formatCondition('kind', '=', 'server')).toBe('kind = server');
     expect(formatCondition('error', '=', 'true') + formatCondition('error', 'not', 'true')).toBe('error!error');
+  });
+
+  it('rounds bounds outwards', () => {
+    expect([round3(25_874_004, Math.floor), round3(696_235_435, Math.ceil), round3(123.4, Math.floor)].map(durationText)).toEqual(['25.8ms', '697ms', '123ns']);
   });
 
   it('writes exact durations', () => {

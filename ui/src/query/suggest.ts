@@ -3,6 +3,7 @@
 import { get } from '../api/client';
 import type { Language, Names } from '../api/types';
 import { operatorsFor, type Context } from './complete';
+import { conditionsOn } from './edit';
 import { canonical, fieldType, formatField, quote, wordsOf } from './field';
 
 /** One completion. */
@@ -77,7 +78,10 @@ export async function remoteSuggestions(c: Context, period: Period, language: La
     const list = data.names.map((n): Suggestion => ({ text: n, insert: fieldInsert(n), note: type(n), more: fieldType(n) !== 'boolean' }));
     return { title: titleOf('Fields', c, data), more: data.more, list };
   }
-  const { data } = await get<Names>('values', { ...common, key: formatField(c.field) }, options);
+  // Operations are listed by service, or by what occurs on matching spans.
+  const [service] = conditionsOn(c.rest, 'service').filter((s) => s.op === '=');
+  const operations = canonical(c.field) === 'name' ? { service: service?.value, q: c.rest || '{}' } : {};
+  const { data } = await get<Names>('values', { ...common, ...operations, key: formatField(c.field) }, options);
   return { title: titleOf(`Values of ${canonical(c.field)}`, c, data), more: data.more, list: data.names.map((n) => ({ text: n, insert: quote(n), note: '', more: false })) };
 }
 

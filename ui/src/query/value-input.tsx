@@ -31,10 +31,15 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
   const wanted = contextAt(text, text.length).kind;
   const list = found && found.context.kind === wanted ? found.list : [];
   const plain = (i: number): string => list[i].text;
+  // The beginning of a name stands for the first field with it; a value is meant as it is.
+  const entered = (): string => {
+    if (active >= 0 && active < list.length) return plain(active);
+    return field === '' && value !== '' && list.length > 0 && !list.some((s) => s.text === value) ? plain(0) : value;
+  };
   const key = (e: KeyboardEvent): void => {
     if (e.key === 'ArrowDown' && list.length) setActive((active + 1) % list.length);
     else if (e.key === 'ArrowUp' && list.length) setActive((active <= 0 ? list.length : active) - 1);
-    else if (e.key === 'Enter' && !e.isComposing) onDone(active >= 0 && active < list.length ? plain(active) : value);
+    else if (e.key === 'Enter' && !e.isComposing) onDone(entered());
     else return;
     e.preventDefault();
   };

@@ -1,6 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Facet, Facets } from '../../api/types';
-import { conditionsOn } from '../../query/edit';
+import { conditionsOf, conditionsOn } from '../../query/edit';
+import { canonical } from '../../query/field';
+import { parseQuery } from '../../query/parse';
 import { Button, classes, Input } from '../../shell/controls';
 import { count, percent, share } from '../../shell/format';
 import { Icon } from '../../shell/icons';
@@ -26,7 +28,8 @@ interface FacetListProps {
 export function FacetList({ answer, run, onFilter }: FacetListProps) {
   const [text, setText] = useState('');
   const { data } = answer;
-  const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans) : []), [data]);
+  const named = useMemo(() => namedFields(run.q), [run]);
+  const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named) : []), [data, named]);
   const wanted = text.trim().toLowerCase();
   const shown = wanted ? ordered.filter((f) => f.field.toLowerCase().includes(wanted)) : ordered;
   if (answer.error && !data) return <div class={css.notice}><Failure what="Facets" error={answer.error} retry={answer.retry} /></div>;
@@ -46,6 +49,12 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
       {data.omitted > 0 && <p class={css.none}>{count(data.omitted)} further fields are not listed. The search can use them.</p>}
     </div>
   );
+}
+
+/** Fields of the conditions of a search. */
+function namedFields(text: string): Set<string> {
+  const q = parseQuery(text);
+  return new Set(((q && conditionsOf(q)) ?? []).filter((c) => c.name).map((c) => canonical(c.name)));
 }
 
 interface FacetViewProps {

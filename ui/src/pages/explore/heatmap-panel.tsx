@@ -2,10 +2,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stream } from '../../api/client';
 import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types';
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
-import { gridOf, sumOf } from '../../charts/heatmap-model';
+import { gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
 import { HeatmapTable } from '../../charts/heatmap-table';
 import { setBounds } from '../../query/edit';
-import { durationText } from '../../query/field';
+import { durationText, round3 } from '../../query/field';
 import { Button, Segmented } from '../../shell/controls';
 import { count, iso, millis, nanos, percent } from '../../shell/format';
 import { announce } from '../../shell/live-region';
@@ -43,7 +43,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
       </div>
       {data && table && <HeatmapTable data={data} />}
       {data && !table && <HeatmapChart data={data} box={sel} marks={marks} onBox={(box) => navigate({ sel: box }, { replace: !!box && !!sel })} onOpen={open} />}
-      {!data && <div class={css.blank} aria-hidden="true" />}
+      {!data && <div class={css.blank}><span>Counting durations of {of}</span></div>}
       <Notices answer={answer} />
     </section>
   );
@@ -62,14 +62,13 @@ function Totals({ data }: { data: Heatmap | undefined }) {
   );
 }
 
-const levels = [1, 2, 3, 4, 5, 6, 7];
-
 function Legend({ data }: { data: Heatmap }) {
   const max = useMemo(() => gridOf(data).max, [data]);
   if (max === 0) return null;
+  const low = lowestLevel(max);
   return (
     <span class={css.legend} title={`Lightness is the number of ${data.of ?? 'spans'} in a cell, hue is the share of errors`}>
-      {max > 1 && <><span>1</span><span class={css.ramp}>{levels.map((n) => <i key={n} style={{ background: `var(--heat-ok-${n})` }} />)}</span></>}
+      {max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}
       <span>{max === 1 ? '1 a cell' : `${count(max)} a cell`}</span>
       <span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>errors {percent(0.05)}
       <span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>{percent(0.5)}
@@ -81,7 +80,7 @@ function Legend({ data }: { data: Heatmap }) {
 function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 'spans'; run: Run }) {
   const range = { from: iso(Math.max(box.t0, run.from)), to: iso(Math.min(box.t1, run.to)) };
   const field = of === 'traces' ? 'trace.duration' : 'duration';
-  const filter = (): void => navigate({ q: setBounds(view.value.q, field, durationText(box.d0), durationText(box.d1)), range, sel: null });
+  const filter = (): void => navigate({ q: setBounds(view.value.q, field, durationText(round3(box.d0, Math.floor)), durationText(round3(box.d1, Math.ceil))), range, sel: null });
   return (
     <span class={css.selection}>
       <b>{count(n)} selected</b>

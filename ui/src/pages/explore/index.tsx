@@ -13,6 +13,7 @@ import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
+import { Examples } from './examples';
 import { FacetList } from './facets';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
@@ -65,6 +66,7 @@ export default function ExplorePage() {
           {!counted && <div class={css.notice}><Partial>The store of this server cannot count spans, so there is no heatmap and no facets.</Partial></div>}
           {counted && !problem && <HeatmapPanel answer={heat} run={run} />}
           {search.error && !problem && <div class={css.notice}><Failure what="Search" error={search.error} retry={again} /></div>}
+          {problem && <Examples onRun={execute} />}
           {!problem && <Results search={search} run={run} heat={heat} fields={fields} facets={facets.data} onRun={execute} />}
         </div>
       </div>

@@ -8,7 +8,8 @@ export function findOf(q: string): string {
 }
 
 function change(t: TraceSummary, run: Run): Partial<View> {
-  return { span: t.matched?.ids[0] ?? '', find: findOf(run.q) };
+  const find = findOf(run.q);
+  return { span: find ? t.matched?.ids[0] ?? '' : '', find };
 }
 
 /** URL of a trace at its first matching span. */

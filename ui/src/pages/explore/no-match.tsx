@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import type { Heatmap } from '../../api/types';
 import { conditionsOf, removeCondition } from '../../query/edit';
 import { isOn, parseQuery } from '../../query/parse';
@@ -14,7 +15,7 @@ import css from './no-match.module.css';
 const hour = 3_600_000;
 const maxConditions = 4;
 
-/** A way out of an empty result, and the number of traces that it would give. */
+/** A way out of an empty result, and the number of spans that it would find. */
 interface Way {
   label: string;
   q: string;
@@ -26,10 +27,14 @@ interface Way {
 /** Nothing matches: a longer time range, or one condition less, each with what it would give. */
 export function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => void }) {
   const ways = [...widerRanges(run), ...fewerConditions(run, onRun)];
+  const [counts, setCounts] = useState<Record<string, number>>({});
+  const none = ways.length > 0 && ways.every((w) => counts[w.label] === 0);
   return (
     <div class={css.empty}>
       <Empty title={run.q ? 'No trace matches in this time range.' : 'No traces in this time range.'}>
-        {ways.map((w) => <WayOut key={w.label} way={w} />)}
+        {ways.map((w) => <WayOut key={w.label} way={w} onCount={(n) => setCounts((c) => ({ ...c, [w.label]: n }))} />)}
+        {none && <span>{run.q ? 'A longer time range or one condition less finds nothing either.' : 'There are none in a longer time range either.'}</span>}
+        {none && run.q && <Button onClick={() => onRun('')}>Show all traces</Button>}
         {!run.q && <a href={link({ page: 'overview' })}>How to send spans</a>}
       </Empty>
     </div>
@@ -55,10 +60,13 @@ function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
   });
 }
 
-function WayOut({ way }: { way: Way }) {
+/** Ways that lead to nothing are not shown. */
+function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   const { data, messages } = useRequest<Heatmap>(capable('aggregates') ? 'heatmap' : null,
-    { q: way.q, start: nanos(way.from), end: nanos(way.to), of: 'traces', columns: 2, exemplars: 1 }, { maxAge: 60_000 });
+    { q: way.q, start: nanos(way.from), end: nanos(way.to), of: 'spans', columns: 2, exemplars: 1 }, { maxAge: 60_000 });
   const n = data?.estimatedSpans;
+  useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
+  if (n === 0) return null;
   const about = data && (data.share < 1 || messages.length > 0) ? 'about ' : '';
-  return <Button onClick={way.go}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {(data!.of ?? 'spans') === 'traces' ? 'traces' : 'spans'}</span>}</Button>;
+  return <Button onClick={way.go}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? 'span' : 'spans'}</span>}</Button>;
 }

@@ -55,8 +55,8 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
       <thead role="rowgroup">
         <tr role="row">
           <th scope="col" role="columnheader" class={table.start}>Start ({zoneName(zone.value, run.to)})</th>
-          <th scope="col" role="columnheader" class={table.mix}>Service</th>
-          <th scope="col" role="columnheader" class={table.root}>Operation</th>
+          <th scope="col" role="columnheader" class={css.service}>Service</th>
+          <th scope="col" role="columnheader" class={css.name}>Operation</th>
           <th scope="col" role="columnheader" class={table.duration}>Duration</th>
           <th scope="col" role="columnheader" class={table.id}>Trace ID</th>
         </tr>
@@ -65,8 +65,8 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
         {list.map((e, i) => (
           <tr key={e.trace + e.span} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
             <td role="gridcell" class={table.start}><Time at={e.start} /></td>
-            <td role="gridcell" class={table.mix}><ServiceMark name={e.service} /></td>
-            <td role="gridcell" class={table.root}>
+            <td role="gridcell" class={css.service}><ServiceMark name={e.service} /></td>
+            <td role="gridcell" class={css.name}>
               <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}>{e.name || '(no name)'}</a>{e.error && <Badge kind="error"><Mark kind="error" size={11} label="" />error</Badge>}</span>
             </td>
             <td role="gridcell" class={table.duration}>

@@ -9,7 +9,7 @@ import { serviceColor } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Time } from '../../shell/time';
 import { navigate, view } from '../../shell/url';
-import { traceLink } from './links';
+import { findOf, traceLink } from './links';
 import type { Run } from './run';
 import { nextSort, parseSort, type SortKey } from './sort';
 import { useRows } from './use-rows';
@@ -26,6 +26,7 @@ interface TraceTableProps {
 export function TraceTable({ traces, fields, run }: TraceTableProps) {
   const rows = useRows(traces.length, (i) => traceLink(traces[i], run));
   const scale = durationScale(traces);
+  const matched = findOf(run.q) !== ''; // otherwise all spans match
   return (
     <table class={css.table} role="grid" aria-label="Traces" aria-rowcount={traces.length + 1}>
       <thead role="rowgroup">
@@ -35,7 +36,7 @@ export function TraceTable({ traces, fields, run }: TraceTableProps) {
           <SortHead by="duration" class={css.duration}>Duration</SortHead>
           <th scope="col" role="columnheader" class={css.mix}>Spans by service</th>
           <SortHead by="spans" class={css.number}>Spans</SortHead>
-          <SortHead by="matched" class={css.number} title="Spans that match the search">Matched</SortHead>
+          {matched && <SortHead by="matched" class={css.number} title="Spans that match the search">Matched</SortHead>}
           {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{canonical(f).replace(/^\./, '')}</bdi></th>)}
           <th scope="col" role="columnheader" class={css.id}>Trace ID</th>
         </tr>
@@ -53,7 +54,7 @@ export function TraceTable({ traces, fields, run }: TraceTableProps) {
             </td>
             <td role="gridcell" class={css.mix}><Mix trace={t} /></td>
             <td role="gridcell" class={css.number}>{count(t.spans)}</td>
-            <td role="gridcell" class={css.number}>{t.matched ? count(t.matched.spans) : none}</td>
+            {matched && <td role="gridcell" class={css.number}>{t.matched ? count(t.matched.spans) : none}</td>}
             {fields.map((f) => <FieldCell key={f} values={valuesOf(t, f)} />)}
             <td role="gridcell" class={css.id} title={t.traceID}>{shortID(t.traceID)}</td>
           </tr>
