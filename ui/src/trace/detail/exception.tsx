@@ -21,8 +21,8 @@ export function Exception({ attributes }: { attributes: Attribute[] }) {
       {message && <div class={css.message}>{message}</div>}
       {(title.length > 0 || frames.length > 0) && (
         <pre tabIndex={0} role="region" aria-label="Stack trace">
-          {title.slice(0, open ? undefined : maxFrames).map((line) => line + '\n')}
-          {shown.map((f) => <span class={f.library ? css.library : undefined}>{f.text + '\n'}</span>)}
+          {title.slice(0, open ? undefined : maxFrames).map((line) => <span>{line}</span>)}
+          {shown.map((f) => <span class={f.library ? css.library : undefined}>{f.text}</span>)}
         </pre>
       )}
       {frames.length > shown.length && <More onClick={() => setOpen(true)}>{frames.length - shown.length} more frames</More>}

@@ -85,7 +85,7 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
       </div>
       <h2 class={css.title}>{operation(model, span)}</h2>
       <p class={css.status}>
-        {(model.flags[span] & flag.error) !== 0 && <span class={css.error}><Mark kind="error" size={13} label="" />{detail ? detail.statusMessage || errorType(detail.attributes) || 'error' : 'error'}</span>}
+        {(model.flags[span] & flag.error) !== 0 && <span class={css.error}><Mark kind="error" size={13} label="" />{detail ? errorText(detail) : 'error'}</span>}
         <span class={css.faint}>starts at +{duration(model.start[span])}</span>
       </p>
       <Times model={model} span={span} />
@@ -93,8 +93,11 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
   );
 }
 
-function errorType(attributes: Attribute[]): string {
-  return attributes.find((a) => a.key === 'error.type')?.value ?? '';
+/** The message of the status, or only the type if an exception below says the same. */
+function errorText(d: SpanDetail): string {
+  const type = d.attributes.find((a) => a.key === 'error.type')?.value ?? '';
+  const repeated = d.events.some((e) => isException(e) && e.attributes.some((a) => a.key === 'exception.message' && a.value !== '' && d.statusMessage.includes(a.value)));
+  return (repeated ? type : d.statusMessage || type) || 'error';
 }
 
 /** Duration, its share of the trace, and how much of it is on the critical path. */

@@ -2,7 +2,7 @@ import { count, duration } from '../../shell/format';
 import { flag } from '../model/types';
 import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
 import { labelGap, placeLabel, textWidth } from './labels';
-import { barColor, type RowContext } from './row';
+import type { RowContext } from './row';
 import css from './row.module.css';
 
 const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
@@ -19,7 +19,7 @@ export function SpanBar({ context: c, span, folded }: { context: RowContext; spa
   const lastEvent = events.length > 0 ? events[events.length - 1].at + 5 : 0;
   return (
     <>
-      <span class={width < 5 ? css.tiny : css.bar} style={{ ...barColor(model, span), left: px(bar.left), width: px(width) }}>
+      <span class={width < 5 ? css.tiny : css.bar} style={{ left: px(bar.left), width: px(width) }}>
         {path && pieces(model, path, span, folded, axis, bar).map((p) => <i class={p.gap ? css.gap : css.onPath} style={{ left: px(p.left), width: px(p.width) }} />)}
       </span>
       {failed && <span class={css.failed} style={{ left: px(bar.left), width: px(width) }} />}
@@ -36,10 +36,9 @@ export function GroupBar({ context: c, group, start, end }: { context: RowContex
   const bar = extent(axis, start, end);
   const text = `sum ${duration(groups.sum[group])}, p50 ${duration(groups.p50[group])}, max ${duration(groups.max[group])}`;
   if (bar.outside) return <Outside bar={bar} text={text} />;
-  const color = barColor(model, groups.members[groups.offset[group]]);
   return (
     <>
-      {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ ...color, left: px(s.left), width: px(s.width) }} />)}
+      {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ left: px(s.left), width: px(s.width) }} />)}
       <Label bar={bar} text={text} width={axis.width} />
     </>
   );

@@ -1,8 +1,7 @@
-import type { CSSProperties, HTMLAttributes } from 'preact';
+import type { HTMLAttributes } from 'preact';
 import { count, duration } from '../../shell/format';
-import { Icon, Mark } from '../../shell/icons';
+import { Mark } from '../../shell/icons';
 import { serviceColor } from '../../shell/service';
-import { ServiceSwatch } from '../../shell/service-mark';
 import { operation, shownService } from '../model/span';
 import { flag, fold, type CriticalPath, type Rows, type TraceModel } from '../model/types';
 import { groupTime } from './bars';
@@ -52,11 +51,11 @@ export function Row({ context: c, index, top, copy }: RowProps) {
     'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
   };
   return (
-    <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ transform: `translateY(${top}px)` }} data-row={index}>
-      <div class={css.name} role={copy ? undefined : 'gridcell'}>
+    <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px`, '--c': serviceColor(c.model.services[shownService(c.model, span)]) }} data-row={index}>
+      <div class={css.name} role={copy ? undefined : 'gridcell'} aria-label={copy ? undefined : nameOf(c.model, span, key)}>
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         <span class={css.indent} style={{ width: `${12 * Math.min(c.rows.level[index], c.levels)}px` }} />
-        <span class={css.arrow} data-fold={folds === fold.leaf ? undefined : ''}>{folds !== fold.leaf && <Icon name={folds === fold.open ? 'chev' : 'right'} size={12} />}</span>
+        <span class={css.arrow} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}></span>
         <RowName context={c} index={index} span={span} />
         {isGroup && <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span>}
         {!isGroup && c.rows.hidden[index] > 0 && <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span>}
@@ -95,14 +94,16 @@ function RowName({ context: c, index, span }: { context: RowContext; index: numb
   const kind = model.peer[span] >= 0 ? `, called by ${model.services[model.service[span]]}` : '';
   return (
     <>
-      <ServiceSwatch name={model.services[service]} inferred={model.peer[span] >= 0} />
-      {same ? <span class="visually-hidden">{model.services[service]} </span> : <span class={css.service}>{model.services[service]}</span>}
+      <span class={model.peer[span] >= 0 ? css.inferred : css.swatch} />
+      {!same && <span class={css.service}>{model.services[service]}</span>}
       <span class={css.operation} title={`${model.services[service]}: ${name}${kind}, ${duration(model.end[span] - model.start[span])}`}>{name}</span>
     </>
   );
 }
 
-/** CSS variable with the colour of the shown service. */
-export function barColor(model: TraceModel, span: number): CSSProperties {
-  return { '--c': serviceColor(model.services[shownService(model, span)]) } as CSSProperties;
+/** Name of a row for assistive technology: the service is part of it also where it is not printed. */
+function nameOf(model: TraceModel, span: number, key: number): string {
+  const error = model.flags[span] & flag.error ? ', error' : model.flags[span] & flag.errorBelow ? ', error below' : '';
+  const group = key < 0 ? `, ${count(model.groups.offset[~key + 1] - model.groups.offset[~key])} spans` : '';
+  return `${model.services[shownService(model, span)]} ${operation(model, span)}${group}${error}`;
 }

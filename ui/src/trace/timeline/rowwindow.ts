@@ -49,7 +49,7 @@ export function scrollToRow(rows: List, scrollTop: number, row: number, covered:
   const y = row * rows.height;
   if (y >= virtual + covered && y + rows.height <= virtual + rows.view) return scrollTop;
   let target = y < virtual + covered ? y - covered : y + rows.height - rows.view;
-  if (center) target = y - (rows.view - rows.height) / 2;
+  if (center) target = y - Math.floor((rows.view - rows.height) / 2 / rows.height) * rows.height;
   const most = Math.max(0, rows.count * rows.height - rows.view);
   return Math.min(Math.max(0, target), most) / r;
 }

@@ -60,10 +60,12 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
     element.addEventListener('scroll', follow, { passive: true });
     return () => element.removeEventListener('scroll', follow);
   }, []);
-  useLayoutEffect(() => { scroll.value = scroller.current!.scrollTop; });
+  // Fewer rows or a smaller view can move the scroll position without an event.
+  useLayoutEffect(() => { scroll.value = scroller.current!.scrollTop; }, [list.count, list.view, list.height]);
   const context = useContext(state, axis, narrow, names);
   const seen = windowAt(list, scroll.value, extraRows);
-  state.visible.value = [rowAt(list, scroll.value, 0), rowAt(list, scroll.value, list.view)];
+  const [first, last] = [rowAt(list, scroll.value, 0), rowAt(list, scroll.value, list.view)];
+  useLayoutEffect(() => { state.visible.value = [first, last]; }, [first, last]);
   const sticky = stickyRows(context.rows.level, list, scroll.value);
   const slots = Math.max(1, Math.ceil(list.view / list.height) + 2 * extraRows + 1);
   const cache = useRowCache(context);
