@@ -23,7 +23,7 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-//go:embed placeholder.html placeholder.css placeholder.js
+//go:embed placeholder.html placeholder.css placeholder.js placeholder.svg
 var placeholder embed.FS
 
 // Build is a build of the UI: the page and the files that it loads, compressed (with the extension

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
+import { boot } from '../api/boot';
 import { authorization, clearCache, loginRequired, tenant } from '../api/client';
 import { Button, Input, Segmented } from './controls';
 import { Dialog } from './dialog';
@@ -7,6 +8,10 @@ import { Mark } from './icons';
 import css from './login.module.css';
 
 type Scheme = 'basic' | 'bearer';
+
+/** What the server accepts. Behind a proxy that asks for credentials, the server itself may accept none. */
+const schemes: Scheme[] = boot.auth.length > 0 ? boot.auth : ['basic', 'bearer'];
+const labels: Record<Scheme, string> = { basic: 'User and password', bearer: 'Bearer token' };
 
 /** Header of credentials. Names and passwords are sent as UTF-8. */
 export function authorizationHeader(scheme: Scheme, user: string, secret: string): string {
@@ -19,7 +24,7 @@ export const loginDismissed = signal(false);
 
 /** Asks for credentials after a 401, says why, and keeps them in memory only. */
 export function Login() {
-  const [scheme, setScheme] = useState<Scheme>('basic');
+  const [scheme, setScheme] = useState<Scheme>(schemes[0]);
   const [user, setUser] = useState('');
   const [secret, setSecret] = useState('');
   const [tenantName, setTenantName] = useState(tenant.value);
@@ -38,10 +43,12 @@ export function Login() {
       <form class={css.form} onSubmit={submit}>
         <p class={css.reason}><Mark kind="warn" label="" /><span>The server answered: {reason}</span></p>
         {needsTenant && <label class={css.row}><span>Tenant</span><Input value={tenantName} onInput={(e) => setTenantName(e.currentTarget.value)} name="tenant" /></label>}
-        <div class={css.row}>
-          <span>Method</span>
-          <Segmented label="Method" value={scheme} onChange={setScheme} segments={[{ value: 'basic', label: 'User and password' }, { value: 'bearer', label: 'Bearer token' }]} />
-        </div>
+        {schemes.length > 1 && (
+          <div class={css.row}>
+            <span>Method</span>
+            <Segmented label="Method" value={scheme} onChange={setScheme} segments={schemes.map((value) => ({ value, label: labels[value] }))} />
+          </div>
+        )}
         {scheme === 'basic' && <label class={css.row}><span>User</span><Input value={user} onInput={(e) => setUser(e.currentTarget.value)} name="username" autocomplete="username" /></label>}
         <label class={css.row}>
           <span>{scheme === 'basic' ? 'Password' : 'Token'}</span>
