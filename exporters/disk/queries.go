@@ -17,7 +17,8 @@ import (
 // queries answers all queries of the store. A query takes this route:
 //
 //	queries        selects the package that answers
-//	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans
+//	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans,
+//	 │             TraceVersion
 //	 ├─ aggregate  Aggregate, Metrics
 //	 ├─ graph      Dependencies, Peers
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
@@ -59,6 +60,11 @@ func (q *queries) Traces(ctx context.Context, tenant string, refs []tracestore.T
 // TraceSpans implements tracestore.Sizer.
 func (q *queries) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
 	return q.finder.TraceSpans(ctx, tenant, id)
+}
+
+// TraceVersion implements tracestore.Versioner.
+func (q *queries) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (tracestore.TraceVersion, error) {
+	return q.finder.TraceVersion(ctx, tenant, id)
 }
 
 // Outline implements tracestore.Outliner.

@@ -97,6 +97,16 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	return tracestore.Deleted{Spans: int(resp.GetSpans())}, e.storeError(ctx, err)
 }
 
+// TraceVersion implements tracestore.Versioner.
+func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (tracestore.TraceVersion, error) {
+	ctx = e.withReadMetadata(ctx, tenant)
+	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_VERSIONER); err != nil {
+		return tracestore.TraceVersion{}, err
+	}
+	resp, err := store_v1.NewStoreServiceClient(e.store).TraceVersion(ctx, &store_v1.TraceVersionRequest{TraceId: id[:]})
+	return storewire.GetTraceVersion(resp), e.storeError(ctx, err)
+}
+
 // SelectSpans implements tracestore.SpanSelector.
 func (e *exporter) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,

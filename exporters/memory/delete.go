@@ -103,7 +103,7 @@ func (e *exporter) deleteFromTrace(tr *trace, c *covered) int {
 		first, cost := 0, b.cost
 		run := func(end int) {
 			if end > first {
-				left = append(left, block{rows: b.rows[first:end:end], cost: cost})
+				left = append(left, block{rows: b.rows[first:end:end], cost: cost, stored: b.stored})
 				cost = 0
 			}
 			first = end + 1

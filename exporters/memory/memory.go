@@ -11,7 +11,8 @@
 // Files: stage.go reads a request; tenant.go and index.go store and index spans; list.go is the
 // sorted list; evict.go drops old traces; plan.go and search.go find traces; read.go returns them;
 // catalog.go lists names; dependencies.go and metrics.go count calls; aggregate.go computes
-// aggregates; delete.go deletes on request; sampling.go holds the state of adaptive sampling.
+// aggregates; delete.go deletes on request; version.go
+// tells whether a trace has changed; sampling.go holds the state of adaptive sampling.
 package memory
 
 import (
@@ -101,6 +102,7 @@ var (
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Aggregator       = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
+	_ tracestore.Versioner        = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -34,8 +35,9 @@ type trace struct {
 
 // block holds the spans of a trace from one request. It never changes.
 type block struct {
-	rows []row
-	cost int64
+	rows   []row
+	cost   int64
+	stored time.Time
 }
 
 // row is one span. It never changes after the lock was released.
@@ -124,7 +126,7 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 		data = append(data, rows[i].raw...)
 		rows[i].raw = data[from:len(data):len(data)]
 	}
-	b := block{rows: rows, cost: costBlock + int64(cap(rows))*costRow + int64(cap(data))}
+	b := block{rows: rows, cost: costBlock + int64(cap(rows))*costRow + int64(cap(data)), stored: e.now()}
 	tr.blocks = append(tr.blocks, b)
 	e.usage.bytes += b.cost
 	e.usage.spans += len(rows)

@@ -68,12 +68,13 @@ func TestDamagedTrace(t *testing.T) {
 	const warning = `"errors":[{"msg":"result is incomplete: ` + damage + `"`
 	const ofTrace = warning + `,"traceID":"0000000000000001"}`
 	for path, want := range map[string]string{
-		"/api/traces/1":                    ofTrace + "]",
-		"/api/traces?traceID=1&traceID=77": ofTrace + `,{"msg":"trace lies`,
-		"/api/v3/traces/1":                 `"warnings":["result is incomplete: ` + damage + `"]`,
-		"/tempo/api/v2/traces/1":           `"status":"PARTIAL","message":"result is incomplete: ` + damage + `"`,
-		"/tempo/api/traces/1":              `"batches":[{`,
-		"/api/ui/v1/outline/1":             warning + "}]",
+		"/api/traces/1":                                   ofTrace + "]",
+		"/api/traces?traceID=1&traceID=77":                ofTrace + `,{"msg":"trace lies`,
+		"/api/v3/traces/1":                                `"warnings":["result is incomplete: ` + damage + `"]`,
+		"/tempo/api/v2/traces/1":                          `"status":"PARTIAL","message":"result is incomplete: ` + damage + `"`,
+		"/tempo/api/traces/1":                             `"batches":[{`,
+		"/api/ui/v1/outline/1":                            warning + "}]",
+		"/api/ui/v1/outline/1/spans?ids=0000000000000001": warning + "}]",
 	} {
 		w := querytest.Ask(t, h, http.MethodGet, path)
 		if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, want) || !strings.Contains(text, "span") {

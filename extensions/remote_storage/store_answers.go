@@ -156,6 +156,24 @@ func (s *storeService) Metrics(req *store_v1.MetricsRequest, stream grpc.ServerS
 	})
 }
 
+// TraceVersion tells whether a trace has changed.
+func (s *storeService) TraceVersion(ctx context.Context, req *store_v1.TraceVersionRequest) (*store_v1.TraceVersionResponse, error) {
+	id, err := storewire.GetTraceID(req.GetTraceId())
+	if err != nil {
+		return nil, storeStatus(err)
+	}
+	var v tracestore.TraceVersion
+	err = s.read(ctx, func(ctx context.Context, tenant string) error {
+		store, ok := tracestore.As[tracestore.Versioner](ctx, tenant, s.store)
+		if !ok {
+			return storeStatus(tracestore.ErrUnsupported)
+		}
+		v, err = store.TraceVersion(ctx, tenant, id)
+		return storeStatus(err)
+	})
+	return storewire.PutTraceVersion(v), err
+}
+
 // spansPerOutline is the number of spans in one message of an outline.
 const spansPerOutline = 4096
 

@@ -13,8 +13,10 @@ type plan struct {
 	first  map[otlpdata.SpanID]int32 // index+1 of the first span with an id
 	hosts  map[string]int32          // host -> number, from 1
 	shared bool                      // some spans have the same id
-	queue  []int32                   // reused by alignClocks
-	emit   emitter
+	// cautious says that spans on unknown hosts are only moved if they start before their parent.
+	cautious bool
+	queue    []int32 // reused by alignClocks
+	emit     emitter
 }
 
 // node is the part of a span that concerns other spans. Times are nanoseconds since the Unix epoch.
@@ -52,7 +54,7 @@ func (p *plan) release() {
 	}
 	clear(p.first)
 	clear(p.hosts)
-	p.nodes, p.shared = p.nodes[:0], false
+	p.nodes, p.shared, p.cautious = p.nodes[:0], false, false
 	p.emit.forget()
 	plans.Put(p)
 }
@@ -127,17 +129,25 @@ func (c *collector) Scope(*otlpdata.Scope) error { return nil }
 // Span adds a node.
 func (c *collector) Span(s *otlpdata.Span) error {
 	length, _ := s.Duration()
-	n := node{id: s.SpanID, parent: s.ParentID, start: s.Start, end: later(s.Start, length), host: c.host}
-	switch s.Kind {
-	case otlpdata.KindClient:
-		n.side = clientSide
-	case otlpdata.KindServer:
-		n.side = serverSide
-	}
-	if !c.plan.take(n.id, len(c.plan.nodes)) {
-		n.shared, c.plan.shared = true, true
-		c.plan.nodes[c.plan.first[n.id]-1].shared = true
-	}
-	c.plan.nodes = append(c.plan.nodes, n)
+	c.plan.add(node{id: s.SpanID, parent: s.ParentID, start: s.Start, end: later(s.Start, length), host: c.host, side: sideOf(s.Kind)})
 	return nil
+}
+
+// add adds a node.
+func (p *plan) add(n node) {
+	if !p.take(n.id, len(p.nodes)) {
+		n.shared, p.shared = true, true
+		p.nodes[p.first[n.id]-1].shared = true
+	}
+	p.nodes = append(p.nodes, n)
+}
+
+func sideOf(kind int32) side {
+	switch kind {
+	case otlpdata.KindClient:
+		return clientSide
+	case otlpdata.KindServer:
+		return serverSide
+	}
+	return otherSide
 }

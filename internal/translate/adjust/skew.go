@@ -55,7 +55,8 @@ func (p *plan) alignClocks(limit time.Duration) {
 		for c := parent.child; c != 0; c = p.nodes[c-1].next {
 			n := &p.nodes[c-1]
 			n.delta = parent.delta
-			if n.host != parent.host || n.host == 0 {
+			known := n.host != 0 && parent.host != 0
+			if n.host != parent.host && known || !known && (!p.cautious || n.start < parent.start) {
 				n.delta = skew(parent, n)
 			}
 			if n.start == 0 {

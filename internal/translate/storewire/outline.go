@@ -137,3 +137,13 @@ func GetSelection(m *store_v1.SelectSpansRequest) (trace otlpdata.TraceID, spans
 	trace, err = GetTraceID(m.GetTraceId())
 	return trace, spans, err
 }
+
+// PutTraceVersion converts the version of a trace.
+func PutTraceVersion(v tracestore.TraceVersion) *store_v1.TraceVersionResponse {
+	return &store_v1.TraceVersionResponse{Number: v.Number, Stored: putTime(v.Stored)}
+}
+
+// GetTraceVersion returns the version of a trace.
+func GetTraceVersion(m *store_v1.TraceVersionResponse) tracestore.TraceVersion {
+	return tracestore.TraceVersion{Number: m.GetNumber(), Stored: getTime(m.GetStored())}
+}

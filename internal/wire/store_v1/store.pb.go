@@ -50,6 +50,7 @@ const (
 	Capability_CAPABILITY_FOLLOWER          Capability = 9
 	Capability_CAPABILITY_DELETER           Capability = 10
 	Capability_CAPABILITY_SPAN_SELECTOR     Capability = 11
+	Capability_CAPABILITY_VERSIONER         Capability = 12
 )
 
 // Enum value maps for Capability.
@@ -67,6 +68,7 @@ var (
 		9:  "CAPABILITY_FOLLOWER",
 		10: "CAPABILITY_DELETER",
 		11: "CAPABILITY_SPAN_SELECTOR",
+		12: "CAPABILITY_VERSIONER",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":       0,
@@ -81,6 +83,7 @@ var (
 		"CAPABILITY_FOLLOWER":          9,
 		"CAPABILITY_DELETER":           10,
 		"CAPABILITY_SPAN_SELECTOR":     11,
+		"CAPABILITY_VERSIONER":         12,
 	}
 )
 
@@ -3570,6 +3573,104 @@ func (x *SelectSpansRequest) GetIds() []uint64 {
 	return nil
 }
 
+// TraceVersionRequest asks for the version of a trace.
+type TraceVersionRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TraceId       []byte                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"` // 16 bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceVersionRequest) Reset() {
+	*x = TraceVersionRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceVersionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceVersionRequest) ProtoMessage() {}
+
+func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
+func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *TraceVersionRequest) GetTraceId() []byte {
+	if x != nil {
+		return x.TraceId
+	}
+	return nil
+}
+
+// TraceVersionResponse describes the state of a trace.
+type TraceVersionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"fixed64,1,opt,name=number,proto3" json:"number,omitempty"` // another one after spans were added or deleted; 0: there are no spans
+	Stored        *Time                  `protobuf:"bytes,2,opt,name=stored,proto3" json:"stored,omitempty"`   // when the last span was stored, if that is known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceVersionResponse) Reset() {
+	*x = TraceVersionResponse{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceVersionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceVersionResponse) ProtoMessage() {}
+
+func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
+func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *TraceVersionResponse) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *TraceVersionResponse) GetStored() *Time {
+	if x != nil {
+		return x.Stored
+	}
+	return nil
+}
+
 // FollowRequest asks for spans as they are stored.
 type FollowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3581,7 +3682,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3694,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3707,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -3627,7 +3728,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3740,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3753,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -3682,7 +3783,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3795,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3808,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -3748,7 +3849,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3861,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +3874,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -4025,7 +4126,12 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"event_name\x18\x05 \x03(\rR\teventName\"A\n" +
 	"\x12SelectSpansRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\x06R\x03ids\"+\n" +
+	"\x03ids\x18\x02 \x03(\x06R\x03ids\"0\n" +
+	"\x13TraceVersionRequest\x12\x19\n" +
+	"\btrace_id\x18\x01 \x01(\fR\atraceId\"^\n" +
+	"\x14TraceVersionResponse\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x06R\x06number\x12.\n" +
+	"\x06stored\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x06stored\"+\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\">\n" +
 	"\x0eFollowResponse\x12\x14\n" +
@@ -4037,7 +4143,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xc7\x02\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xe1\x02\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -4052,7 +4158,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x13CAPABILITY_FOLLOWER\x10\t\x12\x16\n" +
 	"\x12CAPABILITY_DELETER\x10\n" +
 	"\x12\x1c\n" +
-	"\x18CAPABILITY_SPAN_SELECTOR\x10\v*\xd3\x03\n" +
+	"\x18CAPABILITY_SPAN_SELECTOR\x10\v\x12\x18\n" +
+	"\x14CAPABILITY_VERSIONER\x10\f*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PLACE_ANY_ATTRIBUTE\x10\x01\x12\x18\n" +
@@ -4090,7 +4197,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04Want\x12\f\n" +
 	"\bWANT_IDS\x10\x00\x12\x12\n" +
 	"\x0eWANT_SUMMARIES\x10\x01\x12\r\n" +
-	"\tWANT_FULL\x10\x022\x9c\n" +
+	"\tWANT_FULL\x10\x022\xfd\n" +
 	"\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
@@ -4106,7 +4213,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12R\n" +
 	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12R\n" +
 	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12Y\n" +
-	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12O\n" +
+	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12_\n" +
+	"\fTraceVersion\x12%.tracing.store.v1.TraceVersionRequest\x1a&.tracing.store.v1.TraceVersionResponse\"\x00\x12O\n" +
 	"\x06Follow\x12\x1f.tracing.store.v1.FollowRequest\x1a .tracing.store.v1.FollowResponse\"\x000\x01\x12M\n" +
 	"\x06Delete\x12\x1f.tracing.store.v1.DeleteRequest\x1a .tracing.store.v1.DeleteResponse\"\x00B;Z9github.com/tracing-backend/tracing/internal/wire/store_v1b\x06proto3"
 
@@ -4123,7 +4231,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -4175,10 +4283,12 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*OutlineResponse)(nil),        // 47: tracing.store.v1.OutlineResponse
 	(*OutlineExtras)(nil),          // 48: tracing.store.v1.OutlineExtras
 	(*SelectSpansRequest)(nil),     // 49: tracing.store.v1.SelectSpansRequest
-	(*FollowRequest)(nil),          // 50: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 51: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 52: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 53: tracing.store.v1.DeleteResponse
+	(*TraceVersionRequest)(nil),    // 50: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 51: tracing.store.v1.TraceVersionResponse
+	(*FollowRequest)(nil),          // 52: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 53: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 54: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 55: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -4228,43 +4338,46 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	6,  // 44: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
 	45, // 45: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
 	48, // 46: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	6,  // 47: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 48: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	4,  // 49: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	8,  // 50: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	17, // 51: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	23, // 52: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	25, // 53: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	28, // 54: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	29, // 55: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	30, // 56: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	40, // 57: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	40, // 58: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	43, // 59: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	46, // 60: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	49, // 61: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	50, // 62: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	52, // 63: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	5,  // 64: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	9,  // 65: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	18, // 66: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	24, // 67: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	26, // 68: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	24, // 69: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	24, // 70: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	33, // 71: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	41, // 72: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	41, // 73: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	44, // 74: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	47, // 75: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	9,  // 76: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	51, // 77: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	53, // 78: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	64, // [64:79] is the sub-list for method output_type
-	49, // [49:64] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	6,  // 47: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	6,  // 48: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	6,  // 49: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	4,  // 50: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	8,  // 51: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	17, // 52: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	23, // 53: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	25, // 54: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	28, // 55: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	29, // 56: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	30, // 57: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	40, // 58: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	40, // 59: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	43, // 60: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	46, // 61: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	49, // 62: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	50, // 63: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	52, // 64: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	54, // 65: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	5,  // 66: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	9,  // 67: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	18, // 68: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	24, // 69: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	26, // 70: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	24, // 71: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	24, // 72: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	33, // 73: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	41, // 74: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	41, // 75: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	44, // 76: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	47, // 77: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	9,  // 78: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	51, // 79: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	53, // 80: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	55, // 81: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	66, // [66:82] is the sub-list for method output_type
+	50, // [50:66] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -4289,7 +4402,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   50,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -45,6 +45,7 @@ const (
 	StoreService_Metrics_FullMethodName         = "/tracing.store.v1.StoreService/Metrics"
 	StoreService_Outline_FullMethodName         = "/tracing.store.v1.StoreService/Outline"
 	StoreService_SelectSpans_FullMethodName     = "/tracing.store.v1.StoreService/SelectSpans"
+	StoreService_TraceVersion_FullMethodName    = "/tracing.store.v1.StoreService/TraceVersion"
 	StoreService_Follow_FullMethodName          = "/tracing.store.v1.StoreService/Follow"
 	StoreService_Delete_FullMethodName          = "/tracing.store.v1.StoreService/Delete"
 )
@@ -84,6 +85,8 @@ type StoreServiceClient interface {
 	// SelectSpans returns the spans of a trace that have one of the ids, or a link to a span of the trace
 	// with one of the ids, and perhaps others of its spans. Otherwise it is like Traces.
 	SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error)
+	// TraceVersion tells whether a trace has changed.
+	TraceVersion(ctx context.Context, in *TraceVersionRequest, opts ...grpc.CallOption) (*TraceVersionResponse, error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
 	// it follows the store. Each further message stands for itself.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error)
@@ -337,6 +340,16 @@ func (c *storeServiceClient) SelectSpans(ctx context.Context, in *SelectSpansReq
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_SelectSpansClient = grpc.ServerStreamingClient[TracesResponse]
 
+func (c *storeServiceClient) TraceVersion(ctx context.Context, in *TraceVersionRequest, opts ...grpc.CallOption) (*TraceVersionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TraceVersionResponse)
+	err := c.cc.Invoke(ctx, StoreService_TraceVersion_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_Follow_FullMethodName, cOpts...)
@@ -401,6 +414,8 @@ type StoreServiceServer interface {
 	// SelectSpans returns the spans of a trace that have one of the ids, or a link to a span of the trace
 	// with one of the ids, and perhaps others of its spans. Otherwise it is like Traces.
 	SelectSpans(*SelectSpansRequest, grpc.ServerStreamingServer[TracesResponse]) error
+	// TraceVersion tells whether a trace has changed.
+	TraceVersion(context.Context, *TraceVersionRequest) (*TraceVersionResponse, error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
 	// it follows the store. Each further message stands for itself.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error
@@ -454,6 +469,9 @@ func (UnimplementedStoreServiceServer) Outline(*OutlineRequest, grpc.ServerStrea
 }
 func (UnimplementedStoreServiceServer) SelectSpans(*SelectSpansRequest, grpc.ServerStreamingServer[TracesResponse]) error {
 	return status.Error(codes.Unimplemented, "method SelectSpans not implemented")
+}
+func (UnimplementedStoreServiceServer) TraceVersion(context.Context, *TraceVersionRequest) (*TraceVersionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TraceVersion not implemented")
 }
 func (UnimplementedStoreServiceServer) Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error {
 	return status.Error(codes.Unimplemented, "method Follow not implemented")
@@ -632,6 +650,24 @@ func _StoreService_SelectSpans_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_SelectSpansServer = grpc.ServerStreamingServer[TracesResponse]
 
+func _StoreService_TraceVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TraceVersionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServiceServer).TraceVersion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StoreService_TraceVersion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServiceServer).TraceVersion(ctx, req.(*TraceVersionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _StoreService_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(FollowRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -671,6 +707,10 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Capabilities",
 			Handler:    _StoreService_Capabilities_Handler,
+		},
+		{
+			MethodName: "TraceVersion",
+			Handler:    _StoreService_TraceVersion_Handler,
 		},
 		{
 			MethodName: "Delete",

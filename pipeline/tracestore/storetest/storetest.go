@@ -108,6 +108,7 @@ func checks() []check {
 		{"outlines", checkOutlines},
 		{"single spans of traces", checkSelectedSpans},
 		{"usage", checkUsage},
+		{"versions of traces", checkVersions},
 		{"deletions", checkDelete},
 		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},

@@ -15,6 +15,7 @@
 //	extras.go           events, links and peers of spans, for outlines
 //	select.go           single spans of traces
 //	size.go             how large a trace is about
+//	version.go          whether a trace has changed
 //
 // A search goes through the blocks of all sources, newest first:
 //

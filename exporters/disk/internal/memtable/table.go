@@ -38,6 +38,7 @@ type Table struct {
 	lost        int    // number of definitions missing in replayed records
 	otherBytes  int64  // memory in use, without the arena, the traces and the indexes above
 	first, last time.Time
+	arrivals    []arrival
 	item        []byte // scratch
 	scratch     []field
 
@@ -185,12 +186,13 @@ func (t *Table) full() bool {
 		len(t.tables.Resources) >= l.Resources || len(t.tables.Scopes) >= l.Scopes || len(t.services) >= l.Services
 }
 
-// Arrived records that spans arrived at the given time. Append does so with the receive time of a
-// batch. Replay does not know the times, so its caller has to provide them.
+// Arrived records that the next spans arrive at the given time. Append does so with the receive
+// time of a batch. Replay does not know the times, so its caller has to provide them.
 func (t *Table) Arrived(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.arrived(at)
+	t.noteArrival(at)
 }
 
 func (t *Table) arrived(at time.Time) {

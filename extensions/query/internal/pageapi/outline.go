@@ -24,11 +24,27 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	defer slot.Release()
 	l := httpapi.NewList(w, r)
 	defer l.Close()
-	o := newOutline(a.backend.Limits().TraceSize)
-	err := a.backend.Measure(core.OpGetTrace, func() (int, error) {
-		err := readOutline(slot, o, ref)
-		if err != nil || len(o.spans) == 0 {
+	o := newOutline(a.backend.Limits())
+	unchanged := false
+	err := a.backend.Measure(core.OpGetTrace, func() (n int, err error) {
+		version := versionOf(slot, ref.ID)
+		if unchanged = version.isKnownTo(r, a.backend.Now()); unchanged {
+			return 1, nil
+		}
+		if err := readOutline(slot, o, ref); err != nil || len(o.spans) == 0 {
 			return 0, err
+		}
+		o.stored = version.stored
+		o.arrange(a.backend.Now())
+		if version.number == 0 {
+			version.number = o.hash()
+			unchanged = version.isKnownTo(r, a.backend.Now())
+		}
+		if o.incomplete == "" {
+			w.Header().Set("ETag", o.tag(version))
+		}
+		if unchanged {
+			return 1, nil
 		}
 		return 1, l.Stream().Add(func(dst []byte) ([]byte, error) { return o.appendJSON(dst, ref.ID, l.Stream().Spill) })
 	})
@@ -36,6 +52,8 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	case err != nil && httpapi.Gone(r, err):
 	case err != nil:
 		httpapi.Fail(a.backend, w, r, err)
+	case unchanged:
+		w.WriteHeader(http.StatusNotModified)
 	case len(o.spans) == 0:
 		httpapi.WriteError(w, http.StatusNotFound, core.ErrTraceNotFound.Error())
 	default:
@@ -94,21 +112,23 @@ type spill func([]byte) ([]byte, error)
 // appendJSON appends the outline as an object with dictionaries and a column for each property of
 // spans.
 func (o *outline) appendJSON(dst []byte, id otlpdata.TraceID, spill spill) (_ []byte, err error) {
-	order := o.order()
-	begin, end, failed := o.extent()
+	order := o.arranged
 	dst = append(hex.AppendEncode(append(dst, `{"traceID":"`...), id[:]), '"')
-	dst = strconv.AppendUint(append(dst, `,"start":"`...), begin, 10)
-	dst = strconv.AppendUint(append(dst, `","duration":`...), end-begin, 10)
+	dst = strconv.AppendUint(append(dst, `,"start":"`...), o.begin, 10)
+	dst = strconv.AppendUint(append(dst, `","duration":`...), o.end-o.begin, 10)
 	dst = strconv.AppendInt(append(dst, `,"spans":`...), int64(len(order)), 10)
-	dst = strconv.AppendInt(append(dst, `,"errors":`...), int64(failed), 10)
+	dst = strconv.AppendInt(append(dst, `,"errors":`...), int64(o.failed), 10)
 	dst = strconv.AppendBool(append(dst, `,"cut":`...), o.cut)
+	if o.growing {
+		dst = append(dst, `,"growing":true`...)
+	}
 	if dst, err = appendDictionary(append(dst, `,"services":`...), o.services.words, spill); err != nil {
 		return dst, err
 	}
 	if dst, err = appendDictionary(append(dst, `,"names":`...), o.names.words, spill); err != nil {
 		return dst, err
 	}
-	before := begin
+	before := o.begin
 	for _, c := range []struct {
 		begin  string
 		append func(dst []byte, s *outlineSpan) []byte
@@ -133,6 +153,9 @@ func (o *outline) appendJSON(dst []byte, id otlpdata.TraceID, spill spill) (_ []
 		return dst, err
 	}
 	if dst, err = o.appendExtras(dst, order, spill); err != nil {
+		return dst, err
+	}
+	if dst, err = o.appendClocks(dst, order, spill); err != nil {
 		return dst, err
 	}
 	return append(dst, '}'), nil

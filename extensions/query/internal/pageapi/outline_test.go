@@ -156,7 +156,7 @@ func TestRandomPeers(t *testing.T) {
 		calls := make(map[string]bool)
 		var finder storequery.PeerCallFinder
 		finder.Each(want, func(at int) { calls[want[at].Peer] = true })
-		o := newOutline(100)
+		o := newOutline(core.Limits{TraceSize: 100})
 		if err := o.addPieces([]*otlpdata.Batch{b}); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestRandomOutlines(t *testing.T) {
 		for i := range leaves {
 			leaves[i] = testSpan{byte(1 + rnd.IntN(8)), byte(rnd.IntN(10)), rnd.IntN(20), ptrace.SpanKind(rnd.IntN(6))}
 		}
-		o := newOutline(100)
+		o := newOutline(core.Limits{TraceSize: 100})
 		if err := o.addPieces([]*otlpdata.Batch{otlpdata.FromTraces(outlineTrace(leaves...), otlpdata.Meta{})}); err != nil {
 			t.Fatal(err)
 		}

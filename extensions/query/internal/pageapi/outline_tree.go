@@ -7,7 +7,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -25,7 +27,8 @@ const (
 // outline is the part of a trace that is drawn.
 type outline struct {
 	maxSpans int
-	cut      bool // the trace has more spans
+	maxSkew  time.Duration // core.Limits.ClockSkew
+	cut      bool          // the trace has more spans
 	spans    []outlineSpan
 	services dictionary
 	names    dictionary
@@ -36,6 +39,18 @@ type outline struct {
 	peerNames dictionary // of all spans that name a peer; the answer has those of calls only
 
 	incomplete string // message about spans that cannot be read, or ""
+
+	// Set by arrange.
+
+	arranged   []int32 // indexes of spans in the order of the answer
+	begin, end uint64
+	lastEnd    uint64 // the last end of a span that is not in the future
+	failed     int
+	growing    bool
+	stored     time.Time          // when the last span was stored, zero if that is not known
+	sharedIDs  bool               // some spans have the same id
+	shifts     []int64            // by span: clock correction; nil: none
+	warnings   map[int32][]string // by span
 }
 
 // outlineSpan is a span. It refers to other spans by their index in outline.spans.
@@ -62,7 +77,7 @@ type dictionary struct {
 // store, outlineSpan, and the index of parents.
 const outlineCost = 384
 
-func newOutline(maxSpans int) *outline { return &outline{maxSpans: maxSpans} }
+func newOutline(l core.Limits) *outline { return &outline{maxSpans: l.TraceSize, maxSkew: l.ClockSkew} }
 
 // number returns the index of a word, which it copies when it is new.
 func (d *dictionary) number(word string) int32 {
@@ -137,21 +152,36 @@ func (o *outline) add(s *tracestore.SummarySpan) {
 	o.spans = append(o.spans, n)
 }
 
-// extent returns the first start, the last end, and the number of failed spans. Spans without a
-// start time are set to the first start, or stay at 0 if all are without.
-func (o *outline) extent() (begin, end uint64, failed int) {
-	begin = math.MaxUint64
-	for i := range o.spans {
-		begin = min(begin, o.spans[i].start-1) // 0 is the maximum
+// arrange brings the spans in order and finds out what concerns the whole trace. now is the current
+// time.
+func (o *outline) arrange(now time.Time) {
+	o.arranged = o.order()
+	o.alignClocks()
+	if o.stored.After(now.Add(growingFor)) { // by the clock of another host
+		o.stored = time.Time{}
 	}
-	begin++
+	o.measure(uint64(now.Add(growingFor).UnixNano()))
+	o.growing = o.growsUntil().After(now)
+}
+
+// measure finds the first start, the last end, the last end before a time, and the number of failed
+// spans. Spans without a start time are set to the first start, or stay at 0 if all are without.
+func (o *outline) measure(future uint64) {
+	o.begin = math.MaxUint64
+	for i := range o.spans {
+		o.begin = min(o.begin, o.spans[i].start-1) // 0 is the maximum
+	}
+	o.begin++
 	for i := range o.spans {
 		s := &o.spans[i]
-		s.start = max(s.start, begin)
-		end = max(end, s.start+min(s.duration, math.MaxUint64-s.start))
-		failed += int(s.flags & flagError)
+		s.start = max(s.start, o.begin)
+		end := s.start + min(s.duration, math.MaxUint64-s.start)
+		o.end = max(o.end, end)
+		if end <= future {
+			o.lastEnd = max(o.lastEnd, end)
+		}
+		o.failed += int(s.flags & flagError)
 	}
-	return begin, end, failed
 }
 
 // order resolves the parents and returns the spans in the order in which they are drawn: parents
@@ -221,6 +251,7 @@ func (o *outline) resolveParents() (top []int32) {
 	}
 	slices.Reverse(top)
 	o.resolvePeers(calls, sharedIDs)
+	o.sharedIDs = sharedIDs
 	return top
 }
 

@@ -1,0 +1,14 @@
+package source
+
+import (
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Versioned is implemented by sources that can tell what they have of a trace without reading it.
+type Versioned interface {
+	// TraceVersion returns a number that changes when the rows of a trace of a tenant change, 0 if
+	// there are none. stored is when the last of them was stored, zero if that is not known.
+	TraceVersion(tenant string, id otlpdata.TraceID) (number uint64, stored time.Time, err error)
+}
