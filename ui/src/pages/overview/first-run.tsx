@@ -41,7 +41,7 @@ export function FirstRun({ onArrival }: { onArrival: (trace: TraceSummary) => vo
           {snippets.length === 0 && <p>{missingReceiver(tab)}</p>}
           {onlyLocal(data) && <p class={css.hint}>The receivers listen on this machine only. Start the server with TRACING_LISTEN_HOST=0.0.0.0 to accept spans from other machines.</p>}
         </TabPanel>
-        <p class={css.more}>No program at hand? <button type="button" class={css.linkButton} onClick={() => setTab('demo')}>Send demo data</button> · <a href={link({ page: 'open' })}>Open a trace file</a> <span class={css.faint}>stays in the browser</span></p>
+        <p class={css.more}>No program yet? <button type="button" class={css.linkButton} onClick={() => setTab('demo')}>Send demo data</button> · <a href={link({ page: 'open' })}>Open a trace file</a> <span class={css.faint}>stays in the browser</span></p>
       </div>
       <aside class={css.side} aria-label="Receivers and help">
         {data && <Receivers data={data} />}
