@@ -37,6 +37,7 @@ type Config struct {
 	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
 	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans or traces. If there are more, a sample is examined, and the response states its share."`
+	MaxErrors     int                `yaml:"max_error_spans" doc:"Maximum number of spans with errors that are read to list the newest errors in groups. If there are more, the response says from when on it is complete."`
 	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
 	MaxNames      int                `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
 	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
@@ -55,6 +56,7 @@ func defaults() Config {
 		MaxTraceSize:  200_000,
 		MaxScanned:    50_000_000,
 		MaxAggregated: 200_000,
+		MaxErrors:     3000,
 		Tail:          pageapi.DefaultTailConfig(),
 		MaxQueries:    256,
 		MaxNames:      10_000,
@@ -86,6 +88,7 @@ func (c *Config) Validate() error {
 		above0("max_trace_size", c.MaxTraceSize),
 		above0("max_scanned_spans", c.MaxScanned),
 		above0("max_aggregated_spans", c.MaxAggregated),
+		above0("max_error_spans", c.MaxErrors),
 		above0("max_concurrent_queries", c.MaxQueries),
 		above0("max_names", c.MaxNames))...)
 }
@@ -174,7 +177,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 		Store: c.Storage.Get(),
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
-			Aggregated: c.MaxAggregated, Queries: c.MaxQueries, Names: c.MaxNames, ClockSkew: c.MaxClockSkew.Std(),
+			Aggregated: c.MaxAggregated, Errors: c.MaxErrors, Queries: c.MaxQueries, Names: c.MaxNames, ClockSkew: c.MaxClockSkew.Std(),
 		},
 		Memory:  set.QueryMemory,
 		Logger:  set.Logger,

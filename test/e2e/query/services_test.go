@@ -186,3 +186,36 @@ func TestIngest(t *testing.T) {
 		t.Errorf("receivers %+v", d.Receivers)
 	}
 }
+
+// Errors are grouped by what is wrong, in every store.
+func TestErrors(t *testing.T) {
+	for name, settings := range storeSettings {
+		t.Run(name, func(t *testing.T) {
+			p := harness.Start(t, settings...)
+			for i := range 5 {
+				status := fmt.Sprintf(`"status":{"code":2,"message":"order %d not found"},"startTimeUnixNano"`, i)
+				start := time.Now().Add(time.Duration(i) * time.Millisecond)
+				body := strings.Replace(harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", start, time.Second),
+					`"startTimeUnixNano"`, status, 1)
+				if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
+					t.Fatal(code, answer)
+				}
+			}
+			var a struct {
+				Data struct {
+					Examined int
+					Complete bool
+					Groups   []struct {
+						Service, Operation, Type, Message, TraceID, SpanID string
+						Count                                              int
+					}
+				}
+			}
+			page(p, fmt.Sprintf("errors?end=%d", time.Now().Add(time.Minute).UnixNano()), &a)
+			want := "{5 true [{shop buy order n not found order 4 not found 0102030405060708090a0b0c0d0e0f04 " + harness.JSONSpanID + " 5}]}"
+			if got := fmt.Sprint(a.Data); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}

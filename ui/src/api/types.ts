@@ -292,6 +292,10 @@ export interface Errors {
   /** Number of error spans that were examined; if not complete, older ones were not. */
   examined: number;
   complete: boolean;
+  /** All errors after this time were examined. */
+  since: Nanos;
+  /** Groups beyond the limit, which have the fewest errors. */
+  omitted: number;
   groups: ErrorGroup[];
 }
 

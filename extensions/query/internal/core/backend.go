@@ -35,6 +35,7 @@ type Limits struct {
 	TraceSize  int           // spans shown of one trace
 	Scanned    int           // spans examined per search
 	Aggregated int           // spans examined one by one to count spans by value
+	Errors     int           // spans with errors examined to group them
 	Queries    int           // concurrent queries
 	Names      int           // services, or operations of a service, per answer
 	ClockSkew  time.Duration // maximum clock-skew adjustment; 0 disables it

@@ -29,18 +29,19 @@ const (
 	OpAggregate       Operation = "aggregate"
 	OpGetPerformance  Operation = "get_service_performance"
 	OpGetUsage        Operation = "get_usage"
+	OpGetErrors       Operation = "get_errors"
 )
 
 func operations() []Operation {
 	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
 		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate,
-		OpGetPerformance, OpGetUsage}
+		OpGetPerformance, OpGetUsage, OpGetErrors}
 }
 
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
-	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage:
+	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors:
 		return false
 	}
 	return true

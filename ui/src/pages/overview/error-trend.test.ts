@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { ErrorGroup } from '../../api/types';
+import type { ErrorGroup, Errors } from '../../api/types';
 import { nanos } from '../../shell/format';
 import { orderGroups, trendOf } from './error-trend';
 
 function group(type: string, count: number, first: number, points: number[]): ErrorGroup {
   return { service: 's', operation: 'o', type, message: '', count, first: nanos(first), last: nanos(1000), points, traceID: '1', spanID: '2' };
+}
+
+function answer(complete: boolean, groups: ErrorGroup[] = []): Errors {
+  return { examined: 1, complete, since: nanos(0), omitted: 0, groups };
 }
 
 const [start, end] = [0, 1000];
@@ -15,14 +19,14 @@ const single = group('single', 1, 900, [0, 0, 0, 0, 0, 1]);
 
 describe('errors', () => {
   it('finds new and growing groups', () => {
-    const all = { examined: 1, complete: true, groups: [] };
+    const all = answer(true);
     expect([early, fresh, growing].map((g) => trendOf(g, all, start, end))).toEqual(['usual', 'new', 'growing']);
   });
   it('claims nothing about errors that were not all examined', () => {
-    const part = { examined: 1, complete: false, groups: [] };
+    const part = answer(false);
     expect([fresh, growing].map((g) => trendOf(g, part, start, end))).toEqual(['usual', 'usual']);
   });
   it('orders new, growing, then by count', () => {
-    expect(orderGroups({ examined: 1, complete: true, groups: [single, early, growing, fresh] }, start, end).map((g) => g.type)).toEqual(['fresh', 'growing', 'early', 'single']);
+    expect(orderGroups(answer(true, [single, early, growing, fresh]), start, end).map((g) => g.type)).toEqual(['fresh', 'growing', 'early', 'single']);
   });
 });
