@@ -197,6 +197,10 @@ func simplifySet(set SpanSet) SpanSet {
 	return set
 }
 
+// Cover returns a condition on single spans that holds for every span that a set may select. nil
+// holds for all spans.
+func Cover(set SpanSet) tracestore.Expr { return cover(simplifySet(set)) }
+
 // cover returns a condition on single spans that holds for every span that a set may select.
 func cover(set SpanSet) tracestore.Expr {
 	switch s := set.(type) {

@@ -69,7 +69,9 @@ func splitPaths(data *bench.Dataset, start time.Time) []string {
 	for _, text := range []string{`{ kind = server && duration > 1ms }`, `{ status = error } >> { kind = client }`,
 		`{ trace.duration > 5ms }`, `{ root.service = "` + service + `" }`,
 		`{ name =~ ".*o.*" } && { span.http.request.method != "GET" }`} {
-		paths = append(paths, "/api/ui/v1/search?limit=20&q="+url.QueryEscape(text)+"&"+window)
+		q := "&q=" + url.QueryEscape(text) + "&" + window
+		paths = append(paths, "/api/ui/v1/search?limit=20&matched=1"+q, "/api/ui/v1/heatmap?step=10s"+q,
+			"/api/ui/v1/heatmap?of=traces&step=10s"+q, "/api/ui/v1/facets?values=5"+q)
 	}
 	return paths
 }
@@ -86,7 +88,7 @@ func TestSplitDeployment(t *testing.T) {
 	for _, path := range splitPaths(data, start) {
 		want, wantBody := harness.Fetch(t, s.collector.QueryURL()+path)
 		got, body := harness.Fetch(t, s.query.QueryURL()+path)
-		if strings.HasPrefix(path, "/api/ui/v1/search") { // a remote store examines spans ahead of its reader
+		if strings.HasPrefix(path, "/api/ui/v1/") { // a remote store examines spans ahead of its reader
 			wantBody, body = scanned.ReplaceAll(wantBody, nil), scanned.ReplaceAll(body, nil)
 		}
 		if want != http.StatusOK || len(wantBody) < 20 {

@@ -175,7 +175,9 @@ export interface Names {
   more: boolean;
   /**
    * Whether the names are limited to what occurs on spans that match `q` from `start` to `end`. If
-   * not although `q` was given, that would have taken too long: the names are those of all spans.
+   * not although `q` was given, that would have taken too long or is not supported for this field:
+   * the names are those of all spans. Restricted names come with the most frequent first, all others
+   * in alphabetical order. Absent without `q`.
    */
   restricted?: boolean;
 }

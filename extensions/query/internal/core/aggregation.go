@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -21,6 +22,8 @@ type Aggregation struct {
 	Traces   bool               // see storequery.SetAggregation
 	Selected storequery.SpanSet // also
 	Spec     tracestore.Aggregation
+	MaxSpans int           // to examine; 0 or more than Limits.Aggregated: that
+	MaxTime  time.Duration // 0: Limits.Timeout
 }
 
 // Check returns an error if the store cannot answer this.
@@ -35,15 +38,24 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	q := a.query()
 	q.Tenant = s.Tenant()
 	q.Budget.Spans = s.backend.opts.Limits.Aggregated
+	if a.MaxSpans > 0 {
+		q.Budget.Spans = min(a.MaxSpans, q.Budget.Spans)
+	}
+	ctx := s.ctx
+	if a.MaxTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.MaxTime)
+		defer cancel()
+	}
 	if err := s.HoldAggregation(a.memory()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
 	if a.Set == nil {
-		return a.Store.Aggregate(s.ctx, q, a.Spec)
+		return a.Store.Aggregate(ctx, q, a.Spec)
 	}
 	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
 	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, Selected: a.Selected}
-	return storequery.AggregateSet(s.ctx, s.Store(), q, a.Set, want)
+	return storequery.AggregateSet(ctx, s.Store(), q, a.Set, want)
 }
 
 // FacetMemory is the memory in bytes that is reserved for facets before they are counted. The store

@@ -87,6 +87,17 @@ func (s attributeScope) nameOf(key string) string {
 type namesAnswer struct {
 	Names []string `json:"names"`
 	More  bool     `json:"more"` // there are more than limit
+	// Restricted reports whether the names are limited to what occurs on the spans that `q` may
+	// select. It is nil if there is no `q`.
+	Restricted *bool `json:"restricted,omitempty"`
+}
+
+// restrictedBy sets Restricted if the request has a `q`.
+func (n namesAnswer) restrictedBy(v url.Values, restricted bool) namesAnswer {
+	if v.Get("q") != "" {
+		n.Restricted = &restricted
+	}
+	return n
 }
 
 // limited returns at most limit names.
@@ -99,7 +110,8 @@ func limited(names []string, limit int) namesAnswer {
 }
 
 // keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix,
-// properties first. The prefix can begin with a scope.
+// properties first. The prefix can begin with a scope. With `q`, attributes are those of the spans
+// that it may select.
 func (a *API) keys(ctx context.Context, v url.Values) (query, error) {
 	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
@@ -113,11 +125,24 @@ func (a *API) keys(ctx context.Context, v url.Values) (query, error) {
 		}
 	}
 	scope, begin := splitScope(prefix)
+	search, err := a.restriction(ctx, v)
+	if err != nil {
+		return nil, err
+	}
 	store, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
 	if !ok {
-		return func(*core.Slot) (any, string, error) { return limited(names, limit), "", nil }, nil
+		return func(*core.Slot) (any, string, error) { return limited(names, limit).restrictedBy(v, false), "", nil }, nil
 	}
 	return func(slot *core.Slot) (any, string, error) {
+		some, ok, err := search.keys(slot, scope, begin, limit)
+		if err != nil {
+			return nil, "", err
+		}
+		if ok {
+			answer := limited(append(names, some.Names...), limit)
+			answer.More = answer.More || some.More
+			return answer.restrictedBy(v, true), "", nil
+		}
 		found, err := store.AttributeKeys(slot.Context(), slot.Tenant(), begin, limit+1)
 		if err != nil {
 			return nil, "", err
@@ -131,7 +156,7 @@ func (a *API) keys(ctx context.Context, v url.Values) (query, error) {
 		}
 		answer := limited(names, limit)
 		answer.More = answer.More || more
-		return answer, "", nil
+		return answer.restrictedBy(v, false), "", nil
 	}, nil
 }
 
@@ -141,7 +166,8 @@ var (
 )
 
 // values parses GET /api/ui/v1/values, which returns the values of a field that begin with a
-// prefix. Names of spans are those of one service.
+// prefix. Names of spans are those of one service. With `q`, values are those of the spans that it
+// may select.
 func (a *API) values(ctx context.Context, v url.Values) (query, error) {
 	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
@@ -151,7 +177,7 @@ func (a *API) values(ctx context.Context, v url.Values) (query, error) {
 	for _, p := range properties() {
 		if p.Name == key && p.Values != nil {
 			known := withPrefix(p.Values, prefix)
-			return func(*core.Slot) (any, string, error) { return limited(known, limit), "", nil }, nil
+			return func(*core.Slot) (any, string, error) { return limited(known, limit).restrictedBy(v, false), "", nil }, nil
 		}
 	}
 	fields, err := httpapi.ParseFields(key)
@@ -161,11 +187,18 @@ func (a *API) values(ctx context.Context, v url.Values) (query, error) {
 	if err != nil {
 		return nil, httpapi.ParamError("key", err)
 	}
+	search, err := a.restriction(ctx, v)
+	if err != nil {
+		return nil, err
+	}
 	list, err := a.lister(ctx, fields[0], v.Get("service"))
 	if err != nil {
 		return nil, httpapi.ParamError("key", err)
 	}
 	return func(slot *core.Slot) (any, string, error) {
+		if some, ok, err := search.values(slot, fields[0], v.Get("service"), prefix, limit); ok || err != nil {
+			return some.restrictedBy(v, true), "", err
+		}
 		found, more, err := list(slot, tracestore.NameQuery{Prefix: prefix, Limit: limit})
 		if err != nil {
 			return nil, "", err
@@ -173,7 +206,7 @@ func (a *API) values(ctx context.Context, v url.Values) (query, error) {
 		found, err = slot.Listed(found)
 		answer := limited(found, limit)
 		answer.More = answer.More || more
-		return answer, "", err
+		return answer.restrictedBy(v, false), "", err
 	}, nil
 }
 
