@@ -86,7 +86,8 @@ func (r *restriction) values(
 		r.agg.Where = tracestore.And{r.agg.Where, of}
 	}
 	if prefix != "" {
-		begins := tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(regexp.MustCompile("(?s)^" + regexp.QuoteMeta(prefix)))}
+		pattern := regexp.MustCompile("(?s)^" + regexp.QuoteMeta(prefix))
+		begins := tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(pattern)}
 		r.agg.Where = tracestore.And{r.agg.Where, begins}
 	}
 	want := tracestore.FacetQuery{Values: min(limit+1, tracestore.MaxFacetValues), Fields: []tracestore.Field{f}}
