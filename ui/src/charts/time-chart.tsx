@@ -39,6 +39,8 @@ export interface TimeChartProps {
   /** Value that is usual: a grey strip. */
   usual?: number | null;
   marks?: ChartMark[];
+  /** Prints the first mark's label; other charts beside it need not repeat it. */
+  markLabels?: boolean;
   table?: boolean;
   /** Called with milliseconds since the epoch after the user dragged over a range. */
   onSelect?: (from: number, to: number) => void;
@@ -63,7 +65,7 @@ export function TimeChart(props: TimeChartProps) {
   return <div ref={box} class={css.box} style={{ height: `${props.height ?? 164}px` }}>{props.table ? <ChartTable {...props} /> : width > 0 && <Drawing {...props} width={width} />}</div>;
 }
 
-function Drawing({ label, times, end, lines, format, axis, zone, height = 164, usual, floor = 0, marks = [], onSelect, width }: TimeChartProps & { width: number }) {
+function Drawing({ label, times, end, lines, format, axis, zone, height = 164, usual, floor = 0, marks = [], markLabels, onSelect, width }: TimeChartProps & { width: number }) {
   const [hover, setHover] = useState<number | null>(null);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const named = lines.length > 1;
@@ -107,7 +109,7 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
           </g>
         ))}
         {named && <Names lines={lines} x={left + w + 6} y={y} min={top + 4} max={top + h + 4} />}
-        {visible.map((m, i) => <Mark key={m.at + m.label} x={x(m.at)} label={i === 0 ? m.label : ''} right={left + w} top={top} bottom={top + h} />)}
+        {visible.map((m, i) => <Mark key={m.at + m.label} x={x(m.at)} label={markLabels && i === 0 ? m.label : ''} right={left + w} top={top} bottom={top + h} />)}
         <TimeAxis start={start} end={end} x={x} y={height - 4} zone={zone} />
         {hover !== null && <path d={`M${middle(hover).toFixed(1)} ${top}V${top + h}`} stroke="var(--line-strong)" />}
         {drag && <rect x={Math.min(x(drag[0]), x(drag[1]))} y={top} width={Math.abs(x(drag[1]) - x(drag[0]))} height={h} fill="var(--accent-soft)" fill-opacity=".5" stroke="var(--ink)" />}

@@ -34,7 +34,7 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
     <div class={css.charts}>
       <Chart
         title="Errors" value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
-        chart={{ ...common, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, color: 'var(--error-solid)', fill: 'var(--error-soft)' }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+        chart={{ ...common, markLabels: true, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, color: 'var(--error-solid)', fill: 'var(--error-soft)' }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
       />
       <Chart
         title="Requests" value={requestsText(total.summary.calls, p.range)} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}

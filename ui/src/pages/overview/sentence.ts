@@ -15,7 +15,7 @@ export interface Detail {
   text: string;
 }
 
-const maxDetails = 3;
+const maxDetails = 2;
 const changeDistance = 120_000; // milliseconds between the rise of errors and a new version
 
 /** What the sentence depends on, beside the services. */

@@ -45,6 +45,12 @@ export function ServiceTable({ services, data, changes }: { services: ServiceHea
   );
 }
 
+/** ", 36 min", or nothing for changes older than a day. */
+function ageOf(at: string): string {
+  const text = age(millis(at), Math.max(slowNow.value, millis(at)));
+  return text && `, ${text.replace(/ ago$/, '')}`;
+}
+
 const marks = { failing: 'error', silent: 'warn', slow: 'warn' } as const;
 
 function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; scale: number; version?: Change }) {
@@ -59,7 +65,7 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
           <a class={css.link} href={explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
-          {version && <Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}, {age(millis(version.at), Math.max(slowNow.value, millis(version.at)))}</Badge>}
+          {version && <span class={css.wide}><Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}{ageOf(version.at)}</Badge></span>}
           {s.inferred && <span class={css.inferred}>inferred</span>}
           {s.state === 'silent' && <span class={css.inferred}>no requests any more</span>}
         </span>

@@ -10,7 +10,7 @@ export function statusSentence(d: Pick<Ingest, 'receives' | 'received' | 'refuse
   if (d.refused > 0) problems.push(`${count(d.refused)} ${plural(d.refused, 'span')} refused`);
   if (d.refusedRequests > 0) problems.push(`${count(d.refusedRequests)} ${plural(d.refusedRequests, 'request')} refused`);
   if (problems.length > 0) return { text: `${problems.join(', ')}, ${count(d.received)} ${plural(d.received, 'span')} accepted`, mark: 'warn' };
-  if (d.received === 0) return { text: 'Waiting for the first span since the start', mark: null };
+  if (d.received === 0) return { text: 'No span received since the start', mark: null };
   if (rate === null) return { text: 'Healthy: nothing refused, nothing dropped', mark: 'ok' };
   if (rate < 0.5) return { text: 'Healthy and idle: no spans at the moment', mark: 'ok' };
   return { text: `Healthy: ${count(rate)} spans/s received, none refused or dropped`, mark: 'ok' };

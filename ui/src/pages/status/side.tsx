@@ -35,7 +35,7 @@ function Storage({ data }: { data: Ingest }) {
 }
 
 const capabilityNames: [keyof Capabilities, string][] = [
-  ['aggregates', 'Counts: heatmap, facets, services'], ['attributes', 'Names and values of attributes'], ['dependencies', 'Dependencies'],
+  ['aggregates', 'Counting of spans'], ['attributes', 'Attribute names'], ['dependencies', 'Dependencies'],
   ['metrics', 'Service performance'], ['archive', 'Archive'], ['tail', 'Live tail'], ['tenancy', 'Tenants'],
 ];
 
