@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Ingest } from '../api/types';
 import { nanos } from './format';
-import { addSample, currentRate, rateSeries, type Sample } from './ingest';
+import { addSample, currentRate, orderedReceivers, rateSeries, receiverLabel, troubled, type Sample } from './ingest';
 
 function answer(at: number, received: number, since = 0): Ingest {
   return {
@@ -31,5 +31,20 @@ describe('ingest', () => {
     expect(rateSeries(samples)).toEqual([100, 0, 0]);
     at(1e6 + 30_000, 5, 1e6 + 29_000);
     expect(samples).toHaveLength(1);
+  });
+
+  it('notices recent refusals and all drops', () => {
+    const a = answer(1e9, 10);
+    expect(troubled(a, 1e9)).toBe(false);
+    expect(troubled({ ...a, dropped: 1 }, 1e9)).toBe(true);
+    const refused = { ...a, receivers: [{ ...a.receivers[0], refusedRequests: 2, refusal: { reason: 'r', at: nanos(1e9) } }] };
+    expect(troubled(refused, 1e9 + 60_000)).toBe(true);
+    expect(troubled(refused, 1e9 + 2 * 3_600_000)).toBe(false);
+  });
+
+  it('orders and names receivers', () => {
+    const a = answer(1e9, 10);
+    a.receivers = ['custom', 'native', 'zipkin', 'otlp'].map((name) => ({ ...a.receivers[0], name, protocol: name === 'custom' ? '' : 'http' }));
+    expect(orderedReceivers(a).map(receiverLabel)).toEqual(['OTLP over HTTP', 'Zipkin over HTTP', 'Jaeger collector over HTTP', 'custom']);
   });
 });

@@ -89,6 +89,14 @@ function value(s: Sample, receiver?: string): number {
 const protocols: Record<string, string> = { grpc: 'gRPC', http: 'HTTP', udp: 'UDP' };
 const receiverNames: Record<string, string> = { otlp: 'OTLP', zipkin: 'Zipkin', thriftudp: 'Jaeger agent', native: 'Jaeger collector' };
 
+const recently = 3_600_000;
+
+/** Whether spans were dropped, or spans or requests refused in the last hour. `now` is in milliseconds since the epoch. */
+export function troubled(data: Ingest, now: number): boolean {
+  const refused = data.receivers.some((r) => (r.refused > 0 || r.refusedRequests > 0) && (!r.refusal || now - millis(r.refusal.at) < recently));
+  return data.dropped > 0 || refused;
+}
+
 /** Receivers in the order for readers: OTLP first. */
 export function orderedReceivers(data: Ingest): Ingest['receivers'] {
   const known = Object.keys(receiverNames);

@@ -1,12 +1,13 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { clearCache, loginRequired, tenant } from '../api/client';
+import { slowNow } from './clock';
 import { config } from './config';
 import { Button, classes, Input } from './controls';
 import { Menu, Popover } from './floating';
 import { count, short } from './format';
 import { Icon, Logo, Mark } from './icons';
-import { currentRate, ingest } from './ingest';
+import { currentRate, ingest, troubled } from './ingest';
 import { loginDismissed } from './login';
 import { isMac } from './keys';
 import { themeChoice, type ThemeChoice } from './preferences';
@@ -93,7 +94,7 @@ function IngestRate() {
   const { data, samples } = ingest.value;
   if (!data?.receives) return null;
   const perSecond = currentRate(samples);
-  const healthy = data.dropped === 0 && data.refused === 0;
+  const healthy = !troubled(data, slowNow.value);
   const title = `${count(data.received)} spans received, ${count(data.refused)} refused, ${count(data.dropped)} dropped since the start`;
   return (
     <a class={classes(css.rate, css.wide)} href={link({ page: 'status' })} title={title}>

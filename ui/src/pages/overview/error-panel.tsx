@@ -64,8 +64,10 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
       <span class={css.facts}>
         <ServiceMark name={g.service} />
         {trend === 'new' && <Badge kind="error">new</Badge>}
-        <span class={css.when}>{trend === 'new' ? <>since {clock(millis(g.first), zone.value, 0)}</> : trend === 'growing' ? 'growing' : ''}</span>
-        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example"><Time at={g.last} precision={0} onlyAge /></a>
+        {trend === 'growing' && <Badge>growing</Badge>}
+        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} aria-label={`Newest example of ${heading}`} title="Open the newest example">
+          {trend === 'new' ? <>since {clock(millis(g.first), zone.value, 0)}</> : <Time at={g.last} precision={0} onlyAge />}
+        </a>
       </span>
       <span class={css.bars}><MiniBars values={g.points} width={76} height={16} color={trend === 'usual' ? undefined : 'var(--error-solid)'} /></span>
     </li>

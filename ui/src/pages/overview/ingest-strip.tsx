@@ -1,7 +1,7 @@
 import { slowNow } from '../../shell/clock';
 import { bytes, count, duration, millis } from '../../shell/format';
 import { Mark } from '../../shell/icons';
-import { currentRate, ingest } from '../../shell/ingest';
+import { currentRate, ingest, troubled } from '../../shell/ingest';
 import { link } from '../../shell/url';
 import css from './overview.module.css';
 
@@ -10,7 +10,7 @@ export function IngestStrip() {
   const { data, samples, error } = ingest.value;
   const perSecond = currentRate(samples);
   if (!data) return error ? <footer class={css.strip}><Mark kind="warn" size={13} label="" /><span>Ingestion: {error.message}</span><span class={css.space} /><a href={link({ page: 'status' })}>Status</a></footer> : null;
-  const healthy = data.refused === 0 && data.dropped === 0;
+  const healthy = !troubled(data, slowNow.value);
   return (
     <footer class={css.strip} aria-label="Ingestion">
       {data.receives ? (
