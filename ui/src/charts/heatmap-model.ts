@@ -154,10 +154,11 @@ const minute = 60_000;
 const timeSteps = [1000, 5000, 15_000, 30_000, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, 60 * minute, 180 * minute,
   360 * minute, 720 * minute, 1440 * minute, 2 * 1440 * minute, 7 * 1440 * minute, 28 * 1440 * minute];
 
-/** Times with a label on the axis, in milliseconds since the epoch: at most one for each 100 px. `offset` is added to UTC for the zone. */
+/** Times with a label on the axis, in milliseconds since the epoch: at most one for each 100 px, or 64 px where there is little space. `offset` is added to UTC for the zone. */
 export function timeTicks(g: HeatGrid, width: number, offset = 0): number[] {
   const length = g.columns * g.step;
-  const step = timeSteps.find((s) => (length / s) * 100 <= width) ?? length;
+  const distance = width < 600 ? 64 : 100;
+  const step = timeSteps.find((s) => (length / s) * distance <= width) ?? length;
   const ticks: number[] = [];
   for (let t = Math.ceil((g.start + offset) / step) * step - offset; t < g.start + length; t += step) {
     const x = (t - g.start) / length;

@@ -25,10 +25,12 @@ interface HeatmapChartProps {
   onBox: (box: Box | null) => void;
   /** Opens the slowest example of the cell with these limits. */
   onOpen: (cell: Box) => void;
+  /** Describes that example, or returns "" if it is not known yet. */
+  example: (cell: Box) => string;
 }
 
 /** Durations over time: colour is the number of spans or traces, hue the share of errors. Drag selects, click opens an example; arrow keys do the same. */
-export function HeatmapChart({ data, box, marks, onBox, onOpen }: HeatmapChartProps) {
+export function HeatmapChart({ data, box, marks, onBox, onOpen, example }: HeatmapChartProps) {
   const plot = useRef<HTMLDivElement>(null);
   const size = useSize(plot);
   const g = useMemo(() => gridOf(data, Math.max(24, Math.floor(size.height / 4.5))), [data, size.height]);
@@ -47,7 +49,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen }: HeatmapChartPr
         <Cells g={g} width={size.width} height={size.height} />
         {marks.map((m) => <MarkLine key={m.at + m.label} mark={m} g={g} />)}
         {shown && <BoxMark g={g} box={shown} />}
-        {cell && !drag && size.width > 0 && <CellTip g={g} cell={cell} size={size} />}
+        {cell && !drag && size.width > 0 && <CellTip g={g} cell={cell} size={size} example={example} />}
       </div>
       <Marginal g={g} height={size.height} box={shown} />
       <TimeAxis g={g} width={size.width} box={shown} />
@@ -169,17 +171,19 @@ function describe(g: HeatGrid, c: Cell): string[] {
   return [place, n === 0 ? `no ${g.of}` : errors ? `${what}, ${count(errors)} with errors (${percent(errors / n)})` : what];
 }
 
-function CellTip({ g, cell, size }: { g: HeatGrid; cell: Cell; size: Size }) {
+function CellTip({ g, cell, size, example }: { g: HeatGrid; cell: Cell; size: Size; example: (cell: Box) => string }) {
   const n = g.count[cell.column * g.rows + cell.row];
   if (n === 0) return null;
   const [place, counts] = describe(g, cell);
+  const known = example(boxOf(g, cell, cell));
   const x = ((cell.column + 1) / g.columns) * size.width + 8;
   const left = x + 240 > size.width ? Math.max(0, x - 256) : x;
   return (
     <Tip x={left} y={Math.max(0, (1 - (cell.row + 1) / g.rows) * size.height - 28)}>
       <div class={css.tipPlace}>{place}</div>
       <div>{counts}</div>
-      <div class={css.tipHint}>Click opens the slowest; drag selects</div>
+      {known && <div class={css.tipExample}>Slowest example: {known}</div>}
+      <div class={css.tipHint}>Click opens {known ? 'it' : 'the slowest'}, drag selects</div>
     </Tip>
   );
 }

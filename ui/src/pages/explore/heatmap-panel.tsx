@@ -7,7 +7,7 @@ import { HeatmapTable } from '../../charts/heatmap-table';
 import { setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
 import { Button, Segmented } from '../../shell/controls';
-import { count, iso, millis, nanos, percent } from '../../shell/format';
+import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
 import { announce } from '../../shell/live-region';
 import { Failure, Messages, Partial } from '../../shell/states';
 import { toast } from '../../shell/toast';
@@ -42,7 +42,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
         {sel && selected ? <Selection box={sel} n={selected.count} of={of} run={run} /> : <Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>Table view</Button>}
       </div>
       {data && table && <HeatmapTable data={data} />}
-      {data && !table && <HeatmapChart data={data} box={sel} marks={marks} onBox={(box) => navigate({ sel: box }, { replace: !!box && !!sel })} onOpen={open} />}
+      {data && !table && <HeatmapChart data={data} box={sel} marks={marks} onBox={(box) => navigate({ sel: box }, { replace: !!box && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
       {!data && <div class={css.blank}><span>Counting durations of {of}</span></div>}
       <Notices answer={answer} />
     </section>
@@ -127,14 +127,20 @@ function useOpenCell(run: Run, data: Heatmap | undefined): (cell: Box) => void {
   };
 }
 
-function slowestExemplar(data: Heatmap, cell: Box): { trace: string; span: string } | null {
+/** "POST /checkout, 1.63 s". */
+function exampleText(data: Heatmap, cell: Box): string {
+  const e = slowestExemplar(data, cell);
+  return e ? `${e.name || e.service}, ${duration(e.duration)}` : '';
+}
+
+function slowestExemplar(data: Heatmap, cell: Box): { trace: string; span: string; name: string; service: string; duration: number } | null {
   const e = data.exemplars;
   let best = -1;
   for (let i = 0; i < e.traceID.length; i++) {
     const at = millis(e.start[i]);
     if (at >= cell.t0 && at < cell.t1 && e.duration[i] >= cell.d0 && e.duration[i] < cell.d1 && (best < 0 || e.duration[i] > e.duration[best])) best = i;
   }
-  return best < 0 ? null : { trace: e.traceID[best], span: data.of === 'traces' ? '' : e.spanID[best] };
+  return best < 0 ? null : { trace: e.traceID[best], span: data.of === 'traces' ? '' : e.spanID[best], name: e.name[best], service: e.service[best], duration: e.duration[best] };
 }
 
 const maxExamples = 100;

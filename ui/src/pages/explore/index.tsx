@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facets, Heatmap } from '../../api/types';
 import { addCondition, withBraces } from '../../query/edit';
 import { FormRow } from '../../query/form-row';
@@ -31,8 +31,11 @@ export default function ExplorePage() {
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
   const search = useSearch(run, fields, limit);
   const counted = capable('aggregates');
-  const heat = useRequest<Heatmap>(counted ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500 });
-  const facets = useRequest<Facets>(counted ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 });
+  // The first traces come before the counts, which take the server longer.
+  const counting = useSoon(run, search.run === run) && counted;
+  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500 }, kept);
+  const facets = useRequest<Facets>(counting ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 }, kept);
+  const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
   const problem = draft === q && search.error?.status === 400 ? problemIn(search.error.message, run.q) ?? { message: search.error.message, begin: 0, end: 0 } : null;
   const execute = (text: string): void => {
@@ -45,11 +48,14 @@ export default function ExplorePage() {
     else navigate({ q: next, sel: null });
   };
   const filter = (field: string, op: string, value: string): void => execute(addCondition(q, field, op, value));
+  // Jaeger's embed mode shows the results only, and on request not the chart.
+  const plain = embed && embedOptions.uiEmbed === 'v0';
+  const chart = counted && !problem && !(plain && embedOptions.uiSearchHideGraph === '1');
   const list = <FacetList answer={facets} run={run} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">Explore</h1>
-      {!(embed && 'uiSearchHideForm' in embedOptions) && (
+      {!plain && (
         <div class={css.search} role="search">
           <div class={css.form}><FormRow draft={draft} period={() => period(run)} onRun={execute} /></div>
           <div class={css.bar}>
@@ -61,17 +67,47 @@ export default function ExplorePage() {
       <Progress active={search.reading || heat.loading} label="Searching" />
       {sheet && <Dialog title="Facets" onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
       <div class={css.columns}>
-        {counted && !problem && <aside class={css.rail} aria-label="Facets">{list}</aside>}
-        <div class={css.content}>
+        {counted && !problem && !plain && <aside class={css.rail} aria-label="Facets">{list}</aside>}
+        <div ref={content} class={css.content}>
           {!counted && <div class={css.notice}><Partial>The store of this server cannot count spans, so there is no heatmap and no facets.</Partial></div>}
-          {counted && !problem && <HeatmapPanel answer={heat} run={run} />}
+          {chart && <HeatmapPanel answer={heat} run={run} />}
           {search.error && !problem && <div class={css.notice}><Failure what="Search" error={search.error} retry={again} /></div>}
           {problem && <Examples onRun={execute} />}
-          {!problem && <Results search={search} run={run} heat={heat} fields={fields} facets={facets.data} onRun={execute} />}
+          {!problem && <Results search={search} run={run} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
         </div>
       </div>
     </div>
   );
+}
+
+let scrolled: { run: Run; top: number } | null = null;
+
+/** After a return to the page, the results are at the same place. */
+function useKeptScroll(run: Run) {
+  const content = useRef<HTMLDivElement>(null);
+  const current = useRef(run);
+  current.current = run;
+  useLayoutEffect(() => {
+    const element = content.current!;
+    if (scrolled?.run === run) element.scrollTop = scrolled.top;
+    return () => { scrolled = { run: current.current, top: element.scrollTop }; };
+  }, []);
+  return content;
+}
+
+// A return to the page shows the same counts as before.
+const kept = { maxAge: 300_000 };
+
+const patience = 250; // ms
+
+/** Whether `ready`, or some time has passed since the start of the run. */
+function useSoon(run: Run, ready: boolean): boolean {
+  const [late, setLate] = useState<Run | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(run), patience);
+    return () => clearTimeout(timer);
+  }, [run]);
+  return ready || late === run;
 }
 
 function period(run: Run): { start: string; end: string } {

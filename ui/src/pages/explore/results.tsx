@@ -73,8 +73,8 @@ function useTotal(run: Run, heat: RequestState<Heatmap>): Total | null {
   // Without conditions, counting traces means to read all of them.
   const own = view.value.of === 'spans' && run.q !== '' && capable('aggregates');
   const traces = useRequest<Heatmap>(own ? 'heatmap' : null, { q: run.q, start: run.start, end: run.end, of: 'traces', columns: 2, exemplars: 1 }, { maxAge: 300_000 });
-  const { data, messages } = own ? traces : heat;
-  if (!data || data.of !== 'traces') return null;
+  const { data, messages, loading } = own ? traces : heat;
+  if (!data || loading || data.of !== 'traces') return null;
   return { n: data.estimatedSpans, exact: data.share === 1, least: messages.length > 0 };
 }
 

@@ -9,7 +9,7 @@ import { serviceColor } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Time } from '../../shell/time';
 import { navigate, view } from '../../shell/url';
-import { findOf, traceLink } from './links';
+import { selectsAll, traceLink } from './links';
 import type { Run } from './run';
 import { nextSort, parseSort, type SortKey } from './sort';
 import { useRows } from './use-rows';
@@ -26,7 +26,7 @@ interface TraceTableProps {
 export function TraceTable({ traces, fields, run }: TraceTableProps) {
   const rows = useRows(traces.length, (i) => traceLink(traces[i], run));
   const scale = durationScale(traces);
-  const matched = findOf(run.q) !== ''; // otherwise all spans match
+  const matched = !selectsAll(run.q); // otherwise all spans match
   return (
     <table class={css.table} role="grid" aria-label="Traces" aria-rowcount={traces.length + 1}>
       <thead role="rowgroup">

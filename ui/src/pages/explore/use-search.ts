@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, stream } from '../../api/client';
 import type { SearchLine, SearchOutcome, TraceSummary } from '../../api/types';
 import { withSelect } from '../../query/edit';
-import { findOf } from './links';
+import { selectsAll } from './links';
 import type { Run } from './run';
 
 /** What a search has found so far. */
@@ -38,7 +38,7 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     abort.current = own;
     setState((s) => ({ ...s, error: null, reading: true, outcome: cursor ? s.outcome : null }));
     const sink = collector(run, before, (change) => { if (!own.signal.aborted) setState((s) => ({ ...s, ...change })); });
-    const params = { q: withSelect(run.q, fields), start: run.start, end: run.end, limit: limit || pageSize, cursor, matched: findOf(run.q) ? 1 : undefined };
+    const params = { q: withSelect(run.q, fields), start: run.start, end: run.end, limit: limit || pageSize, cursor, matched: selectsAll(run.q) ? undefined : 1 };
     stream<SearchLine>('search', params, sink.line, own.signal).then(sink.end, (e: unknown) => sink.fail(asError(e)));
     return () => own.abort();
   };
