@@ -4,6 +4,7 @@ import type { Ingest } from '../api/types';
 import { Button } from '../shell/controls';
 import { duration } from '../shell/format';
 import { Empty, Failure, Progress, Skeleton } from '../shell/states';
+import { useTitle } from '../shell/title';
 import { link, view } from '../shell/url';
 import { serverSource } from '../trace/client';
 import { sentenceText } from '../trace/model/sentence';
@@ -49,7 +50,7 @@ export default function TracePage() {
     const timer = setTimeout(() => setAttempt((n) => n + 1), retryInterval);
     return () => clearTimeout(timer);
   }, [missing, attempt]);
-  useEffect(() => { document.title = loaded ? `${sentenceText(loaded.model)} – tracing` : 'Trace – tracing'; }, [loaded]);
+  useTitle(loaded ? sentenceText(loaded.model) : 'Trace');
   if (loaded) return <TraceView key={loaded.model.traceID} {...loaded} />;
   if (missing) return <NotFound id={id} searching={attempt < retries} retry={() => setAttempt(1)} />;
   if (error) return <div class={css.message}><Failure what="The trace cannot be loaded" error={error} retry={() => setAttempt((n) => n + 1)} /></div>;

@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks';
+import { classes } from '../shell/controls';
 import { view } from '../shell/url';
 import { DetailPanel } from './detail/panel';
 import { Header } from './header';
@@ -28,7 +29,7 @@ export function TraceView({ source, model }: { source: TraceSource; model: Trace
       <Header state={state} collapsed={embedOption('uiTimelineCollapseTitle')} hideFacts={embedOption('uiTimelineHideSummary')} />
       <Toolbar state={state} />
       <div class={css.columns}>
-        <div class={css.timeline}>
+        <div class={classes(css.timeline, span >= 0 && css.detailed)}>
           {!embedOption('uiTimelineHideMinimap') && <Minimap state={state} />}
           <Waterfall state={state} />
         </div>

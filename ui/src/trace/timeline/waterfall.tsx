@@ -38,7 +38,7 @@ export function Waterfall({ state }: { state: TraceState }) {
     <div class={css.waterfall} style={{ '--name-w': `${names}px` }}>
       <div
         class={css.grid} role="treegrid" aria-label="Spans" tabIndex={0} aria-rowcount={list.count + 1} aria-colcount={2} id="spans"
-        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)}
+        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)}
       >
         <Ruler state={state} axis={axis} />
         <div ref={scroller} class={css.scroller} role="rowgroup" tabIndex={-1} onClick={(e) => click(state, e)}>
@@ -139,6 +139,11 @@ function useAnchor(state: TraceState, scroller: { current: HTMLDivElement | null
     if (row >= 0) element.scrollTop = row * list.height;
     anchor.row = null;
   }, [state.model.value]);
+}
+
+/** The cursor is on a row as soon as the rows have the focus. */
+function focusRow(state: TraceState): void {
+  if (state.active.value === null) state.active.value = state.rows.value.row[state.visible.value[0]] ?? null;
 }
 
 function click(state: TraceState, e: MouseEvent): void {
