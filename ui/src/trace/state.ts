@@ -38,6 +38,8 @@ export class TraceState {
   readonly visible = signal<[number, number]>([0, 0]);
   /** Span or ~group of the row at the top before the model was replaced. */
   readonly anchor: { row: number | null } = { row: null };
+  /** Where the time under the pointer is written. */
+  readonly cursorTime: { current: HTMLElement | null } = { current: null };
   /** Where to scroll. */
   readonly goal = signal<Goal | null>(null);
 

@@ -33,6 +33,7 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
           return x < axis.width - 24 && <span key={t.at} class={css.tick} style={{ left: `${Math.round(x)}px` }}>{t.label}</span>;
         })}
         <div ref={mark} class={css.range} hidden />
+        <div ref={state.cursorTime as RefObject<HTMLDivElement>} class={css.cursorTime} aria-hidden="true" hidden />
       </div>
     </div>
   );
@@ -47,25 +48,24 @@ export function GridLines({ axis, height }: { state: TraceState; axis: Axis; hei
   );
 }
 
-/** The line under the pointer, with its time. It moves without rendering. */
+/** The line under the pointer; its time stands in the ruler. It moves without rendering. */
 export function CursorLine({ state, axis, scroller, height }: { state: TraceState; axis: Axis; scroller: RefObject<HTMLElement | null>; height: number }) {
   const line = useRef<HTMLDivElement>(null);
-  const latest = useRef(axis);
-  latest.current = axis;
+  const pointer = useRef<number | null>(null);
+  const show = (): void => showCursor(line.current!, state.cursorTime.current, axis, pointer.current);
+  const latest = useRef(show);
+  latest.current = show;
   useEffect(() => {
     const element = scroller.current!;
     const move = (e: PointerEvent): void => {
-      const box = element.getBoundingClientRect();
-      const left = parseFloat(getComputedStyle(line.current!).getPropertyValue('--time-left')) || 0;
-      const x = e.clientX - box.left - left;
-      const now = latest.current;
-      line.current!.hidden = e.pointerType === 'touch' || x < 0 || x > now.width;
-      line.current!.style.transform = `translateX(${Math.round(x + left)}px)`;
-      const time = now.from + x / now.scale;
-      (line.current!.firstChild as HTMLElement).textContent = time > 0 ? tickLabel(time, (now.to - now.from) / 1000) : duration(time);
-      line.current!.dataset.side = x > now.width - 80 ? 'left' : 'right';
+      const left = parseFloat(getComputedStyle(line.current!).left) || 0;
+      pointer.current = e.pointerType === 'touch' ? null : e.clientX - element.getBoundingClientRect().left - left;
+      latest.current();
     };
-    const leave = (): void => { line.current!.hidden = true; };
+    const leave = (): void => {
+      pointer.current = null;
+      latest.current();
+    };
     element.addEventListener('pointermove', move, { passive: true });
     element.addEventListener('pointerleave', leave);
     return () => {
@@ -73,5 +73,19 @@ export function CursorLine({ state, axis, scroller, height }: { state: TraceStat
       element.removeEventListener('pointerleave', leave);
     };
   }, [state]);
-  return <div ref={line} class={css.cursor} style={{ height: `${height}px` }} hidden><span /></div>;
+  useEffect(show, [axis]);
+  return <div ref={line} class={css.cursor} style={{ height: `${height}px` }} hidden />;
+}
+
+/** Moves the line to `x` pixels from the start of the axis, or hides it. */
+function showCursor(line: HTMLElement, label: HTMLElement | null, axis: Axis, x: number | null): void {
+  const hidden = x === null || x < 0 || x > axis.width;
+  line.hidden = hidden;
+  if (label) label.hidden = hidden;
+  if (hidden) return;
+  line.style.transform = `translateX(${Math.round(x)}px)`;
+  if (!label) return;
+  const time = axis.from + x / axis.scale;
+  label.textContent = time > 0 ? tickLabel(time, (axis.to - axis.from) / 1000) : duration(time);
+  label.style.transform = `translateX(${Math.round(Math.min(x, axis.width - 64))}px)`;
 }
