@@ -81,6 +81,8 @@ describe('a trace of the server', () => {
     await source.load(true);
     const results = await findAll((f) => source.find('select', f));
     expect(results.map((r) => [[...r.spans], r.complete])).toEqual([[[1], false], [[0, 1], true]]);
+    expect((await findAll((f) => source.find('get "a b"', f))).map((r) => [...r.spans])).toEqual([[], [0]]);
+    expect(asked.slice(-2)).toEqual([page + '/find?q=get', page + '/find?q=a+b']);
     answers[page + '/find'] = { status: 503, body: { data: null, errors: [{ msg: 'too busy' }] } };
     expect((await findAll((f) => source.find('select', f))).map((r) => [[...r.spans], r.complete, r.message])).toEqual([[[1], false, ''], [[1], false, 'too busy']]);
     const abort = new AbortController();
@@ -136,6 +138,7 @@ describe('files', () => {
     expect([source.kind, model.spans, await source.load(true)]).toEqual(['file', 1, null]);
     expect((await source.details(['1']))[0].name).toBe('old');
     expect((await findAll((f) => source.find('user=ann', f))).map((r) => [...r.spans])).toEqual([[0]]);
+    await expect(source.find('{ error }', () => undefined)).rejects.toThrow('Searches in braces need a server. Find words instead.');
     expect(asked).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@
 
 import { ApiError, request } from '../api/client';
 import type { Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
+import { terms } from './model/find';
 import type { FileContent, FindResult, TraceModel, TraceSource } from './model/types';
 import type { CallName, Calls, InputFile, Reply } from './protocol';
 
@@ -46,7 +47,10 @@ export function serverSource(traceID: string): TraceSource {
   return new ServerSource(traceID);
 }
 
+/** Maximum number of spans for which the server answers at once. */
 const maxDetails = 100;
+/** Maximum number of words that the server looks for in attributes. */
+const maxWords = 8;
 
 class ServerSource implements TraceSource {
   readonly kind = 'server';
@@ -101,20 +105,24 @@ class ServerSource implements TraceSource {
   }
 
   async find(q: string, onResult: (result: FindResult) => void, signal?: AbortSignal): Promise<void> {
-    const local = await this.worker.call('find', { q, ids: '' });
+    const local = await this.worker.call('find', { q, ids: [] });
     if (signal?.aborted) return;
     onResult({ ...local, message: '' });
-    if (local.complete || q.trim() === '') return;
-    let ids = '';
-    try {
-      const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/find`, { q }, { signal });
-      ids = ((await response.json()) as Envelope<Found>).data.ids;
-    } catch (e) {
-      if (!signal?.aborted) onResult({ ...local, message: e instanceof Error ? e.message : String(e) });
-      return;
-    }
-    const all = ids ? await this.worker.call('find', { q, ids }) : local;
-    if (!signal?.aborted) onResult({ spans: all.spans, complete: true, message: '' });
+    const words = terms(q);
+    if (local.complete || words.length === 0) return;
+    let message = '';
+    const ids = await Promise.all(words.slice(0, maxWords).map((word) => this.findWord(word, signal))).catch((e: unknown) => {
+      message = e instanceof Error ? e.message : String(e);
+    });
+    if (signal?.aborted) return;
+    if (!ids) onResult({ ...local, message });
+    else onResult({ ...(await this.worker.call('find', { q, ids })), message: '' });
+  }
+
+  /** Ids of the spans that contain a word in any attribute, in base64. */
+  private async findWord(word: string, signal?: AbortSignal): Promise<string> {
+    const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/find`, { q: word }, { signal });
+    return ((await response.json()) as Envelope<Found>).data.ids;
   }
 
   close(): void {
@@ -155,7 +163,7 @@ export class Files {
       withSkew: (skew) => worker.call('skew', { skew }),
       details: (ids) => worker.call('details', { ids }),
       async find(q, onResult, signal) {
-        const result = await worker.call('find', { q, ids: '' });
+        const result = await worker.call('find', { q, ids: [] });
         if (!signal?.aborted) onResult({ ...result, message: '' });
       },
       close() {}, // the worker keeps the files

@@ -3,7 +3,7 @@
 import type { Envelope, Outline, SpanDetail } from '../api/types';
 import { buildModel } from './model/build';
 import { bytesOf } from './model/columns';
-import { findSpans, spansWithIDs, union } from './model/find';
+import { findAlso, isSearch } from './model/find';
 import type { FileContent, TraceModel } from './model/types';
 import type { FileTraces } from './files/traces';
 import type { Calls, InputFile } from './protocol';
@@ -57,12 +57,11 @@ export class Handler {
   private async find({ q, ids }: Calls['find']['in']): Promise<Calls['find']['out']> {
     if (!this.model) throw new Error('No trace is loaded.');
     if (this.spans) {
+      if (isSearch(q)) throw new Error('Searches in braces need a server. Find words instead.');
       const { findInDetails } = await import('./files/find');
       return { spans: findInDetails(this.model, this.spans, q), complete: true };
     }
-    const found = findSpans(this.model, q);
-    if (!ids) return { spans: found, complete: false };
-    return { spans: union(found, spansWithIDs(this.model, bytesOf(ids, atob(ids).length))), complete: true };
+    return { spans: findAlso(this.model, q, ids.map((text) => bytesOf(text))), complete: ids.length > 0 };
   }
 
   private details(ids: string[]): SpanDetail[] {

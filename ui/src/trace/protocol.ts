@@ -17,8 +17,8 @@ export interface Calls {
   whole: { in: { bytes: ArrayBuffer; skew: boolean }; out: TraceModel };
   /** Builds the current trace again. */
   skew: { in: { skew: boolean }; out: TraceModel };
-  /** Finds spans of the current trace; `ids` are those that the server found, in base64. */
-  find: { in: { q: string; ids: string }; out: { spans: Int32Array; complete: boolean } };
+  /** Finds spans of the current trace; `ids` are those that the server found for each word, in base64, or [] if it was not asked. */
+  find: { in: { q: string; ids: string[] }; out: { spans: Int32Array; complete: boolean } };
   /** Spans of the current trace in full. Only for traces that the worker has read in full. */
   details: { in: { ids: string[] }; out: SpanDetail[] };
   /** Reads files; the traces are added to those of files read before. */

@@ -39,7 +39,7 @@ export function decodeColumns(o: Outline, skew: boolean): Columns {
   return {
     begin: offset ? String(BigInt(o.start) + BigInt(offset)) : o.start, duration, start, end, flags,
     parent: parents(c.parent), service: indexes(c.service, o.services.length, 'service'), name: indexes(c.name, o.names.length, 'name'),
-    kind: digits(c.kind), ids: bytesOf(c.id, 8 * n), peer: sparse(n, o.peers?.span, o.peers?.service, -1),
+    kind: digits(c.kind), ids: idsOf(c.id, 8 * n), peer: sparse(n, o.peers?.span, o.peers?.service, -1),
     links: sparse(n, o.links?.span, o.links?.count, 0), ...decodeEvents(o), ...warnings,
   };
 }
@@ -74,12 +74,17 @@ function digits(text: string): Uint8Array {
   return out;
 }
 
-/** Decodes base64. Throws an Error unless it has `length` bytes. */
-export function bytesOf(text: string, length: number): Uint8Array {
+function idsOf(text: string, length: number): Uint8Array {
+  const ids = bytesOf(text);
+  if (ids.length !== length) throw new Error(`outline: ${ids.length} bytes of ids, expected ${length}`);
+  return ids;
+}
+
+/** Decodes base64. */
+export function bytesOf(text: string): Uint8Array {
   const binary = atob(text);
-  if (binary.length !== length) throw new Error(`outline: ${binary.length} bytes of ids, expected ${length}`);
-  const out = new Uint8Array(length);
-  for (let i = 0; i < length; i++) out[i] = binary.charCodeAt(i);
+  const out = new Uint8Array(binary.length);
+  for (let i = 0; i < out.length; i++) out[i] = binary.charCodeAt(i);
   return out;
 }
 

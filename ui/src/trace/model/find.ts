@@ -5,8 +5,14 @@ import { flag, kindNames, type TraceModel } from './types';
 /** Minimum number of hexadecimal digits that are compared with span ids. */
 const minIDDigits = 4;
 
-/** Words of a query: separated by spaces, or in double quotes. */
+/** Whether a query is in the search language, which only the server can evaluate. */
+export function isSearch(q: string): boolean {
+  return /^[!(\s]*\{/.test(q);
+}
+
+/** Words of a query: separated by spaces, or in double quotes. A search is one word. */
 export function terms(q: string): string[] {
+  if (isSearch(q)) return [q.trim()];
   return [...q.toLowerCase().matchAll(/"([^"]+)"|[^\s"]+/g)].map((m) => m[1] ?? m[0]);
 }
 
@@ -18,16 +24,16 @@ export function findSpans(m: TraceModel, q: string): Int32Array {
   return findWith(m, q, () => {});
 }
 
-/** Like findSpans. `more` sets the spans that contain a word elsewhere. */
-export function findWith(m: TraceModel, q: string, more: (word: string, hits: Uint8Array) => void): Int32Array {
+/** Like findSpans. `more` sets the spans that contain a word elsewhere; `index` is the position of the word. */
+export function findWith(m: TraceModel, q: string, more: (word: string, hits: Uint8Array, index: number) => void): Int32Array {
   const words = terms(q);
   if (words.length === 0) return new Int32Array(0);
   const hits = new Uint8Array(m.spans).fill(1);
-  for (const word of words) {
+  words.forEach((word, i) => {
     const elsewhere = new Uint8Array(m.spans);
-    more(word, elsewhere);
+    more(word, elsewhere, i);
     keep(m, hits, word, elsewhere);
-  }
+  });
   return positions(hits);
 }
 
@@ -70,22 +76,17 @@ function markIDs(m: TraceModel, digits: string, hits: Uint8Array): void {
   }
 }
 
-/** Spans with one of the ids, 8 bytes each. Ascending. */
-export function spansWithIDs(m: TraceModel, ids: Uint8Array): Int32Array {
-  const wanted = new Set(bigs(ids));
+/** Like findSpans. `found` are the ids that the server found for each word, 8 bytes each. */
+export function findAlso(m: TraceModel, q: string, found: Uint8Array[]): Int32Array {
   const all = bigs(m.ids);
-  const hits = new Uint8Array(m.spans);
-  for (let i = 0; i < m.spans; i++) if (wanted.has(all[i])) hits[i] = 1;
-  return positions(hits);
+  return findWith(m, q, (_, hits, word) => {
+    const wanted = new Set(bigs(found[word] ?? new Uint8Array(0)));
+    for (let i = 0; i < m.spans; i++) if (wanted.has(all[i])) hits[i] = 1;
+  });
 }
 
 function bigs(ids: Uint8Array): BigUint64Array {
   return new BigUint64Array(ids.slice().buffer, 0, ids.length >> 3);
-}
-
-/** Both lists as one. All are ascending. */
-export function union(a: Int32Array, b: Int32Array): Int32Array {
-  return Int32Array.from(new Set([...a, ...b])).sort();
 }
 
 function positions(hits: Uint8Array): Int32Array {

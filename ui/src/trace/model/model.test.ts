@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Outline } from '../../api/types';
 import { buildModel } from './build';
-import { findSpans, spansWithIDs, terms, union } from './find';
+import { findAlso, findSpans, isSearch, terms } from './find';
 import { minimap, pathStrip } from './minimap';
 import { criticalPath } from './path';
 import { defaultRows, visibleRows } from './rows';
@@ -95,9 +95,12 @@ describe('find', () => {
     expect([found('get server'), found('get db'), found('"get /"'), found('"/ get"')]).toEqual([[0], [1], [0, 1], []]);
     expect(terms(' a "B c" d"')).toEqual(['a', 'b c', 'd']);
   });
-  it('adds what the server found', () => {
+  it('adds what the server found, for each word', () => {
     const m = shop();
-    expect([...union(Int32Array.of(1, 4), spansWithIDs(m, m.ids.slice(16, 32)))]).toEqual([1, 2, 3, 4]);
+    expect([...findAlso(m, 'select', [m.ids.slice(8, 24)])]).toEqual([1, 2, 3]);
+    expect([...findAlso(m, 'lookup ann', [new Uint8Array(0), m.ids.slice(8, 24)])]).toEqual([1]);
+    expect([...findAlso(m, '{ error || name = "lookup" }', [m.ids.slice(24, 32)])]).toEqual([3]);
+    expect([isSearch(' !({ a }'), isSearch('a {'), terms('{ a "b c" } '), [...findSpans(m, '{}')]]).toEqual([true, false, ['{ a "b c" }'], []]);
   });
   it('finds the beginning of ids', () => {
     const m = buildModel(deepOutline(300), [], true);
