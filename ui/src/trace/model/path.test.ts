@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { buildModel } from './build';
-import { criticalPath, gapShare, isAsync } from './path';
+import { criticalPath, gapShare, isAsync, overlapShare } from './path';
 import { deepOutline, largeOutline, outlineOf, randomOutline, seeded, span, type Sample } from './samples';
 import { sentenceText } from './sentence';
 import { flag, type TraceModel } from './types';
@@ -20,6 +20,10 @@ describe('critical path', () => {
   });
   it('follows the child that ends last among those that overlap', () => {
     expect(text(model(span('a', 0, 100, { children: [span('b', 0, 60), span('c', 20, 80), span('d', 5, 15)] })))).toBe('a 0-5, d 5-20, c 20-100');
+  });
+  it('ignores small overlaps', () => {
+    expect(text(model(span('a', 0, 200, { children: [span('b', 0, 100), span('c', 98, 102)] })))).toBe('b 0-98, c 98-200');
+    expect(text(model(span('a', 0, 200, { children: [span('b', 0, 100), span('c', 97, 103)] })))).toBe('a 0-97, c 97-200');
   });
   it('names gaps between children in which nothing runs', () => {
     const m = model(span('a', 0, 100, { children: [span('b', 0, 40), span('c', 60, 40)] }));
@@ -101,13 +105,13 @@ function reference(m: TraceModel): Segment[] {
     const out: Segment[] = [];
     let until = b;
     for (;;) {
-      const next = runs.filter((r) => r.to <= until && r.from < until).sort((x, y) => y.to - x.to || m.start[x.c] - m.start[y.c])[0];
-      const last = next ? next.to : a;
-      const busy = runs.some((r) => r.from < until && r.to > until);
+      const next = runs.filter((r) => r.to - until <= overlapShare * (r.to - r.from) && r.from < until).sort((x, y) => y.to - x.to || m.start[x.c] - m.start[y.c])[0];
+      const last = next ? Math.min(next.to, until) : a;
+      const busy = runs.some((r) => r !== next && r.from < until && r.to > until);
       const gap = parent < 0 || (next !== undefined && until < b && until - last >= minGap && !busy);
       if (last < until) out.unshift([parent, last, until, gap ? 1 : 0]);
       if (!next) return out;
-      out.unshift(...walk(next.c, childrenOf(next.c), next.from, next.to));
+      out.unshift(...walk(next.c, childrenOf(next.c), next.from, last));
       until = next.from;
     }
   };

@@ -6,6 +6,9 @@
 
 import { flag, type CriticalPath, type TraceModel } from './types';
 
+/** Share of its duration by which a child may overlap with what follows it: clocks and schedulers are not exact. */
+export const overlapShare = 0.02;
+
 /** Share of the path from which own time between two children is a gap. */
 export const gapShare = 0.01;
 
@@ -83,9 +86,10 @@ class Walk {
     let until = to;
     let skipped = Infinity; // first start of the children that run, but do not carry the time
     for (const c of children) {
-      const last = Math.min(end[c], to);
       const first = Math.max(start[c], from);
-      if (last > until || until <= from || last <= first) {
+      let last = Math.min(end[c], to);
+      if (last - until <= overlapShare * (last - first)) last = Math.min(last, until);
+      if (last > until || last <= first) {
         skipped = Math.min(skipped, start[c]);
         continue;
       }
