@@ -5,7 +5,7 @@ import css from './time-chart.module.css';
 /** The numbers of a chart as a table. */
 export function ChartTable({ label, times, lines, format, zone }: TimeChartProps) {
   return (
-    <div class={css.tableBox} role="region" aria-label={label} tabIndex={0}>
+    <div class={css.tableBox} role="region" aria-label={`${label}, table`} tabIndex={0}>
       <table class={css.table}>
         <thead><tr><th scope="col">Time</th>{lines.map((l) => <th key={l.name} scope="col" class={css.number}>{l.name}</th>)}</tr></thead>
         <tbody>

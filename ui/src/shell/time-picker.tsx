@@ -17,7 +17,8 @@ export function TimePicker() {
     <Popover
       label="Time range" align="end" class={css.panel}
       trigger={(props) => (
-        <Button {...props} opens icon="clock" class={css.trigger} aria-label={`Time range: ${label}, ${zoneName(zone.value, slowNow.value)}`}>
+        <Button {...props} opens icon="clock" class={css.trigger}>
+          <span class="visually-hidden">Time range: </span>
           <span class={css.wide}>{label} <span class={css.zone}>{zoneName(zone.value, slowNow.value)}</span></span>
           <span class={css.narrow}>{shortRangeName(range, zone.value, slowNow.value)}</span>
         </Button>

@@ -65,7 +65,8 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
         <ServiceMark name={g.service} />
         {trend === 'new' && <Badge kind="error">new</Badge>}
         {trend === 'growing' && <Badge>growing</Badge>}
-        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} aria-label={`Newest example of ${heading}`} title="Open the newest example">
+        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example">
+          <span class="visually-hidden">Newest example of {heading}: </span>
           {trend === 'new' ? <>since {clock(millis(g.first), zone.value, 0)}</> : <Time at={g.last} precision={0} onlyAge />}
         </a>
       </span>

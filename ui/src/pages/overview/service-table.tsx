@@ -26,15 +26,15 @@ export function ServiceTable({ services, data, changes }: { services: ServiceHea
     <table class={css.table} role="grid" aria-label="Services">
       <thead>
         <tr>
-          <th scope="col" class={css.name}><span class={css.sorted} aria-sort="other">Service<span class={css.wide}>, most abnormal first</span></span></th>
+          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other">Service<span class={css.wide}>, most abnormal first</span></th>
           <th scope="col" class={classes(css.number, css.wide)}>Requests/s</th>
-          <th scope="col" class={classes(css.spark, css.wide)} aria-label="Requests over time" />
-          <th scope="col" class={css.bars} aria-label="Errors over time" />
+          <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">Requests over time</span></th>
+          <th scope="col" class={css.bars}><span class="visually-hidden">Errors over time</span></th>
           <th scope="col" class={css.number}>Errors</th>
           <th scope="col" class={classes(css.number, css.wide)}>p50</th>
           <th scope="col" class={css.number}>p95</th>
-          <th scope="col" class={classes(css.factor, css.wide)} aria-label="p95 against the usual" />
-          <th scope="col" class={classes(css.spark, css.wide)} aria-label="p95 over time" />
+          <th scope="col" class={classes(css.factor, css.wide)}><span class="visually-hidden">p95 against the usual</span></th>
+          <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">p95 over time</span></th>
           <th scope="col" class={classes(css.number, css.wide)}>p99</th>
         </tr>
       </thead>

@@ -65,7 +65,7 @@ function Receivers({ data, samples }: { data: Ingest; samples: Sample[] }) {
           <thead>
             <tr>
               <th scope="col">Receiver</th><th scope="col" class={css.wide}>Address</th><th scope="col" class={css.number}>Spans/s</th>
-              <th scope="col" class={classes(css.spark, css.wide)} aria-label="Spans per second since this page was opened" />
+              <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">Spans per second since this page was opened</span></th>
               <th scope="col" class={css.number}>Received</th><th scope="col" class={css.number}>Refused</th><th scope="col" class={classes(css.number, css.wide)}>Refused requests</th>
             </tr>
           </thead>
