@@ -48,6 +48,9 @@ interface SurfaceProps {
   children: ComponentChildren;
 }
 
+/** What gets the focus of an opened surface: the current choice, else the first control. */
+const firstFocus = ['[autofocus]', '[aria-pressed="true"]', '[aria-checked="true"]', 'input, button, a, select'];
+
 function Surface({ anchor, align, label, role, class: extra, close, dismiss, children }: SurfaceProps) {
   const surface = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ left: '0', top: '0' });
@@ -66,7 +69,7 @@ function Surface({ anchor, align, label, role, class: extra, close, dismiss, chi
     };
   }, []);
   useEffect(() => {
-    const first = surface.current!.querySelector<HTMLElement>('[autofocus], [role^="menuitem"], input:checked, input, button, a, select');
+    const first = firstFocus.map((s) => surface.current!.querySelector<HTMLElement>(s)).find((e) => e !== null);
     (first ?? surface.current!).focus();
     const outside = (e: PointerEvent): void => {
       if (!anchor.current?.contains(e.target as Node)) dismiss();

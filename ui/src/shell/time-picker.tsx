@@ -40,7 +40,7 @@ function Panel({ range, close }: { range: Range; close: () => void }) {
         {presets.map((p) => {
           const current = range.from === `now-${p}` && range.to === 'now';
           return (
-            <button key={p} type="button" class={classes(css.preset, current && css.current)} aria-pressed={current} autofocus={current} onClick={() => choose({ from: `now-${p}`, to: 'now' })}>
+            <button key={p} type="button" class={classes(css.preset, current && css.current)} aria-pressed={current} onClick={() => choose({ from: `now-${p}`, to: 'now' })}>
               Last {spanName(p)}{current && <Icon name="check" size={14} />}
             </button>
           );
