@@ -53,7 +53,7 @@ export default function TracePage() {
   useTitle(loaded ? sentenceText(loaded.model) : 'Trace');
   if (loaded) return <TraceView key={loaded.model.traceID} {...loaded} />;
   if (missing) return <NotFound id={id} searching={attempt < retries} retry={() => setAttempt(1)} />;
-  if (error) return <div class={css.message}><Failure what="The trace cannot be loaded" error={error} retry={() => setAttempt((n) => n + 1)} /></div>;
+  if (error) return <div class={css.message}><h1 class="visually-hidden">Trace</h1><Failure what="The trace cannot be loaded" error={error} retry={() => setAttempt((n) => n + 1)} /></div>;
   return <div class={css.loading}><Progress active label="Loading the trace" /><div class={css.message}><Skeleton rows={12} /></div></div>;
 }
 
@@ -64,7 +64,7 @@ function NotFound({ id, searching, retry }: { id: string; searching: boolean; re
   const kept = ingest && ingest.retention > 0 ? ` Spans are kept for ${duration(ingest.retention)}.` : ' It can be older than the retention.';
   return (
     <div class={css.message} role="status">
-      <Empty title={<>Trace <code>{id}</code> not found</>}>
+      <Empty title={<span role="heading" aria-level={1}>Trace <code>{id}</code> not found</span>}>
         <p class={css.why}>
           {kept} It may not have been sampled, or its spans have not arrived yet.{' '}
           {searching ? 'Looking for late spans.' : 'No spans arrived in the last 30 seconds.'}

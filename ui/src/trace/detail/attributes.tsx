@@ -59,8 +59,7 @@ function Item(props: ItemProps) {
   return (
     <div class={small ? css.item : css.wideItem}>
       <dt title={a.key}><span>{'\u200e' + a.key}</span></dt>
-      <dd>{small ? <Value attribute={a} /> : <Code tokens={code} label={a.key} />}</dd>
-      <ItemActions {...props} />
+      <dd>{small ? <Value attribute={a} /> : <Code tokens={code} label={a.key} />}<ItemActions {...props} /></dd>
     </div>
   );
 }

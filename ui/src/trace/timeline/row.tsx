@@ -47,12 +47,12 @@ export function Row({ context: c, index, top, copy }: RowProps) {
   const matched = c.matches !== null && (isGroup ? groupMatches(c, ~key) : c.matches.has(span));
   const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, copy && css.copy];
   const semantics: HTMLAttributes<HTMLDivElement> = copy ? { 'aria-hidden': 'true' } : {
-    role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 2, 'aria-selected': key >= 0 && key === c.selected ? 'true' : 'false',
+    role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 1, 'aria-selected': key >= 0 && key === c.selected ? 'true' : 'false',
     'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
   };
   return (
     <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px`, '--c': serviceColor(c.model.services[shownService(c.model, span)]) }} data-row={index}>
-      <div class={css.name} role={copy ? undefined : 'gridcell'} aria-label={copy ? undefined : nameOf(c.model, span, key)}>
+      <div class={css.name} role={copy ? undefined : 'gridcell'}>
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         <span class={css.indent} style={{ width: `${12 * Math.min(c.rows.level[index], c.levels)}px` }} />
         <span class={css.arrow} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}></span>
@@ -84,7 +84,7 @@ function RowMark({ flags, errors, group }: { flags: number; errors: number; grou
   return null;
 }
 
-/** Service, only where it differs from the row above in the tree, and operation. */
+/** Service, visible only where it differs from the row above in the tree, and operation. */
 function RowName({ context: c, index, span }: { context: RowContext; index: number; span: number }) {
   const { model } = c;
   const service = shownService(model, span);
@@ -95,15 +95,8 @@ function RowName({ context: c, index, span }: { context: RowContext; index: numb
   return (
     <>
       <span class={model.peer[span] >= 0 ? css.inferred : css.swatch} />
-      {!same && <span class={css.service}>{model.services[service]}</span>}
+      <span class={same ? css.sameService : css.service}>{model.services[service]} </span>
       <span class={css.operation} title={`${model.services[service]}: ${name}${kind}, ${duration(model.end[span] - model.start[span])}`}>{name}</span>
     </>
   );
-}
-
-/** Name of a row for assistive technology: the service is part of it also where it is not printed. */
-function nameOf(model: TraceModel, span: number, key: number): string {
-  const error = model.flags[span] & flag.error ? ', error' : model.flags[span] & flag.errorBelow ? ', error below' : '';
-  const group = key < 0 ? `, ${count(model.groups.offset[~key + 1] - model.groups.offset[~key])} spans` : '';
-  return `${model.services[shownService(model, span)]} ${operation(model, span)}${group}${error}`;
 }

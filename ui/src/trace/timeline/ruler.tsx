@@ -18,8 +18,8 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
     dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(model, axis, a), fractionAt(model, axis, b), leastZoom(model))));
   };
   return (
-    <div class={css.ruler} role="row" aria-rowindex={1}>
-      <div class={css.head} role="columnheader">
+    <div class={css.ruler}>
+      <div class={css.head}>
         <span class={css.grow}>Service and operation</span>
         <span class={css.fold}>
           Fold
@@ -27,7 +27,7 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
           <button type="button" tabIndex={-1} class={css.key} title="Unfold one level more" aria-label="Unfold one level more" onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>
         </span>
       </div>
-      <div ref={area} class={css.axis} role="columnheader" aria-label="Time" title="Drag to zoom" onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
+      <div ref={area} class={css.axis} title="Drag to zoom" onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
         {ticks(axis.from, axis.to, axis.width).map((t) => {
           const x = pixel(axis, t.at);
           return x < axis.width - 24 && <span key={t.at} class={css.tick} style={{ left: `${Math.round(x)}px` }}>{t.label}</span>;

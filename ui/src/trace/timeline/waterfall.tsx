@@ -36,14 +36,12 @@ export function Waterfall({ state }: { state: TraceState }) {
   useWheelZoom(state, scroller, axis, names);
   return (
     <div class={css.waterfall} style={{ '--name-w': `${names}px` }}>
+      <Ruler state={state} axis={axis} />
       <div
-        class={css.grid} role="treegrid" aria-label="Spans" tabIndex={0} aria-rowcount={list.count + 1} aria-colcount={2} id="spans"
-        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)}
+        ref={scroller} id="spans" class={css.scroller} role="treegrid" aria-label="Spans" tabIndex={0} aria-rowcount={list.count} aria-colcount={2}
+        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onClick={(e) => click(state, e)}
       >
-        <Ruler state={state} axis={axis} />
-        <div ref={scroller} class={css.scroller} role="rowgroup" tabIndex={-1} onClick={(e) => click(state, e)}>
-          <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={names} />
-        </div>
+        <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={names} />
       </div>
       {!narrow && <Splitter width={nameWidth} label="Width of the name column" direction={1} class={css.splitter} />}
     </div>
@@ -81,7 +79,7 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
         {sticky.map((row, i) => <Row key={i} context={context} index={row} top={i * list.height} copy />)}
         {sticky.length > 0 && <div class={css.stickyEnd} style={{ top: `${sticky.length * list.height}px` }} />}
       </div>
-      <div role="presentation" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
+      <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
     </>
   );
 }
