@@ -13,6 +13,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // the Content-Security-Policy forbids data URLs
     modulePreload: { polyfill: false },
     target: 'es2022',
+    rolldownOptions: { checks: { bundlerTimings: false } }, // not messages about slow plugins
   },
   worker: { format: 'es', plugins: () => [notePackages()] },
   css: { modules: { generateScopedName: '[name]-[local]-[hash:base64:4]' } },
