@@ -32,11 +32,12 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
   useRovingRows(list);
   const { data } = errors;
   const groups = data ? orderGroups(data, start, end) : [];
+  const trends = groups.some((g) => trendOf(g, data!, start, end) !== 'usual');
   return (
     <section>
       <div class={css.head}>
         <h2 class={css.title}>Errors</h2>
-        {groups.length > 0 && <span class={css.sub}>new and growing first</span>}
+        {groups.length > 0 && <span class={css.sub}>{trends ? 'new and growing first' : 'most frequent first'}</span>}
         {groups.length > 0 && <a class={css.all} href={link({ page: 'explore' }, { q: '{ error }', of: 'spans' })}>All</a>}
       </div>
       {errors.error && !data && <Failure what="Errors" error={errors.error} retry={errors.retry} />}
@@ -45,8 +46,8 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
       <ul ref={list}>
         {groups.slice(0, maxGroups).map((g) => <Group key={[g.service, g.type, g.operation, g.message].join('\n')} g={g} data={data!} start={start} end={end} />)}
       </ul>
-      {groups.length > maxGroups && <p class={css.nothing}>{maxGroups} of {groups.length} groups</p>}
-      {data && !data.complete && <Partial>The newest {count(data.examined)} failed spans were examined, not older ones.</Partial>}
+      {data && groups.length > maxGroups && <p class={css.nothing}>{maxGroups} of {count(groups.length + data.omitted)} groups</p>}
+      {data && !data.complete && <Partial>The newest {count(data.examined)} failed spans were examined, back to <Time at={data.since} precision={1} />.</Partial>}
       <Messages messages={errors.messages} />
     </section>
   );
@@ -65,6 +66,7 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
         <ServiceMark name={g.service} />
         {trend === 'new' && <Badge kind="error">new</Badge>}
         {trend === 'growing' && <Badge>growing</Badge>}
+        {trend === 'usual' && g.type && <span class={css.operation} title={g.operation}>{g.operation}</span>}
         <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example">
           <span class="visually-hidden">Newest example of {heading}: </span>
           {trend === 'new' ? <>since {clock(millis(g.first), zone.value, 0)}</> : <Time at={g.last} precision={0} onlyAge />}

@@ -7,8 +7,8 @@ function group(type: string, count: number, first: number, points: number[]): Er
   return { service: 's', operation: 'o', type, message: '', count, first: nanos(first), last: nanos(1000), points, traceID: '1', spanID: '2' };
 }
 
-function answer(complete: boolean, groups: ErrorGroup[] = []): Errors {
-  return { examined: 1, complete, since: nanos(0), omitted: 0, groups };
+function answer(complete: boolean, groups: ErrorGroup[] = [], since = 0): Errors {
+  return { examined: 1, complete, since: nanos(since), omitted: 0, groups };
 }
 
 const [start, end] = [0, 1000];
@@ -23,8 +23,9 @@ describe('errors', () => {
     expect([early, fresh, growing].map((g) => trendOf(g, all, start, end))).toEqual(['usual', 'new', 'growing']);
   });
   it('claims nothing about errors that were not all examined', () => {
-    const part = answer(false);
-    expect([fresh, growing].map((g) => trendOf(g, part, start, end))).toEqual(['usual', 'usual']);
+    const of = (...groups: ErrorGroup[]) => (since: number) => groups.map((g) => trendOf(g, answer(false, [], since), start, end));
+    expect(of(fresh, growing, single)(600)).toEqual(['usual', 'usual', 'usual']);
+    expect(of(fresh, single)(450)).toEqual(['usual', 'new']);
   });
   it('orders new, growing, then by count', () => {
     expect(orderGroups(answer(true, [single, early, growing, fresh]), start, end).map((g) => g.type)).toEqual(['fresh', 'growing', 'early', 'single']);

@@ -5,12 +5,15 @@ import { millis } from '../../shell/format';
 export type Trend = 'new' | 'growing' | 'usual';
 
 const quietShare = 0.15; // of the range without the error before it counts as new
+const minExamined = 0.5; // of the range
 const growth = 3; // last third against first third
 const minGrown = 5;
 
-/** `new`: first seen well after the beginning of a range whose errors were all examined. */
+/** Claims nothing if less than half of the range was examined. `new`: first seen well after the beginning of what was examined. */
 export function trendOf(g: ErrorGroup, data: Errors, start: number, end: number): Trend {
-  if (data.complete && millis(g.first) > start + (end - start) * quietShare) return 'new';
+  const from = data.complete ? start : Math.max(start, millis(data.since));
+  if (end - from < (end - start) * minExamined) return 'usual';
+  if (millis(g.first) > from + (end - from) * quietShare) return 'new';
   const third = Math.floor(g.points.length / 3);
   const sum = (list: number[]): number => list.reduce((a, b) => a + b, 0);
   const [before, after] = [sum(g.points.slice(0, third)), sum(g.points.slice(-third))];
