@@ -56,6 +56,8 @@ export class TraceState {
   private readonly rootText = member('root');
   /** Span in the detail panel, or -1. */
   readonly selected = computed(() => (this.spanText.value ? findSpan(this.model.value, this.spanText.value) : -1));
+  /** Id of a span in the URL that is not in the trace, or "". */
+  readonly missingSpan = computed(() => (this.selected.value < 0 ? this.spanText.value : ''));
   /** Span that is shown as root, or -1. */
   readonly root = computed(() => (this.rootText.value ? findSpan(this.model.value, this.rootText.value) : -1));
   /** Spans that the user limited the rows to, or null. */

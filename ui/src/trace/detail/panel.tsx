@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Attribute, SpanDetail } from '../../api/types';
 import { Button, TabPanel, Tabs, type Tab } from '../../shell/controls';
 import { Menu } from '../../shell/floating';
@@ -32,9 +32,13 @@ export function DetailPanel({ state, span }: { state: TraceState; span: number }
   const { detail, error, retry } = useDetail(state.source, id, model);
   const [tab, setTab] = useState<TabID>('attributes');
   const body = useRef<HTMLDivElement>(null);
+  const panel = useRef<HTMLElement>(null);
   useEffect(() => { body.current?.scrollTo(0, 0); }, [id]);
+  useLayoutEffect(() => () => {
+    if (panel.current?.contains(document.activeElement)) document.getElementById('spans')?.focus({ preventScroll: true });
+  }, []);
   return (
-    <aside class={css.panel} aria-label="Span details" style={{ '--panel-w': `${panelWidth.value.value}px` }}>
+    <aside ref={panel} class={css.panel} aria-label="Span details" style={{ '--panel-w': `${panelWidth.value.value}px` }}>
       <Splitter width={panelWidth} label="Width of the details" direction={-1} class={css.splitter} />
       <PanelHead state={state} span={span} detail={detail} />
       {error && !detail && <div class={css.body}><Failure what="The attributes cannot be loaded" error={error} retry={retry} /></div>}
@@ -68,10 +72,6 @@ function tabsOf(d: SpanDetail): Tab<TabID>[] {
 
 function PanelHead({ state, span, detail }: { state: TraceState; span: number; detail: SpanDetail | null }) {
   const model = state.model.value;
-  const close = (): void => {
-    navigate({ span: '' });
-    document.getElementById('spans')?.focus({ preventScroll: true });
-  };
   const peer = model.peer[span] >= 0;
   return (
     <div class={css.head}>
@@ -81,7 +81,7 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
         <span class={css.faint}>{kindOf(model, span)}</span>
         <span class={css.grow} />
         <Menu label="Span" align="end" items={spanActions(state, span, detail)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions on the span" {...p} />} />
-        <Button kind="quiet" icon="x" label="Close (Esc)" onClick={close} />
+        <Button kind="quiet" icon="x" label="Close (Esc)" onClick={() => navigate({ span: '' })} />
       </div>
       <h2 class={css.title}>{operation(model, span)}</h2>
       <p class={css.status}>
