@@ -166,7 +166,7 @@ func TestMetrics(t *testing.T) {
 		"/api/dependencies", "/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz",
 		"/api/v3/trace-summaries?query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z",
 		"/api/metrics/minstep", "/api/metrics/calls?service=web", "/api/metrics/latencies?service=web&quantile=1", "/api/metrics/calls",
-		"/api/ui/v1/services", "/api/ui/v1/ingest", "/api/ui/v1/errors",
+		"/api/ui/v1/services", "/api/ui/v1/ingest", "/api/ui/v1/errors", "/api/ui/v1/changes",
 		"/tempo/api/search/tags", "/tempo/api/v2/search/tags", "/tempo/api/search/tag/name/values"} {
 		querytest.Ask(t, h, http.MethodGet, path)
 	}
@@ -189,7 +189,7 @@ func TestMetrics(t *testing.T) {
 		"get_min_step_duration err": 0, "get_min_step_duration ok": 1, "get_tags err": 0, "get_tags ok": 2, "get_tag_values err": 0,
 		"get_tag_values ok": 1, "aggregate err": 0, "aggregate ok": 0,
 		"get_service_performance err": 0, "get_service_performance ok": 1, "get_usage err": 0, "get_usage ok": 1,
-		"get_errors err": 0, "get_errors ok": 1,
+		"get_errors err": 0, "get_errors ok": 1, "get_changes err": 0, "get_changes ok": 1,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
 	}
 	if got := querytest.Counts(t, reg, "tracing_query_requests_total"); !reflect.DeepEqual(got, want) {

@@ -319,6 +319,10 @@ export interface ErrorGroup {
 /** `changes`: what appeared or changed, newest first. */
 export interface Changes {
   changes: Change[];
+  /** Spans of the sample in which changes were looked for. */
+  examined: number;
+  /** Everything that the sample suggests was checked. */
+  complete: boolean;
 }
 
 export interface Change {

@@ -30,18 +30,19 @@ const (
 	OpGetPerformance  Operation = "get_service_performance"
 	OpGetUsage        Operation = "get_usage"
 	OpGetErrors       Operation = "get_errors"
+	OpGetChanges      Operation = "get_changes"
 )
 
 func operations() []Operation {
 	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
 		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate,
-		OpGetPerformance, OpGetUsage, OpGetErrors}
+		OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges}
 }
 
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
-	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors:
+	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges:
 		return false
 	}
 	return true

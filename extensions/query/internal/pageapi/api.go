@@ -55,6 +55,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/compare", Handler: a.handler(core.OpAggregate, a.compare)},
 		{Pattern: "GET /api/ui/v1/services", Handler: a.handler(core.OpGetPerformance, a.services)},
 		{Pattern: "GET /api/ui/v1/errors", Handler: a.handler(core.OpGetErrors, a.errors)},
+		{Pattern: "GET /api/ui/v1/changes", Handler: a.handler(core.OpGetChanges, a.changes)},
 		{Pattern: "GET /api/ui/v1/ingest", Handler: a.handler(core.OpGetUsage, a.ingest)},
 		{Pattern: "GET /api/ui/v1/keys", Handler: a.handler(core.OpGetTags, a.keys)},
 		{Pattern: "GET /api/ui/v1/values", Handler: a.handler(core.OpGetTagValues, a.values)},
