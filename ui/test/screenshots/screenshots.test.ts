@@ -38,7 +38,7 @@ const shots: Shot[] = [
   { name: 'explore', path: () => '/search' },
   { name: 'explore-query', path: () => '/search?q=' + encodeURIComponent('{ service = "checkout" && duration > 1s }') },
   { name: 'explore-error', path: () => '/search?q=' + encodeURIComponent('{ nam = "x" }') },
-  { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "nobody" }') },
+  { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "unknown" }') },
   { name: 'trace', path: () => `/trace/${slowest}` },
   { name: 'trace-missing', path: () => '/trace/00000000000000000000000000000001' },
   { name: 'open', path: () => '/open' },
