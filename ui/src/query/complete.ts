@@ -10,7 +10,7 @@ export interface Context {
   end: number;
   /** Text in the range before the caret, without quotes. */
   prefix: string;
-  /** Name of the field, for operators and values. */
+  /** Written name of the field, for operators and values. */
   field: string;
   /** The search without the condition at the caret, which limits what can match; "" for all spans. */
   rest: string;
@@ -26,7 +26,7 @@ export function contextAt(text: string, caret: number): Context {
   const begin = current ? current.begin : caret;
   const kind = kindAfter(done);
   const place = { begin, end: current ? endOf(text, current) : caret, prefix: current ? prefixOf(current) : '' };
-  return { ...place, kind, field: fieldBefore(done, kind), rest: restOf(text, done, place.end) };
+  return { ...place, kind, field: fieldBefore(text, done, kind), rest: restOf(text, done, place.end) };
 }
 
 /** End of the token in the whole text, of which `t` is the part before the caret. */
@@ -57,9 +57,9 @@ function outside(done: Token[], last: Token): Context['kind'] {
   return isOp(last, '}') || isOp(last, ')') ? 'structural' : 'set';
 }
 
-function fieldBefore(done: Token[], kind: Context['kind']): string {
+function fieldBefore(text: string, done: Token[], kind: Context['kind']): string {
   const at = kind === 'value' ? done.length - 2 : kind === 'operator' ? done.length - 1 : -1;
-  return done[at]?.kind === 'word' ? done[at].text : '';
+  return done[at]?.kind === 'word' ? text.slice(done[at].begin, done[at].end) : '';
 }
 
 /** The set around the caret without the condition at the caret. */

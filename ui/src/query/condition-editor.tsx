@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { Button, Input, Segmented } from '../shell/controls';
 import { operatorsFor } from './complete';
 import { conditionsOn, setBounds } from './edit';
-import { canonical, fieldType, isDuration } from './field';
+import { canonical, fieldLabel, fieldType, isDuration } from './field';
 import { type Condition } from './parse';
 import type { Period } from './suggest';
 import { ValueInput } from './value-input';
@@ -87,7 +87,7 @@ export function ConditionEditor({ text, period, condition, onDone }: { text: str
     <div class={css.editor}>
       <div class={css.head}>
         <Button kind="quiet" icon="left" label="Choose another field" onClick={() => setChosen(false)} />
-        <span class={css.field} title={field}>{canonical(field)}</span>
+        <span class={css.field} title={field}>{fieldLabel(field)}</span>
         <select class={css.select} aria-label="Comparison" value={op} onChange={(e) => setOp(e.currentTarget.value)}>
           {ops.map((o) => <option key={o} value={o}>{opNames[o]}</option>)}
         </select>

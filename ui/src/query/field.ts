@@ -1,5 +1,7 @@
 // Names of fields and values, written so that the server reads them unchanged.
 
+import { lex } from './lex';
+
 /** Text in quotes, with escape sequences that the language knows. Lone surrogates become U+FFFD. */
 export function quote(text: string): string {
   return JSON.stringify(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
@@ -24,11 +26,24 @@ const types: Record<string, FieldType> = {
   'trace.duration': 'duration', error: 'boolean', root: 'boolean',
 };
 
-/** The one name of a field that has several: `service.name` is `service`, and `http.route` is `.http.route`. */
+/** A name without quotes, as the lexer returns it; null if the text is not written as one name. */
+function unquoted(name: string): string | null {
+  const [t, ...more] = lex(name);
+  return t?.kind === 'word' && t.begin === 0 && t.end === name.length && more.length === 0 ? t.text : null;
+}
+
+/** The one name of a field that has several, as in answers of the server: `service.name` is `service`, and `http.route` is `.http.route`. */
 export function canonical(name: string): string {
-  if (aliases[name]) return aliases[name];
-  if (types[name] || scopes.some((s) => name.startsWith(s))) return name;
-  return name.includes('.') ? '.' + name : name;
+  const key = unquoted(formatField(name)) ?? name;
+  if (aliases[key]) return aliases[key];
+  if (types[key]) return key;
+  const scope = scopes.find((s) => key.startsWith(s));
+  return scope ? attribute(scope, key.slice(scope.length)) : key.includes('.') ? attribute('.', key) : key;
+}
+
+/** Name of a field for people: without quotes and without the dot that stands for all scopes. */
+export function fieldLabel(name: string): string {
+  return (unquoted(name) ?? name).replace(/^\.(?=.)/, '');
 }
 
 /** Type of the field with a name. */
@@ -43,11 +58,11 @@ export function attribute(scope: (typeof scopes)[number], key: string): string {
   return scope + (plainKey.test(key) ? key : quote(key));
 }
 
-/** Writes a name as the lexer returns it, that is without quotes, so that the server reads it as the same field. */
+/** Writes a name so that the server reads it as one field. What is already written as one stays; other text is quoted as the key of an attribute. */
 export function formatField(name: string): string {
-  if (types[name] || aliases[name]) return name;
+  if (unquoted(name) !== null) return name;
   const scope = scopes.find((s) => name.startsWith(s));
-  return scope ? attribute(scope, name.slice(scope.length)) : plainKey.test(name) ? name : attribute('.', name);
+  return scope ? attribute(scope, name.slice(scope.length)) : attribute('.', name);
 }
 
 const words: Record<string, string[]> = {

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
-import { Button, Segmented } from '../shell/controls';
+import { Button, classes, Segmented } from '../shell/controls';
 import { Popover } from '../shell/floating';
 import { Icon } from '../shell/icons';
 import { ConditionEditor, DurationEditor, StatusEditor, TextEditor } from './condition-editor';
 import { addCondition, conditionsOf, conditionsOn, removeCondition, setCondition } from './edit';
-import { canonical } from './field';
+import { canonical, fieldLabel } from './field';
 import { isOn, parseQuery, type Condition, type Query } from './parse';
 import type { Period } from './suggest';
 import css from './form-row.module.css';
@@ -80,7 +80,7 @@ interface ChipButtonProps {
 function ChipButton({ name, value, title, onRemove, editor }: ChipButtonProps) {
   const text = <><span class={css.name}>{name}</span><span class={css.value}>{value || 'any'}</span></>;
   return (
-    <span class={css.chip} title={title ?? (value && `${name} ${value}`)}>
+    <span class={classes(css.chip, onRemove && css.removable)} title={title ?? (value ? `${name} ${value}` : undefined)}>
       {editor
         ? <Popover label={`Condition: ${name}`} class={css.surface} trigger={(props) => <button type="button" {...props} class={css.text}>{text}{!onRemove && <Icon name="chev" size={12} />}</button>}>{editor}</Popover>
         : <span class={css.text}>{text}</span>}
@@ -126,7 +126,7 @@ function Other({ condition: c, text, period, onRun }: Editor & { condition: Cond
   if (!c.name) return <Custom text={text.slice(c.begin, c.end)} label="custom condition" onRemove={() => onRun(rest)} />;
   return (
     <ChipButton
-      name={c.name} value={opText(c.op) + c.value} onRemove={() => onRun(rest)}
+      name={fieldLabel(c.name)} value={opText(c.op) + c.value} onRemove={() => onRun(rest)}
       editor={(close) => <ConditionEditor text={rest} period={period} condition={c} onDone={(field, op, value) => { close(); onRun(addCondition(rest, field, op, value)); }} />}
     />
   );

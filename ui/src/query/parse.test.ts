@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonical, durationText, formatCondition, formatField, quote, round3 } from './field';
+import { canonical, durationText, fieldLabel, formatCondition, formatField, quote, round3 } from './field';
 import { lex, unquote } from './lex';
 import { conditionsOf } from './edit';
 import { parseQuery } from './parse';
@@ -55,8 +55,10 @@ describe('fields', () => {
   });
 
   it('quotes what needs quotes', () => {
-    expect([formatField('span.a b'), formatField('.x"y'), formatField('http.route'), formatField('service'), formatField('odd key.z')])
-      .toEqual(['span."a b"', '."x\\"y"', 'http.route', 'service', '."odd key.z"']);
+    expect(['span."a b"', '."http.x"', '."x"."y".z', 'span."a""'].map(canonical)).toEqual(['span."a b"', '.http.x', '.x.y.z', 'span."\\"a\\"\\""']);
+    expect(fieldLabel('."user id"') + fieldLabel('span."a".b') + fieldLabel('name')).toBe('user idspan.a.bname');
+    expect([formatField('span.a b'), formatField('.x"y'), formatField('http.route'), formatField('service'), formatField('odd key.z'), formatField('span."a b"')])
+      .toEqual(['span."a b"', '."x\\"y"', 'http.route', 'service', '."odd key.z"', 'span."a b"']);
     expect(formatCondition('.http.status', '>=', '500')).toBe('.http.status >= 500');
     expect(formatCondition('.http.status', '=', '500')).toBe('.http.status = "500"');
     expect(formatCondition('kind', '=', 'server')).toBe('kind = server');

@@ -7,7 +7,7 @@ import { isComparison, isOp, lex, type Token } from './lex';
 export interface Condition {
   begin: number;
   end: number;
-  /** Name as in the search, without quotes; "" for a condition that has no form of its own, such as `(a || b)`. */
+  /** Name as written in the search; "" for a condition that has no form of its own, such as `(a || b)`. */
   name: string;
   /** `=`, `!=`, `<`, ..., `exists`, `!exists`, `not` for `!(a = b)`; a bare field is `= true`, and with `!` it is `= false`. */
   op: string;
@@ -94,6 +94,10 @@ class Parser {
     return t;
   }
 
+  private written(t: Token): string {
+    return this.text.slice(t.begin, t.end);
+  }
+
   private nested<T>(parse: () => T): T {
     if (++this.depth > maxDepth) throw new SyntaxFailure();
     const result = parse();
@@ -123,7 +127,7 @@ class Parser {
   private field(): string {
     const t = this.take();
     if (t.kind !== 'word') throw new SyntaxFailure();
-    return t.text;
+    return this.written(t);
   }
 
   private set(): SetNode {
@@ -192,7 +196,7 @@ class Parser {
       return this.comparison(t, make);
     }
     if (t.kind !== 'word') throw new SyntaxFailure();
-    return t.text === 'true' || t.text === 'false' ? make('', '') : make(t.text, '=', no ? 'false' : 'true');
+    return t.text === 'true' || t.text === 'false' ? make('', '') : make(this.written(t), '=', no ? 'false' : 'true');
   }
 
   private comparison(left: Token, make: Make): Condition {
@@ -202,8 +206,8 @@ class Parser {
     const swapped = isValue(left, right);
     const [field, value, by] = swapped ? [right, left, mirrored[op]] : [left, right, op];
     if (!by || field.kind !== 'word' || isValue(field, value) || !isValue(value, field)) throw new SyntaxFailure();
-    if (value.kind === 'word' && value.text === 'nil') return make(field.text, by === '=' ? '!exists' : 'exists');
-    return make(field.text, by, value.text, value.kind);
+    if (value.kind === 'word' && value.text === 'nil') return make(this.written(field), by === '=' ? '!exists' : 'exists');
+    return make(this.written(field), by, value.text, value.kind);
   }
 }
 

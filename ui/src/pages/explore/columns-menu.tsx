@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Facets } from '../../api/types';
-import { canonical, fieldType } from '../../query/field';
+import { canonical, fieldLabel, fieldType } from '../../query/field';
 import type { Period } from '../../query/suggest';
 import { ValueInput } from '../../query/value-input';
 import { Button, Check } from '../../shell/controls';
@@ -36,5 +36,5 @@ function Choices({ fields, facets, period }: { fields: string[]; facets: Facets 
 
 /** `bound`: the search itself selects the field. */
 function Choice({ field, checked, bound, onChange }: { field: string; checked: boolean; bound?: boolean; onChange: (field: string, on: boolean) => void }) {
-  return <Check checked={checked} disabled={bound} title={bound ? 'The search selects this field' : field} onChange={(on) => onChange(field, on)}><span class={css.name}>{canonical(field).replace(/^\./, '')}</span></Check>;
+  return <Check checked={checked} disabled={bound} title={bound ? 'The search selects this field' : field} onChange={(on) => onChange(field, on)}><span class={css.name}>{fieldLabel(field)}</span></Check>;
 }

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Facet, Facets } from '../../api/types';
 import { conditionsOf, conditionsOn } from '../../query/edit';
-import { canonical } from '../../query/field';
+import { canonical, fieldLabel } from '../../query/field';
 import { parseQuery } from '../../query/parse';
 import { Button, classes, Input } from '../../shell/controls';
 import { count, percent, share } from '../../shell/format';
@@ -75,14 +75,14 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
   const values = useMemo(() => byCount(full), [full]);
   const shown = all ? values : values.slice(0, shownValues);
   return (
-    <section class={css.facet} aria-label={facet.field}>
-      <h3>
+    <section class={css.facet} aria-label={fieldLabel(facet.field)}>
+      <h2>
         <button type="button" class={css.name} aria-expanded={open} title={`${facet.field}: on ${share(facet.spans / Math.max(1, spans))} of the matching spans, ${count(facet.distinct)} values`} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
-          <span class={css.field}><bdi>{facet.field.replace(/^\./, '')}</bdi></span>
+          <span class={css.field}><bdi>{fieldLabel(facet.field)}</bdi></span>
           <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' value' : ' values'}</span>
         </button>
-      </h3>
+      </h2>
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button>}
       {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{count(full.other)} spans have other values.</p>}
@@ -111,8 +111,8 @@ function ValueRow({ field, value: v, spans, onFilter }: { field: string; value: 
   const text = v.text || '(empty)';
   return (
     <li class={classes(css.value, chosen && css.chosen)}>
-      <button type="button" class={css.include} aria-pressed={chosen} title={`Only ${field} = ${text}`} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
-      <button type="button" class={css.exclude} aria-label={`Exclude ${field} ${text}`} title="Exclude" onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
+      <button type="button" class={css.include} aria-pressed={chosen} title={`Only ${fieldLabel(field)} = ${text}`} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
+      <button type="button" class={css.exclude} aria-label={`Exclude ${fieldLabel(field)} ${text}`} title="Exclude" onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
       <span class={css.count} title={v.errors ? `${count(v.errors)} with errors (${share(v.errors / v.count)})` : 'none with errors'}>{count(v.count)}</span>
       <span class={css.bar} aria-hidden="true">
         <i style={{ width: part(v.count) }} />

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { TraceSummary } from '../../api/types';
-import { canonical } from '../../query/field';
+import { canonical, fieldLabel } from '../../query/field';
 import { Badge, classes } from '../../shell/controls';
 import { count, duration, none, shortID, zoneName } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
@@ -37,7 +37,7 @@ export function TraceTable({ traces, fields, run }: TraceTableProps) {
           <th scope="col" role="columnheader" class={css.mix}>Spans by service</th>
           <SortHead by="spans" class={css.number}>Spans</SortHead>
           {matched && <SortHead by="matched" class={css.number} title="Spans that match the search">Matched</SortHead>}
-          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{canonical(f).replace(/^\./, '')}</bdi></th>)}
+          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{fieldLabel(f)}</bdi></th>)}
           <th scope="col" role="columnheader" class={css.id}>Trace ID</th>
         </tr>
       </thead>

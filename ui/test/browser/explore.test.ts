@@ -1,0 +1,209 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launch, newPage, small } from './browser.ts';
+import { Program } from './program.ts';
+import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
+
+let program: Program;
+let browser: Browser;
+let url: string;
+
+const traces = 120;
+
+/** A request to `web`, which calls `checkout`. Every tenth fails and is slow. */
+function request(i: number): TestSpan[] {
+  const [id, root, child] = [traceID(), spanID(), spanID()];
+  const start = Date.now() - 50 * 60_000 + i * 20_000;
+  const failed = i % 10 === 0;
+  const duration = failed ? 2000 : 40 + (i % 7) * 10;
+  const route = i % 2 ? '/cart' : '/pay';
+  return [
+    { traceID: id, spanID: root, service: 'web', name: 'GET ' + route, kind: 'server', start, duration, attributes: { 'http.route': route } },
+    { traceID: id, spanID: child, parentID: root, service: 'checkout', name: 'charge', kind: 'server', start: start + 1, duration: duration - 5, error: failed || undefined, attributes: { 'user id': 'user-' + (i % 3), shard: i % 4 } },
+  ];
+}
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([Program.start(), launch()]);
+  url = await program.url();
+  await sendSpans(program, Array.from({ length: traces }, (_, i) => request(i)).flat());
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+const queryOf = (page: Page): string => new URL(page.url()).searchParams.get('q') ?? '';
+const bar = (page: Page): Locator => page.getByRole('combobox', { name: 'Search', exact: true });
+const rows = (page: Page): Locator => page.getByRole('grid').locator('tbody').getByRole('row');
+const searchFor = (q: string): string => url + '/search?q=' + encodeURIComponent(q);
+
+/** Opens a page, and checks at the end that nothing failed in it. */
+async function visit(address: string, use: (page: Page) => Promise<void>, options = {}): Promise<void> {
+  const { page, problems } = await newPage(browser, options);
+  page.setDefaultTimeout(10_000);
+  await page.goto(address);
+  await use(page);
+  expect(problems.filter((p) => !p.includes("/changes?"))).toEqual([]);
+  await page.context().close();
+}
+
+test('completes a search step by step, and shows it as chips', () => visit(url + '/search', async (page) => {
+  await bar(page).waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('serv');
+  await page.getByRole('option', { name: 'service text' }).waitFor();
+  await page.keyboard.press('Tab');
+  await page.getByRole('option', { name: '= equal', exact: true }).waitFor();
+  await page.keyboard.press('Tab');
+  await page.getByRole('option', { name: 'web', exact: true }).waitFor();
+  expect(await page.getByRole('option').allTextContents()).toEqual(['checkout', 'web']);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'service checkout', exact: true }).waitFor();
+  expect(queryOf(page)).toBe('{ service = "checkout" }');
+  // Names and values are those of the spans that match the rest.
+  await bar(page).fill('{ service = "web" && span.');
+  await page.getByRole('option', { name: 'span.http.route attribute' }).waitFor();
+  expect(await page.getByRole('option').allTextContents()).toEqual(['span.http.routeattribute']);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+Space');
+  await page.getByRole('option', { name: 'span.http.route attribute' }).waitFor();
+  await bar(page).fill('{ service = "checkout" && ."user id" = ');
+  await page.getByRole('option', { name: 'user-2' }).click();
+  expect(await bar(page).inputValue()).toBe('{ service = "checkout" && ."user id" = "user-2"');
+}));
+
+test('chips and text change the same search; back and forward restore it', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  await page.getByRole('button', { name: 'status any' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'error' }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" && status = error }');
+  expect(await bar(page).inputValue()).toBe(queryOf(page));
+  await page.getByRole('button', { name: 'duration any' }).click();
+  await page.getByLabel('At least').fill('1s');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" && status = error && duration >= 1s }');
+  await expect.poll(() => rows(page).count()).toBe(traces / 10);
+  await page.goBack();
+  await page.goBack();
+  await expect.poll(() => bar(page).inputValue()).toBe('{ service = "checkout" }');
+  await page.goForward();
+  await expect.poll(() => bar(page).inputValue()).toBe('{ service = "checkout" && status = error }');
+  await page.getByRole('button', { name: 'Remove service' }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ status = error }');
+  await page.getByRole('radio', { name: 'Root span' }).check();
+  await expect.poll(() => queryOf(page)).toBe('{ status = error && root }');
+}));
+
+test('a text that the form cannot express is one chip', () => visit(searchFor('{ service = "web" } >> { error }'), async (page) => {
+  await page.getByText('custom condition').waitFor();
+  await expect.poll(() => rows(page).count()).toBe(traces / 10);
+}));
+
+test('underlines the token of an error', async () => {
+  const { page } = await newPage(browser);
+  await page.goto(searchFor('{ service = "web" && spam:foo = 1 }'));
+  expect(await page.getByRole('alert').textContent()).toContain('Column 22: unknown scope "spam"');
+  expect(await bar(page).getAttribute('aria-invalid')).toBe('true');
+  expect(await page.locator('[class*="problem"]', { hasText: /^spam:foo$/ }).count()).toBe(1);
+  await page.getByRole('button', { name: /trace\.duration > 2s/ }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ root && trace.duration > 2s }');
+  await page.context().close();
+});
+
+test('the heatmap selects, filters and opens, by mouse and by keyboard', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  const map = page.getByRole('application');
+  await page.getByText(`${traces} traces`).first().waitFor();
+  expect(await page.getByText('12 with errors').count()).toBeGreaterThan(0);
+  const box = (await map.boundingBox())!;
+  await page.mouse.move(box.x + 2, box.y + 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 3 });
+  await page.mouse.up();
+  await page.getByText('12 selected').first().waitFor();
+  await page.getByRole('button', { name: 'Filter', exact: true }).last().click();
+  await expect.poll(() => queryOf(page)).toContain('trace.duration >= ');
+  await expect.poll(() => rows(page).count()).toBe(12);
+  await page.goBack();
+  await page.getByText('12 selected').first().waitFor();
+  await map.focus();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.url()).not.toContain('sel=');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Shift+ArrowLeft');
+  await expect.poll(() => page.url()).toContain('sel=');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Table view' }).click();
+  expect(await page.getByRole('region', { name: /as a table/ }).getByRole('row').count()).toBeGreaterThan(10);
+  await page.getByRole('button', { name: 'Table view' }).click();
+  await map.focus();
+  await page.keyboard.press('ArrowLeft'); // the slowest cell of the newest minute
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.url()).toContain('/trace/');
+}));
+
+test('the page says what durations are of', () => visit(searchFor('{ service = "web" || service = "checkout" }'), async (page) => {
+  await page.getByText(`${traces} traces`).first().waitFor();
+  await page.getByRole('radio', { name: 'Span duration' }).check();
+  await page.getByText(`${2 * traces} spans`).first().waitFor();
+  expect(page.url()).toContain('of=spans');
+}));
+
+test('facets include, exclude and count', () => visit(url + '/search', async (page) => {
+  const facet = page.getByRole('complementary', { name: 'Facets' }).getByRole('region', { name: 'span.http.route', exact: true });
+  await facet.getByRole('button', { name: '/pay', exact: true }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ span.http.route = "/pay" }');
+  await expect.poll(async () => (await facet.locator('li').allTextContents()).join()).toBe('/pay60');
+  await facet.locator('li').hover();
+  await facet.getByRole('button', { name: 'Exclude span.http.route /pay' }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ !(span.http.route = "/pay") }');
+}));
+
+test('results: count, pages, columns, order, and the way to the span and back', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  await page.getByText('50 of 120, newest first').first().waitFor();
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect.poll(() => rows(page).count()).toBe(100);
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('checkbox', { name: 'span.user id' }).check();
+  await page.keyboard.press('Escape');
+  await expect.poll(async () => (await rows(page).first().textContent())!.includes('user-')).toBe(true);
+  await page.getByRole('columnheader', { name: 'Duration' }).getByRole('button').click();
+  await page.getByText('only these are sorted').first().waitFor();
+  expect(await rows(page).first().textContent()).toContain('2.00');
+  await page.locator('main').focus();
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  expect(await page.evaluate(() => document.activeElement!.getAttribute('aria-rowindex'))).toBe('3');
+  const shown = await rows(page).count();
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.url()).toMatch(/\/trace\/[0-9a-f]{32}\?.*span=[0-9a-f]{16}.*find=/);
+  await page.goBack();
+  await expect.poll(() => rows(page).count()).toBe(shown);
+}));
+
+test('single spans have their own list', () => visit(searchFor('{ error }'), async (page) => {
+  await page.getByRole('tab', { name: 'Spans' }).click();
+  await expect.poll(() => rows(page).count()).toBe(12);
+  await rows(page).first().click();
+  await expect.poll(() => page.url()).toMatch(/\/trace\/.*span=/);
+}));
+
+test('an empty result offers ways out with their counts', () => visit(searchFor('{ service = "checkout" && name = "refund" }'), async (page) => {
+  await page.getByText('No trace matches in this time range.').waitFor();
+  await page.getByRole('button', { name: 'Without name = "refund" 120 spans' }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" }');
+}));
+
+test("understands Jaeger's parameters", () => visit(url + '/search?service=checkout&operation=charge&minDuration=1s&limit=5&lookback=2h&tags=' + encodeURIComponent('{"shard":"2"}'), async (page) => {
+  await expect.poll(() => bar(page).inputValue()).toBe('{ service = "checkout" && name = "charge" && .shard = "2" && duration >= 1s }');
+  await expect.poll(() => rows(page).count()).toBe(5);
+}));
+
+test('on a small screen, facets are a sheet', () => visit(url + '/search', async (page) => {
+  await page.getByRole('button', { name: 'Facets' }).click();
+  await page.getByRole('dialog', { name: 'Facets' }).getByRole('button', { name: '/cart', exact: true }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ span.http.route = "/cart" }');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(small.width);
+}, { viewport: small }));
