@@ -5,16 +5,18 @@ import css from './open.module.css';
 
 const shown = 20;
 
-/** Files that were not read in full, and why. The newest is first. */
+/** Files of the last choice that were not read in full, and why. */
 export function Problems() {
-  const list = content.value.problems.toReversed();
+  const list = content.value.problems;
   if (list.length === 0) return null;
   return (
-    <ul class={css.problems} role="alert" aria-label="Files that were not read in full">
-      {list.slice(0, shown).map((p, i) => (
-        <li key={list.length - i}><Mark kind="error" label="" /><span>{p.file && <><b>{p.file}</b>: </>}{p.text}</span></li>
-      ))}
-      {list.length > shown && <li>{count(list.length - shown)} more.</li>}
-    </ul>
+    <div role="alert">
+      <ul class={css.problems} aria-label="Files that were not read in full">
+        {list.slice(0, shown).map((p, i) => (
+          <li key={i}><Mark kind="error" label="" /><span>{p.file && <><b>{p.file}</b>: </>}{p.text}</span></li>
+        ))}
+        {list.length > shown && <li>{count(list.length - shown)} more.</li>}
+      </ul>
+    </div>
   );
 }

@@ -20,12 +20,14 @@ interface Held {
 
 /** Holds the spans of files by trace. */
 export class FileTraces {
-  readonly problems: FileContent['problems'] = [];
+  /** What the last call of `read` did not read, and why. */
+  problems: FileContent['problems'] = [];
   private readonly traces = new Map<string, Held>();
   private spans = 0;
 
-  /** Reads files. What is wrong with one of them is added to `problems`; spans before a mistake are kept. */
+  /** Reads files. Spans before a mistake are kept. */
   async read(files: InputFile[]): Promise<void> {
+    this.problems = [];
     for (const { name, blob } of files) {
       const before = this.spans;
       try {
