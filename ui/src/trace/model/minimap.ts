@@ -46,24 +46,33 @@ function next(free: Int32Array, cell: number): number {
   return end;
 }
 
-/** The critical path between two times as pixels. In each column, the longest segment wins. */
+/** The critical path between two times as pixels. In each column, the service with the most time wins; gaps count as one. */
 export function pathStrip(m: TraceModel, columns: number, from = 0, to = m.duration): PathStrip {
   const strip: PathStrip = { service: new Int32Array(columns).fill(-1), gap: new Uint8Array(columns) };
   const { path } = m;
   const step = (to - from) / columns;
   if (!(step > 0)) return strip;
-  const most = new Float64Array(columns);
-  for (let i = 0; i < path.span.length; i++) {
-    const a = Math.max(path.from[i], from);
-    const b = Math.min(path.to[i], to);
-    const last = Math.min(columns - 1, Math.floor((b - from) / step));
-    for (let c = Math.floor((a - from) / step); b > a && c <= last; c++) {
-      const time = Math.min(b, from + (c + 1) * step) - Math.max(a, from + c * step);
-      if (time <= most[c]) continue;
-      most[c] = time;
-      strip.gap[c] = path.gap[i];
-      strip.service[c] = path.span[i] < 0 ? -1 : shownService(m, path.span[i]);
+  const sums = new Map<number, number>(); // time in the current column by service; `gaps` for gaps
+  for (let c = 0, i = 0; c < columns; c++) {
+    const end = from + (c + 1) * step;
+    sums.clear();
+    while (i < path.span.length && path.to[i] <= end - step) i++;
+    for (let k = i; k < path.span.length && path.from[k] < end; k++) {
+      const key = path.gap[k] ? gaps : shownService(m, path.span[k]);
+      sums.set(key, (sums.get(key) ?? 0) + Math.min(path.to[k], end) - Math.max(path.from[k], end - step));
     }
+    const most = largest(sums);
+    strip.gap[c] = most === gaps ? 1 : 0;
+    strip.service[c] = Math.max(-1, most);
   }
   return strip;
+}
+
+const gaps = -2;
+
+/** Key with the largest value, -1 if there is none. */
+function largest(sums: Map<number, number>): number {
+  let most = -1;
+  for (const [key, time] of sums) if (most === -1 || time > sums.get(most)!) most = key;
+  return most;
 }

@@ -123,6 +123,9 @@ describe('minimap', () => {
     const strip = pathStrip(m, 20, 0, 1000);
     expect(Array.from(strip.service, (s, i) => (strip.gap[i] ? '/' : s < 0 ? '.' : m.services[s][0])).join('')).toBe('rrrrr/ppppppppppppff');
     expect([...pathStrip(m, 4, 2000, 3000).service]).toEqual([-1, -1, -1, -1]);
+    const calls = Array.from({ length: 20 }, (_, i) => span('call', Math.floor(i / 2) * 10 + (i % 2) * 3, 3, { service: 'db' }));
+    const many = model(span('a', 0, 100, { children: calls })); // the calls take 60 %, each less than the time between two of them
+    expect(many.services[pathStrip(many, 1).service[0]]).toBe('db');
   });
   it('of traces without duration and with many spans', () => {
     expect([...minimap(model(span('a', 0, 0)), 3, 5).service]).toEqual([0, -1, -1]);
