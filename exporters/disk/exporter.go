@@ -92,6 +92,7 @@ var (
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
+	_ tracestore.SpanFinder       = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)

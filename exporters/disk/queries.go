@@ -18,7 +18,7 @@ import (
 //
 //	queries        selects the package that answers
 //	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans,
-//	 │             TraceVersion
+//	 │             FindSpans, TraceVersion
 //	 ├─ aggregate  Aggregate, Metrics
 //	 ├─ graph      Dependencies, Peers
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
@@ -60,6 +60,13 @@ func (q *queries) Traces(ctx context.Context, tenant string, refs []tracestore.T
 // TraceSpans implements tracestore.Sizer.
 func (q *queries) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
 	return q.finder.TraceSpans(ctx, tenant, id)
+}
+
+// FindSpans implements tracestore.SpanFinder.
+func (q *queries) FindSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
+) (tracestore.FoundSpans, error) {
+	return q.finder.FindSpans(ctx, tenant, id, c)
 }
 
 // TraceVersion implements tracestore.Versioner.

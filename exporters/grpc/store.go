@@ -25,6 +25,7 @@ var (
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
+	_ tracestore.SpanFinder       = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Deleter          = (*exporter)(nil)
@@ -59,6 +60,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.Outliner](t, e, can(store_v1.Capability_CAPABILITY_OUTLINER))
 	case *tracestore.SpanSelector:
 		return set[tracestore.SpanSelector](t, e, can(store_v1.Capability_CAPABILITY_SPAN_SELECTOR))
+	case *tracestore.SpanFinder:
+		return set[tracestore.SpanFinder](t, e, can(store_v1.Capability_CAPABILITY_SPAN_FINDER))
 	case *tracestore.Versioner:
 		return set[tracestore.Versioner](t, e, can(store_v1.Capability_CAPABILITY_VERSIONER))
 	case *tracestore.Follower:

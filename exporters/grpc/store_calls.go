@@ -97,6 +97,16 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	return tracestore.Deleted{Spans: int(resp.GetSpans())}, e.storeError(ctx, err)
 }
 
+// FindSpans implements tracestore.SpanFinder.
+func (e *exporter) FindSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
+) (tracestore.FoundSpans, error) {
+	var answer store_v1.FindSpansResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_SPAN_FINDER, store_v1.StoreService_FindSpans_FullMethodName,
+		storewire.PutSpanCondition(id, c), &answer)
+	return storewire.GetFoundSpans(&answer), err
+}
+
 // TraceVersion implements tracestore.Versioner.
 func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (tracestore.TraceVersion, error) {
 	ctx = e.withReadMetadata(ctx, tenant)

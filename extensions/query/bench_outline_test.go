@@ -8,6 +8,7 @@ import (
 	"flag"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"syscall"
 	"testing"
 	"time"
@@ -69,6 +70,9 @@ func BenchmarkOutline(b *testing.B) {
 	for _, c := range []struct{ name, target string }{
 		{"whole", target},
 		{"span", target + "/spans?ids=" + hex.EncodeToString(answer.Data.Columns.ID[4*spans:4*spans+8])},
+		{"text", target + "/find?q=timeout"},
+		{"search", target + "/find?q=" + url.QueryEscape(`{ status = error && duration > 1ms }`)},
+		{"structure", target + "/find?q=" + url.QueryEscape(`{ kind = server } >> { status = error }`)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			w := querytest.Ask(b, h, http.MethodGet, c.target)

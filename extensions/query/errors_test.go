@@ -74,6 +74,7 @@ func TestDamagedTrace(t *testing.T) {
 		"/tempo/api/v2/traces/1":                          `"status":"PARTIAL","message":"result is incomplete: ` + damage + `"`,
 		"/tempo/api/traces/1":                             `"batches":[{`,
 		"/api/ui/v1/outline/1":                            warning + "}]",
+		"/api/ui/v1/outline/1/find?q=op":                  warning + "}]",
 		"/api/ui/v1/outline/1/spans?ids=0000000000000001": warning + "}]",
 	} {
 		w := querytest.Ask(t, h, http.MethodGet, path)

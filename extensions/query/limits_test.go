@@ -24,7 +24,8 @@ func allPaths() []string {
 	return []string{"/api/services", "/api/operations?service=x", "/api/services/x/operations", "/api/traces/1", "/api/traces?service=web",
 		"/api/traces?traceID=1", "/api/dependencies", "/api/v3/services", "/api/v3/operations?service=x", "/api/v3/traces/1",
 		"/api/v3/traces?" + times, "/api/v3/trace-summaries?" + times, "/tempo/api/traces/1", "/tempo/api/v2/traces/1", "/tempo/api/search",
-		"/tempo/api/v2/search/tag/name/values", "/api/ui/v1/outline/1/spans?ids=0000000000000001"}
+		"/tempo/api/v2/search/tag/name/values", "/api/ui/v1/outline/1/spans?ids=0000000000000001",
+		"/api/ui/v1/outline/1/find?q=x"}
 }
 
 // admitAll admits the maximum number of queries.

@@ -55,6 +55,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.Metrics](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_METRICS)
 	add(has[tracestore.Outliner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_OUTLINER)
 	add(has[tracestore.SpanSelector](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_SELECTOR)
+	add(has[tracestore.SpanFinder](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_FINDER)
 	add(has[tracestore.Versioner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_VERSIONER)
 	add(has[tracestore.Follower](ctx, tenant, s.store) && s.feeds.limit() > 0, store_v1.Capability_CAPABILITY_FOLLOWER)
 	add(has[tracestore.Deleter](ctx, tenant, s.store) && s.allowDelete, store_v1.Capability_CAPABILITY_DELETER)

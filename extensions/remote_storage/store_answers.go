@@ -156,6 +156,30 @@ func (s *storeService) Metrics(req *store_v1.MetricsRequest, stream grpc.ServerS
 	})
 }
 
+// FindSpans sends the ids of the spans of a trace that meet a condition.
+func (s *storeService) FindSpans(req *store_v1.FindSpansRequest, stream grpc.ServerStreamingServer[store_v1.FindSpansResponse]) error {
+	id, c, err := storewire.GetSpanCondition(req)
+	if err != nil {
+		return storeStatus(err)
+	}
+	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
+		store, ok := tracestore.As[tracestore.SpanFinder](ctx, tenant, s.store)
+		if !ok {
+			return storeStatus(tracestore.ErrUnsupported)
+		}
+		found, err := store.FindSpans(ctx, tenant, id, c)
+		if damaged := (*tracestore.DamagedError)(nil); err != nil && !errors.As(err, &damaged) {
+			return storeStatus(err)
+		}
+		for part := range storewire.PutFoundSpans(found) {
+			if serr := stream.Send(part); serr != nil {
+				return serr
+			}
+		}
+		return storeStatus(err)
+	})
+}
+
 // TraceVersion tells whether a trace has changed.
 func (s *storeService) TraceVersion(ctx context.Context, req *store_v1.TraceVersionRequest) (*store_v1.TraceVersionResponse, error) {
 	id, err := storewire.GetTraceID(req.GetTraceId())

@@ -148,8 +148,11 @@ func TestInvalidStoreRequests(t *testing.T) {
 		"Aggregate":       errorOf(client.Aggregate(ctx, &store_v1.AggregateRequest{Query: query})),
 		"Aggregate, many": errorOf(client.Aggregate(ctx, &store_v1.AggregateRequest{Exemplars: 1 << 40})),
 		"Traces":          errorOf(client.Traces(ctx, &store_v1.TracesRequest{Refs: []*store_v1.TraceRef{{}}})),
-		"SelectSpans":     errorOf(client.SelectSpans(ctx, &store_v1.SelectSpansRequest{TraceId: []byte{1}})),
-		"Outline":         errorOf(client.Outline(ctx, &store_v1.OutlineRequest{TraceId: []byte{1}})),
+		"FindSpans":       errorOf(client.FindSpans(ctx, &store_v1.FindSpansRequest{TraceId: []byte{1}})),
+		"FindSpans, condition": errorOf(client.FindSpans(ctx,
+			&store_v1.FindSpansRequest{TraceId: make([]byte, 16), Where: &store_v1.Expr{}})),
+		"SelectSpans": errorOf(client.SelectSpans(ctx, &store_v1.SelectSpansRequest{TraceId: []byte{1}})),
+		"Outline":     errorOf(client.Outline(ctx, &store_v1.OutlineRequest{TraceId: []byte{1}})),
 	} {
 		if status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%s: %v", name, err)

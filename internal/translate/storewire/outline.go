@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/tracing-backend/tracing/internal/wire/store_v1"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -117,33 +116,4 @@ func (r *OutlineReader) extras(spans []tracestore.SummarySpan, list []*store_v1.
 		r.TextBytes += x.Size()
 	}
 	return nil
-}
-
-// PutSelection converts the arguments of tracestore.SpanSelector.
-func PutSelection(trace otlpdata.TraceID, spans []otlpdata.SpanID) *store_v1.SelectSpansRequest {
-	m := &store_v1.SelectSpansRequest{TraceId: trace[:], Ids: make([]uint64, len(spans))}
-	for i := range spans {
-		m.Ids[i] = binary.BigEndian.Uint64(spans[i][:])
-	}
-	return m
-}
-
-// GetSelection returns the arguments of tracestore.SpanSelector.
-func GetSelection(m *store_v1.SelectSpansRequest) (trace otlpdata.TraceID, spans []otlpdata.SpanID, err error) {
-	spans = make([]otlpdata.SpanID, len(m.GetIds()))
-	for i, id := range m.GetIds() {
-		binary.BigEndian.PutUint64(spans[i][:], id)
-	}
-	trace, err = GetTraceID(m.GetTraceId())
-	return trace, spans, err
-}
-
-// PutTraceVersion converts the version of a trace.
-func PutTraceVersion(v tracestore.TraceVersion) *store_v1.TraceVersionResponse {
-	return &store_v1.TraceVersionResponse{Number: v.Number, Stored: putTime(v.Stored)}
-}
-
-// GetTraceVersion returns the version of a trace.
-func GetTraceVersion(m *store_v1.TraceVersionResponse) tracestore.TraceVersion {
-	return tracestore.TraceVersion{Number: m.GetNumber(), Stored: getTime(m.GetStored())}
 }

@@ -51,6 +51,7 @@ const (
 	Capability_CAPABILITY_DELETER           Capability = 10
 	Capability_CAPABILITY_SPAN_SELECTOR     Capability = 11
 	Capability_CAPABILITY_VERSIONER         Capability = 12
+	Capability_CAPABILITY_SPAN_FINDER       Capability = 13
 )
 
 // Enum value maps for Capability.
@@ -69,6 +70,7 @@ var (
 		10: "CAPABILITY_DELETER",
 		11: "CAPABILITY_SPAN_SELECTOR",
 		12: "CAPABILITY_VERSIONER",
+		13: "CAPABILITY_SPAN_FINDER",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":       0,
@@ -84,6 +86,7 @@ var (
 		"CAPABILITY_DELETER":           10,
 		"CAPABILITY_SPAN_SELECTOR":     11,
 		"CAPABILITY_VERSIONER":         12,
+		"CAPABILITY_SPAN_FINDER":       13,
 	}
 )
 
@@ -3573,6 +3576,120 @@ func (x *SelectSpansRequest) GetIds() []uint64 {
 	return nil
 }
 
+// FindSpansRequest asks for the spans of a trace that meet a condition and have a text.
+type FindSpansRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TraceId       []byte                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"` // 16 bytes
+	Where         *Expr                  `protobuf:"bytes,2,opt,name=where,proto3" json:"where,omitempty"`
+	Text          []byte                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindSpansRequest) Reset() {
+	*x = FindSpansRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindSpansRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindSpansRequest) ProtoMessage() {}
+
+func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindSpansRequest.ProtoReflect.Descriptor instead.
+func (*FindSpansRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *FindSpansRequest) GetTraceId() []byte {
+	if x != nil {
+		return x.TraceId
+	}
+	return nil
+}
+
+func (x *FindSpansRequest) GetWhere() *Expr {
+	if x != nil {
+		return x.Where
+	}
+	return nil
+}
+
+func (x *FindSpansRequest) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+// FindSpansResponse holds some of the spans.
+type FindSpansResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ids           []uint64               `protobuf:"fixed64,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	Spans         int64                  `protobuf:"varint,2,opt,name=spans,proto3" json:"spans,omitempty"` // examined
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindSpansResponse) Reset() {
+	*x = FindSpansResponse{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindSpansResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindSpansResponse) ProtoMessage() {}
+
+func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindSpansResponse.ProtoReflect.Descriptor instead.
+func (*FindSpansResponse) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *FindSpansResponse) GetIds() []uint64 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *FindSpansResponse) GetSpans() int64 {
+	if x != nil {
+		return x.Spans
+	}
+	return 0
+}
+
 // TraceVersionRequest asks for the version of a trace.
 type TraceVersionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3583,7 +3700,7 @@ type TraceVersionRequest struct {
 
 func (x *TraceVersionRequest) Reset() {
 	*x = TraceVersionRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3595,7 +3712,7 @@ func (x *TraceVersionRequest) String() string {
 func (*TraceVersionRequest) ProtoMessage() {}
 
 func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3608,7 +3725,7 @@ func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
 func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TraceVersionRequest) GetTraceId() []byte {
@@ -3629,7 +3746,7 @@ type TraceVersionResponse struct {
 
 func (x *TraceVersionResponse) Reset() {
 	*x = TraceVersionResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3758,7 @@ func (x *TraceVersionResponse) String() string {
 func (*TraceVersionResponse) ProtoMessage() {}
 
 func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3771,7 @@ func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
 func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TraceVersionResponse) GetNumber() uint64 {
@@ -3682,7 +3799,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3811,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3824,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -3728,7 +3845,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +3857,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +3870,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -3783,7 +3900,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +3912,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +3925,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -3849,7 +3966,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3861,7 +3978,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3874,7 +3991,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -4126,7 +4243,14 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"event_name\x18\x05 \x03(\rR\teventName\"A\n" +
 	"\x12SelectSpansRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\x06R\x03ids\"0\n" +
+	"\x03ids\x18\x02 \x03(\x06R\x03ids\"o\n" +
+	"\x10FindSpansRequest\x12\x19\n" +
+	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12,\n" +
+	"\x05where\x18\x02 \x01(\v2\x16.tracing.store.v1.ExprR\x05where\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\";\n" +
+	"\x11FindSpansResponse\x12\x10\n" +
+	"\x03ids\x18\x01 \x03(\x06R\x03ids\x12\x14\n" +
+	"\x05spans\x18\x02 \x01(\x03R\x05spans\"0\n" +
 	"\x13TraceVersionRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\"^\n" +
 	"\x14TraceVersionResponse\x12\x16\n" +
@@ -4143,7 +4267,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xe1\x02\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xfd\x02\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -4159,7 +4283,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x12CAPABILITY_DELETER\x10\n" +
 	"\x12\x1c\n" +
 	"\x18CAPABILITY_SPAN_SELECTOR\x10\v\x12\x18\n" +
-	"\x14CAPABILITY_VERSIONER\x10\f*\xd3\x03\n" +
+	"\x14CAPABILITY_VERSIONER\x10\f\x12\x1a\n" +
+	"\x16CAPABILITY_SPAN_FINDER\x10\r*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PLACE_ANY_ATTRIBUTE\x10\x01\x12\x18\n" +
@@ -4197,8 +4322,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04Want\x12\f\n" +
 	"\bWANT_IDS\x10\x00\x12\x12\n" +
 	"\x0eWANT_SUMMARIES\x10\x01\x12\r\n" +
-	"\tWANT_FULL\x10\x022\xfd\n" +
-	"\n" +
+	"\tWANT_FULL\x10\x022\xd7\v\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -4213,7 +4337,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12R\n" +
 	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12R\n" +
 	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12Y\n" +
-	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12_\n" +
+	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12X\n" +
+	"\tFindSpans\x12\".tracing.store.v1.FindSpansRequest\x1a#.tracing.store.v1.FindSpansResponse\"\x000\x01\x12_\n" +
 	"\fTraceVersion\x12%.tracing.store.v1.TraceVersionRequest\x1a&.tracing.store.v1.TraceVersionResponse\"\x00\x12O\n" +
 	"\x06Follow\x12\x1f.tracing.store.v1.FollowRequest\x1a .tracing.store.v1.FollowResponse\"\x000\x01\x12M\n" +
 	"\x06Delete\x12\x1f.tracing.store.v1.DeleteRequest\x1a .tracing.store.v1.DeleteResponse\"\x00B;Z9github.com/tracing-backend/tracing/internal/wire/store_v1b\x06proto3"
@@ -4231,7 +4356,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -4283,12 +4408,14 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*OutlineResponse)(nil),        // 47: tracing.store.v1.OutlineResponse
 	(*OutlineExtras)(nil),          // 48: tracing.store.v1.OutlineExtras
 	(*SelectSpansRequest)(nil),     // 49: tracing.store.v1.SelectSpansRequest
-	(*TraceVersionRequest)(nil),    // 50: tracing.store.v1.TraceVersionRequest
-	(*TraceVersionResponse)(nil),   // 51: tracing.store.v1.TraceVersionResponse
-	(*FollowRequest)(nil),          // 52: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 53: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 54: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 55: tracing.store.v1.DeleteResponse
+	(*FindSpansRequest)(nil),       // 50: tracing.store.v1.FindSpansRequest
+	(*FindSpansResponse)(nil),      // 51: tracing.store.v1.FindSpansResponse
+	(*TraceVersionRequest)(nil),    // 52: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 53: tracing.store.v1.TraceVersionResponse
+	(*FollowRequest)(nil),          // 54: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 55: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 56: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 57: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -4338,46 +4465,49 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	6,  // 44: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
 	45, // 45: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
 	48, // 46: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	6,  // 47: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	6,  // 48: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 49: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	4,  // 50: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	8,  // 51: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	17, // 52: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	23, // 53: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	25, // 54: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	28, // 55: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	29, // 56: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	30, // 57: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	40, // 58: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	40, // 59: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	43, // 60: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	46, // 61: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	49, // 62: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	50, // 63: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	52, // 64: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	54, // 65: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	5,  // 66: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	9,  // 67: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	18, // 68: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	24, // 69: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	26, // 70: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	24, // 71: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	24, // 72: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	33, // 73: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	41, // 74: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	41, // 75: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	44, // 76: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	47, // 77: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	9,  // 78: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	51, // 79: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	53, // 80: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	55, // 81: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	66, // [66:82] is the sub-list for method output_type
-	50, // [50:66] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	13, // 47: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
+	6,  // 48: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	6,  // 49: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	6,  // 50: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	4,  // 51: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	8,  // 52: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	17, // 53: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	23, // 54: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	25, // 55: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	28, // 56: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	29, // 57: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	30, // 58: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	40, // 59: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	40, // 60: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	43, // 61: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	46, // 62: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	49, // 63: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	50, // 64: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	52, // 65: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	54, // 66: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	56, // 67: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	5,  // 68: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	9,  // 69: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	18, // 70: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	24, // 71: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	26, // 72: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	24, // 73: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	24, // 74: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	33, // 75: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	41, // 76: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	41, // 77: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	44, // 78: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	47, // 79: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	9,  // 80: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	51, // 81: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	53, // 82: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	55, // 83: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	57, // 84: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	68, // [68:85] is the sub-list for method output_type
+	51, // [51:68] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -4402,7 +4532,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   52,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

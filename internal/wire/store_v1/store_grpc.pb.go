@@ -45,6 +45,7 @@ const (
 	StoreService_Metrics_FullMethodName         = "/tracing.store.v1.StoreService/Metrics"
 	StoreService_Outline_FullMethodName         = "/tracing.store.v1.StoreService/Outline"
 	StoreService_SelectSpans_FullMethodName     = "/tracing.store.v1.StoreService/SelectSpans"
+	StoreService_FindSpans_FullMethodName       = "/tracing.store.v1.StoreService/FindSpans"
 	StoreService_TraceVersion_FullMethodName    = "/tracing.store.v1.StoreService/TraceVersion"
 	StoreService_Follow_FullMethodName          = "/tracing.store.v1.StoreService/Follow"
 	StoreService_Delete_FullMethodName          = "/tracing.store.v1.StoreService/Delete"
@@ -85,6 +86,9 @@ type StoreServiceClient interface {
 	// SelectSpans returns the spans of a trace that have one of the ids, or a link to a span of the trace
 	// with one of the ids, and perhaps others of its spans. Otherwise it is like Traces.
 	SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error)
+	// FindSpans returns the ids of the spans of a trace that meet a condition. If parts are damaged,
+	// everything else comes first, and then the status DATA_LOSS.
+	FindSpans(ctx context.Context, in *FindSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindSpansResponse], error)
 	// TraceVersion tells whether a trace has changed.
 	TraceVersion(ctx context.Context, in *TraceVersionRequest, opts ...grpc.CallOption) (*TraceVersionResponse, error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
@@ -340,6 +344,25 @@ func (c *storeServiceClient) SelectSpans(ctx context.Context, in *SelectSpansReq
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_SelectSpansClient = grpc.ServerStreamingClient[TracesResponse]
 
+func (c *storeServiceClient) FindSpans(ctx context.Context, in *FindSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindSpansResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_FindSpans_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FindSpansRequest, FindSpansResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_FindSpansClient = grpc.ServerStreamingClient[FindSpansResponse]
+
 func (c *storeServiceClient) TraceVersion(ctx context.Context, in *TraceVersionRequest, opts ...grpc.CallOption) (*TraceVersionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TraceVersionResponse)
@@ -352,7 +375,7 @@ func (c *storeServiceClient) TraceVersion(ctx context.Context, in *TraceVersionR
 
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_Follow_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_Follow_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -414,6 +437,9 @@ type StoreServiceServer interface {
 	// SelectSpans returns the spans of a trace that have one of the ids, or a link to a span of the trace
 	// with one of the ids, and perhaps others of its spans. Otherwise it is like Traces.
 	SelectSpans(*SelectSpansRequest, grpc.ServerStreamingServer[TracesResponse]) error
+	// FindSpans returns the ids of the spans of a trace that meet a condition. If parts are damaged,
+	// everything else comes first, and then the status DATA_LOSS.
+	FindSpans(*FindSpansRequest, grpc.ServerStreamingServer[FindSpansResponse]) error
 	// TraceVersion tells whether a trace has changed.
 	TraceVersion(context.Context, *TraceVersionRequest) (*TraceVersionResponse, error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
@@ -469,6 +495,9 @@ func (UnimplementedStoreServiceServer) Outline(*OutlineRequest, grpc.ServerStrea
 }
 func (UnimplementedStoreServiceServer) SelectSpans(*SelectSpansRequest, grpc.ServerStreamingServer[TracesResponse]) error {
 	return status.Error(codes.Unimplemented, "method SelectSpans not implemented")
+}
+func (UnimplementedStoreServiceServer) FindSpans(*FindSpansRequest, grpc.ServerStreamingServer[FindSpansResponse]) error {
+	return status.Error(codes.Unimplemented, "method FindSpans not implemented")
 }
 func (UnimplementedStoreServiceServer) TraceVersion(context.Context, *TraceVersionRequest) (*TraceVersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TraceVersion not implemented")
@@ -650,6 +679,17 @@ func _StoreService_SelectSpans_Handler(srv interface{}, stream grpc.ServerStream
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_SelectSpansServer = grpc.ServerStreamingServer[TracesResponse]
 
+func _StoreService_FindSpans_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FindSpansRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StoreServiceServer).FindSpans(m, &grpc.GenericServerStream[FindSpansRequest, FindSpansResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_FindSpansServer = grpc.ServerStreamingServer[FindSpansResponse]
+
 func _StoreService_TraceVersion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TraceVersionRequest)
 	if err := dec(in); err != nil {
@@ -776,6 +816,11 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "SelectSpans",
 			Handler:       _StoreService_SelectSpans_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "FindSpans",
+			Handler:       _StoreService_FindSpans_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -109,6 +109,7 @@ func checks() []check {
 		{"single spans of traces", checkSelectedSpans},
 		{"usage", checkUsage},
 		{"versions of traces", checkVersions},
+		{"spans found in traces", checkFoundSpans},
 		{"deletions", checkDelete},
 		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},

@@ -55,6 +55,8 @@ func splitPaths(data *bench.Dataset, start time.Time) []string {
 		"/api/services", "/api/services/" + service + "/operations", "/api/operations?service=" + service + "&spanKind=server",
 		"/api/traces/" + id, "/api/ui/v1/outline/" + id,
 		"/api/ui/v1/outline/" + id + "/spans?ids=" + hex.EncodeToString(trace[0].SpanID[:]) + "," + hex.EncodeToString(trace[1].SpanID[:]),
+		"/api/ui/v1/outline/" + id + "/find?q=http", "/api/ui/v1/outline/" + id + "/find?q=" + url.QueryEscape(`{ kind = server }`),
+		"/api/ui/v1/outline/" + id + "/find?q=" + url.QueryEscape(`{ kind = server } >> { kind = client }`),
 		"/api/traces?limit=5&service=" + service + "&" + micros,
 		fmt.Sprintf("/api/dependencies?details=true&endTs=%d&lookback=1200000", to.UnixMilli()),
 		"/api/metrics/calls?" + calls, "/api/metrics/errors?groupByOperation=true&" + calls,

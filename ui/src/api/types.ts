@@ -249,7 +249,7 @@ export interface Attribute {
   value: string;
 }
 
-/** `outline/{id}/find?q=`: ids of matching spans, 8 bytes each, in base64, in the order of the outline. */
+/** `outline/{id}/find?q=`: ids of matching spans, 8 bytes each, in base64, in any order. */
 export interface Found {
   matched: number;
   ids: string;

@@ -14,6 +14,7 @@
 //	outline.go          outlines of traces
 //	extras.go           events, links and peers of spans, for outlines
 //	select.go           single spans of traces
+//	findspans.go        spans of one trace that match
 //	size.go             how large a trace is about
 //	version.go          whether a trace has changed
 //

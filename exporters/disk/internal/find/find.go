@@ -17,6 +17,7 @@ var (
 	_ tracestore.Reader       = (*Finder)(nil)
 	_ tracestore.Outliner     = (*Finder)(nil)
 	_ tracestore.SpanSelector = (*Finder)(nil)
+	_ tracestore.SpanFinder   = (*Finder)(nil)
 	_ tracestore.Versioner    = (*Finder)(nil)
 )
 

@@ -61,6 +61,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/values", Handler: a.handler(core.OpGetTagValues, a.values)},
 		{Pattern: "GET /api/ui/v1/outline/{id}", Handler: a.outline},
 		{Pattern: "GET /api/ui/v1/outline/{id}/spans", Handler: a.spans},
+		{Pattern: "GET /api/ui/v1/outline/{id}/find", Handler: a.find},
 		{Pattern: "GET /api/ui/v1/tail", Handler: a.tail},
 	}
 }

@@ -194,18 +194,27 @@ func (o *outline) appendPacked(dst []byte, order []int32, spill spill) (_ []byte
 	for _, at := range order {
 		dst = append(dst, hexDigits[o.spans[at].flags])
 	}
-	dst = append(dst, `","id":"`...)
+	id := func(i int) otlpdata.SpanID { return o.spans[order[i]].id }
+	if dst, err = appendIDs(append(dst, `","id":"`...), len(order), id, spill); err != nil {
+		return dst, err
+	}
+	return append(dst, `"}`...), nil
+}
+
+// appendIDs appends n ids in base64.
+func appendIDs(dst []byte, n int, id func(i int) otlpdata.SpanID, spill spill) (_ []byte, err error) {
 	const piece = 3 << 10 // spans; a multiple of 3, so that a piece has no base64 padding
 	ids := make([]byte, 0, piece*len(otlpdata.SpanID{}))
-	for i, at := range order {
-		if ids = append(ids, o.spans[at].id[:]...); len(ids) == cap(ids) || i == len(order)-1 {
+	for i := range n {
+		one := id(i)
+		if ids = append(ids, one[:]...); len(ids) == cap(ids) || i == n-1 {
 			if dst, err = spill(base64.StdEncoding.AppendEncode(dst, ids)); err != nil {
 				return dst, err
 			}
 			ids = ids[:0]
 		}
 	}
-	return append(dst, `"}`...), nil
+	return dst, nil
 }
 
 const hexDigits = "0123456789abcdef"
