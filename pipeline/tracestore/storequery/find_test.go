@@ -78,12 +78,12 @@ func (s *fakeStore) Find(ctx context.Context, q tracestore.Query, want tracestor
 		o.Reason += "; " + s.damage
 	}
 	results := &tracestore.Results{Outcome: func() tracestore.Outcome { return o }}
-	_, to, _ := q.Window()
+	from, to, _ := q.Window()
 	results.All = func(yield func(tracestore.Result, error) bool) {
 		for _, t := range s.traces {
 			k := s.key(t)
 			r := tracestore.Result{ID: t.ID, Start: k.Start}
-			if k.Start > to || !isAfter(r, q.After) || !s.holds(q.Where, t) {
+			if k.Start < from || k.Start > to || !isAfter(r, q.After) || !s.holds(q.Where, t) {
 				continue
 			}
 			o.Scanned += t.Spans.Len()

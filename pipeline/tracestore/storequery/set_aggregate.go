@@ -51,7 +51,7 @@ func AggregateSet(
 	}
 	defer s.memory.Release()
 	err := s.run(ctx)
-	if s.spent() > 0 && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
+	if s.counter.spans > 0 && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
 		s.stopped = fmt.Sprintf("stopped after examining %d spans: %s", s.spent(), err)
 		err = nil
 	}
@@ -70,10 +70,12 @@ type setAggregation struct {
 	ofTrace     tracestore.Expr  // if bySummaries: the condition on the trace
 	want        SetAggregation
 	matcher     *setMatcher
-	chosen      *setMatcher // of want.Selected; nil if that is nil
+	chosen      *setMatcher                   // of want.Selected; nil if that is nil
+	known       map[otlpdata.TraceID]struct{} // examined traces; nil: not needed
 	counter     *AggregateCounter
 	charged     *tracestore.Memory // of the counter
 	examined    int                // spans of traces that may match
+	sampling    bool               // countSample sets share; otherwise visit does
 	share       float64
 	parts       partSpread
 	stopped     string // why the answer is incomplete, other than by damage
@@ -131,9 +133,11 @@ func (s *setAggregation) answer() tracestore.Aggregate {
 // part is a part of the window by the start of spans, both ends inclusive.
 type part struct{ from, to uint64 }
 
-// visit counts the traces whose newest selected span lies in a part. If it examines more spans than
-// the budget before that (0 sets no limit), or if time runs out, cut is true, and rest is the part
-// that remains, except for the traces in s.inner.Skip, to which visit adds those that it examines.
+// visit counts the traces whose newest selected span lies in a part (or whose first one does, if
+// all spans are selected; it matters only that each trace belongs to one part). If it examines more
+// spans than the budget before that (0 sets no limit), or if time runs out, cut is true, and rest
+// is the part that remains, except for the traces in s.known, to which visit adds those that
+// it examines.
 func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest part, cut bool, err error) {
 	q, want := s.inner, tracestore.WantFull
 	if s.bySummaries {
@@ -155,6 +159,7 @@ func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest pa
 			return rest, false, err
 		}
 		rest.to = r.Start
+		s.setShare(rest)
 		if cut = budget > 0 && s.examined >= limit || s.late(); cut {
 			break
 		}
@@ -163,10 +168,21 @@ func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest pa
 	s.scanned += o.Scanned
 	if !cut && !o.Complete && o.Next.Set { // the budget of the store is exhausted
 		cut, rest.to = true, o.Next.Start
+		s.setShare(rest)
 	} else {
 		s.noteMissing(o)
 	}
+	if !cut && !s.sampling {
+		s.share = 1
+	}
 	return rest, cut, nil
+}
+
+// setShare sets the share of the window that was examined if a part remains.
+func (s *setAggregation) setShare(rest part) {
+	if !s.sampling {
+		s.share = max(float64(s.window.to-rest.to)/max(float64(s.window.to-s.window.from), 1), 1.0/maxParts)
+	}
 }
 
 // noteMissing records what a store could not read.
@@ -182,14 +198,14 @@ func (s *setAggregation) noteMissing(o tracestore.Outcome) {
 
 // trace examines a trace that may match, and counts it if its newest selected span lies in a part.
 func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result) error {
-	if _, skip := s.inner.Skip[r.ID]; skip {
+	if _, known := s.known[r.ID]; known {
 		return nil
 	}
-	if s.inner.Skip != nil {
+	if s.known != nil {
 		if err := s.memory.Grow(knownMemory); err != nil {
 			return err
 		}
-		s.inner.Skip[r.ID] = struct{}{}
+		s.known[r.ID] = struct{}{}
 	}
 	if !s.bySummaries {
 		return s.examine(ctx, p, r.ID, r.Spans)
@@ -198,6 +214,14 @@ func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result
 	matched := tracestore.Match(s.ofTrace, tracestore.Span{Trace: r.Summary})
 	if err := ctx.Err(); err != nil || !matched {
 		return err // matched may be wrong, see tracestore.WithContext
+	}
+	if s.inner.Where == nil && r.Summary.Start >= s.window.from {
+		// The first span matches, too, so that the trace is found in the part in which it starts.
+		// It is counted there, because its newest span is not known.
+		if r.Summary.Start >= p.from && r.Summary.Start <= p.to {
+			s.counter.addTrace(r.Summary)
+		}
+		return nil
 	}
 	if r.Summary.End <= p.to || p.to >= s.window.to {
 		s.counter.addTrace(r.Summary)

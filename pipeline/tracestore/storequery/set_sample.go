@@ -18,7 +18,7 @@ const (
 	maxParts     = 1 << 20
 	// firstShare is the part of the budget, 1/firstShare, after which it is decided whether the
 	// rest suffices.
-	firstShare = 4
+	firstShare = 8
 )
 
 // run counts everything, or a sample.
@@ -29,13 +29,13 @@ func (s *setAggregation) run(ctx context.Context) error {
 		first = max(first, 1)
 	}
 	if budget > 0 {
-		s.inner.Skip = make(map[otlpdata.TraceID]struct{})
+		s.known = make(map[otlpdata.TraceID]struct{})
 	}
 	rest, cut, err := s.visit(ctx, all, first)
 	if err != nil || !cut {
 		return err
 	}
-	expected := float64(s.spent()) / s.done(rest)
+	expected := float64(s.spent()) / s.share
 	if expected <= float64(budget) && !s.late() {
 		if rest, cut, err = s.visit(ctx, rest, 2*budget); err != nil || !cut {
 			return err
@@ -43,11 +43,11 @@ func (s *setAggregation) run(ctx context.Context) error {
 		expected = 2 * float64(budget)
 	}
 	if s.late() {
-		s.share, s.stopped = s.done(rest), reasonLate
+		s.stopped = reasonLate
 		return nil
 	}
-	_ = s.memory.Grow(-knownMemory * int64(len(s.inner.Skip))) // cannot fail
-	s.inner.Skip = nil
+	_ = s.memory.Grow(-knownMemory * int64(len(s.known))) // cannot fail
+	s.known = nil
 	if err := s.reset(); err != nil {
 		return err
 	}
@@ -55,12 +55,6 @@ func (s *setAggregation) run(ctx context.Context) error {
 		return err
 	}
 	return s.countSample(ctx, expected)
-}
-
-// done returns the share of the window that was examined if a part remains.
-func (s *setAggregation) done(rest part) float64 {
-	length := float64(s.window.to - s.window.from)
-	return max(float64(s.window.to-rest.to)/max(length, 1), 1.0/maxParts)
 }
 
 // countRare counts all matching traces if one of the conditions that they meet is rare; see narrow.
@@ -76,7 +70,12 @@ func (s *setAggregation) countRare(ctx context.Context) (done bool, err error) {
 		if !ok {
 			continue
 		}
-		for _, ref := range refs {
+		before := s.examined
+		for i, ref := range refs {
+			if s.examined-before >= s.query.Budget.Spans || s.late() {
+				return false, s.reset()
+			}
+			s.share = float64(i) / float64(len(refs))
 			spans, err := s.spansOf(ctx, ref)
 			if err == nil && spans != nil {
 				err = s.examine(ctx, part{s.window.from, s.window.to}, ref.ID, spans)
@@ -85,6 +84,7 @@ func (s *setAggregation) countRare(ctx context.Context) (done bool, err error) {
 				return false, err
 			}
 		}
+		s.share = 1
 		return true, nil
 	}
 	return false, nil
@@ -98,6 +98,10 @@ func (s *setAggregation) countSample(ctx context.Context, expected float64) erro
 	n := uint64(min(max(sampledParts*expected/float64(budget), minParts), maxParts))
 	level := min(bits.Len64(n-1), max(bits.Len64(length)-1, 0)) // no part is empty
 	spent := s.spent()
+	s.sampling, s.share = true, math.Ldexp(1, -level)
+	if s.bySummaries {
+		s.inner.OfTrace = nil // stores prepare to test it, which would take longer than reading the traces of a part
+	}
 	for i := range uint64(1) << level {
 		used := s.spent() - spent
 		if mean := used / max(int(i), 1); i > 0 && (used+mean > budget || s.late()) {
@@ -110,6 +114,10 @@ func (s *setAggregation) countSample(ctx context.Context, expected float64) erro
 		}
 		s.parts.add(s.counter.spans - before)
 		s.share = math.Ldexp(float64(i+1), -level)
+		if cut && s.late() {
+			s.stopped = reasonLate
+			return nil
+		}
 		if cut {
 			s.stopped = "of some times only the newest spans were counted; narrow the search or the time range"
 			return nil
