@@ -1,0 +1,213 @@
+// The trace page: rows, keys, URL, details, find, zoom, downloads, growing traces.
+
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launch, newPage } from './browser.ts';
+import { Program } from './program.ts';
+import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
+
+let program: Program;
+let browser: Browser;
+let url: string;
+const trace = traceID();
+const charge = spanID();
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([Program.start(), launch()]);
+  url = await program.url();
+  await sendSpans(program, checkout(trace, charge, Date.now() - 10_000));
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+/** A checkout of 1 s: 200 ms in the cart with 25 calls of redis, 600 ms in payment, which fails. */
+function checkout(id: string, failed: string, start: number): TestSpan[] {
+  const [root, cart, payment] = [spanID(), spanID(), spanID()];
+  const calls = Array.from({ length: 25 }, (_, i): TestSpan => ({
+    traceID: id, spanID: spanID(), parentID: cart, service: 'cart', name: 'GET item', kind: 'client', start: start + 20 + 7 * i, duration: 2 + (i % 3), attributes: { 'peer.service': 'redis' },
+  }));
+  return [
+    { traceID: id, spanID: root, service: 'shop', name: 'POST /checkout', kind: 'server', start, duration: 1000 },
+    { traceID: id, spanID: cart, parentID: root, service: 'cart', name: 'GetCart', kind: 'server', start: start + 10, duration: 200 },
+    ...calls,
+    { traceID: id, spanID: payment, parentID: root, service: 'payment', name: 'Charge', kind: 'server', start: start + 250, duration: 700 },
+    {
+      traceID: id, spanID: failed, parentID: payment, service: 'payment', name: 'POST /v1/charges', kind: 'client', start: start + 300, duration: 600, error: 'card service timed out',
+      attributes: { 'order.id': 'ord-42', 'db.query.text': 'SELECT a, b FROM t WHERE c = 1', 'payment.request': '{"amount":1299,"currency":"EUR"}', 'docs.url': 'https://example.com/x', bad: 'javascript:alert(1)' },
+      events: [{ name: 'exception', time: start + 899, attributes: { 'exception.type': 'Timeout', 'exception.message': 'no answer within 600 ms', 'exception.stacktrace': 'Timeout: no answer within 600 ms\n    at charge (/app/charge.ts:1:2)\n    at run (/app/node_modules/x/i.js:3:4)' } }],
+    },
+  ];
+}
+
+const rows = (page: Page) => page.getByRole('row');
+const tree = (page: Page) => page.getByRole('treegrid', { name: 'Spans' });
+const details = (page: Page) => page.getByRole('complementary', { name: 'Span details' });
+const count = async (page: Page): Promise<number> => Number(await tree(page).getAttribute('aria-rowcount'));
+
+/** Text of the row with the cursor. */
+async function cursor(page: Page): Promise<string> {
+  const id = await tree(page).getAttribute('aria-activedescendant');
+  return id ? (await page.locator('#' + id).innerText()).replace(/\s+/g, ' ') : '';
+}
+
+async function openTrace(query = '', id = trace): Promise<{ page: Page; problems: string[] }> {
+  const opened = await newPage(browser, { acceptDownloads: true });
+  await opened.page.goto(`${url}/trace/${id}${query}`);
+  await rows(opened.page).first().waitFor();
+  return opened;
+}
+
+test('the head says where the time goes, and a part limits the rows', async () => {
+  const { page, problems } = await openTrace();
+  const sentence = (await page.getByRole('heading', { level: 1 }).innerText()).replace(/\s+/g, ' ');
+  expect(sentence).toMatch(/^1\.00 s: 70 % payment/);
+  await page.getByText('1 error', { exact: true }).waitFor();
+  expect(await count(page)).toBe(5); // root, cart, group of 25, payment, charge
+  await page.getByRole('button', { name: '70 % payment' }).click();
+  expect(await page.getByRole('button', { name: '70 % payment' }).getAttribute('aria-pressed')).toBe('true');
+  expect(await count(page)).toBe(3);
+  await page.keyboard.press('Escape');
+  expect(await count(page)).toBe(5);
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
+
+test('keys move, fold, open and close', async () => {
+  const { page } = await openTrace();
+  await tree(page).focus();
+  expect(await cursor(page)).toContain('POST /checkout');
+  await page.keyboard.press('j');
+  await page.keyboard.press('ArrowDown');
+  expect(await cursor(page)).toContain('GET item ×25 sum 74.0 ms, p50 3.00 ms, max 4.00 ms');
+  await page.keyboard.press('ArrowRight');
+  expect(await count(page)).toBe(30);
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('u');
+  await page.keyboard.press('ArrowLeft');
+  expect(await rows(page).nth(1).getAttribute('aria-expanded')).toBe('false');
+  expect(await count(page)).toBe(4);
+  await page.keyboard.press('e');
+  expect(await cursor(page)).toContain('POST /v1/charges');
+  await page.keyboard.press('Enter');
+  await details(page).getByRole('heading', { name: 'POST /v1/charges' }).waitFor();
+  expect(page.url()).toContain(`span=${charge}`);
+  await page.keyboard.press('k');
+  await details(page).getByRole('heading', { name: 'Charge', exact: true }).waitFor();
+  await page.keyboard.press('Escape');
+  expect(await details(page).count()).toBe(0);
+  await page.keyboard.press('z');
+  expect(page.url()).toContain('zoom=');
+  await page.keyboard.press('0');
+  expect(page.url()).not.toContain('zoom=');
+  await page.keyboard.press('r');
+  expect(await count(page)).toBe(2);
+  await page.goBack();
+  expect(await count(page)).toBe(4);
+  await page.context().close();
+});
+
+test('a link to a span shows its details: exception first, formatted values, searches', async () => {
+  const { page, problems } = await openTrace(`?span=${charge}`);
+  const panel = details(page);
+  await panel.getByText('order.id').waitFor();
+  expect(await page.locator('[aria-selected=true][role=row]').innerText()).toContain('POST /v1/charges');
+  const text = (await panel.innerText()).replace(/\s+/g, ' ');
+  expect(text).toContain('Timeout no answer within 600 ms at charge (/app/charge.ts:1:2)');
+  expect(await panel.getByRole('region', { name: 'payment.request' }).innerText()).toBe('{\n  "amount": 1299,\n  "currency": "EUR"\n}');
+  expect(await panel.getByRole('region', { name: 'db.query.text' }).innerText()).toBe('SELECT a, b\nFROM t\nWHERE c = 1');
+  expect(await panel.getByRole('link', { name: 'https://example.com/x' }).getAttribute('rel')).toContain('noopener');
+  expect(await panel.getByRole('link', { name: 'javascript' }).count()).toBe(0);
+  await panel.getByRole('searchbox', { name: 'Filter attributes' }).waitFor({ state: 'detached' });
+  await panel.getByText('order.id').hover();
+  await panel.getByRole('button', { name: 'Show order.id in the rows' }).click();
+  await page.getByRole('row', { name: 'id=ord-42' }).waitFor();
+  expect(page.url()).toContain('pins=order.id');
+  await panel.getByRole('link', { name: 'Find spans with this order.id' }).click();
+  await page.waitForURL(/\/search/);
+  expect(new URL(page.url()).searchParams.get('q')).toBe('{ span.order.id = "ord-42" }');
+  await page.goBack();
+  await panel.getByText('order.id').waitFor();
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
+
+test('find counts, visits and filters matches; the URL restores them', async () => {
+  const { page } = await openTrace();
+  await page.keyboard.press('/');
+  await page.keyboard.type('payment');
+  await page.getByRole('search').getByText(/^2/).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('search').getByText('1 of 2').waitFor();
+  expect(await cursor(page)).toContain('Charge');
+  await page.getByText('only matching').click();
+  expect(await count(page)).toBe(3);
+  await page.reload();
+  await page.getByRole('search').getByText(/^2/).waitFor();
+  expect(await count(page)).toBe(3);
+  await page.getByRole('searchbox', { name: 'Find in trace' }).press('Escape');
+  expect(await count(page)).toBe(5);
+  await page.context().close();
+});
+
+test('the axis zooms by a drag, the handles of the minimap by keys', async () => {
+  const { page } = await openTrace();
+  const axis = (await page.getByTitle('Drag to zoom').last().boundingBox())!;
+  await page.mouse.move(axis.x + 100, axis.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(axis.x + 300, axis.y + 10, { steps: 3 });
+  await page.mouse.up();
+  const zoom = new URL(page.url()).searchParams.get('zoom')!.split(',').map(Number);
+  expect(zoom[0]).toBeCloseTo(100 / (axis.width - 22), 1);
+  const end = page.getByRole('slider', { name: 'End of the visible time' });
+  await end.press('End');
+  expect(await end.getAttribute('aria-valuenow')).toBe('100');
+  await page.goBack();
+  expect(page.url()).not.toContain('zoom=');
+  await page.context().close();
+});
+
+test('downloads are traces that the program reads', async () => {
+  const { page } = await openTrace();
+  for (const [item, member] of [['Download Jaeger JSON', 'data'], ['Download OTLP JSON', 'resourceSpans']]) {
+    await page.getByRole('button', { name: 'Actions', exact: true }).click();
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: item }).click()]);
+    const answer = JSON.parse(readFileSync(await file.path(), 'utf8')) as Record<string, unknown[]>;
+    expect(answer[member].length, item).toBeGreaterThan(0);
+  }
+  await page.context().close();
+});
+
+test('a growing trace refreshes itself and keeps the selected span', async () => {
+  const id = traceID();
+  const [root, first] = [spanID(), spanID()];
+  const start = Date.now() - 2000;
+  await sendSpans(program, [{ traceID: id, spanID: first, parentID: root, service: 'worker', name: 'first', start: start + 100, duration: 50 }]);
+  const { page } = await openTrace(`?span=${first}`, id);
+  await page.getByText('still receiving').waitFor();
+  await page.getByText('incomplete: 1 parent is missing').click();
+  await page.getByRole('dialog').getByText('still receiving spans', { exact: false }).waitFor();
+  await page.keyboard.press('Escape');
+  await sendSpans(program, [{ traceID: id, spanID: root, service: 'worker', name: 'job', start, duration: 1900, kind: 'consumer' }]);
+  await page.getByRole('row').filter({ hasText: 'job' }).waitFor({ timeout: 15_000 });
+  expect(await page.locator('[aria-selected=true][role=row]').innerText()).toContain('first');
+  expect(await page.getByText('incomplete').count()).toBe(0);
+  await page.context().close();
+});
+
+test('embed mode hides what its options say, and a missing trace explains itself', async () => {
+  const { page } = await openTrace('?uiEmbed=v0&uiTimelineHideMinimap=1&uiTimelineCollapseTitle=1');
+  expect(await page.getByRole('navigation').count()).toBe(0);
+  expect(await page.getByRole('region', { name: 'Whole trace' }).count()).toBe(0);
+  expect(await page.getByRole('heading', { level: 1 }).count()).toBe(0);
+  const late = traceID();
+  await page.goto(`${url}/trace/${late}`);
+  await page.getByRole('heading', { name: `Trace ${late} not found` }).waitFor();
+  await page.getByText('Looking for late spans').waitFor();
+  await sendSpans(program, [{ traceID: late, spanID: spanID(), service: 'late', name: 'arrived', start: Date.now() - 10, duration: 5 }]);
+  await page.getByRole('row').filter({ hasText: 'arrived' }).waitFor({ timeout: 15_000 });
+  await page.context().close();
+});
