@@ -34,7 +34,7 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
     <div class={css.charts}>
       <Chart
         title="Errors" value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
-        chart={{ ...common, markLabels: true, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, color: 'var(--error-solid)', fill: 'var(--error-soft)' }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+        chart={{ ...common, markLabels: true, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
       />
       <Chart
         title="Requests" value={requestsText(total.summary.calls, p.range)} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
@@ -54,6 +54,12 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
 /** A rate, or a count where the rate says nothing. */
 function requestsText(calls: number, seconds: number): string {
   return calls / seconds < minRate ? `${count(calls)} in total` : `${rate(calls / seconds)}/s`;
+}
+
+/** Red marks the exception: usual errors are grey-blue. Without anything to compare with, they may be one. */
+function errorColors(now: number, usual: number | null): { color: string; fill: string } {
+  const exception = now > 0 && (usual === null || now >= usual * notable);
+  return exception ? { color: 'var(--error-solid)', fill: 'var(--error-soft)' } : { color: 'var(--series-p95)', fill: 'var(--bg-hover)' };
 }
 
 /** Axis labels of shares without needless decimals. */

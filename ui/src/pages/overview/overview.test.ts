@@ -91,7 +91,7 @@ describe('sentence', () => {
   it('finds requests that stopped within the range', () => {
     const a = answer({ name: 'a', now: red(100, 0) }, { name: 'b', now: red(100, 0) });
     a.services[0].calls = [20, 20, 20, 20, 20, 0, 0, 0, 0, 0];
-    expect(say(a)).toEqual({ text: '1 of 2 services gets no requests any more', details: ['a gets no requests any more, since 13:47'] });
+    expect(say(a)).toEqual({ text: '1 of 2 services gets no requests any more', details: ['a has had no requests since 13:47'] });
     a.total.calls = a.services[1].calls = a.services[0].calls;
     expect(say(a)).toEqual({ text: 'No requests since 13:47', details: [] });
     expect(silentSince({ calls: [1, 1, 1, 1, 1, 0, 0, 0, 0, 0] }, a)).toBeNull();

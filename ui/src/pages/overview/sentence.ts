@@ -63,7 +63,7 @@ function calm(services: ServiceHealth[], { comparable, period }: SentenceContext
 function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
   switch (s.state) {
     case 'failing': return `fails ${share(s.errorShare)} of requests${s.usualErrorShare === null ? '' : `, usually ${share(s.usualErrorShare)}`}${since(s, changes, zone)}`;
-    case 'silent': return `gets no requests any more${s.since === null ? '' : `, since ${clock(s.since, zone, 0)}`}`;
+    case 'silent': return (s.since === null ? 'gets no requests any more' : `has had no requests since ${clock(s.since, zone, 0)}`);
     case 'slow': return `has ${factor(s.slowdown!)} its usual p95`;
     default: return '';
   }

@@ -66,8 +66,8 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
           <a class={css.link} href={explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
           {version && <span class={css.wide}><Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}{ageOf(version.at)}</Badge></span>}
-          {s.inferred && <span class={css.inferred}>inferred</span>}
-          {s.state === 'silent' && <span class={css.inferred}>no requests any more</span>}
+          {s.inferred && <span class={classes(css.inferred, css.wide)}>inferred</span>}
+          {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>no requests any more</span>}
         </span>
       </th>
       <td class={classes(css.number, css.wide)}>{rate(s.rate)}</td>
