@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, classes } from './controls';
 import css from './dialog.module.css';
 
@@ -15,7 +15,8 @@ interface DialogProps {
 /** A modal dialog. The browser keeps the focus inside, closes it with Esc and gives the focus back. */
 export function Dialog({ title, onClose, children, bare, class: extra }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once, so that no key is lost that is typed right after the shortcut.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current!.showModal();
     return () => before?.focus();

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { classes, rove } from './controls';
 import css from './floating.module.css';
 
@@ -68,7 +68,7 @@ function Surface({ anchor, align, label, role, class: extra, close, dismiss, chi
       removeEventListener('resize', put);
     };
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const first = firstFocus.map((s) => surface.current!.querySelector<HTMLElement>(s)).find((e) => e !== null);
     (first ?? surface.current!).focus();
     const outside = (e: PointerEvent): void => {
