@@ -26,9 +26,11 @@ function seeded(seed: number): Random {
 /** Spans of one trace, all of which begin relative to `start`. */
 class Trace {
   readonly spans: TestSpan[] = [];
-  readonly id = this.hex(16);
+  readonly id: string;
 
-  constructor(readonly random: Random, private readonly start: number, private readonly updated: boolean) {}
+  constructor(readonly random: Random, private readonly start: number, private readonly updated: boolean) {
+    this.id = this.hex(16);
+  }
 
   /** Adds a span and returns it. Times are milliseconds, `at` relative to the start of the trace. */
   add(service: string, name: string, parent: TestSpan | null, at: number, duration: number, rest: Partial<TestSpan> = {}): TestSpan {
