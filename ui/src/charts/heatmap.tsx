@@ -206,12 +206,13 @@ function MarkLine({ mark, g }: { mark: TimeMark; g: HeatGrid }) {
 
 function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Box | null }) {
   const y = (ns: number): number => 1 - rowOf(g, ns) / g.rows;
+  const digits = height < 200 ? 2 : 3; // a small chart has a narrow axis
   const tags = box ? [box.d0, box.d1].filter((ns) => y(ns) > -0.01 && y(ns) < 1.01) : [];
   const free = (ns: number): boolean => tags.every((t) => Math.abs(y(t) - y(ns)) * height > 16);
   return (
     <div class={css.yAxis} aria-hidden="true">
       {durationTicks(g, height).filter(free).map((ns) => <span key={ns} style={{ top: pct(y(ns)) }}>{axisDuration(ns)}</span>)}
-      {tags.map((ns, i) => <span key={`tag${i}`} class={css.tag} style={{ top: pct(y(ns)) }}>{axisDuration(Number(ns.toPrecision(3)))}</span>)}
+      {tags.map((ns, i) => <span key={`tag${i}`} class={css.tag} style={{ top: pct(y(ns)) }}>{axisDuration(Number(ns.toPrecision(digits)))}</span>)}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
 import { gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
 import { HeatmapTable } from '../../charts/heatmap-table';
-import { setBounds } from '../../query/edit';
+import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
 import { Button, Segmented } from '../../shell/controls';
 import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
@@ -14,10 +14,9 @@ import { toast } from '../../shell/toast';
 import { linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { findOf } from './links';
+import { marksOf } from './marks';
 import type { Run } from './run';
 import css from './heatmap-panel.module.css';
-
-const maxMarks = 3;
 
 /** The heatmap with its head: what is counted, the legend, and the actions on a selection. */
 export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; run: Run }) {
@@ -108,7 +107,7 @@ function Notices({ answer }: { answer: RequestState<Heatmap> }) {
 /** New versions of services, as lines. They are a help: an error hides them. */
 function useMarks(run: Run): TimeMark[] {
   const { data } = useRequest<Changes>('changes', { start: run.start, end: run.end });
-  return useMemo(() => (data?.changes ?? []).filter((c) => c.kind === 'version' && c.from !== '').slice(0, maxMarks).map((c) => ({ at: millis(c.at), label: `${c.service} ${c.to}` })), [data]);
+  return useMemo(() => marksOf(data?.changes ?? [], run.from, run.to, conditionsOn(run.q, 'service').map((c) => c.value)), [data, run]);
 }
 
 /** Opens the slowest known example of a cell: of the heatmap, otherwise of a search for the cell. */

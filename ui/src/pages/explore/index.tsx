@@ -18,6 +18,7 @@ import { FacetList } from './facets';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
+import { stepOf } from './step';
 import { useSearch } from './use-search';
 import css from './explore.module.css';
 
@@ -33,7 +34,7 @@ export default function ExplorePage() {
   const counted = capable('aggregates');
   // The first traces come before the counts, which take the server longer.
   const counting = useSoon(run, search.run === run) && counted;
-  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500 }, kept);
+  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500, step: of === 'traces' ? stepOf(run.to - run.from) : undefined }, kept);
   const facets = useRequest<Facets>(counting ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 }, kept);
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Facet, TraceSummary } from '../../api/types';
+import type { Change, Facet, TraceSummary } from '../../api/types';
 import { orderFacets } from './facet-order';
+import { marksOf } from './marks';
+import { stepOf } from './step';
 import { nextSort, sortTraces } from './sort';
 
 const trace = (traceID: string, duration: number): TraceSummary => ({ traceID, duration, match: '0', rootService: '', rootName: '', start: '0', spans: 1, errors: 0, orphans: 0, services: [] });
@@ -19,6 +21,22 @@ describe('sort', () => {
     expect(nextSort('-spans', 'spans')).toBe('spans');
     expect(nextSort('spans', 'spans')).toBe('');
     expect(nextSort('-spans', 'duration')).toBe('-duration');
+  });
+});
+
+describe('marks', () => {
+  const change = (minute: number, service: string, to: string, from = '1', kind: Change['kind'] = 'version'): Change => ({ at: String(minute * 60e9), service, kind, from, to });
+
+  it('joins versions at about the same time, and prefers the services of the search', () => {
+    const list = [change(50, 'a', '2'), change(51, 'b', '3'), change(10, 'c', '4'), change(30, 'd', '5', ''), change(30, 'e', 'x', '', 'attribute')];
+    expect(marksOf(list, 0, 60 * 60e3, [])).toEqual([{ at: 51 * 60e3, label: 'b 3 and 1 more' }, { at: 10 * 60e3, label: 'c 4' }]);
+    expect(marksOf(list, 0, 60 * 60e3, ['a']).map((m) => m.label)).toEqual(['a 2 and 1 more', 'c 4']);
+  });
+});
+
+describe('columns', () => {
+  it('divides a range into at most 120 steps of whole seconds', () => {
+    expect([60_000, 1_800_000, 3_600_000, 86_400_000, 7 * 86_400_000].map(stepOf)).toEqual(['1s', '15s', '30s', '900s', '7200s']);
   });
 });
 
