@@ -7,7 +7,7 @@ import { Time } from '../shell/time';
 import { link, navigate } from '../shell/url';
 import { traceActions, useArchive } from './actions';
 import { Incomplete } from './incomplete';
-import { operation, shownService } from './model/span';
+import { operation, serviceName, shownService } from './model/span';
 import type { Part } from './model/types';
 import { goToNext } from './moves';
 import type { TraceState } from './state';
@@ -32,7 +32,7 @@ function Crumb({ state }: { state: TraceState }) {
     <div class={css.crumb}>
       {state.source.kind === 'server' ? <a href={link({ page: 'explore' })}>Explore</a> : <a href={link({ page: 'open' })}>Open</a>}
       <span class={css.slash} aria-hidden="true">/</span>
-      {root >= 0 && <ServiceMark name={model.services[shownService(model, root)]} strong />}
+      {root >= 0 && <ServiceMark name={serviceName(model, shownService(model, root))} strong />}
       <span class={css.operation}>{root >= 0 ? operation(model, root) : 'Trace without spans'}</span>
       <code class={css.id} title={model.traceID}>{model.traceID.length > 16 ? `${shortID(model.traceID)}…` : model.traceID}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}

@@ -8,7 +8,7 @@ import { ServiceMark } from '../../shell/service-mark';
 import { Failure, Skeleton } from '../../shell/states';
 import { copy } from '../../shell/toast';
 import { link, navigate } from '../../shell/url';
-import { durationOf, kindOf, operation, shownService, spanID, warningsOf } from '../model/span';
+import { durationOf, kindOf, operation, serviceName, shownService, spanID, warningsOf } from '../model/span';
 import { flag, type TraceModel } from '../model/types';
 import { setRoot, zoomTo } from '../moves';
 import { Splitter, storedWidth } from '../splitter';
@@ -76,8 +76,8 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
   return (
     <div class={css.head}>
       <div class={css.service}>
-        <ServiceMark name={model.services[shownService(model, span)]} inferred={peer} />
-        {peer && <span class={css.faint}>called by {model.services[model.service[span]]}</span>}
+        <ServiceMark name={serviceName(model, shownService(model, span))} inferred={peer} />
+        {peer && <span class={css.faint}>called by {serviceName(model, model.service[span])}</span>}
         <span class={css.faint}>{kindOf(model, span)}</span>
         <span class={css.grow} />
         <Menu label="Span" align="end" items={spanActions(state, span, detail)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions on the span" {...p} />} />

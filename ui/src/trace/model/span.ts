@@ -39,6 +39,11 @@ export function shownService(model: TraceModel, span: number): number {
   return model.peer[span] >= 0 ? model.peer[span] : model.service[span];
 }
 
+/** Name of a service for display: spans without one come from an unknown service. */
+export function serviceName(model: Pick<TraceModel, 'services'>, service: number): string {
+  return model.services[service] || 'unknown service';
+}
+
 /** Name of the operation. */
 export function operation(model: TraceModel, span: number): string {
   return model.names[model.name[span]];

@@ -1,10 +1,14 @@
 import { count, duration } from '../../shell/format';
-import { flag } from '../model/types';
+import { serviceColor } from '../../shell/service';
+import { shownService } from '../model/span';
+import { flag, type TraceModel } from '../model/types';
 import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
 import { labelGap, placeLabel, textWidth } from './labels';
 import type { RowContext } from './row';
 import css from './row.module.css';
 
+/** Colour of the shown service. The bar takes it as its text colour: custom properties would be inherited by each row at a cost. */
+const colorOf = (model: TraceModel, span: number): string => serviceColor(model.services[shownService(model, span)]);
 const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
 
 /** The bar of a span: solid on the critical path, hollow off it, hatched where it waits or failed, with its events and duration. */
@@ -19,7 +23,7 @@ export function SpanBar({ context: c, span, folded }: { context: RowContext; spa
   const lastEvent = events.length > 0 ? events[events.length - 1].at + 5 : 0;
   return (
     <>
-      <span class={width < 5 ? css.tiny : css.bar} style={{ left: px(bar.left), width: px(width) }}>
+      <span class={width < 5 ? css.tiny : css.bar} style={{ color: colorOf(model, span), left: px(bar.left), width: px(width) }}>
         {path && pieces(model, path, span, folded, axis, bar).map((p) => <i class={p.gap ? css.gap : css.onPath} style={{ left: px(p.left), width: px(p.width) }} />)}
       </span>
       {failed && <span class={css.failed} style={{ left: px(bar.left), width: px(width) }} />}
@@ -36,9 +40,10 @@ export function GroupBar({ context: c, group, start, end }: { context: RowContex
   const bar = extent(axis, start, end);
   const text = `sum ${duration(groups.sum[group])}, p50 ${duration(groups.p50[group])}, max ${duration(groups.max[group])}`;
   if (bar.outside) return <Outside bar={bar} text={text} />;
+  const color = colorOf(model, groups.members[groups.offset[group]]);
   return (
     <>
-      {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ left: px(s.left), width: px(s.width) }} />)}
+      {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ color, left: px(s.left), width: px(s.width) }} />)}
       <Label bar={bar} text={text} width={axis.width} />
     </>
   );

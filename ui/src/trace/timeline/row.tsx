@@ -2,7 +2,7 @@ import type { HTMLAttributes } from 'preact';
 import { count, duration } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { serviceColor } from '../../shell/service';
-import { operation, shownService } from '../model/span';
+import { operation, serviceName, shownService } from '../model/span';
 import { flag, fold, type CriticalPath, type Rows, type TraceModel } from '../model/types';
 import { groupTime } from './bars';
 import { GroupBar, SpanBar } from './bar';
@@ -51,7 +51,7 @@ export function Row({ context: c, index, top, copy }: RowProps) {
     'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
   };
   return (
-    <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px`, '--c': serviceColor(c.model.services[shownService(c.model, span)]) }} data-row={index}>
+    <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px` }} data-row={index}>
       <div class={css.name} role={copy ? undefined : 'gridcell'}>
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         <span class={css.indent} style={{ width: `${12 * Math.min(c.rows.level[index], c.levels)}px` }} />
@@ -91,12 +91,12 @@ function RowName({ context: c, index, span }: { context: RowContext; index: numb
   const parent = model.parent[span];
   const same = parent >= 0 && c.rows.level[index] > 0 && shownService(model, parent) === service;
   const name = operation(model, span);
-  const kind = model.peer[span] >= 0 ? `, called by ${model.services[model.service[span]]}` : '';
+  const kind = model.peer[span] >= 0 ? `, called by ${serviceName(model, model.service[span])}` : '';
   return (
     <>
-      <span class={model.peer[span] >= 0 ? css.inferred : css.swatch} />
-      <span class={same ? css.sameService : css.service}>{model.services[service]} </span>
-      <span class={css.operation} title={`${model.services[service]}: ${name}${kind}, ${duration(model.end[span] - model.start[span])}`}>{name}</span>
+      <span class={model.peer[span] >= 0 ? css.inferred : css.swatch} style={{ color: serviceColor(model.services[service]) }} />
+      <span class={same ? css.sameService : css.service}>{serviceName(model, service)} </span>
+      <span class={css.operation} title={`${serviceName(model, service)}: ${name}${kind}, ${duration(model.end[span] - model.start[span])}`}>{name}</span>
     </>
   );
 }
