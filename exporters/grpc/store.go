@@ -27,6 +27,7 @@ var (
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.SpanFinder       = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
+	_ tracestore.UsageReporter    = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Deleter          = (*exporter)(nil)
 )
@@ -64,6 +65,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.SpanFinder](t, e, can(store_v1.Capability_CAPABILITY_SPAN_FINDER))
 	case *tracestore.Versioner:
 		return set[tracestore.Versioner](t, e, can(store_v1.Capability_CAPABILITY_VERSIONER))
+	case *tracestore.UsageReporter:
+		return set[tracestore.UsageReporter](t, e, can(store_v1.Capability_CAPABILITY_USAGE))
 	case *tracestore.Follower:
 		return set[tracestore.Follower](t, e, can(store_v1.Capability_CAPABILITY_FOLLOWER))
 	case *tracestore.Deleter:

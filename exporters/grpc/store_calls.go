@@ -117,6 +117,16 @@ func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.
 	return storewire.GetTraceVersion(resp), e.storeError(ctx, err)
 }
 
+// Usage implements tracestore.UsageReporter.
+func (e *exporter) Usage(ctx context.Context, tenant string) (tracestore.Usage, error) {
+	ctx = e.withReadMetadata(ctx, tenant)
+	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_USAGE); err != nil {
+		return tracestore.Usage{}, err
+	}
+	resp, err := store_v1.NewStoreServiceClient(e.store).Usage(ctx, &store_v1.UsageRequest{})
+	return storewire.GetUsage(resp), e.storeError(ctx, err)
+}
+
 // SelectSpans implements tracestore.SpanSelector.
 func (e *exporter) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,

@@ -145,7 +145,7 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 	}
 	registerV1(srv, r, w, c.Storage.Get(), archive)
 	registerV2(srv, r, w, c.Storage.Get())
-	registerStore(srv, r, newFeeds(&c, w.stopping), c.Storage.Get(), c.AllowDelete)
+	registerStore(srv, r, newFeeds(&c, w.stopping), c.Storage.Get(), &c)
 	return &extension{server: srv, writers: w}, nil
 }
 

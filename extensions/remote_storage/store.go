@@ -24,11 +24,13 @@ type storeService struct {
 	*readers
 	store       Store
 	allowDelete bool
+	showUsage   bool // clients are not single tenants
 	feeds       *feeds
 }
 
-func registerStore(srv *server.GRPC, r *readers, f *feeds, store Store, allowDelete bool) {
-	store_v1.RegisterStoreServiceServer(srv, &storeService{readers: r, store: store, allowDelete: allowDelete, feeds: f})
+func registerStore(srv *server.GRPC, r *readers, f *feeds, store Store, c *Config) {
+	store_v1.RegisterStoreServiceServer(srv, &storeService{
+		readers: r, store: store, allowDelete: c.AllowDelete, showUsage: !c.SeparatesTenants(), feeds: f})
 }
 
 // Capabilities returns the optional interfaces that the store supports.
@@ -57,6 +59,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.SpanSelector](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_SELECTOR)
 	add(has[tracestore.SpanFinder](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_FINDER)
 	add(has[tracestore.Versioner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_VERSIONER)
+	add(has[tracestore.UsageReporter](ctx, tenant, s.store) && s.showUsage, store_v1.Capability_CAPABILITY_USAGE)
 	add(has[tracestore.Follower](ctx, tenant, s.store) && s.feeds.limit() > 0, store_v1.Capability_CAPABILITY_FOLLOWER)
 	add(has[tracestore.Deleter](ctx, tenant, s.store) && s.allowDelete, store_v1.Capability_CAPABILITY_DELETER)
 	return out

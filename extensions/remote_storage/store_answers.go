@@ -198,6 +198,20 @@ func (s *storeService) TraceVersion(ctx context.Context, req *store_v1.TraceVers
 	return storewire.PutTraceVersion(v), err
 }
 
+// Usage tells what the store holds for all tenants together.
+func (s *storeService) Usage(ctx context.Context, _ *store_v1.UsageRequest) (resp *store_v1.UsageResponse, _ error) {
+	err := s.read(ctx, func(ctx context.Context, tenant string) error {
+		store, ok := tracestore.As[tracestore.UsageReporter](ctx, tenant, s.store)
+		if !ok || !s.showUsage {
+			return storeStatus(tracestore.ErrUnsupported)
+		}
+		u, err := store.Usage(ctx, tenant)
+		resp = storewire.PutUsage(u)
+		return storeStatus(err)
+	})
+	return resp, err
+}
+
 // spansPerOutline is the number of spans in one message of an outline.
 const spansPerOutline = 4096
 

@@ -52,6 +52,7 @@ const (
 	Capability_CAPABILITY_SPAN_SELECTOR     Capability = 11
 	Capability_CAPABILITY_VERSIONER         Capability = 12
 	Capability_CAPABILITY_SPAN_FINDER       Capability = 13
+	Capability_CAPABILITY_USAGE             Capability = 14
 )
 
 // Enum value maps for Capability.
@@ -71,6 +72,7 @@ var (
 		11: "CAPABILITY_SPAN_SELECTOR",
 		12: "CAPABILITY_VERSIONER",
 		13: "CAPABILITY_SPAN_FINDER",
+		14: "CAPABILITY_USAGE",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":       0,
@@ -87,6 +89,7 @@ var (
 		"CAPABILITY_SPAN_SELECTOR":     11,
 		"CAPABILITY_VERSIONER":         12,
 		"CAPABILITY_SPAN_FINDER":       13,
+		"CAPABILITY_USAGE":             14,
 	}
 )
 
@@ -3788,6 +3791,112 @@ func (x *TraceVersionResponse) GetStored() *Time {
 	return nil
 }
 
+// UsageRequest asks what the store holds.
+type UsageRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageRequest) Reset() {
+	*x = UsageRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageRequest) ProtoMessage() {}
+
+func (x *UsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
+func (*UsageRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+}
+
+// UsageResponse describes what the store holds.
+type UsageResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Oldest        *Time                  `protobuf:"bytes,1,opt,name=oldest,proto3" json:"oldest,omitempty"` // about when the oldest stored span arrived; absent if there is none
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	MaxBytes      int64                  `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // 0: no limit
+	Retention     int64                  `protobuf:"varint,4,opt,name=retention,proto3" json:"retention,omitempty"`               // nanoseconds; 0: no limit
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageResponse) Reset() {
+	*x = UsageResponse{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageResponse) ProtoMessage() {}
+
+func (x *UsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
+func (*UsageResponse) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *UsageResponse) GetOldest() *Time {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
+func (x *UsageResponse) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *UsageResponse) GetMaxBytes() int64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *UsageResponse) GetRetention() int64 {
+	if x != nil {
+		return x.Retention
+	}
+	return 0
+}
+
 // FollowRequest asks for spans as they are stored.
 type FollowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3799,7 +3908,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +3920,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +3933,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -3845,7 +3954,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3857,7 +3966,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3870,7 +3979,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -3900,7 +4009,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +4021,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4034,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -3966,7 +4075,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3978,7 +4087,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3991,7 +4100,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -4255,7 +4364,13 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\"^\n" +
 	"\x14TraceVersionResponse\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x06R\x06number\x12.\n" +
-	"\x06stored\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x06stored\"+\n" +
+	"\x06stored\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x06stored\"\x0e\n" +
+	"\fUsageRequest\"\x90\x01\n" +
+	"\rUsageResponse\x12.\n" +
+	"\x06oldest\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x06oldest\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1b\n" +
+	"\tmax_bytes\x18\x03 \x01(\x03R\bmaxBytes\x12\x1c\n" +
+	"\tretention\x18\x04 \x01(\x03R\tretention\"+\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\">\n" +
 	"\x0eFollowResponse\x12\x14\n" +
@@ -4267,7 +4382,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xfd\x02\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\x93\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -4284,7 +4399,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x12\x1c\n" +
 	"\x18CAPABILITY_SPAN_SELECTOR\x10\v\x12\x18\n" +
 	"\x14CAPABILITY_VERSIONER\x10\f\x12\x1a\n" +
-	"\x16CAPABILITY_SPAN_FINDER\x10\r*\xd3\x03\n" +
+	"\x16CAPABILITY_SPAN_FINDER\x10\r\x12\x14\n" +
+	"\x10CAPABILITY_USAGE\x10\x0e*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PLACE_ANY_ATTRIBUTE\x10\x01\x12\x18\n" +
@@ -4322,7 +4438,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04Want\x12\f\n" +
 	"\bWANT_IDS\x10\x00\x12\x12\n" +
 	"\x0eWANT_SUMMARIES\x10\x01\x12\r\n" +
-	"\tWANT_FULL\x10\x022\xd7\v\n" +
+	"\tWANT_FULL\x10\x022\xa3\f\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -4339,7 +4455,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12Y\n" +
 	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12X\n" +
 	"\tFindSpans\x12\".tracing.store.v1.FindSpansRequest\x1a#.tracing.store.v1.FindSpansResponse\"\x000\x01\x12_\n" +
-	"\fTraceVersion\x12%.tracing.store.v1.TraceVersionRequest\x1a&.tracing.store.v1.TraceVersionResponse\"\x00\x12O\n" +
+	"\fTraceVersion\x12%.tracing.store.v1.TraceVersionRequest\x1a&.tracing.store.v1.TraceVersionResponse\"\x00\x12J\n" +
+	"\x05Usage\x12\x1e.tracing.store.v1.UsageRequest\x1a\x1f.tracing.store.v1.UsageResponse\"\x00\x12O\n" +
 	"\x06Follow\x12\x1f.tracing.store.v1.FollowRequest\x1a .tracing.store.v1.FollowResponse\"\x000\x01\x12M\n" +
 	"\x06Delete\x12\x1f.tracing.store.v1.DeleteRequest\x1a .tracing.store.v1.DeleteResponse\"\x00B;Z9github.com/tracing-backend/tracing/internal/wire/store_v1b\x06proto3"
 
@@ -4356,7 +4473,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -4412,10 +4529,12 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*FindSpansResponse)(nil),      // 51: tracing.store.v1.FindSpansResponse
 	(*TraceVersionRequest)(nil),    // 52: tracing.store.v1.TraceVersionRequest
 	(*TraceVersionResponse)(nil),   // 53: tracing.store.v1.TraceVersionResponse
-	(*FollowRequest)(nil),          // 54: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 55: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 56: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 57: tracing.store.v1.DeleteResponse
+	(*UsageRequest)(nil),           // 54: tracing.store.v1.UsageRequest
+	(*UsageResponse)(nil),          // 55: tracing.store.v1.UsageResponse
+	(*FollowRequest)(nil),          // 56: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 57: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 58: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 59: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -4467,47 +4586,50 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	48, // 46: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
 	13, // 47: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
 	6,  // 48: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	6,  // 49: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 50: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	4,  // 51: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	8,  // 52: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	17, // 53: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	23, // 54: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	25, // 55: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	28, // 56: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	29, // 57: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	30, // 58: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	40, // 59: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	40, // 60: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	43, // 61: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	46, // 62: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	49, // 63: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	50, // 64: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
-	52, // 65: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	54, // 66: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	56, // 67: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	5,  // 68: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	9,  // 69: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	18, // 70: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	24, // 71: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	26, // 72: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	24, // 73: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	24, // 74: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	33, // 75: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	41, // 76: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	41, // 77: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	44, // 78: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	47, // 79: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	9,  // 80: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	51, // 81: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
-	53, // 82: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	55, // 83: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	57, // 84: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	68, // [68:85] is the sub-list for method output_type
-	51, // [51:68] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	6,  // 49: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
+	6,  // 50: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	6,  // 51: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	4,  // 52: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	8,  // 53: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	17, // 54: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	23, // 55: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	25, // 56: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	28, // 57: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	29, // 58: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	30, // 59: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	40, // 60: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	40, // 61: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	43, // 62: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	46, // 63: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	49, // 64: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	50, // 65: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	52, // 66: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	54, // 67: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
+	56, // 68: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	58, // 69: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	5,  // 70: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	9,  // 71: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	18, // 72: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	24, // 73: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	26, // 74: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	24, // 75: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	24, // 76: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	33, // 77: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	41, // 78: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	41, // 79: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	44, // 80: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	47, // 81: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	9,  // 82: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	51, // 83: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	53, // 84: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	55, // 85: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
+	57, // 86: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	59, // 87: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	70, // [70:88] is the sub-list for method output_type
+	52, // [52:70] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -4532,7 +4654,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   54,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

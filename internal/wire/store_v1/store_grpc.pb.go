@@ -47,6 +47,7 @@ const (
 	StoreService_SelectSpans_FullMethodName     = "/tracing.store.v1.StoreService/SelectSpans"
 	StoreService_FindSpans_FullMethodName       = "/tracing.store.v1.StoreService/FindSpans"
 	StoreService_TraceVersion_FullMethodName    = "/tracing.store.v1.StoreService/TraceVersion"
+	StoreService_Usage_FullMethodName           = "/tracing.store.v1.StoreService/Usage"
 	StoreService_Follow_FullMethodName          = "/tracing.store.v1.StoreService/Follow"
 	StoreService_Delete_FullMethodName          = "/tracing.store.v1.StoreService/Delete"
 )
@@ -91,6 +92,8 @@ type StoreServiceClient interface {
 	FindSpans(ctx context.Context, in *FindSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindSpansResponse], error)
 	// TraceVersion tells whether a trace has changed.
 	TraceVersion(ctx context.Context, in *TraceVersionRequest, opts ...grpc.CallOption) (*TraceVersionResponse, error)
+	// Usage tells what the store holds for all tenants together.
+	Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageResponse, error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
 	// it follows the store. Each further message stands for itself.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error)
@@ -373,6 +376,16 @@ func (c *storeServiceClient) TraceVersion(ctx context.Context, in *TraceVersionR
 	return out, nil
 }
 
+func (c *storeServiceClient) Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UsageResponse)
+	err := c.cc.Invoke(ctx, StoreService_Usage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_Follow_FullMethodName, cOpts...)
@@ -442,6 +455,8 @@ type StoreServiceServer interface {
 	FindSpans(*FindSpansRequest, grpc.ServerStreamingServer[FindSpansResponse]) error
 	// TraceVersion tells whether a trace has changed.
 	TraceVersion(context.Context, *TraceVersionRequest) (*TraceVersionResponse, error)
+	// Usage tells what the store holds for all tenants together.
+	Usage(context.Context, *UsageRequest) (*UsageResponse, error)
 	// Follow sends spans as they are stored. The first message is empty: the server sends it as soon as
 	// it follows the store. Each further message stands for itself.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error
@@ -501,6 +516,9 @@ func (UnimplementedStoreServiceServer) FindSpans(*FindSpansRequest, grpc.ServerS
 }
 func (UnimplementedStoreServiceServer) TraceVersion(context.Context, *TraceVersionRequest) (*TraceVersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TraceVersion not implemented")
+}
+func (UnimplementedStoreServiceServer) Usage(context.Context, *UsageRequest) (*UsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Usage not implemented")
 }
 func (UnimplementedStoreServiceServer) Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error {
 	return status.Error(codes.Unimplemented, "method Follow not implemented")
@@ -708,6 +726,24 @@ func _StoreService_TraceVersion_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _StoreService_Usage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServiceServer).Usage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: StoreService_Usage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServiceServer).Usage(ctx, req.(*UsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _StoreService_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(FollowRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -751,6 +787,10 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "TraceVersion",
 			Handler:    _StoreService_TraceVersion_Handler,
+		},
+		{
+			MethodName: "Usage",
+			Handler:    _StoreService_Usage_Handler,
 		},
 		{
 			MethodName: "Delete",

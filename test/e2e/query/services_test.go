@@ -257,3 +257,24 @@ func TestChanges(t *testing.T) {
 		})
 	}
 }
+
+// A query service without receivers shows what the store of the collector holds.
+func TestIngestOfQueryService(t *testing.T) {
+	s := startSplit(t)
+	if code, answer := s.collector.PostOTLP("application/json",
+		harness.JSONSpan("0102030405060708090a0b0c0d0e0f10", "shop", "buy", time.Now(), time.Second)); code != http.StatusOK {
+		t.Fatal(code, answer)
+	}
+	var here, there ingestAnswer
+	page(s.query, "ingest", &here)
+	page(s.collector, "ingest", &there)
+	if here.Data.Receives || here.Data.Received != 0 || len(here.Data.Receivers) != 0 {
+		t.Errorf("query service: %+v", here.Data)
+	}
+	if !there.Data.Receives || there.Data.Received != 1 || there.Data.Oldest == "" {
+		t.Errorf("collector: %+v", there.Data)
+	}
+	if here.Data.Oldest != there.Data.Oldest || here.Data.StoredBytes == 0 || here.Data.Retention != there.Data.Retention {
+		t.Errorf("store: %+v, want %+v", here.Data, there.Data)
+	}
+}

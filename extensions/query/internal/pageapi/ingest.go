@@ -2,6 +2,7 @@ package pageapi
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ type refusalAnswer struct {
 const hiddenFromTenants = "what the process received and stores for all tenants together is not shown to tenants"
 
 // ingest parses GET /api/ui/v1/ingest. If requests must name their tenant, the answer has only the
-// receivers and limits.
+// receivers and limits. An error of the store does not hide what was received.
 func (a *API) ingest(context.Context, url.Values) (query, error) {
 	return func(slot *core.Slot) (any, string, error) {
 		out := &ingestAnswer{Now: nanosOf(a.backend.Now()), Oldest: "", Receivers: []receiverAnswer{}}
@@ -56,20 +57,20 @@ func (a *API) ingest(context.Context, url.Values) (query, error) {
 			in := a.intake()
 			out.addIntake(&in, a.tenancy)
 		}
-		hidden := ""
+		missing := ""
 		if a.tenancy {
-			hidden = hiddenFromTenants
+			missing = hiddenFromTenants
 		}
-		store, ok := core.SlotAs[tracestore.UsageReporter](slot)
-		if !ok {
-			return out, hidden, nil
+		if store, ok := core.SlotAs[tracestore.UsageReporter](slot); ok {
+			u, err := store.Usage(slot.Context(), slot.Tenant())
+			switch {
+			case err == nil:
+				out.addUsage(&u, a.tenancy)
+			case !errors.Is(err, tracestore.ErrUnsupported):
+				missing = "what the store holds is unknown: " + err.Error()
+			}
 		}
-		u, err := store.Usage(slot.Context(), slot.Tenant())
-		if err != nil {
-			return nil, "", err
-		}
-		out.addUsage(&u, a.tenancy)
-		return out, hidden, nil
+		return out, missing, nil
 	}, nil
 }
 

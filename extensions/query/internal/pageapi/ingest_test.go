@@ -2,6 +2,7 @@ package pageapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -50,9 +51,24 @@ func TestIngest(t *testing.T) {
 	}
 }
 
+// What was received is shown even if the store fails.
 func TestIngestOfBrokenStore(t *testing.T) {
-	h := api(t, &holder{Store: querytest.NewStore(querytest.Shop()), err: querytest.ErrStore})
-	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/ingest"); w.Code != http.StatusInternalServerError {
-		t.Errorf("%d %s", w.Code, w.Body)
+	for err, want := range map[error]string{
+		querytest.ErrStore:        "result is incomplete: what the store holds is unknown: disk on fire",
+		tracestore.ErrUnsupported: "",
+	} {
+		b, _ := querytest.NewBackend(t, &holder{Store: querytest.NewStore(querytest.Shop()), err: err})
+		h := httpapi.NewMux("", New(b, Options{Tails: NewTails(DefaultTailConfig()), Intake: testIntake}).Routes())
+		w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/ingest")
+		var a struct {
+			Data   struct{ Received int }
+			Errors []struct{ Msg string }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != http.StatusOK || a.Data.Received != 111 {
+			t.Fatalf("%d %v %s", w.Code, err, w.Body)
+		}
+		if (want == "") != (len(a.Errors) == 0) || want != "" && a.Errors[0].Msg != want {
+			t.Errorf("errors %v, want %q", a.Errors, want)
+		}
 	}
 }
