@@ -31,6 +31,7 @@ export function Login() {
   const reason = loginRequired.value;
   if (!reason || loginDismissed.value) return null;
   const needsTenant = /tenant/i.test(reason);
+  const onlyTenant = needsTenant && boot.auth.length === 0;
   const submit = (e: Event): void => {
     e.preventDefault();
     clearCache();
@@ -43,17 +44,19 @@ export function Login() {
       <form class={css.form} onSubmit={submit}>
         <p class={css.reason}><Mark kind="warn" label="" /><span>The server answered: {reason}</span></p>
         {needsTenant && <label class={css.row}><span>Tenant</span><Input value={tenantName} onInput={(e) => setTenantName(e.currentTarget.value)} name="tenant" /></label>}
-        {schemes.length > 1 && (
+        {!onlyTenant && schemes.length > 1 && (
           <div class={css.row}>
             <span>Method</span>
             <Segmented label="Method" value={scheme} onChange={setScheme} segments={schemes.map((value) => ({ value, label: labels[value] }))} />
           </div>
         )}
-        {scheme === 'basic' && <label class={css.row}><span>User</span><Input value={user} onInput={(e) => setUser(e.currentTarget.value)} name="username" autocomplete="username" /></label>}
-        <label class={css.row}>
-          <span>{scheme === 'basic' ? 'Password' : 'Token'}</span>
-          <Input type="password" value={secret} onInput={(e) => setSecret(e.currentTarget.value)} name="password" autocomplete={scheme === 'basic' ? 'current-password' : 'off'} />
-        </label>
+        {!onlyTenant && scheme === 'basic' && <label class={css.row}><span>User</span><Input value={user} onInput={(e) => setUser(e.currentTarget.value)} name="username" autocomplete="username" /></label>}
+        {!onlyTenant && (
+          <label class={css.row}>
+            <span>{scheme === 'basic' ? 'Password' : 'Token'}</span>
+            <Input type="password" value={secret} onInput={(e) => setSecret(e.currentTarget.value)} name="password" autocomplete={scheme === 'basic' ? 'current-password' : 'off'} />
+          </label>
+        )}
         <p class={css.note}>The page keeps this in memory until it is reloaded or closed. It is sent only to this server.</p>
         <div class={css.buttons}><Button kind="primary" type="submit">{needsTenant && !secret ? 'Continue' : 'Sign in'}</Button></div>
       </form>

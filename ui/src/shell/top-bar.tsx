@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
+import { boot } from '../api/boot';
 import { clearCache, loginRequired, tenant } from '../api/client';
 import { slowNow } from './clock';
 import { config } from './config';
@@ -47,7 +48,7 @@ export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp
         <Icon name="search" /><span class={css.jumpText}>Trace ID, service or page</span><kbd>{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
       {timed.has(page) && !withoutTime.value && <TimePicker />}
-      {config.value?.capabilities.tenancy && <TenantChooser />}
+      {(boot.tenantHeader || config.value?.capabilities.tenancy) && <TenantChooser />}
       {loginRequired.value && loginDismissed.value && <Button onClick={() => { loginDismissed.value = false; }}>Sign in</Button>}
       <IngestRate />
       <span class={classes(css.tools, css.wide)}>
