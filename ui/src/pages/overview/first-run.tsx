@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { stream } from '../../api/client';
+import { stream, tenant, tenantHeader } from '../../api/client';
 import type { Ingest, SearchLine, TraceSummary } from '../../api/types';
 import { now } from '../../shell/clock';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
@@ -23,7 +23,7 @@ export function FirstRun({ onArrival }: { onArrival: (trace: TraceSummary) => vo
   const [span, setSpan] = useState(newTestSpan);
   useEffect(() => watch(onArrival), []);
   const { data } = ingest.value;
-  const target = targetOf(data, location.hostname);
+  const target: Target = { ...targetOf(data, location.hostname), tenant: tenant.value ? { header: tenantHeader.value, name: tenant.value } : undefined };
   const snippets = snippetsOf(tab, target, span);
   return (
     <div class={css.page}>
@@ -84,6 +84,7 @@ function Listening({ data }: { data: Ingest | null }) {
   const tail = 'This page changes by itself when one arrives.';
   if (!data) return <>{tail}</>;
   if (!data.receives) return <>This process only answers queries; another one receives spans. {tail}</>;
+  if (tenant.value) return <>Listening for tenant {tenant.value}. {tail}</>; // the counters of all tenants are hidden
   return <>Listening for {duration(Math.max(0, now.value - millis(data.since)) * 1e6)}, <b>{count(data.received)} {data.received === 1 ? 'span' : 'spans'}</b> so far. {tail}</>;
 }
 

@@ -22,6 +22,14 @@ describe('snippets', () => {
     const z = /-d '([^']+)'/.exec(snippetsOf('zipkin', { ...targetOf(ingest, 'h'), zipkin: 9411 }, s)[0].text)![1];
     expect(JSON.parse(z)[0]).toMatchObject({ timestamp: 1773326520000000, duration: 250000 });
   });
+  it('names the tenant', () => {
+    const t = { ...targetOf(ingest, 'h'), zipkin: 9411, tenant: { header: 'x-tenant', name: "o'b" } };
+    const text = snippetTabs.flatMap((tab) => snippetsOf(tab.id, t, testSpan(1e12, new Uint8Array(24)))).map((s) => s.text).join('\n');
+    expect(text).toContain("export OTEL_EXPORTER_OTLP_HEADERS=x-tenant=o'b");
+    expect(text.match(/-H 'x-tenant: o'\\''b'/g)).toHaveLength(3);
+    expect(text).toContain('      x-tenant: "o\'b"');
+    expect(text).toContain("--tenant 'o'\\''b'");
+  });
   it('has a snippet in each tab whose receiver listens', () => {
     const counts = (t: ReturnType<typeof targetOf>): number[] => snippetTabs.map((tab) => snippetsOf(tab.id, t, testSpan(1e12, new Uint8Array(24))).length);
     expect(counts(targetOf(null, 'h'))).toEqual([2, 1, 1, 1, 1, 1]);

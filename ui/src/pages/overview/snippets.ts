@@ -14,6 +14,8 @@ export const snippetTabs: { id: SnippetTab; label: string }[] = [
 /** What the snippets contain of this installation. Ports are 0 if no receiver listens for the protocol. */
 export interface Target {
   host: string;
+  /** Header and name of the tenant, if tenants are separated. */
+  tenant?: { header: string; name: string };
   otlpHTTP: number;
   otlpGRPC: number;
   zipkin: number;
@@ -79,6 +81,7 @@ function sdk(t: Target): Snippet {
       'export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf',
       'export OTEL_SERVICE_NAME=my-service',
       'export OTEL_TRACES_SAMPLER=parentbased_always_on',
+      ...(t.tenant ? [`export OTEL_EXPORTER_OTLP_HEADERS=${t.tenant.header}=${encodeURIComponent(t.tenant.name)}`] : []),
     ].join('\n'),
   };
 }
@@ -86,13 +89,18 @@ function sdk(t: Target): Snippet {
 function curl(t: Target, s: TestSpan, intro: string): Snippet {
   return {
     intro,
-    text: `curl -s http://${t.host}:${t.otlpHTTP}/v1/traces \\
+    text: `curl -s http://${t.host}:${t.otlpHTTP}/v1/traces${tenantOption(t)} \\
   -H 'Content-Type: application/json' -d '{"resourceSpans":[{
   "resource":{"attributes":[{"key":"service.name","value":{"stringValue":"hello"}}]},
   "scopeSpans":[{"spans":[{"traceId":"${s.trace}",
     "spanId":"${s.span}","name":"first span","kind":2,
     "startTimeUnixNano":"${s.start}","endTimeUnixNano":"${s.end}"}]}]}]}'`,
   };
+}
+
+/** For the shell, in single quotes. */
+function tenantOption(t: Target): string {
+  return t.tenant ? ` -H '${t.tenant.header}: ${t.tenant.name.replaceAll("'", "'\\''")}'` : '';
 }
 
 function collector(t: Target): Snippet {
@@ -102,7 +110,9 @@ function collector(t: Target): Snippet {
   otlp/tracing:
     endpoint: ${t.host}:${t.otlpGRPC}
     tls:
-      insecure: true
+      insecure: true${t.tenant ? `
+    headers:
+      ${t.tenant.header}: ${JSON.stringify(t.tenant.name)}` : ''}
 
 service:
   pipelines:
@@ -114,7 +124,7 @@ service:
 function zipkin(t: Target, s: TestSpan): Snippet {
   return {
     intro: `Point your Zipkin reporter to http://${t.host}:${t.zipkin}/api/v2/spans, or send one test span:`,
-    text: `curl -s http://${t.host}:${t.zipkin}/api/v2/spans -H 'Content-Type: application/json' -d '[{
+    text: `curl -s http://${t.host}:${t.zipkin}/api/v2/spans${tenantOption(t)} -H 'Content-Type: application/json' -d '[{
   "traceId":"${s.trace}","id":"${s.span}","kind":"SERVER","name":"first span",
   "timestamp":${s.start.slice(0, -3)},"duration":250000,"localEndpoint":{"serviceName":"hello"}}]'`,
   };
@@ -130,7 +140,7 @@ function agent(t: Target): Snippet {
 function demo(t: Target): Snippet {
   return {
     intro: 'Send a trace of four services each second, until you press Ctrl C. The program is the one that runs this server.',
-    text: `tracing canary --otlp http://${t.host}:${t.otlpHTTP} --query ${pageOrigin()}`,
+    text: `tracing canary --otlp http://${t.host}:${t.otlpHTTP} --query ${pageOrigin()}${t.tenant ? ` --tenant '${t.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
   };
 }
 
