@@ -1,6 +1,7 @@
 // Package storequery contains what stores and their readers share: the planner for searches that
-// depend on whole traces ([Find]), and the reference implementations and counters for facets,
-// heatmaps, exemplars, metrics, calls between services and summaries.
+// depend on whole traces ([Find]) and for counting what they select ([AggregateSet]), and the
+// reference implementations and counters for facets, heatmaps, exemplars, metrics, calls between
+// services and summaries.
 package storequery
 
 import (

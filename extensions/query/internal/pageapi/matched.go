@@ -74,8 +74,8 @@ func (a fieldValue) compare(b fieldValue) int {
 	return cmp.Or(a.at.compare(b.at), cmp.Compare(a.text, b.text))
 }
 
-// find returns the matching spans of a trace, or nil if there are too many spans to read or parts
-// of the trace are damaged.
+// find returns the matching spans of a trace, or nil if there are too many spans to read, if other
+// queries use up the memory for it, or if parts of the trace are damaged.
 func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, error) {
 	if m.read+s.Spans > maxMatchedSpans || s.Spans > slot.Limits().TraceSize {
 		return nil, nil
@@ -88,7 +88,10 @@ func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, erro
 		}
 		return nil
 	})
-	if err != nil || damage != "" {
+	switch {
+	case tracestore.IsOutOfMemory(err):
+		return nil, nil
+	case err != nil || damage != "":
 		return nil, err
 	}
 	return found, nil

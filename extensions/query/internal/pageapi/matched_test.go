@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -50,6 +51,18 @@ func TestMatchedSpans(t *testing.T) {
 		if m.spans != len(spans) || !slices.Equal(ids, wantIDs) || !slices.Equal(texts, wantTexts) {
 			t.Fatalf("%d of %d spans, ids %v, want %v, values %q, want %q", m.spans, len(spans), ids, wantIDs, texts, wantTexts)
 		}
+	}
+}
+
+// Traces that do not fit into the memory of queries are listed without their matching spans.
+func TestMatchedMemory(t *testing.T) {
+	td := querytest.Shop()
+	span := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+	span.Attributes().PutStr("text", strings.Repeat("x", 4<<20))
+	h := api(t, querytest.NewStore(td), func(o *core.Options) { o.Memory = pipeline.NewQueryBudget(2 << 20) })
+	body := querytest.Ask(t, h, http.MethodGet, shopSearch+"&matched=1").Body.String()
+	if strings.Count(body, `"trace":`) != 2 || strings.Count(body, `"matched":`) != 1 || !strings.Contains(body, `"complete":true`) {
+		t.Errorf("answer\n%s", body)
 	}
 }
 
