@@ -15,14 +15,16 @@ export function colorsOf(names: string[], at: Element): Map<string, string> {
   return colors;
 }
 
-/** A number that changes with the theme, so that canvases are drawn again. */
+const query = '(prefers-color-scheme: dark)';
+
+/** The state of the theme, which changes when canvases must be drawn again. */
 export function useThemeVersion(): string {
-  const [system, setSystem] = useState(0);
+  const [dark, setDark] = useState(() => matchMedia(query).matches);
   useEffect(() => {
-    const media = matchMedia('(prefers-color-scheme: dark)');
-    const changed = (): void => setSystem((n) => n + 1);
+    const media = matchMedia(query);
+    const changed = (): void => setDark(media.matches);
     media.addEventListener('change', changed);
     return () => media.removeEventListener('change', changed);
   }, []);
-  return `${theme.value}-${system}`;
+  return `${theme.value}-${dark ? 'dark' : 'light'}`;
 }

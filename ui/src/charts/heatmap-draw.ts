@@ -4,14 +4,22 @@ import { shadeOf, type HeatGrid } from './heatmap-model';
 const hues = ['ok', 'mix', 'err'] as const;
 const names = ['heat-0', ...hues.flatMap((h) => [1, 2, 3, 4, 5, 6, 7].map((n) => `heat-${h}-${n}`))];
 
-/** Draws the cells, with gaps of 1 px where cells are large enough. Returns the time it took in milliseconds. */
-export function drawHeatmap(canvas: HTMLCanvasElement, g: HeatGrid, width: number, height: number): number {
+// Computing colours makes the browser lay out the page first, so they are kept for each theme.
+const kept = { theme: '', colors: new Map<string, string>() };
+
+function colorsIn(theme: string, at: Element): Map<string, string> {
+  if (kept.theme !== theme) Object.assign(kept, { theme, colors: colorsOf(names, at) });
+  return kept.colors;
+}
+
+/** Draws the cells, with gaps of 1 px where cells are large enough. `theme` names the state of the theme. Returns the time it took in milliseconds. */
+export function drawHeatmap(canvas: HTMLCanvasElement, g: HeatGrid, width: number, height: number, theme: string): number {
+  const colors = colorsIn(theme, canvas.parentElement!);
   const began = performance.now();
   const scale = devicePixelRatio || 1;
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(height * scale);
   const ctx = canvas.getContext('2d')!;
-  const colors = colorsOf(names, canvas.parentElement!);
   ctx.fillStyle = colors.get('heat-0')!;
   ctx.fillRect(0, 0, canvas.width, canvas.height);
   for (const [color, cells] of byColor(g)) {

@@ -78,7 +78,7 @@ function Cells({ g, width, height }: { g: HeatGrid } & Size) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const version = useThemeVersion();
   useEffect(() => {
-    if (width > 0 && height > 0) canvas.current!.dataset.drawn = drawHeatmap(canvas.current!, g, width, height).toFixed(1);
+    if (width > 0 && height > 0) canvas.current!.dataset.drawn = drawHeatmap(canvas.current!, g, width, height, version).toFixed(1);
   }, [g, width, height, version]);
   return <canvas ref={canvas} class={css.canvas} aria-hidden="true" />;
 }
@@ -217,11 +217,11 @@ function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Bo
   );
 }
 
-/** Time of day; the date where the grid is longer than a day. */
+/** Time of day, with seconds only where they say something; the date where the grid is longer than a day. */
 function axisTime(ms: number, g: HeatGrid, z: Zone): string {
   const length = g.columns * g.step;
   if (length > 4 * 86_400_000) return date(ms, z).slice(5);
-  return (length > 86_400_000 ? date(ms, z).slice(5) + ' ' : '') + clock(ms, z, g.step < 60_000 ? 1 : 0);
+  return (length > 86_400_000 ? date(ms, z).slice(5) + ' ' : '') + clock(ms, z, ms % 60_000 === 0 ? 0 : 1);
 }
 
 function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | null }) {

@@ -9,7 +9,7 @@ import { durationText, round3 } from '../../query/field';
 import { Button, Segmented } from '../../shell/controls';
 import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
 import { announce } from '../../shell/live-region';
-import { Failure, Messages, Partial } from '../../shell/states';
+import { Failure, Messages } from '../../shell/states';
 import { toast } from '../../shell/toast';
 import { linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -56,6 +56,7 @@ function Totals({ data }: { data: Heatmap | undefined }) {
   return (
     <span class={css.totals}>
       <b>{about}{count(data.estimatedSpans)}</b> {data.estimatedSpans === 1 ? of.slice(0, -1) : of}
+      {data.share < 1 && <span class={css.sample} title={sampleText(data)}> ({percent(data.share)} examined)</span>}
       {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{about}{count(data.estimatedErrors)} with errors</span></>}
     </span>
   );
@@ -90,14 +91,12 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
   );
 }
 
+/** Why the counts are not complete. */
 function Notices({ answer }: { answer: RequestState<Heatmap> }) {
   const { data, error, messages } = answer;
-  const of = data?.of ?? 'spans';
-  const sampled = data && data.share < 1;
-  if (!error && !sampled && messages.length === 0) return null;
+  if (!error && messages.length === 0) return null;
   return (
     <div class={css.notices}>
-      {sampled && <Partial>The colours count a sample: {percent(data.share)} of the matching spans were examined. Totals of {of} are estimates{data.relativeError ? ` (± ${percent(data.relativeError)})` : ''}.</Partial>}
       <Messages messages={messages} />
       {error && data && <Failure what="Heatmap, which shows an earlier answer" error={error} retry={answer.retry} />}
     </div>
@@ -140,6 +139,12 @@ function slowestExemplar(data: Heatmap, cell: Box): { trace: string; span: strin
     if (at >= cell.t0 && at < cell.t1 && e.duration[i] >= cell.d0 && e.duration[i] < cell.d1 && (best < 0 || e.duration[i] > e.duration[best])) best = i;
   }
   return best < 0 ? null : { trace: e.traceID[best], span: data.of === 'traces' ? '' : e.spanID[best], name: e.name[best], service: e.service[best], duration: e.duration[best] };
+}
+
+/** What a sample means for the numbers. */
+function sampleText(data: Heatmap): string {
+  const error = data.relativeError ? ` (± ${percent(data.relativeError)})` : '';
+  return `The colours count a sample: ${percent(data.share)} of the matching spans were examined. Totals are estimates${error}.`;
 }
 
 const maxExamples = 100;
