@@ -88,8 +88,8 @@ func (m *SpanMatcher) spanHasText(s *otlpdata.Span) bool {
 	return m.hasText()
 }
 
-// betweenTexts is a byte that no UTF-8 text has.
-const betweenTexts = 0xff
+// betweenTexts ends each text. It hardly occurs in texts, so that nothing is found across two.
+const betweenTexts = 0
 
 func (m *SpanMatcher) begin(texts ...string) {
 	m.texts = m.texts[:0]

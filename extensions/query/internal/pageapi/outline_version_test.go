@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,21 @@ func FuzzKnownVersion(f *testing.F) {
 		v := outlineVersion{number: 0xabc}
 		if v.isKnownTo(r, querytest.Noon) && !strings.Contains(header+since, "abc-") {
 			t.Errorf("%q %q is known", header, since)
+		}
+	})
+}
+
+func FuzzSpanIDs(f *testing.F) {
+	f.Add("0000000000000001,00000000000000Ff")
+	f.Add(",")
+	f.Fuzz(func(t *testing.T, text string) {
+		ids, err := spanIDsParam(url.Values{"ids": {text}}, "ids")
+		var again []string
+		for _, id := range ids {
+			again = append(again, id.String())
+		}
+		if err == nil && (len(ids) > maxSpanIDs || strings.Join(again, ",") != strings.ToLower(text)) {
+			t.Errorf("%q: %v", text, ids)
 		}
 	})
 }
