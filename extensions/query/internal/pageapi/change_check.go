@@ -27,6 +27,9 @@ const (
 	// minInstanceSpans is the minimum number of spans of each instance if only a share of the spans
 	// is counted. With fewer, the count may miss instances.
 	minInstanceSpans = 20
+	// serviceSteps is the number of steps in which the first spans of new services are located.
+	// Steps are whole minutes.
+	serviceSteps = 60
 	// changePrecision is how exactly the first span with a new value is located.
 	changePrecision = time.Second
 )
@@ -35,13 +38,25 @@ func is(p tracestore.Place, key, value string) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Op: tracestore.Eq, Value: tracestore.Text(value)}
 }
 
-// addService adds a service that had no spans before.
-func (f *changeFinder) addService(service string) error {
-	at, err := f.firstSpan(is(tracestore.Service, "", service), uint64(f.periods.end.UnixNano()))
-	if err == nil {
-		f.found = append(f.found, change{At: at, Service: service, Kind: newService})
+// addServices adds services that had no spans before, at the step of the time range in which they
+// have the first ones.
+func (f *changeFinder) addServices(services []string) error {
+	if len(services) == 0 {
+		return nil
 	}
-	return err
+	f.cut = f.cut || len(services) > maxNewServices
+	w := f.periods.current()
+	got, err := f.metrics.Metrics(f.slot.Context(), f.slot.Tenant(), tracestore.MetricsQuery{
+		Services: services[:min(len(services), maxNewServices)], From: w.From, To: w.To, Step: w.To.Sub(w.From) / serviceSteps})
+	if err != nil {
+		return err
+	}
+	for i := range got.Series {
+		s := &got.Series[i]
+		at := max(nanos(s.Points[0].Start), nanosOf(w.From)) // the first step may begin earlier
+		f.found = append(f.found, change{At: at, Service: s.Service, Kind: newService})
+	}
+	return nil
 }
 
 // compare adds the changes of a service that had spans before.

@@ -18,6 +18,8 @@ const (
 	maxChanges     = 1000
 	// maxProbes is the maximum number of searches that check what the sample suggests.
 	maxProbes = 500
+	// maxNewServices is the maximum number of new services: those with the most calls.
+	maxNewServices = 1000
 	// maxChangeTime is the time after which no more changes are looked for.
 	maxChangeTime = 5 * time.Second
 )
@@ -120,20 +122,17 @@ func (f *changeFinder) find() error {
 	if err := f.sample.read(f.slot, &f.periods); err != nil {
 		return err
 	}
+	var appeared []string
 	for _, service := range byCalls(now) {
-		if f.done() {
-			return nil
-		}
 		if before[service] == 0 {
-			err = f.addService(service)
-		} else if s := f.sample.services[service]; s != nil {
-			err = f.compare(service, s)
-		}
-		if err != nil {
-			return err
+			appeared = append(appeared, service)
+		} else if s := f.sample.services[service]; s != nil && !f.done() {
+			if err := f.compare(service, s); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return f.addServices(appeared)
 }
 
 // done reports whether the work is used up, and notes it.
