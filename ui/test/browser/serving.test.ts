@@ -105,6 +105,18 @@ test('a server with passwords does not make the browser open its own dialog', as
   expect(direct.headers.get('www-authenticate')).toBe('Basic realm="tracing"');
 });
 
+test('the page asks for the tenant where tenants are separated', async () => {
+  const program = await start(['receivers::otlp::protocols::http::tenancy::header=x-org', 'extensions::query::http::tenancy::header=x-org']);
+  await sendSpans(program, span(), { 'x-org': 'acme' });
+  const { page } = await newPage(browser);
+  await page.goto((await program.url()) + '/');
+  const dialog = page.getByRole('dialog', { name: 'Choose a tenant' });
+  await dialog.getByLabel('Tenant').fill('acme');
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText('shop').first().waitFor();
+});
+
 test('pages of other origins embed the UI only where the configuration allows it', async () => {
   let inner = '';
   const outer = await serve((_r, w) => w.setHeader('content-type', 'text/html').end(`<iframe src="${inner}"></iframe>`));
