@@ -19,6 +19,7 @@ export function Dialog({ title, onClose, children, bare, class: extra }: DialogP
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current!.showModal();
+    dialog.current!.querySelector<HTMLElement>('input:not([type=radio])')?.focus();
     return () => before?.focus();
   }, []);
   return (

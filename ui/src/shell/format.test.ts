@@ -10,6 +10,9 @@ describe('format', () => {
   it.each([[1e9, '1 s'], [1.25e9, '1.25 s'], [250e6, '250 ms'], [1.5e9, '1.5 s'], [10e9, '10 s']])('axis label of %d', (ns, text) => {
     expect(plain(f.axisDuration(ns))).toBe(text);
   });
+  it('elapsed time', () => {
+    expect([[0, 7900], [0, 125e3], [5, 0], [0, 90e3], [0, 30e3]].map(([a, b]) => plain(f.elapsed(a, b)))).toEqual(['7 s', '2 m 05 s', '0', '1 m 30 s', '30 s']);
+  });
   it('counts and shares', () => {
     expect(f.count(12431)).toBe('12,431');
     expect([999, 1460, 9.24e6].map(f.short)).toEqual(['999', '1.46k', '9.24M']);

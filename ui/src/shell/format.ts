@@ -25,6 +25,11 @@ export function duration(ns: number): string {
   return (i === 0 ? String(Math.round(value)) : significant(value)) + thin + durationUnits[i][1];
 }
 
+/** Formats the time from one moment to another, both in milliseconds since the epoch, in whole seconds: `7 s`, `2 m 05 s`, `6 d 23 h`. */
+export function elapsed(from: number, to: number): string {
+  return axisDuration(Math.max(0, Math.floor((to - from) / 1000)) * 1e9);
+}
+
 /** Like duration, without trailing zeros, for axes. */
 export function axisDuration(ns: number): string {
   return duration(ns).replace(/\.(\d*?)0+(?=\D|$)/, (_, d: string) => (d ? '.' + d : ''));

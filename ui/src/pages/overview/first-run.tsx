@@ -3,7 +3,7 @@ import { stream, tenant, tenantHeader } from '../../api/client';
 import type { Ingest, SearchLine, TraceSummary } from '../../api/types';
 import { now } from '../../shell/clock';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
-import { count, duration, millis, nanos } from '../../shell/format';
+import { count, duration, elapsed, millis, nanos } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
 import { ingest, orderedReceivers, receiverLabel } from '../../shell/ingest';
 import { announce } from '../../shell/live-region';
@@ -85,7 +85,7 @@ function Listening({ data }: { data: Ingest | null }) {
   if (!data) return <>{tail}</>;
   if (!data.receives) return <>This process only answers queries; another one receives spans. {tail}</>;
   if (tenant.value) return <>Listening for tenant {tenant.value}. {tail}</>; // the counters of all tenants are hidden
-  return <>Listening for {duration(Math.max(0, now.value - millis(data.since)) * 1e6)}, <b>{count(data.received)} {data.received === 1 ? 'span' : 'spans'}</b> so far. {tail}</>;
+  return <>Listening for {elapsed(millis(data.since), now.value)}, <b>{count(data.received)} {data.received === 1 ? 'span' : 'spans'}</b> so far. {tail}</>;
 }
 
 function Block({ snippet, target, onCopied }: { snippet: Snippet; target: Target; onCopied: () => void }) {

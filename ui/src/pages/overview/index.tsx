@@ -58,7 +58,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const judged = judge(data, p);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, changes: changes.data?.changes ?? [], period: /^Last/.test(name) ? `the ${name.toLowerCase()}` : name, zone: zone.value, silentSince: stopped,
+    comparable, changes: changes.data?.changes ?? [], period: /^Last/.test(name) ? `the ${name.toLowerCase().replace('last 1 ', 'last ')}` : name, zone: zone.value, silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (

@@ -1,5 +1,5 @@
 import { slowNow } from '../../shell/clock';
-import { bytes, count, duration, millis } from '../../shell/format';
+import { bytes, count, elapsed, millis } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { currentRate, ingest, troubled } from '../../shell/ingest';
 import { link } from '../../shell/url';
@@ -21,7 +21,7 @@ export function IngestStrip() {
           <span><b>{count(data.refused)}</b> refused</span>
         </>
       ) : <span>This process receives no spans; it only answers queries.</span>}
-      {data.oldest && <span>oldest data <b>{duration(Math.max(0, slowNow.value - millis(data.oldest)) * 1e6)}</b></span>}
+      {data.oldest && <span>oldest data <b>{elapsed(millis(data.oldest), slowNow.value)}</b></span>}
       {data.storedBytes > 0 && <span>stored <b>{bytes(data.storedBytes)}{data.maxBytes > 0 && ` of ${bytes(data.maxBytes)}`}</b></span>}
       <span class={css.space} />
       <a href={link({ page: 'status' })}>Status</a>

@@ -4,7 +4,7 @@ import { maxOf } from '../../charts/scale';
 import { now } from '../../shell/clock';
 import { config, configError } from '../../shell/config';
 import { classes } from '../../shell/controls';
-import { count, duration, millis, none, short } from '../../shell/format';
+import { count, elapsed, millis, none, short } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { currentRate, ingest, orderedReceivers, rateSeries, receiverLabel, type Sample } from '../../shell/ingest';
 import { Failure, Skeleton } from '../../shell/states';
@@ -47,7 +47,7 @@ function Facts({ data }: { data: Ingest }) {
   return (
     <p class={css.facts}>
       {version && <span>version <b>{version.gitVersion || version.gitCommit.slice(0, 12) || 'unknown'}</b></span>}
-      <span>up <b>{duration(Math.max(0, now.value - millis(data.since)) * 1e6)}</b></span>
+      <span>up <b>{elapsed(millis(data.since), now.value)}</b></span>
       {data.receives && <span>received <b>{count(data.received)}</b> spans</span>}
       {data.receives && <span>refused <b>{count(data.refused)}</b> spans, <b>{count(data.refusedRequests)}</b> requests</span>}
       {data.receives && <span>dropped <b>{count(data.dropped)}</b> spans</span>}

@@ -1,7 +1,7 @@
 import type { Capabilities, Config, Ingest } from '../../api/types';
 import { slowNow } from '../../shell/clock';
 import { config } from '../../shell/config';
-import { bytes, count, duration, millis, none } from '../../shell/format';
+import { bytes, count, duration, elapsed, millis, none } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { Time } from '../../shell/time';
 import css from './status.module.css';
@@ -28,7 +28,7 @@ function Storage({ data }: { data: Ingest }) {
       <dl class={css.facts2}>
         <dt>Retention</dt><dd>{data.retention > 0 ? duration(data.retention) : 'not limited by time'}</dd>
         <dt>Oldest data</dt>
-        <dd>{data.oldest ? <>{duration(Math.max(0, slowNow.value - millis(data.oldest)) * 1e6)} <span class={css.faint}>since <Time at={data.oldest} precision={0} /></span></> : none}</dd>
+        <dd>{data.oldest ? <>{elapsed(millis(data.oldest), slowNow.value)} <span class={css.faint}>since <Time at={data.oldest} precision={0} /></span></> : none}</dd>
       </dl>
     </section>
   );
