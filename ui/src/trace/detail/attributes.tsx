@@ -2,8 +2,9 @@ import { useState } from 'preact/hooks';
 import type { Attribute, SpanDetail } from '../../api/types';
 import { Button, Input } from '../../shell/controls';
 import { Icon, type IconName } from '../../shell/icons';
+import { iso, millis } from '../../shell/format';
 import { copy } from '../../shell/toast';
-import { defaultRange, link } from '../../shell/url';
+import { defaultRange, format, linked, type View } from '../../shell/url';
 import { togglePin } from '../moves';
 import type { TraceState } from '../state';
 import { Code, LongText } from './code';
@@ -90,11 +91,17 @@ function Action({ icon, label, href }: { icon: IconName; label: string; href: st
   return <a class={css.action} href={href} aria-label={label} title={label}><Icon name={icon} /></a>;
 }
 
+const hour = 3_600_000;
+
 /** Explore with a search, in a time range that contains the span. */
+export function exploreView(q: string, span: { start: string }): View {
+  const start = millis(span.start);
+  const recent = Date.now() - start < hour;
+  const range = recent ? defaultRange : { from: iso(start - hour / 2), to: iso(start + hour / 2) };
+  return linked({ page: 'explore' }, { q, range });
+}
+
+/** URL of `exploreView`. */
 export function exploreLink(q: string, span: { start: string }): string {
-  const start = Number(span.start) / 1e6;
-  const recent = Date.now() - start < 3_600_000;
-  const hour = 3_600_000;
-  const range = recent ? defaultRange : { from: new Date(start - hour / 2).toISOString(), to: new Date(start + hour / 2).toISOString() };
-  return link({ page: 'explore' }, { q, range });
+  return format(exploreView(q, span));
 }

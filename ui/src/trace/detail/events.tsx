@@ -1,7 +1,6 @@
 import type { SpanDetail } from '../../api/types';
-import { duration } from '../../shell/format';
+import { duration, shortID } from '../../shell/format';
 import { link } from '../../shell/url';
-import { shortID } from '../../shell/format';
 import { findSpan } from '../model/span';
 import { goTo } from '../moves';
 import type { TraceState } from '../state';
@@ -73,6 +72,6 @@ function SpanLink({ state, traceID, spanID, text }: { state: TraceState; traceID
     };
     return <button type="button" class={css.spanLink} onClick={go}>{text ?? `${model.services[model.service[span]]} ${model.names[model.name[span]]}`}</button>;
   }
-  if (state.source.kind === 'file' || own) return <span>{text ?? `span ${spanID} of trace ${shortID(traceID)}`}{own && ', which is not in the trace'}</span>;
-  return <a class={css.spanLink} href={link({ page: 'trace', id: traceID }, { span: spanID })}>span <code>{shortID(spanID)}</code> of trace <code>{shortID(traceID)}</code></a>;
+  if (own) return <span>{text ?? `span ${spanID}`}, which is not in this trace</span>;
+  return <a class={css.spanLink} href={link({ page: state.source.kind === 'file' ? 'open' : 'trace', id: traceID }, { span: spanID })}>span <code>{shortID(spanID)}</code> of trace <code>{shortID(traceID)}</code></a>;
 }

@@ -13,7 +13,7 @@ import { flag, type TraceModel } from '../model/types';
 import { setRoot, zoomTo } from '../moves';
 import { Splitter, storedWidth } from '../splitter';
 import type { TraceState } from '../state';
-import { Attributes, exploreLink } from './attributes';
+import { Attributes, exploreLink, exploreView } from './attributes';
 import { likeSpan } from './conditions';
 import { Events, isException, Links } from './events';
 import { Exception } from './exception';
@@ -120,7 +120,7 @@ function spanActions(state: TraceState, span: number, detail: SpanDetail | null)
   return [
     { label: 'Zoom to the span', keys: 'z', onSelect: () => zoomTo(state, span) },
     { label: 'Show as root', keys: 'r', onSelect: () => setRoot(state, span) },
-    ...(server && detail ? [{ label: 'Find more like this', onSelect: () => { location.assign(exploreLink(likeSpan(detail), detail)); } }] : []),
+    ...(server && detail ? [{ label: 'Find more like this', onSelect: () => navigate(exploreView(likeSpan(detail), detail)) }] : []),
     { label: 'Copy as JSON', disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
     { label: 'Copy span ID', onSelect: () => void copy(id, 'Span ID') },
     ...(server ? [{ label: 'Copy link to the span', onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),

@@ -151,7 +151,7 @@ function RowsMark({ state, left, width }: { state: TraceState; left: number; wid
   const spanAt = (i: number): number => (row[i] >= 0 ? row[i] : groups.members[groups.offset[~row[i]]]);
   const top = spanAt(Math.min(first, row.length - 1)) / spans;
   const bottom = last >= row.length - 1 ? 1 : (spanAt(last) + 1) / spans;
-  return <div class={css.rows} style={{ left: `${left}px`, width: `${width}px`, top: `${lanesTop + top * lanes - 1}px`, height: `${Math.max(3, (bottom - top) * lanes + 2)}px` }} />;
+  return <div class={css.rows} style={{ left: `${left}px`, width: `${width}px`, transform: `translateY(${Math.round(lanesTop + top * lanes - 1)}px)`, height: `${Math.round(Math.max(3, (bottom - top) * lanes + 2))}px` }} />;
 }
 
 function Handle({ state, end, at, length }: { state: TraceState; end: 0 | 1; at: number; length: number }) {

@@ -46,6 +46,7 @@ export function Row({ context: c, index, top, copy }: RowProps) {
   const span = isGroup ? c.model.groups.members[c.model.groups.offset[~key]] : key;
   const matched = c.matches !== null && (isGroup ? groupMatches(c, ~key) : c.matches.has(span));
   const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, copy && css.copy];
+  const pins = isGroup ? '' : c.pinned(span);
   const semantics: HTMLAttributes<HTMLDivElement> = copy ? { 'aria-hidden': 'true' } : {
     role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 1, 'aria-selected': key >= 0 && key === c.selected ? 'true' : 'false',
     'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
@@ -59,7 +60,7 @@ export function Row({ context: c, index, top, copy }: RowProps) {
         <RowName context={c} index={index} span={span} />
         {isGroup && <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span>}
         {!isGroup && c.rows.hidden[index] > 0 && <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span>}
-        {!isGroup && <span class={css.pins}>{c.pinned(span)}</span>}
+        {pins && <span class={css.pins}>{pins}</span>}
       </div>
       <div class={css.time} role={copy ? undefined : 'gridcell'}>
         {isGroup ? <GroupBar context={c} group={~key} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} />}
