@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -119,5 +120,42 @@ func checkCounts(p *harness.Program, params string) {
 	}
 	if !services.Data.Restricted || len(want) > 0 {
 		p.T.Errorf("%s: services %+v, missing %v", params, services.Data, want)
+	}
+}
+
+// TestCountsOfSamples checks that heatmaps of traces are estimates with a stated share and error if
+// there are more spans than the limit, also from a store in another process.
+func TestCountsOfSamples(t *testing.T) {
+	const limit = "extensions::query::max_aggregated_spans=2000"
+	s := startSplit(t, limit)
+	start := time.Now().Add(-10 * time.Minute)
+	data := bench.New(13, start)
+	s.send(t, data, 10_000)
+	traces := data.Traces(10_000)
+	window := fmt.Sprintf("start=%d&end=%d", start.UnixNano(), start.Add(time.Second).UnixNano())
+	for _, q := range []string{`{ }`, `{ } >> { kind = client }`, `{ trace.duration > 1ms }`} {
+		var bodies [2][]byte
+		for i, p := range []*harness.Program{s.collector, s.query} {
+			found := explore(p, window+"&q="+url.QueryEscape(q))
+			var heatmap struct {
+				Data struct {
+					Spans, EstimatedSpans int
+					Share, RelativeError  float64
+				}
+				Errors []any
+			}
+			path := "heatmap?of=traces&" + window + "&q=" + url.QueryEscape(q)
+			page(p, path, &heatmap)
+			d := heatmap.Data
+			off := math.Abs(float64(d.EstimatedSpans)/float64(found.traces) - 1)
+			if d.Share >= 1 || d.Share <= 0 || d.RelativeError <= 0 || off > max(4*d.RelativeError, 0.1) || heatmap.Errors != nil {
+				t.Errorf("%s: %+v, errors %v, found %+v of %d traces", q, d, heatmap.Errors, found, traces)
+			}
+			_, bodies[i] = harness.Fetch(t, p.QueryURL()+"/api/ui/v1/"+path)
+			bodies[i] = scanned.ReplaceAll(bodies[i], nil)
+		}
+		if !bytes.Equal(bodies[0], bodies[1]) {
+			t.Errorf("%s: the query service answers\n%.400s\nwant\n%.400s", q, bodies[1], bodies[0])
+		}
 	}
 }

@@ -23,11 +23,11 @@ import (
 // store itself, as the preset all-in-one does.
 type split struct{ collector, query *harness.Program }
 
-func startSplit(t *testing.T) split {
+func startSplit(t *testing.T, settings ...string) split {
 	t.Helper()
-	collector := harness.StartPreset(t, "collector", "extensions::query::storage=disk", "extensions::query::http::endpoint=localhost:0",
-		"service::extensions=[sampling, remote_storage, query, admin]")
-	query := harness.StartPreset(t, "query", "exporters::grpc::endpoint="+collector.Addr("remote_storage", "grpc"))
+	collector := harness.StartPreset(t, "collector", append(settings, "extensions::query::storage=disk",
+		"extensions::query::http::endpoint=localhost:0", "service::extensions=[sampling, remote_storage, query, admin]")...)
+	query := harness.StartPreset(t, "query", append(settings, "exporters::grpc::endpoint="+collector.Addr("remote_storage", "grpc"))...)
 	return split{collector, query}
 }
 
