@@ -1,0 +1,155 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launch, newPage } from './browser.ts';
+import { Program } from './program.ts';
+import { sendShop } from './shop.ts';
+import { sendSpans, spanID, traceID } from './spans.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+describe('first run', () => {
+  let program: Program;
+  beforeAll(async () => {
+    program = await Program.start();
+  });
+  afterAll(() => program?.stop());
+
+  test('the page waits for the first span, and shows it', async () => {
+    const { page, problems } = await newPage(browser);
+    await page.goto(await program.url());
+    await page.getByRole('heading', { name: /Waiting for the first span/ }).waitFor();
+    const port = new URL(await program.address('otlp', 'protocols.http')).port;
+    await page.getByText(`:${port}`).first().waitFor();
+    for (const tab of await page.getByRole('tab').all()) {
+      await tab.click();
+      await expect.poll(() => page.getByRole('tabpanel').textContent()).not.toBe('');
+    }
+    await sendSpans(program, [{ traceID: traceID(), spanID: spanID(), service: 'hello', name: 'first span', start: Date.now() - 300, duration: 250 }]);
+    await page.getByRole('link', { name: 'hello' }).first().waitFor({ timeout: 15_000 });
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+});
+
+describe('with data', () => {
+  let program: Program;
+  let url: string;
+  beforeAll(async () => {
+    program = await Program.start();
+    await sendShop(program, 600);
+    url = await program.url();
+  });
+  afterAll(() => program?.stop());
+
+  test('the sentence, the failing service and its errors lead to traces', async () => {
+    const { page, problems } = await newPage(browser);
+    await page.goto(url);
+    await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toMatch(/fail/);
+    const row = page.getByRole('row', { name: /payment/ });
+    await row.getByRole('link', { name: /%/ }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('{ service = "payment" && error }');
+    await page.getByRole('grid', { name: 'Traces' }).getByRole('link').first().waitFor();
+    await page.goBack();
+    await page.getByText('UpstreamTimeout').first().waitFor();
+    await page.getByText('payment').first().waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test('changes name the new version', async () => {
+    const { page } = await newPage(browser);
+    await page.goto(url + '/?from=now-40m'); // compared with the time before
+    await page.getByText('2.14.0').first().waitFor();
+    await page.context().close();
+  });
+
+  test('the numbers of ingestion are those of the receiver', async () => {
+    const { page } = await newPage(browser);
+    await page.goto(url + '/status');
+    await page.getByText('protocols.http').or(page.getByText(/OTLP.*HTTP/)).first().waitFor();
+    await page.context().close();
+  });
+
+  test('an id in the jump box opens the trace, in any notation', async () => {
+    const answer = (await (await fetch(`${url}/api/traces?service=payment&limit=1&lookback=2h`)).json()) as { data: { traceID: string }[] };
+    const id = answer.data[0].traceID;
+    for (const text of [id, id.toUpperCase(), `00-${id}-00f067aa0ba902b7-01`, `http://jaeger.example/trace/${id}?x=y`]) {
+      const { page } = await newPage(browser);
+      await page.goto(url);
+      await page.getByRole('button', { name: /Trace ID, service or page/ }).click();
+      await page.keyboard.insertText(text);
+      await page.keyboard.press('Enter');
+      await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
+      expect(new URL(page.url()).pathname).toBe(`/trace/${id}`);
+      await page.context().close();
+    }
+  });
+
+  test('time range, zone and theme are chosen, and stay', async () => {
+    const { page } = await newPage(browser);
+    await page.goto(url);
+    await page.getByRole('button', { name: /Time range/ }).click();
+    await page.getByRole('button', { name: /15 min/ }).or(page.getByRole('option', { name: /15 min/ })).or(page.getByRole('radio', { name: /15 min/ })).first().click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('from')).toBe('now-15m');
+    await page.getByRole('button', { name: 'Theme' }).click();
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click();
+    await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
+    await page.getByRole('link', { name: 'Explore', exact: true }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('from')).toBe('now-15m');
+    await page.reload();
+    await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
+    await page.context().close();
+  });
+
+  test('the palette and the list of keys open with the keyboard', async () => {
+    const { page } = await newPage(browser);
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('explore');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/search');
+    await page.getByRole('grid', { name: 'Traces' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText(/keys/i).first().waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await page.context().close();
+  });
+
+  test('the skip link moves the focus into the page', async () => {
+    const { page } = await newPage(browser);
+    await page.goto(url + '/search');
+    await page.getByRole('grid', { name: 'Traces' }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(new URL(page.url()).pathname).toBe('/search');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
+    await page.context().close();
+  });
+});
+
+describe('pages that come later', () => {
+  let program: Program;
+  beforeAll(async () => {
+    program = await Program.start();
+  });
+  afterAll(() => program?.stop());
+
+  test.each([
+    ['/trace/1a...2b', ['/trace/1a', '/trace/2b']],
+    ['/dependencies', ['/services']],
+    ['/monitor', ['/search']],
+  ])('%s links to what works', async (path, targets) => {
+    await sendSpans(program, [{ traceID: traceID(), spanID: spanID(), service: 'hello', name: 'x', start: Date.now() - 300, duration: 250 }]);
+    const { page, problems } = await newPage(browser);
+    await page.goto((await program.url()) + path);
+    for (const target of targets) await page.locator(`main a[href*="${target}"]`).first().waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+});
