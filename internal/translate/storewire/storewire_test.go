@@ -241,6 +241,32 @@ func TestOutline(t *testing.T) {
 	}
 }
 
+// TestOutlineOfOlderServers checks that outlines without the newer fields are accepted, and that
+// extras that do not fit are not.
+func TestOutlineOfOlderServers(t *testing.T) {
+	span := tracestore.SummarySpan{ID: otlpdata.SpanID{1}, Name: "a", Reversed: true, Host: 3, Extras: &tracestore.SpanExtras{Links: 1}}
+	var w OutlineWriter
+	m := w.Put([]tracestore.SummarySpan{span})
+	m.Reversed, m.Host, m.Extras = nil, nil, nil
+	var r OutlineReader
+	if err := r.Get(m); err != nil || len(r.Spans) != 1 || r.Spans[0].Reversed || r.Spans[0].Host != 0 || r.Spans[0].Extras != nil {
+		t.Errorf("%+v, %v", r.Spans, err)
+	}
+	for _, x := range []*store_v1.OutlineExtras{{Span: 1}, {EventTime: []uint64{1}}, {EventTime: []uint64{1}, EventName: []uint32{9}}} {
+		m.Extras = []*store_v1.OutlineExtras{x}
+		if err := new(OutlineReader).Get(m); !errors.Is(err, ErrInvalid) {
+			t.Errorf("extras %v: %v", x, err)
+		}
+	}
+	for range 2 {
+		m.Host = append(m.Host, 1)
+	}
+	m.Extras = nil
+	if err := new(OutlineReader).Get(m); !errors.Is(err, ErrInvalid) {
+		t.Errorf("too many hosts: %v", err)
+	}
+}
+
 // TestSplit checks that parts have a limited size and that their concatenation is the message.
 func TestSplit(t *testing.T) {
 	m := PutNames([]string{"a", strings.Repeat("b", 100), "c", "", "d"}, true)
