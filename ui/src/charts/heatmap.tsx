@@ -47,7 +47,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example }: Heatm
         aria-label={`Durations of ${g.of} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.`}
       >
         <Cells g={g} width={size.width} height={size.height} />
-        {marks.map((m) => <MarkLine key={m.at + m.label} mark={m} g={g} />)}
+        {marks.map((m, i) => <MarkLine key={m.at + m.label} mark={m} g={g} named={i === 0 || size.width > 900} />)}
         {shown && <BoxMark g={g} box={shown} />}
         {cell && !drag && size.width > 0 && <CellTip g={g} cell={cell} size={size} example={example} />}
       </div>
@@ -198,10 +198,11 @@ function BoxMark({ g, box }: { g: HeatGrid; box: Box }) {
   return <div class={css.box} style={{ left: pct(l), width: pct(r - l), top: pct(1 - t), height: pct(t - b) }} />;
 }
 
-function MarkLine({ mark, g }: { mark: TimeMark; g: HeatGrid }) {
+/** A line without a name, where names would overlap, has it in its title only. */
+function MarkLine({ mark, g, named }: { mark: TimeMark; g: HeatGrid; named: boolean }) {
   const x = columnOf(g, mark.at) / g.columns;
   if (x < 0 || x > 1) return null;
-  return <div class={classes(css.mark, x < 0.5 && css.markRight)} style={{ left: pct(x) }}><span>{mark.label}</span></div>;
+  return <div class={classes(css.mark, x < 0.5 && css.markRight)} style={{ left: pct(x) }} title={mark.label}>{named && <span>{mark.label}</span>}</div>;
 }
 
 function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Box | null }) {

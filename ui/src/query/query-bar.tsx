@@ -32,7 +32,7 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
   const list = completion?.list ?? [];
   useKeys('Search', [
     { keys: ['/'], label: 'Edit the search', run: () => input.current?.focus() },
-    { keys: ['Mod  '], label: 'Complete' },
+    { keys: ['Ctrl Space'], label: 'Complete' },
     { keys: ['Enter'], label: 'Run the search' },
   ]);
   useEffect(() => setActive(-1), [completion]);

@@ -207,3 +207,18 @@ test('on a small screen, facets are a sheet', () => visit(url + '/search', async
   await expect.poll(() => queryOf(page)).toBe('{ span.http.route = "/cart" }');
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(small.width);
 }, { viewport: small }));
+
+test('a failed search keeps what was found, and can be repeated', async () => {
+  const { page } = await newPage(browser);
+  await page.goto(searchFor('{ service = "checkout" }'));
+  await expect.poll(() => rows(page).count()).toBe(50);
+  await page.route('**/api/ui/v1/**', (route) => route.abort());
+  await page.getByRole('button', { name: /^Run/ }).click();
+  await page.getByText('Search: The server does not answer.').waitFor();
+  expect(await rows(page).count()).toBe(50);
+  await page.unroute('**/api/ui/v1/**');
+  await page.getByRole('alert').filter({ hasText: 'Search' }).getByRole('button', { name: 'Retry' }).click();
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0);
+  expect(await rows(page).count()).toBe(50);
+  await page.context().close();
+});

@@ -81,7 +81,9 @@ function collector(run: Run, before: TraceSummary[], show: (change: Partial<Sear
     },
     fail: (error: ApiError): void => {
       change = { ...change, error, reading: false };
-      flush();
+      // Without a new trace, those of the search before stay.
+      if (traces.length > before.length) flush();
+      else show(change);
     },
   };
 }
