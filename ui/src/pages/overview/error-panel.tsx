@@ -88,6 +88,7 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
         {data?.changes.slice(0, maxChanges).map((c) => <li key={c.at + c.service + c.kind + c.to} class={css.change}><Time at={c.at} precision={0} /><span class={css.what}><ServiceMark name={c.service} /> <ChangeText c={c} /></span></li>)}
       </ul>
       {data && data.changes.length > maxChanges && <p class={css.nothing}>{maxChanges} of {data.changes.length}, newest first</p>}
+      {data && !data.complete && <Partial>Not everything was checked: there may be more changes.</Partial>}
       <Messages messages={changes.messages} />
     </section>
   );
