@@ -34,13 +34,19 @@ function Crumb({ state }: { state: TraceState }) {
       <span class={css.slash} aria-hidden="true">/</span>
       {root >= 0 && <ServiceMark name={serviceName(model, shownService(model, root))} strong />}
       <span class={css.operation}>{root >= 0 ? operation(model, root) : 'Trace without spans'}</span>
-      <code class={css.id} title={model.traceID}>{model.traceID.length > 16 ? `${shortID(model.traceID)}…` : model.traceID}</code>
+      <code class={css.id} title={model.traceID}>{shownID(model.traceID)}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
       <span class={css.grow} />
       {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>Archive</Button>}
       <Menu label="Actions" align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions" {...p} />} />
     </div>
   );
+}
+
+/** Ids of 64 bits are shown whole, without the zeros before them; others by their beginning. */
+function shownID(id: string): string {
+  const short = id.replace(/^0{16}/, '');
+  return short.length > 16 ? `${shortID(short)}…` : short;
 }
 
 /** Duration and parts of the critical path. A part limits the rows to its spans. */
