@@ -4,17 +4,18 @@ import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launch, newPage } from './browser.ts';
-import { Program } from './program.ts';
+import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
 let program: Program;
 let browser: Browser;
 let url: string;
+const withArchive = allInOne.replace('  disk:\n', '  disk:\n  disk/archive:\n').replace('storage: disk,', 'storage: disk, archive_storage: disk/archive,');
 const trace = traceID();
 const charge = spanID();
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(withArchive), launch()]);
   url = await program.url();
   await sendSpans(program, checkout(trace, charge, Date.now() - 10_000));
 });
@@ -209,5 +210,38 @@ test('embed mode hides what its options say, and a missing trace explains itself
   await page.getByText('Looking for late spans').waitFor();
   await sendSpans(program, [{ traceID: late, spanID: spanID(), service: 'late', name: 'arrived', start: Date.now() - 10, duration: 5 }]);
   await page.getByRole('row').filter({ hasText: 'arrived' }).waitFor({ timeout: 15_000 });
+  await page.context().close();
+});
+
+test('links are followed both ways', async () => {
+  const [a, b, start] = [traceID(), traceID(), Date.now() - 5000];
+  const target: TestSpan = { traceID: a, spanID: spanID(), service: 'one', name: 'publish', start, duration: 10 };
+  const source: TestSpan = { traceID: b, spanID: spanID(), service: 'two', name: 'consume', start: start + 20, duration: 10, links: [{ traceID: a, spanID: target.spanID }] };
+  const inner: TestSpan = { traceID: b, spanID: spanID(), parentID: source.spanID, service: 'two', name: 'commit', start: start + 22, duration: 1, links: [{ traceID: b, spanID: source.spanID }] };
+  await sendSpans(program, [target, source, inner]);
+  const { page } = await openTrace(`?span=${source.spanID}`, b);
+  await details(page).getByRole('tab', { name: /Links/ }).click();
+  await details(page).getByText(/commit/).waitFor();
+  await details(page).locator(`a[href*="${a}"]`).first().click();
+  await expect.poll(() => new URL(page.url()).pathname).toBe(`/trace/${a}`);
+  await rows(page).getByText('publish').waitFor();
+  await page.context().close();
+});
+
+test('a trace is archived', async () => {
+  const { page } = await openTrace();
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: /Archive/ }).click();
+  await page.getByText(/archived/i).first().waitFor();
+  await page.context().close();
+});
+
+test('a span becomes the root, a missing parent is explained', async () => {
+  const { page } = await openTrace(`?root=${charge}`);
+  await expect.poll(() => count(page)).toBe(1);
+  const id = traceID();
+  await sendSpans(program, [{ traceID: id, spanID: spanID(), parentID: spanID(), service: 'lost', name: 'orphan', start: Date.now() - 60_000, duration: 5 }]);
+  await page.goto(`${url}/trace/${id}`);
+  await page.getByText(/missing|incomplete/i).first().waitFor();
   await page.context().close();
 });
