@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button, classes } from '../shell/controls';
 import { Icon } from '../shell/icons';
-import { useKeys } from '../shell/keys';
+import { useKeys, type KeyBinding } from '../shell/keys';
 import { HistoryMenu } from './history-menu';
 import { Highlight } from './highlight';
 import type { Problem } from './problem';
@@ -30,11 +30,7 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
   const completion = useSuggestions(draft, caret, open, period);
   const id = useId();
   const list = completion?.list ?? [];
-  useKeys('Search', [
-    { keys: ['/'], label: 'Edit the search', run: () => input.current?.focus() },
-    { keys: ['Ctrl Space'], label: 'Complete' },
-    { keys: ['Enter'], label: 'Run the search' },
-  ]);
+  useKeys('Search', shortcuts(() => input.current?.focus()));
   useEffect(() => setActive(-1), [completion]);
   useLayoutEffect(() => {
     if (pendingCaret.current < 0) return;
@@ -83,6 +79,10 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
       {problem && <p id={`${id}problem`} role="alert" class={css.problem}>{problem.end > 0 ? `Column ${problem.begin + 1}: ` : ''}{problem.message}</p>}
     </div>
   );
+}
+
+function shortcuts(focus: () => void): KeyBinding[] {
+  return [{ keys: ['/'], label: 'Edit the search', run: focus }, { keys: ['Ctrl Space'], label: 'Complete' }, { keys: ['Enter'], label: 'Run the search' }];
 }
 
 /** The text after a completion, and the caret in it. */
