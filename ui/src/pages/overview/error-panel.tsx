@@ -10,7 +10,7 @@ import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
-import { orderGroups, trendOf } from './error-trend';
+import { orderGroups, secondLine, trendOf } from './error-trend';
 import { serviceQuery } from './lead';
 import css from './error-panel.module.css';
 
@@ -57,16 +57,17 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
   const trend = trendOf(g, data, start, end);
   const query = serviceQuery(g.service, `name = ${JSON.stringify(g.operation)} && error`);
   const heading = g.type || g.operation;
+  const second = secondLine(g);
   return (
     <li data-row class={css.group}>
       <a class={css.type} href={link({ page: 'explore' }, { q: query })} title={`${heading} in ${g.operation}`}>{heading}</a>
       <span class={css.count}>{count(g.count)}</span>
-      <span class={css.text} title={g.message || g.operation}>{g.message || (g.type ? g.operation : 'no message')}</span>
+      <span class={css.text} title={g.message || g.operation}>{second}</span>
       <span class={css.facts}>
         <ServiceMark name={g.service} />
         {trend === 'new' && <Badge kind="error">new</Badge>}
         {trend === 'growing' && <Badge>growing</Badge>}
-        {trend === 'usual' && g.type && <span class={css.operation} title={g.operation}>{g.operation}</span>}
+        {trend === 'usual' && g.type && second !== g.operation && <span class={css.operation} title={g.operation}>{g.operation}</span>}
         <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example">
           <span class="visually-hidden">Newest example of {heading}: </span>
           {trend === 'new' ? <>since {clock(millis(g.first), zone.value, 0)}</> : <Time at={g.last} precision={0} onlyAge />}

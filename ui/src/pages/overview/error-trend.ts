@@ -27,3 +27,11 @@ export function orderGroups(data: Errors, start: number, end: number): ErrorGrou
   const key = (g: ErrorGroup): number => (g.count < minGrown ? rank.usual : rank[trendOf(g, data, start, end)]);
   return [...data.groups].sort((a, b) => key(a) - key(b) || b.count - a.count || millis(b.last) - millis(a.last));
 }
+
+const numbers = /\b[\da-f]*\d[\da-f]*\b|\d+/gi;
+
+/** What a group shows below its type: the message, unless the type is nothing but the message without its numbers. */
+export function secondLine(g: ErrorGroup): string {
+  const repeats = g.message.replace(numbers, 'n') === g.type;
+  return repeats || !g.message ? (g.type ? g.operation : 'no message') : g.message;
+}

@@ -58,11 +58,16 @@ export function usualOf(s: ServiceSeries, p: Periods): Red | null {
   return s.usual && p.usual >= p.range * minUsualCoverage ? s.usual : null;
 }
 
+/** Whether the usual is known of a service. */
+export function isCompared(answer: Services, p: Periods): boolean {
+  return answer.services.some((s) => usualOf(s, p) !== null);
+}
+
 /** Judges all services, most abnormal first. */
 export function judge(answer: Services, p: Periods): ServiceHealth[] {
   // If all requests stopped, that is one fact, not one about each service.
   const someRequests = silentSince(answer.total, answer) === null;
-  return answer.services.map((s) => judgeOne(s, answer, p, someRequests)).sort(byAbnormality);
+  return answer.services.map((s) => judgeOne(s, answer, p, someRequests)).sort(isCompared(answer, p) ? byAbnormality : byErrorsAndDuration);
 }
 
 function judgeOne(s: Services['services'][number], answer: Services, p: Periods, findSilent: boolean): ServiceHealth {
@@ -141,6 +146,15 @@ function byAbnormality(a: ServiceHealth, b: ServiceHealth): number {
   if (a.state === 'slow') return b.slowdown! - a.slowdown!;
   if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
   return b.series.summary.calls - a.series.summary.calls || (b.series.usual?.calls ?? 0) - (a.series.usual?.calls ?? 0) || (a.name < b.name ? -1 : 1);
+}
+
+/** Order if nothing is known about the usual: by share of errors, then by duration. Few errors or calls say nothing. */
+function byErrorsAndDuration(a: ServiceHealth, b: ServiceHealth): number {
+  const errors = (h: ServiceHealth): number => (h.series.summary.errors < minErrors ? 0 : h.errorShare);
+  const p95 = (h: ServiceHealth): number => (h.series.summary.calls < minCalls ? 0 : h.series.summary.p95 ?? 0);
+  if (a.state !== b.state) return rank[a.state] - rank[b.state];
+  if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
+  return errors(b) - errors(a) || p95(b) - p95(a) || (a.name < b.name ? -1 : 1);
 }
 
 /** Calls per second of each step. The last step may have just begun: then it is left out. */

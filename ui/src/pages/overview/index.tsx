@@ -15,7 +15,7 @@ import { rangeParams, useRequest } from '../../shell/use-request';
 import { FirstRun, FirstTrace } from './first-run';
 import { ChartRow } from './chart-row';
 import { ErrorPanel } from './error-panel';
-import { judge, periods, silentSince } from './health';
+import { errorShare, isCompared, judge, periods, silentSince } from './health';
 import { IngestStrip } from './ingest-strip';
 import { Lead } from './lead';
 import { overviewSentence } from './sentence';
@@ -58,7 +58,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const judged = judge(data, p);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, changes: changes.data?.changes ?? [], period: /^Last/.test(name) ? `the ${name.toLowerCase().replace('last 1 ', 'last ')}` : name, zone: zone.value, silentSince: stopped,
+    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? `the ${name.toLowerCase().replace('last 1 ', 'last ')}` : name, zone: zone.value, silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (
@@ -71,7 +71,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
           {services.error && <div class={css.message}><Failure what="Services" error={services.error} retry={services.retry} /></div>}
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
           {none ? <NoRequests /> : <ChartRow data={data} p={p} changes={changes.data?.changes ?? []} judged={judged} />}
-          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} />}
+          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={isCompared(data, p) ? 'most abnormal' : 'most errors'} />}
         </div>
         <ErrorPanel errors={errors} changes={changes} start={millis(data.start)} end={millis(data.end)} rangeLabel={name} />
       </div>

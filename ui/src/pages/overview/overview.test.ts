@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Change, Red, Services } from '../../api/types';
 import { nanos } from '../../shell/format';
-import { errorShares, isFailing, judge, periods, rates, silentSince, slowdown } from './health';
+import { errorShare, errorShares, isFailing, judge, periods, rates, silentSince, slowdown } from './health';
 import { overviewSentence } from './sentence';
 
 const start = Date.UTC(2026, 10, 22, 13, 42);
@@ -29,7 +29,7 @@ function answer(...specs: Spec[]): Services {
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
 function say(a: Services, changes: Change[] = []): { text: string; details: string[] } {
   const p = periods(a, '');
-  const s = overviewSentence(judge(a, p), { comparable: p.usual >= p.range * 0.2, changes, period: 'the last 10 minutes', zone: 'utc', silentSince: silentSince(a.total, a) });
+  const s = overviewSentence(judge(a, p), { comparable: p.usual >= p.range * 0.2, changes, errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', zone: 'utc', silentSince: silentSince(a.total, a) });
   return { text: s.text, details: s.details.map((d) => `${d.service.name} ${plain(d.text)}`) };
 }
 
@@ -56,6 +56,14 @@ describe('health', () => {
       { name: 'gone', now: red(0, 0), usual: red(500, 0) }, { name: 'bad', now: red(100, 20), usual: red(100, 0) }, { name: 'worse', now: red(1000, 200), usual: red(1000, 0) },
     );
     expect(judge(a, periods(a, '')).map((s) => s.name)).toEqual(['worse', 'bad', 'gone', 'slower', 'slow', 'big', 'small', 'db']);
+  });
+  it('orders by errors, then by duration, if nothing can be compared', () => {
+    const usual = null;
+    const a = answer(
+      { name: 'busy', now: red(9000, 0), usual }, { name: 'slow', now: red(100, 0, 900e6), usual }, { name: 'rare', now: red(2, 1, 5e9), usual },
+      { name: 'some', now: red(1000, 10), usual }, { name: 'more', now: red(100, 8), usual }, { name: 'db', now: red(100, 20), usual, inferred: true },
+    );
+    expect(judge(a, periods(a, '')).map((s) => s.name)).toEqual(['more', 'some', 'slow', 'busy', 'rare', 'db']);
   });
   it('does not compare with a period that has hardly any data', () => {
     const a = answer({ name: 'a', now: red(1000, 100), usual: red(10, 0) });
@@ -100,7 +108,8 @@ describe('sentence', () => {
   it('says that nothing is unusual, or that nothing can be compared', () => {
     expect(say(answer({ name: 'a', now: red(100, 5) }, { name: 'b', now: red(100, 5) }))).toEqual({ text: 'Nothing unusual in 2 services', details: [] });
     const young = { ...answer({ name: 'a', now: red(100, 5), usual: null }), usualStart: nanos(start) };
-    expect(plain(say(young).text)).toBe('5 % of requests of a fail');
+    young.total.summary = red(1000, 6);
+    expect(plain(say(young).text)).toBe('0.6 % of the requests to a failed');
     expect(say({ ...answer({ name: 'a', now: red(100, 0), usual: null }), usualStart: nanos(start) }).text).toBe('No errors in a');
     expect(say(answer()).text).toBe('No requests in the last 10 minutes');
   });

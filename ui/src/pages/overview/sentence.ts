@@ -1,5 +1,5 @@
 import type { Change } from '../../api/types';
-import { clock, millis, percent, share, type Zone } from '../../shell/format';
+import { clock, millis, share, type Zone } from '../../shell/format';
 import type { ServiceHealth } from './health';
 
 /** The answer of the page to "is anything broken now?". */
@@ -22,6 +22,8 @@ const changeDistance = 120_000; // milliseconds between the rise of errors and a
 export interface SentenceContext {
   comparable: boolean;
   changes: Change[];
+  /** Share of failed requests of all services together. */
+  errorShare: number;
   /** For example "the last 1 hour". */
   period: string;
   zone: Zone;
@@ -50,14 +52,12 @@ export function overviewSentence(services: ServiceHealth[], context: SentenceCon
   return { text: parts.join(', '), details: abnormal.slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
 }
 
-function calm(services: ServiceHealth[], { comparable, period }: SentenceContext): string {
+function calm(services: ServiceHealth[], { comparable, errorShare, period }: SentenceContext): string {
   const active = services.filter((s) => s.series.summary.calls > 0);
   const noun = active.length === 1 ? active[0]?.name : `${active.length} services`;
   if (active.length === 0) return `No requests in ${period}`;
   if (comparable) return `Nothing unusual in ${noun}`;
-  const calls = active.reduce((n, s) => n + s.series.summary.calls, 0);
-  const errors = active.reduce((n, s) => n + s.series.summary.errors, 0);
-  return errors === 0 ? `No errors in ${noun}` : `${percent(errors / calls)} of requests of ${noun} fail`;
+  return errorShare === 0 ? `No errors in ${noun}` : `${share(errorShare)} of the requests to ${noun} failed`;
 }
 
 function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {

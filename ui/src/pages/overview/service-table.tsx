@@ -18,7 +18,7 @@ const notable = 1.5;
 const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
 
 /** All services with rate, errors and durations. Rows and numbers link to Explore. */
-export function ServiceTable({ services, data, changes }: { services: ServiceHealth[]; data: Services; changes: Change[] }) {
+export function ServiceTable({ services, data, changes, order }: { services: ServiceHealth[]; data: Services; changes: Change[]; order: string }) {
   const body = useRef<HTMLTableSectionElement>(null);
   useRovingRows(body);
   const scale = Math.max(errorScale, maxOf(services.map((s) => errorShares(s.series))));
@@ -26,7 +26,7 @@ export function ServiceTable({ services, data, changes }: { services: ServiceHea
     <table class={css.table} role="grid" aria-label="Services">
       <thead>
         <tr>
-          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other">Service<span class={css.wide}>, most abnormal first</span></th>
+          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other">Service<span class={css.wide}>, {order} first</span></th>
           <th scope="col" class={classes(css.number, css.wide)}>Requests/s</th>
           <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">Requests over time</span></th>
           <th scope="col" class={css.bars}><span class="visually-hidden">Errors over time</span></th>
