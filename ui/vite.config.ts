@@ -18,5 +18,5 @@ export default defineConfig({
   worker: { format: 'es', plugins: () => [notePackages()] },
   css: { modules: { generateScopedName: '[name]-[local]-[hash:base64:4]' } },
   server: { proxy },
-  test: { include: ['{src,build}/**/*.test.ts', 'test/golden/*.test.ts'] },
+  test: { include: ['{src,build}/**/*.test.ts', 'test/golden/*.test.ts'], testTimeout: 60_000 },
 });

@@ -37,7 +37,7 @@ func (s *setAggregation) run(ctx context.Context) error {
 	}
 	expected := float64(s.spent()) / s.share
 	if expected <= float64(budget) && !s.late() {
-		if rest, cut, err = s.visit(ctx, rest, 2*budget); err != nil || !cut {
+		if _, cut, err = s.visit(ctx, rest, 2*budget); err != nil || !cut {
 			return err
 		}
 		expected = 2 * float64(budget)
