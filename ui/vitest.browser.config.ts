@@ -1,18 +1,20 @@
 // `npm run test-browser`: tests of the pages in Chromium, against the built program, and of the build itself.
+// BENCH measures the pages instead, SCREENSHOTS draws them.
 
 import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
 
 const chromium = findChromium();
-const tests = process.env.SCREENSHOTS ? 'test/screenshots/*.test.ts' : 'test/browser/**/*.test.ts';
+const { BENCH, SCREENSHOTS } = process.env;
+const tests = BENCH ? 'test/bench/*.test.ts' : SCREENSHOTS ? 'test/screenshots/*.test.ts' : 'test/browser/**/*.test.ts';
 
 export default defineConfig({
   test: {
-    include: [process.env.SCREENSHOTS ? '' : 'test/build/*.test.ts', chromium ? tests : ''].filter(Boolean),
+    include: [BENCH || SCREENSHOTS ? '' : 'test/build/*.test.ts', chromium ? tests : ''].filter(Boolean),
     passWithNoTests: true,
     env: { CHROMIUM: chromium },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: BENCH ? 300_000 : 60_000,
+    hookTimeout: BENCH ? 300_000 : 60_000,
     fileParallelism: false, // each file starts programs and a browser
   },
 });

@@ -1,12 +1,12 @@
-import type { ComponentType } from 'preact';
 import { authorization, tenant } from './api/client';
 import { ErrorBoundary } from './shell/error-boundary';
-import { lazy } from './shell/lazy';
+import { lazy, type LazyComponent } from './shell/lazy';
 import { Shell } from './shell/shell';
 import { view, type Route } from './shell/url';
+import { startEarly } from './trace/early';
 
 /** One chunk for each page. */
-const pages: Record<Route['page'], ComponentType> = {
+const pages: Record<Route['page'], LazyComponent> = {
   overview: lazy(() => import('./pages/overview')),
   explore: lazy(() => import('./pages/explore')),
   trace: lazy(() => import('./pages/trace')),
@@ -18,6 +18,13 @@ const pages: Record<Route['page'], ComponentType> = {
   map: lazy(() => import('./pages/later/map')),
   unknown: lazy(() => import('./pages/unknown')),
 };
+
+/** Begins to load what the page of the URL needs, before anything is shown. */
+export function preload(): void {
+  const { route } = view.peek();
+  pages[route.page].preload();
+  if (route.page === 'trace') startEarly(route.id);
+}
 
 /** The application: the shell around the page of the URL. A page starts anew with other credentials or another tenant. */
 export function App() {

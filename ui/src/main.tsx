@@ -1,6 +1,7 @@
 import './shell/tokens.css';
 import './shell/base.css';
 import { render } from 'preact';
-import { App } from './app';
+import { App, preload } from './app';
 
+preload();
 render(<App />, document.getElementById('app')!);

@@ -1,20 +1,26 @@
 import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
+
+/** A component that is loaded when it is first shown, or before, with `preload`. */
+export type LazyComponent = ComponentType & { preload: () => void };
 
 /** Component that is loaded when it is first shown. While it loads, nothing is shown; if loading fails, a message. */
-export function lazy(load: () => Promise<{ default: ComponentType }>): ComponentType {
+export function lazy(load: () => Promise<{ default: ComponentType }>): LazyComponent {
   let Loaded: ComponentType | undefined;
-  return function Lazy() {
+  let loading: Promise<void> | undefined;
+  const start = (): Promise<void> => {
+    loading ??= load().then((m) => { Loaded = m.default; });
+    loading.catch(() => { loading = undefined; }); // the next use tries again
+    return loading;
+  };
+  function Lazy() {
     const [, refresh] = useState(0);
     const [failed, setFailed] = useState(false);
-    useEffect(() => {
-      if (Loaded) return;
-      load().then((m) => {
-        Loaded = m.default;
-        refresh((n) => n + 1);
-      }, () => setFailed(true));
+    useLayoutEffect(() => {
+      if (!Loaded) start().then(() => refresh((n) => n + 1), () => setFailed(true));
     }, []);
     if (failed) return <p role="alert">This part of the page cannot be loaded. Reload the page.</p>;
     return Loaded ? <Loaded /> : null;
-  };
+  }
+  return Object.assign(Lazy, { preload: () => void start() });
 }

@@ -1,46 +1,12 @@
-// The page's side of the worker, and the two sources of traces: a server and files.
+// The two sources of traces: a server and files.
 
 import { ApiError, request } from '../api/client';
 import type { Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
 import { terms } from './model/find';
 import type { FileContent, FindResult, TraceModel, TraceSource } from './model/types';
-import type { CallName, Calls, InputFile, Reply } from './protocol';
-
-/** A worker whose calls return promises. */
-class WorkerClient {
-  private readonly worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
-  private readonly waiting = new Map<number, { resolve: (result: unknown) => void; reject: (reason: Error) => void }>();
-  private last = 0;
-
-  constructor() {
-    this.worker.onmessage = (event: MessageEvent<Reply>): void => this.settle(event.data);
-    this.worker.onerror = (event): void => {
-      for (const w of this.waiting.values()) w.reject(new Error(event.message || 'The worker that processes traces cannot be started. Reload the page.'));
-      this.waiting.clear();
-    };
-  }
-
-  call<K extends CallName>(call: K, args: Calls[K]['in'], transfer: Transferable[] = []): Promise<Calls[K]['out']> {
-    const id = ++this.last;
-    return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });
-      this.worker.postMessage({ id, call, args }, transfer);
-    });
-  }
-
-  private settle(reply: Reply): void {
-    const w = this.waiting.get(reply.id);
-    this.waiting.delete(reply.id);
-    if (reply.error !== undefined) w?.reject(new Error(reply.error));
-    else w?.resolve(reply.result);
-  }
-
-  close(): void {
-    this.worker.terminate();
-    for (const w of this.waiting.values()) w.reject(new DOMException('aborted', 'AbortError'));
-    this.waiting.clear();
-  }
-}
+import type { InputFile } from './protocol';
+import { requestOutline, takeEarly } from './early';
+import { WorkerClient } from './worker-client';
 
 /** A trace of the server. Its worker starts at once. */
 export function serverSource(traceID: string): TraceSource {
@@ -55,21 +21,29 @@ const maxWords = 8;
 class ServerSource implements TraceSource {
   readonly kind = 'server';
   readonly file = '';
-  private readonly worker = new WorkerClient();
+  private readonly worker: WorkerClient;
   private etag = '';
   /** The server has no outlines; the worker has the spans in full. */
   private whole = false;
+  /** The answer to a request that is already on its way. */
+  private early: Promise<Response> | null;
 
-  constructor(readonly traceID: string) {}
+  constructor(readonly traceID: string) {
+    const early = takeEarly(traceID);
+    this.early = early?.response ?? null;
+    this.worker = early?.worker ?? new WorkerClient();
+  }
 
   async load(skew: boolean, signal?: AbortSignal): Promise<TraceModel | null> {
     if (this.whole) return this.loadWhole(skew, signal);
     let response: Response;
     try {
-      response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}`, {}, { signal, headers: this.etag ? { 'If-None-Match': this.etag } : {} });
+      response = await (this.early ?? requestOutline(this.traceID, { signal, headers: this.etag ? { 'If-None-Match': this.etag } : {} }));
     } catch (e) {
       if (!isMissingRoute(e)) throw e;
       return this.loadWhole(skew, signal, e);
+    } finally {
+      this.early = null;
     }
     if (response.status === 304) return null;
     if (!isJSON(response)) return this.loadWhole(skew, signal);

@@ -11,10 +11,11 @@ const deployed = 35;
 /** A user with at least one slow and one failed checkout. */
 export const unlucky = 'u-1007';
 
-type Random = () => number;
+/** A number from 0 to 1, without 1. */
+export type Random = () => number;
 
 /** Mulberry32, by Tommy Ettinger (public domain): the same numbers in every run. */
-function seeded(seed: number): Random {
+export function seeded(seed: number): Random {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
     let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
