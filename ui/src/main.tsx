@@ -4,4 +4,6 @@ import { render } from 'preact';
 import { App, preload } from './app';
 
 preload();
-render(<App />, document.getElementById('app')!);
+const app = document.getElementById('app')!;
+app.replaceChildren(); // what the page says until now
+render(<App />, app);

@@ -7,11 +7,21 @@ import { base } from '../shell/url';
 
 /** A failed request. `status` is 0 if there was no answer. */
 export class ApiError extends Error {
+  /** `retryAfter` is the number of seconds that the server asks to wait. */
   constructor(readonly status: number, message: string, readonly retryAfter = 0) {
     super(message);
     this.name = 'ApiError';
   }
+
+  /** Whether the same request can succeed later. */
+  get passing(): boolean {
+    return this.status === 0 || this.status === 429 || (this.status >= 500 && this.status !== 501);
+  }
 }
+
+/** An answer that is not what the server sends, or not all of it. */
+export const unreadable = 'The answer of the server cannot be read.';
+export const endedEarly = 'The answer of the server ended early.';
 
 /** Credentials of the user: an Authorization header in memory only, never stored. */
 export const authorization = signal('');
@@ -50,26 +60,56 @@ export async function request(path: string, params: Params = {}, options: Reques
   const headers: Record<string, string> = { 'X-Requested-With': 'XMLHttpRequest', ...options.headers };
   if (authorization.value) headers.Authorization = authorization.value;
   if (tenant.value) headers[tenantHeader.value] = tenant.value;
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), answerTimeout);
+  const signal = options.signal ? AbortSignal.any([options.signal, late.signal]) : late.signal;
   let response: Response;
   try {
-    response = await fetch(apiURL(path, params), { method: options.method ?? 'GET', headers, signal: options.signal, credentials: 'same-origin' });
+    response = await fetch(apiURL(path, params), { method: options.method ?? 'GET', headers, signal, credentials: 'same-origin' });
   } catch (e) {
     if (options.signal?.aborted) throw e;
-    throw new ApiError(0, 'The server does not answer.');
+    throw new ApiError(0, late.signal.aborted ? `The server has not answered within ${answerTimeout / 1000} s.` : 'The server does not answer.');
+  } finally {
+    clearTimeout(timer);
   }
   if (response.ok || response.status === 304) return response;
   throw await failure(response);
 }
 
-async function failure(response: Response): Promise<ApiError> {
-  let text = (await response.text().catch(() => '')).slice(0, 4096);
+/** Milliseconds until an answer must begin. Queries of the server end earlier. */
+const answerTimeout = 120_000;
+
+/** The bytes of an answer; throws ApiError if the connection is lost. */
+export async function bytesOf(response: Response, signal?: AbortSignal): Promise<ArrayBuffer> {
   try {
-    text = (JSON.parse(text) as Envelope<unknown>).errors?.[0]?.msg ?? text;
-  } catch {
-    // Errors of proxies are not JSON.
+    return await response.arrayBuffer();
+  } catch (e) {
+    throw signal?.aborted ? e : new ApiError(0, endedEarly);
   }
-  if (response.status === 401) loginRequired.value = text || 'The server requires credentials.';
-  return new ApiError(response.status, text || `The server answered with status ${response.status}.`, Number(response.headers.get('retry-after') ?? 0));
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  const text = (await response.text().catch(() => '')).slice(0, 4096);
+  const message = messageOf(text) || statusMessages[response.status] || `The server answered with status ${response.status}.`;
+  if (response.status === 401) loginRequired.value = messageOf(text) || 'The server requires credentials.';
+  return new ApiError(response.status, message, Number(response.headers.get('retry-after')) || 0);
+}
+
+/** What answers without a message mean: most are of proxies. */
+const statusMessages: Record<number, string> = {
+  429: 'The server has too many requests.',
+  502: 'A proxy got no answer from the server (status 502).',
+  503: 'The server is not available (status 503).',
+  504: 'The server took too long (status 504).',
+};
+
+/** The message of an error of the API, or a short text; "" if the answer is something else, such as the page of a proxy. */
+function messageOf(text: string): string {
+  try {
+    return (JSON.parse(text) as Envelope<unknown>).errors?.[0]?.msg ?? '';
+  } catch {
+    return text.length > 300 || /^\s*</.test(text) ? '' : text.trim();
+  }
 }
 
 interface Cached {

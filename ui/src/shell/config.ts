@@ -1,6 +1,9 @@
 import { effect, signal } from '@preact/signals';
-import { ApiError, authorization, get, tenant } from '../api/client';
+import { ApiError, authorization, get, tenant, unreadable } from '../api/client';
 import type { Capabilities, Config } from '../api/types';
+
+/** Milliseconds after which a failed request is repeated. */
+const repeatAfter = 3000;
 
 /** Configuration of the server; null until it has answered. */
 export const config = signal<Config | null>(null);
@@ -18,10 +21,19 @@ export function loadConfig(): () => void {
   return effect(() => {
     void [authorization.value, tenant.value];
     const abort = new AbortController();
-    get<Config>('config', {}, { signal: abort.signal }).then(
+    let timer = 0;
+    const ask = (): Promise<void> => get<Config>('config', {}, { signal: abort.signal }).then(
       (answer) => { config.value = answer.data; configError.value = null; },
-      (e: unknown) => { if (e instanceof ApiError) configError.value = e; },
+      (e: unknown) => {
+        if (abort.signal.aborted) return;
+        configError.value = e instanceof ApiError ? e : new ApiError(0, unreadable);
+        if (configError.value.passing) timer = window.setTimeout(ask, repeatAfter);
+      },
     );
-    return () => abort.abort();
+    void ask();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
   });
 }

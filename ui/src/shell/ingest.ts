@@ -1,7 +1,7 @@
 // What the server receives: polled while something shows it.
 
 import { effect, signal } from '@preact/signals';
-import { ApiError, authorization, get, tenant } from '../api/client';
+import { ApiError, authorization, get, tenant, unreadable } from '../api/client';
 import type { Ingest } from '../api/types';
 import { millis } from './format';
 
@@ -27,12 +27,19 @@ const rateWindow = 10_000;
 
 let stop = (): void => {};
 
+const attempt = signal(0);
+
+/** Asks at once. */
+export function retryIngest(): void {
+  attempt.value++;
+}
+
 /** State of ingestion. */
 export const ingest = signal<IngestState>({ data: null, samples: [], error: null }, { watched() { stop = poll(); }, unwatched() { stop(); } });
 
 function poll(): () => void {
   return effect(() => {
-    void [authorization.value, tenant.value];
+    void [authorization.value, tenant.value, attempt.value];
     const abort = new AbortController();
     let timer = 0;
     const ask = async (): Promise<void> => {
@@ -48,7 +55,7 @@ function poll(): () => void {
 }
 
 function interval(s: IngestState): number {
-  if (s.error && s.error.status >= 400 && s.error.status < 500) return refused;
+  if (s.error) return s.error.passing ? Math.max(fast, s.error.retryAfter * 1000) : refused;
   return s.samples.length < 3 || s.data?.received === 0 ? fast : slow;
 }
 
@@ -58,7 +65,7 @@ async function update(signal: AbortSignal): Promise<void> {
     const { data } = await get<Ingest>('ingest', {}, { signal });
     ingest.value = { data, samples: addSample(before.samples, before.data, data), error: null };
   } catch (e) {
-    if (!signal.aborted) ingest.value = { ...before, error: e instanceof ApiError ? e : new ApiError(0, 'The answer of the server cannot be read.') };
+    if (!signal.aborted) ingest.value = { ...before, error: e instanceof ApiError ? e : new ApiError(0, unreadable) };
   }
 }
 

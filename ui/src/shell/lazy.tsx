@@ -1,5 +1,8 @@
 import type { ComponentType } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { Button } from './controls';
+import { Mark } from './icons';
+import css from './states.module.css';
 
 /** A component that is loaded when it is first shown, or before, with `preload`. */
 export type LazyComponent = ComponentType & { preload: () => void };
@@ -19,7 +22,7 @@ export function lazy(load: () => Promise<{ default: ComponentType }>): LazyCompo
     useLayoutEffect(() => {
       if (!Loaded) start().then(() => refresh((n) => n + 1), () => setFailed(true));
     }, []);
-    if (failed) return <p role="alert">This part of the page cannot be loaded. Reload the page.</p>;
+    if (failed) return <div role="alert" class={css.failure}><Mark kind="error" label="" /><span>This part of the page cannot be loaded. The server does not answer, or has another version now.</span><Button kind="quiet" onClick={() => location.reload()}>Reload</Button></div>;
     return Loaded ? <Loaded /> : null;
   }
   return Object.assign(Lazy, { preload: () => void start() });

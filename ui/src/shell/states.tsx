@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { ApiError } from '../api/client';
+import { ApiError } from '../api/client';
 import type { ApiMessage } from '../api/types';
 import { Button, classes } from './controls';
 import { Mark } from './icons';
@@ -10,12 +10,20 @@ export function Empty({ title, children }: { title: ComponentChildren; children?
   return <div class={css.empty}><p class={css.emptyTitle}>{title}</p>{children && <div class={css.ways}>{children}</div>}</div>;
 }
 
+/** Why something failed, and when it can succeed. */
+function reason(error: Error): string {
+  if (!(error instanceof ApiError) || (error.status !== 429 && !error.retryAfter)) return error.message;
+  const busy = error.status === 429 ? 'The server limits how many requests it answers at the same time.' : '';
+  const wait = error.retryAfter ? `Try again in ${error.retryAfter} s.` : 'Try again soon.';
+  return [error.message.replace(/[^.]$/, '$&.'), busy, wait].filter(Boolean).join(' ');
+}
+
 /** A failed region: what failed, why, and a retry. The rest of the page stays. */
 export function Failure({ what, error, retry }: { what: string; error: ApiError | Error; retry?: () => void }) {
   return (
     <div role="alert" class={css.failure}>
       <Mark kind="error" label="" />
-      <span>{what}: {error.message}</span>
+      <span>{what}: {reason(error)}</span>
       {retry && <Button kind="quiet" onClick={retry}>Retry</Button>}
     </div>
   );

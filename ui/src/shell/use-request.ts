@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, apiURL, authorization, get, tenant, type Params } from '../api/client';
+import { ApiError, apiURL, authorization, get, tenant, unreadable, type Params } from '../api/client';
 import type { ApiMessage } from '../api/types';
 import { nanos } from './format';
 import { resolveRange } from './range';
@@ -24,6 +24,9 @@ export interface UseRequestOptions {
   /** Maximum age of a cached answer in milliseconds. */
   maxAge?: number;
 }
+
+/** Milliseconds after which a failed request is repeated, where the page refreshes itself. */
+const repeatAfter = 3000;
 
 /** Any fixed time: parameters at this time tell whether two requests ask for the same. */
 const referenceTime = Date.UTC(2020, 0, 1);
@@ -56,15 +59,21 @@ export function useRequest<T>(name: string | null, params: Params | ((now: numbe
     );
     return () => abort.abort();
   }, [key, attempt]);
-  const every = options.every ?? 0;
+  const wait = refreshAfter(options.every ?? 0, state.error);
   useEffect(() => {
-    if (!every || name === null) return;
-    const timer = setInterval(() => { if (!document.hidden) setAttempt((n) => n + 1); }, every);
+    if (!wait || name === null || state.loading) return; // a slow answer is awaited
+    const timer = setInterval(() => { if (!document.hidden) setAttempt((n) => n + 1); }, wait);
     return () => clearInterval(timer);
-  }, [key, every]);
+  }, [key, wait, state.loading, state.at]);
   return { ...state, retry: () => setAttempt((n) => n + 1) };
 }
 
+/** Milliseconds until the next refresh: sooner after an error that passes, never after others. */
+function refreshAfter(every: number, error: ApiError | null): number {
+  if (!every || !error) return every;
+  return error.passing ? Math.min(every, Math.max(repeatAfter, error.retryAfter * 1000)) : 0;
+}
+
 function asApiError(e: unknown): ApiError {
-  return e instanceof ApiError ? e : new ApiError(0, 'The answer of the server cannot be read.');
+  return e instanceof ApiError ? e : new ApiError(0, unreadable);
 }

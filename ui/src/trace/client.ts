@@ -1,6 +1,6 @@
 // The two sources of traces: a server and files.
 
-import { ApiError, request } from '../api/client';
+import { ApiError, bytesOf, request, unreadable } from '../api/client';
 import type { Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
 import { terms } from './model/find';
 import type { FileContent, FindResult, TraceModel, TraceSource } from './model/types';
@@ -27,10 +27,12 @@ class ServerSource implements TraceSource {
   private whole = false;
   /** The answer to a request that is already on its way. */
   private early: Promise<Response> | null;
+  private readonly abortEarly: () => void;
 
   constructor(readonly traceID: string) {
     const early = takeEarly(traceID);
     this.early = early?.response ?? null;
+    this.abortEarly = early?.abort ?? (() => {});
     this.worker = early?.worker ?? new WorkerClient();
   }
 
@@ -47,7 +49,7 @@ class ServerSource implements TraceSource {
     }
     if (response.status === 304) return null;
     if (!isJSON(response)) return this.loadWhole(skew, signal);
-    const bytes = await response.arrayBuffer();
+    const bytes = await bytesOf(response, signal);
     const model = await this.worker.call('outline', { bytes, skew }, [bytes]);
     this.etag = response.headers.get('etag') ?? '';
     return model;
@@ -58,7 +60,8 @@ class ServerSource implements TraceSource {
     const response = await request(`/api/traces/${encodeURIComponent(this.traceID)}`, {}, { signal }).catch((e: unknown) => {
       throw first && e instanceof ApiError && e.status === 404 ? first : e;
     });
-    const bytes = await response.arrayBuffer();
+    if (!isJSON(response)) throw new ApiError(0, unreadable);
+    const bytes = await bytesOf(response, signal);
     const model = await this.worker.call('whole', { bytes, skew }, [bytes]);
     this.whole = true;
     return model;
@@ -100,6 +103,7 @@ class ServerSource implements TraceSource {
   }
 
   close(): void {
+    this.abortEarly();
     this.worker.close();
   }
 }

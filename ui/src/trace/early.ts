@@ -8,6 +8,7 @@ interface Early {
   traceID: string;
   credentials: string;
   response: Promise<Response>;
+  abort: () => void;
   worker: WorkerClient;
 }
 
@@ -22,9 +23,10 @@ export function requestOutline(traceID: string, options: RequestOptions = {}): P
 
 /** Begins to load a trace, whose source takes over later. */
 export function startEarly(traceID: string): void {
-  const response = requestOutline(traceID);
+  const abort = new AbortController();
+  const response = requestOutline(traceID, { signal: abort.signal });
   response.catch(() => undefined); // the page handles errors once it is loaded
-  early = { traceID, credentials: credentials(), response, worker: new WorkerClient() };
+  early = { traceID, credentials: credentials(), response, abort: () => abort.abort(), worker: new WorkerClient() };
 }
 
 /** What was begun for a trace, at most once. Something else that was begun ends. */
@@ -32,6 +34,7 @@ export function takeEarly(traceID: string): Early | null {
   const taken = early;
   early = null;
   if (!taken || (taken.traceID === traceID && taken.credentials === credentials())) return taken;
+  taken.abort();
   taken.worker.close();
   return null;
 }

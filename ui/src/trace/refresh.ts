@@ -23,10 +23,13 @@ export function useRefresh(state: TraceState): void {
   useEffect(() => {
     if (!growing || state.source.kind === 'file') return;
     const abort = new AbortController();
-    const timer = setInterval(() => { if (!document.hidden) void reload(); }, interval);
+    let reloading = false;
+    const timer = setInterval(() => { if (!document.hidden && !reloading) void reload(); }, interval);
     async function reload(): Promise<void> {
       // A failed request is repeated at the next turn; what is shown stays.
+      reloading = true;
       const model = await state.source.load(state.skew.peek(), abort.signal).catch(() => null);
+      reloading = false;
       if (!model || abort.signal.aborted) return;
       const more = model.spans - state.model.peek().spans;
       state.replace(model);

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button, Check, Chip, Input } from '../shell/controls';
 import { Menu, type MenuItem } from '../shell/floating';
 import { axisDuration, count, percent } from '../shell/format';
@@ -68,7 +68,8 @@ const spansOf = (n: number): string => `${count(n)} ${n === 1 ? 'span' : 'spans'
 /** Finds spans by name, service and attributes. Enter goes to the next match. */
 function Find({ state }: { state: TraceState }) {
   const input = useRef<HTMLInputElement>(null);
-  useFind(state);
+  const [attempt, setAttempt] = useState(0);
+  useFind(state, attempt);
   const found = state.found.value;
   const go = (step: 1 | -1): void => { if (found) goToNext(state, found.spans, step); };
   const key = (e: KeyboardEvent): void => {
@@ -93,6 +94,7 @@ function Find({ state }: { state: TraceState }) {
         <>
           <Button kind="quiet" icon="up" label="Previous match (p)" disabled={found.spans.length === 0} onClick={() => go(-1)} />
           <Button kind="quiet" icon="down" label="Next match (n)" disabled={found.spans.length === 0} onClick={() => go(1)} />
+          {found.message && <span role="alert" class={css.failed} title={found.message}>Attributes were not searched. <Button kind="quiet" onClick={() => setAttempt((n) => n + 1)}>Retry</Button></span>}
           <Check checked={state.only.value} onChange={(only) => navigate({ only }, { replace: true })}>only matching</Check>
         </>
       )}
@@ -113,7 +115,7 @@ function FindCount({ state }: { state: TraceState }) {
 const patience = 120;
 
 /** Searches when the text or the trace changes. */
-function useFind(state: TraceState): void {
+function useFind(state: TraceState, attempt: number): void {
   const q = state.find.value.trim();
   const model = state.model.value;
   const first = useRef(true);
@@ -142,5 +144,5 @@ function useFind(state: TraceState): void {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [q, model]);
+  }, [q, model, attempt]);
 }

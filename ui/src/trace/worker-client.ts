@@ -7,16 +7,19 @@ export class WorkerClient {
   private readonly worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
   private readonly waiting = new Map<number, { resolve: (result: unknown) => void; reject: (reason: Error) => void }>();
   private last = 0;
+  private broken: Error | null = null;
 
   constructor() {
     this.worker.onmessage = (event: MessageEvent<Reply>): void => this.settle(event.data);
     this.worker.onerror = (event): void => {
-      for (const w of this.waiting.values()) w.reject(new Error(event.message || 'The worker that processes traces cannot be started. Reload the page.'));
+      this.broken = new Error(event.message || 'The worker that processes traces cannot be started. Reload the page.');
+      for (const w of this.waiting.values()) w.reject(this.broken);
       this.waiting.clear();
     };
   }
 
   call<K extends CallName>(call: K, args: Calls[K]['in'], transfer: Transferable[] = []): Promise<Calls[K]['out']> {
+    if (this.broken) return Promise.reject(this.broken);
     const id = ++this.last;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });

@@ -37,6 +37,7 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
   return (
     <div class={css.list}>
       <div class={css.filter}><Input icon="search" aria-label="Find a field" placeholder="Find a field" value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
+      {answer.error && <div class={css.note}><Failure what="Facets, which are of an earlier answer" error={answer.error} retry={answer.retry} /></div>}
       <div class={css.head}><span>Best split first</span><span>spans</span></div>
       {(data.share < 1 || answer.messages.length > 0) && (
         <div class={css.note}>
@@ -85,6 +86,7 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
       </h2>
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button>}
+      {open && all && rest.error && <Failure what="More values" error={rest.error} retry={rest.retry} />}
       {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{count(full.other)} spans have other values.</p>}
     </section>
   );

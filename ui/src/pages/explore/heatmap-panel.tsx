@@ -98,7 +98,7 @@ function Notices({ answer }: { answer: RequestState<Heatmap> }) {
   return (
     <div class={css.notices}>
       <Messages messages={messages} />
-      {error && data && <Failure what="Heatmap, which shows an earlier answer" error={error} retry={answer.retry} />}
+      {error && data && <Failure what="Heatmap, which is of an earlier answer" error={error} retry={answer.retry} />}
     </div>
   );
 }

@@ -84,12 +84,12 @@ function statusOf(search: ResultsProps['search'], total: Total | null, sort: str
   const all = !search.reading && !!search.outcome?.complete && !search.outcome.next;
   const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
   const order = parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
-  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.outcome?.complete === false && search.outcome.reason ? ', not complete' : ''}`;
+  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.error || (search.outcome?.complete === false && search.outcome.reason) ? ', not complete' : ''}`;
 }
 
 function More({ search }: { search: ResultsProps['search'] }) {
   const [pressed, setPressed] = useState(false);
   useEffect(() => { if (!search.reading) setPressed(false); }, [search.reading]);
-  if (!search.outcome?.next) return <p class={css.end}>{search.reading ? '' : 'No further traces in this time range.'}</p>;
+  if (!search.outcome?.next) return <p class={css.end}>{search.reading || search.error ? '' : 'No further traces in this time range.'}</p>;
   return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); search.more(); }}>{pressed && search.reading ? 'Reading' : 'Show more'}</Button></div>;
 }

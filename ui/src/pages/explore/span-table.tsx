@@ -31,7 +31,7 @@ interface Example {
 export function SpanTable({ run }: { run: Run }) {
   const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples }, { maxAge: 300_000 });
   const list = useMemo(() => (data ? examplesOf(data) : []), [data]);
-  if (error) return <div class={css.notice}><Failure what="Spans" error={error} retry={retry} /></div>;
+  if (error && !data) return <div class={css.notice}><Failure what="Spans" error={error} retry={retry} /></div>;
   if (!data) return <div class={css.notice}>{loading && <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
   if (list.length === 0) return <div class={css.notice}><Empty title="No span matches in this time range." /></div>;
   const all = list.length >= data.estimatedSpans;
@@ -39,6 +39,7 @@ export function SpanTable({ run }: { run: Run }) {
     <>
       <div class={css.notice}>
         {!all && <Partial>{count(list.length)} examples of {data.share < 1 ? 'about ' : ''}{count(data.estimatedSpans)} matching spans{data.share < 1 ? `, from a sample of ${percent(data.share)}` : ''}. Filter to see others.</Partial>}
+        {error && <Failure what="Spans, which are of an earlier answer" error={error} retry={retry} />}
         <Messages messages={messages} />
       </div>
       <Rows list={list} run={run} />

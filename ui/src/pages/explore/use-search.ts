@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, stream } from '../../api/client';
+import { ApiError, endedEarly, stream } from '../../api/client';
 import type { SearchLine, SearchOutcome, TraceSummary } from '../../api/types';
 import { withSelect } from '../../query/edit';
 import { selectsAll } from './links';
@@ -52,7 +52,7 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
 }
 
 function asError(e: unknown): ApiError {
-  return e instanceof ApiError ? e : new ApiError(0, 'The answer of the server ended early.');
+  return e instanceof ApiError ? e : new ApiError(0, endedEarly);
 }
 
 /** Collects lines, and shows them at most once for each frame. */
@@ -77,6 +77,8 @@ function collector(run: Run, before: TraceSummary[], show: (change: Partial<Sear
     },
     end: (): void => {
       change.reading = false;
+      // A proxy can cut an answer so that it seems to be at its end.
+      if (!change.outcome && !change.error) change.error = new ApiError(0, endedEarly);
       flush();
     },
     fail: (error: ApiError): void => {

@@ -40,7 +40,7 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
         {groups.length > 0 && <span class={css.sub}>{trends ? 'new and growing first' : 'most frequent first'}</span>}
         {groups.length > 0 && <a class={css.all} href={link({ page: 'explore' }, { q: '{ error }', of: 'spans' })}>All</a>}
       </div>
-      {errors.error && !data && <Failure what="Errors" error={errors.error} retry={errors.retry} />}
+      {errors.error && <Failure what={data ? 'Errors, which are of an earlier answer' : 'Errors'} error={errors.error} retry={errors.retry} />}
       {!data && !errors.error && <Skeleton rows={4} height="72px" />}
       {data && groups.length === 0 && <p class={css.nothing}>No span failed in this time range.</p>}
       <ul ref={list}>
@@ -83,7 +83,7 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
   return (
     <section class={css.changes}>
       <div class={css.head}><h2 class={css.title}>Changes</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span></div>
-      {changes.error && !data && <Failure what="Changes" error={changes.error} retry={changes.retry} />}
+      {changes.error && <Failure what={data ? 'Changes, which are of an earlier answer' : 'Changes'} error={changes.error} retry={changes.retry} />}
       {data && data.changes.length === 0 && <p class={css.nothing}>No new version, instance, attribute or service.</p>}
       <ul class={css.changeList}>
         {data?.changes.slice(0, maxChanges).map((c) => <li key={c.at + c.service + c.kind + c.to} class={css.change}><Time at={c.at} precision={0} /><span class={css.what}><ServiceMark name={c.service} /> <ChangeText c={c} /></span></li>)}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Changes, Errors, Names, Services, TraceSummary } from '../../api/types';
 import { millis } from '../../shell/format';
@@ -5,7 +6,7 @@ import { capable } from '../../shell/config';
 import { slowNow } from '../../shell/clock';
 import { ingest } from '../../shell/ingest';
 import { zone } from '../../shell/preferences';
-import { isRelative } from '../../shell/range';
+import { isRelative, resolveRange } from '../../shell/range';
 import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
 import { rangeName } from '../../shell/time-input';
 import { useTitle } from '../../shell/title';
@@ -52,7 +53,10 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   const name = rangeName(range, zone.value, slowNow.value);
   const { data } = services;
-  if (!data) return <Waiting services={services} />;
+  if (!data) {
+    const { from, to } = resolveRange(range, Date.now());
+    return <Waiting services={services}><ErrorPanel errors={errors} changes={changes} start={from} end={to} rangeLabel={name} /></Waiting>;
+  }
   const p = periods(data, ingest.value.data?.oldest ?? '');
   const comparable = p.usual >= p.range * minCoverage;
   const judged = judge(data, p);
@@ -68,7 +72,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
       <Lead sentence={sentence} services={judged} comparable={comparable} quiet={none || stopped !== null} />
       <div class={css.columns}>
         <div class={css.main}>
-          {services.error && <div class={css.message}><Failure what="Services" error={services.error} retry={services.retry} /></div>}
+          {services.error && <div class={css.message}><Failure what="Services, which are of an earlier answer" error={services.error} retry={services.retry} /></div>}
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
           {none ? <NoRequests /> : <ChartRow data={data} p={p} changes={changes.data?.changes ?? []} judged={judged} />}
           {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={isCompared(data, p) ? 'most abnormal' : 'most errors'} />}
@@ -80,15 +84,24 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   );
 }
 
-function Waiting({ services }: { services: ReturnType<typeof useRequest<Services>> }) {
+/** Before the first answer, or without one: the other regions stay. */
+function Waiting({ services, children }: { services: ReturnType<typeof useRequest<Services>>; children: ComponentChildren }) {
   if (!services.error) return <div class={css.waiting}><h1 class="visually-hidden">Overview</h1><Progress active label="Loading services" /><Skeleton rows={12} /></div>;
   return (
-    <div class={css.waiting}>
-      <h1 class={css.sentence}>Overview</h1>
-      {capable('aggregates')
-        ? <Failure what="Services" error={services.error} retry={services.retry} />
-        : <Empty title="This store does not count requests, so there is no overview."><a href={link({ page: 'explore' })}>Explore the newest traces</a><a href={link({ page: 'status' })}>Status</a></Empty>}
-    </div>
+    <>
+      <div class={css.lead}><h1 class={css.sentence}>Overview</h1></div>
+      <div class={css.columns}>
+        <div class={css.main}>
+          <div class={css.message}>
+            {capable('aggregates')
+              ? <Failure what="Services" error={services.error} retry={services.retry} />
+              : <Empty title="This store does not count requests, so there is no overview."><a href={link({ page: 'explore' })}>Explore the newest traces</a><a href={link({ page: 'status' })}>Status</a></Empty>}
+          </div>
+        </div>
+        {children}
+      </div>
+      <IngestStrip />
+    </>
   );
 }
 

@@ -15,7 +15,7 @@ export function IngestStrip() {
     <footer class={css.strip} aria-label="Ingestion">
       {data.receives ? (
         <>
-          <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? 'Ingestion healthy' : data.dropped > 0 ? 'Spans were dropped' : 'Spans were refused'}</b></span>
+          {error ? <span class={css.stripState}><Mark kind="warn" size={13} label="" /><b>Ingestion: {error.message}</b></span> : <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? 'Ingestion healthy' : data.dropped > 0 ? 'Spans were dropped' : 'Spans were refused'}</b></span>}
           <span><b>{perSecond === null ? '–' : count(perSecond)}</b> spans/s</span>
           <span><b>{count(data.dropped)}</b> dropped</span>
           <span><b>{count(data.refused)}</b> refused</span>

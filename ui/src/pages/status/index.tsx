@@ -6,7 +6,7 @@ import { config, configError } from '../../shell/config';
 import { classes } from '../../shell/controls';
 import { count, elapsed, millis, none, short } from '../../shell/format';
 import { Mark } from '../../shell/icons';
-import { currentRate, ingest, orderedReceivers, rateSeries, receiverLabel, type Sample } from '../../shell/ingest';
+import { currentRate, ingest, retryIngest, orderedReceivers, rateSeries, receiverLabel, type Sample } from '../../shell/ingest';
 import { Failure, Skeleton } from '../../shell/states';
 import { Time } from '../../shell/time';
 import { useTitle } from '../../shell/title';
@@ -23,7 +23,7 @@ export default function StatusPage() {
     return (
       <div class={css.main}>
         <h1 class={css.sentence}>Status</h1>
-        {problem ? <Failure what="Status" error={problem} /> : <Skeleton rows={6} />}
+        {problem ? <Failure what="Status" error={problem} retry={retryIngest} /> : <Skeleton rows={6} />}
       </div>
     );
   }
@@ -33,7 +33,7 @@ export default function StatusPage() {
       <div class={css.main}>
         <h1 class={css.sentence}>{state.mark && <span class={css.mark}><Mark kind={state.mark} size={16} label="" /></span>}{state.text}</h1>
         <Facts data={data} />
-        {error && <Failure what="Status" error={error} />}
+        {error && <Failure what="Status, which is of an earlier answer" error={error} retry={retryIngest} />}
         {data.receives && <Receivers data={data} samples={samples} />}
         <p class={css.hint}>Counters are of this process, since it started. The administration port serves those of exporters, queues and queries as metrics, at <code>/metrics</code>.</p>
       </div>
