@@ -18,8 +18,9 @@ function reason(error: Error): string {
   return [error.message.replace(/[^.]$/, '$&.'), busy, wait].filter(Boolean).join(' ');
 }
 
-/** A failed region: what failed, why, and a retry. The rest of the page stays. */
+/** A failed region: what failed, why, and a retry. The rest of the page stays. What the store cannot do is not a failure. */
 export function Failure({ what, error, retry }: { what: string; error: ApiError | Error; retry?: () => void }) {
+  if (error instanceof ApiError && error.status === 501) return <Partial>{what}: {error.message}</Partial>;
   return (
     <div role="alert" class={css.failure}>
       <Mark kind="error" label="" />
