@@ -52,6 +52,8 @@ export interface View {
   find: string;
   /** Show only matching spans. */
   only: boolean;
+  /** Text of the chosen part of the sentence: show only its spans. */
+  part: string;
   /** Minimum duration of shown spans in nanoseconds. */
   min: number;
   /** Deepest unfolded level, -1 for the default. */
@@ -73,7 +75,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], sort: '', limit: 0, tab: '',
-    span: '', zoom: null, find: '', only: false, min: 0, fold: -1, root: '', path: true, skew: true, pins: [], embedOptions: {},
+    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], embedOptions: {},
   };
 }
 
@@ -151,6 +153,7 @@ export function parse(url: URL, basePath = base): View {
   v.zoom = parseZoom(p.get('zoom'));
   v.find = p.get('find') ?? '';
   v.only = p.get('only') === '1';
+  v.part = p.get('part') ?? '';
   v.min = natural(p.get('min'), 0);
   v.fold = natural(p.get('fold'), -1);
   v.root = p.get('root') ?? '';
@@ -183,6 +186,7 @@ export function format(v: View, basePath = base): string {
   set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(6))).join(',') : '');
   set('find', v.find);
   set('only', v.only ? '1' : '');
+  set('part', v.part);
   set('min', v.min ? String(v.min) : '');
   set('fold', v.fold >= 0 ? String(v.fold) : '');
   set('root', v.root);

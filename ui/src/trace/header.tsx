@@ -69,7 +69,7 @@ function Sentence({ state }: { state: TraceState }) {
 function SentencePart({ state, part, index }: { state: TraceState; part: Part; index: number }) {
   const chosen = state.part.value === index;
   const select = (): void => {
-    state.part.value = chosen ? -1 : index;
+    navigate({ part: chosen ? '' : part.text }, { replace: true });
     if (!chosen && part.spans.length > 0) state.show(part.spans[0]);
   };
   return (

@@ -34,7 +34,7 @@ export function openActive(state: TraceState): void {
 /** Closes what is open, innermost first: detail panel, part of the sentence, matches only, zoom, re-rooted span. */
 export function back(state: TraceState): void {
   if (state.selected.value >= 0) navigate({ span: '' });
-  else if (state.part.value >= 0) state.part.value = -1;
+  else if (state.part.value >= 0) navigate({ part: '' }, { replace: true });
   else if (state.only.value) navigate({ only: false });
   else if (state.zoomed.value) navigate({ zoom: null });
   else if (state.root.value >= 0) navigate({ root: '', zoom: null });

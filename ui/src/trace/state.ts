@@ -26,8 +26,6 @@ export class TraceState {
   readonly toggled = signal<ReadonlySet<number>>(new Set());
   /** Span, or ~group, of the row with the cursor, or null. */
   readonly active = signal<number | null>(null);
-  /** Chosen part of the sentence, or -1: only its spans are shown. */
-  readonly part = signal(-1);
   /** Result of the search in the trace, or null if there is no search. */
   readonly found = signal<FindResult | null>(null);
   /** The search failed. */
@@ -52,6 +50,7 @@ export class TraceState {
   readonly skew = member('skew');
   readonly showPath = member('path');
   readonly pins = member('pins');
+  private readonly partText = member('part');
   private readonly spanText = member('span');
   private readonly rootText = member('root');
   /** Span in the detail panel, or -1. */
@@ -60,6 +59,8 @@ export class TraceState {
   readonly missingSpan = computed(() => (this.selected.value < 0 ? this.spanText.value : ''));
   /** Span that is shown as root, or -1. */
   readonly root = computed(() => (this.rootText.value ? findSpan(this.model.value, this.rootText.value) : -1));
+  /** Chosen part of the sentence, or -1: only its spans are shown. */
+  readonly part = computed(() => (this.partText.value ? this.model.value.sentence.findIndex((p) => p.text === this.partText.value) : -1));
   /** Spans that the user limited the rows to, or null. */
   readonly onlySpans = computed<Int32Array | null>(() => {
     const part = this.model.value.sentence[this.part.value]?.spans ?? null;
@@ -126,8 +127,7 @@ export class TraceState {
     if (root >= 0 && (span < root || span >= root + subtree[root])) navigate({ root: '', zoom: null });
     const only = this.onlySpans.value;
     if (only && this.rows.value.rowOf[span] === noRow) {
-      this.part.value = -1;
-      if (this.only.value) navigate({ only: false }, { replace: true });
+      navigate({ only: false, part: '' }, { replace: true });
     }
     if (this.model.value.end[span] - this.model.value.start[span] < this.min.value && this.rowIndex(span) < 0) navigate({ min: 0 }, { replace: true });
     this.toggled.value = reveal(this.model.value, this.options.value, span);
@@ -157,7 +157,6 @@ export class TraceState {
     const active = this.active.value;
     const top = this.rows.value.row[this.visible.value[0]];
     this.anchor.row = top === undefined || this.visible.value[0] === 0 ? null : keyAgain(top);
-    this.part.value = -1;
     this.active.value = null;
     this.model.value = model;
     this.active.value = active === null ? null : keyAgain(active);

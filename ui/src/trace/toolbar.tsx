@@ -37,7 +37,7 @@ function Limits({ state }: { state: TraceState }) {
   return (
     <>
       {root >= 0 && <Chip name="root" onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
-      {part && <Chip name="only" onRemove={() => { state.part.value = -1; }}>{percent(part.share)} {part.text}</Chip>}
+      {part && <Chip name="only" onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
       {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{state.missingSpan.value} is not in this trace</Chip>}
       {below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title="Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.">below {axisDuration(below)} folded</span>}
     </>

@@ -18,6 +18,7 @@ import { FacetList } from './facets';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
+import { useSlowest } from './slowest';
 import { stepOf } from './step';
 import { useSearch } from './use-search';
 import css from './explore.module.css';
@@ -25,12 +26,13 @@ import css from './explore.module.css';
 /** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
 export default function ExplorePage() {
   useTitle('Explore');
-  const { q, of, cols, limit, embed, embedOptions } = view.value;
+  const { q, of, cols, limit, sort, embed, embedOptions } = view.value;
   const { run, again } = useRun();
   const [draft, setDraft] = useState(q);
   useEffect(() => setDraft(q), [q]);
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
-  const search = useSearch(run, fields, limit);
+  const slowest = useSlowest(run, sort);
+  const search = useSearch(slowest?.run ?? run, fields, slowest?.limit ?? limit);
   const counted = capable('aggregates');
   // The first traces come before the counts, which take the server longer.
   const counting = useSoon(run, search.run === run) && counted;
@@ -74,7 +76,7 @@ export default function ExplorePage() {
           {chart && <HeatmapPanel answer={heat} run={run} />}
           {search.error && !problem && <div class={css.notice}><Failure what="Search" error={search.error} retry={again} /></div>}
           {problem && <Examples onRun={execute} />}
-          {!problem && <Results search={search} run={run} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
+          {!problem && <Results search={search} slowest={slowest} run={run} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
         </div>
       </div>
     </div>

@@ -9,7 +9,7 @@ export function findOf(q: string): string {
 }
 
 function change(t: TraceSummary, run: Run): Partial<View> {
-  return { span: t.matched?.ids[0] ?? '', find: findOf(run.q) };
+  return { span: selectsAll(run.q) ? '' : t.matched?.ids[0] ?? '', find: findOf(run.q) };
 }
 
 /** Whether a search selects all spans. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Change, Facet, TraceSummary } from '../../api/types';
+import type { Change, Facet, Heatmap, TraceSummary } from '../../api/types';
 import { orderFacets } from './facet-order';
 import { marksOf } from './marks';
 import { stepOf } from './step';
+import { slowestBound } from './slowest';
 import { nextSort, sortTraces } from './sort';
 
 const trace = (traceID: string, duration: number): TraceSummary => ({ traceID, duration, match: '0', rootService: '', rootName: '', start: '0', spans: 1, errors: 0, orphans: 0, services: [] });
@@ -49,5 +50,26 @@ describe('facets', () => {
     const order = orderFacets([facet('one', [100]), facet('ids', [1, 1, 1], 0, 100), facet('even', [50, 50]), facet('status', [90, 10], 1), facet('cause', [80, 20], 0.6)], 100);
     expect(order.map((f) => f.field)).toEqual(['cause', 'even', 'status', 'ids', 'one']);
     expect(orderFacets(order, 100, new Set(['one']))[0].field).toBe('one');
+  });
+});
+
+describe('slowestBound', () => {
+  // Buckets 80, 84, 88 of 4 in a doubling: 2^20, 2^21 and 2^22 ns.
+  const heat = (count: number[], share = 1): Heatmap => ({
+    of: 'traces', start: '0', step: 1, columns: 2, bucketsPerOctave: 4, spans: 0, errors: 0, share, scanned: 0, estimatedSpans: 0, estimatedErrors: 0,
+    cells: { column: [0, 1, 0], bucket: [84, 88, 80], count, errors: [0, 0, 0] },
+    exemplars: { traceID: [], spanID: [], start: [], duration: [], service: [], name: [], error: [] },
+  });
+
+  it('takes bands from the slowest on until there are enough', () => {
+    expect(slowestBound(heat([5, 10, 100]), 10, 500)).toEqual({ ns: 2 ** 22, traces: 10 });
+    expect(slowestBound(heat([5, 10, 100]), 11, 500)).toEqual({ ns: 2 ** 21, traces: 15 });
+    expect(slowestBound(heat([5, 10, 100]), 1000, 500)).toEqual({ ns: 2 ** 20, traces: 115 });
+    expect(slowestBound(heat([5, 10, 100], 0.5), 20, 500)).toEqual({ ns: 2 ** 22, traces: 20 });
+  });
+
+  it('stops before there are too many', () => {
+    expect(slowestBound(heat([5, 10, 100]), 50, 60)).toEqual({ ns: 2 ** 21, traces: 15 });
+    expect(slowestBound(heat([5, 10, 100]), 50, 9)).toBeNull();
   });
 });

@@ -11,6 +11,9 @@ import { useRequest, type RequestState } from '../../shell/use-request';
 import { ColumnsMenu } from './columns-menu';
 import { NoMatch } from './no-match';
 import type { Run } from './run';
+import { OrderChoice } from './order-choice';
+import { ShareButton } from './share-button';
+import type { Slowest } from './slowest';
 import { parseSort, sortTraces } from './sort';
 import { SpanTable } from './span-table';
 import { TraceTable } from './trace-table';
@@ -19,6 +22,8 @@ import css from './results.module.css';
 
 interface ResultsProps {
   search: ReturnType<typeof useSearch>;
+  /** The part of the run that is searched, if the slowest are listed. */
+  slowest: Slowest | null;
   run: Run;
   heat: RequestState<Heatmap>;
   /** Fields shown as columns. */
@@ -28,12 +33,14 @@ interface ResultsProps {
 }
 
 /** The traces of the search, and examples of its spans. */
-export function Results({ search, run, heat, fields, facets, onRun }: ResultsProps) {
+export function Results({ search, slowest, run, heat, fields, facets, onRun }: ResultsProps) {
   const { tab, sort } = view.value;
   const total = useTotal(run, heat);
   const selected = tab === 'spans' && capable('aggregates') ? 'spans' : 'traces';
-  const traces = useMemo(() => sortTraces(search.traces, sort), [search.traces, sort]);
-  const status = statusOf(search, total, sort);
+  const exact = isExact(search, slowest);
+  const listed = slowest && search.run !== run ? slowest.shown : undefined;
+  const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
+  const status = statusOf(search, traces.length, total, sort, exact);
   useEffect(() => { if (!search.reading) announce(`${status} traces`); }, [search.reading, status]);
   const spansTab = capable('aggregates') ? [{ id: 'spans' as const, label: 'Spans' }] : [];
   return (
@@ -42,16 +49,20 @@ export function Results({ search, run, heat, fields, facets, onRun }: ResultsPro
         <Tabs
           label="Results" name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
           tabs={[{ id: 'traces' as const, label: 'Traces' }, ...spansTab]}
-          end={selected === 'traces' && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></>}
+          end={<>
+            {selected === 'traces' && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
+            <ShareButton run={run} />
+            {selected === 'traces' && <ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} />}
+          </>}
         />
       </div>
       <TabPanel name="results" selected={selected} class={css.panel}>
         {selected === 'spans' ? <SpanTable run={run} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
-          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={search.run ?? run} />}
+          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
           {traces.length === 0 && !search.reading && !search.error && <NoMatch run={run} onRun={onRun} />}
-          {traces.length > 0 && <More search={search} />}
+          {traces.length > 0 && <More search={search} more={slowest && exact ? slowest.more : search.outcome?.next ? search.more : null} />}
         </>}
       </TabPanel>
     </section>
@@ -78,18 +89,22 @@ function useTotal(run: Run, heat: RequestState<Heatmap>): Total | null {
   return { n: data.estimatedSpans, exact: data.share === 1, least: messages.length > 0 };
 }
 
-/** "50 of 12,431, newest first, still reading". */
-function statusOf(search: ResultsProps['search'], total: Total | null, sort: string): string {
-  const n = search.traces.length;
-  const all = !search.reading && !!search.outcome?.complete && !search.outcome.next;
-  const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
-  const order = parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
-  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.error || (search.outcome?.complete === false && search.outcome.reason) ? ', not complete' : ''}`;
+/** Whether the slowest traces are all known. */
+function isExact(search: ResultsProps['search'], slowest: Slowest | null): boolean {
+  return !!slowest && search.run === slowest.run && !search.reading && !!search.outcome?.complete && !search.outcome.next;
 }
 
-function More({ search }: { search: ResultsProps['search'] }) {
+/** "50 of 12,431, newest first, still reading". */
+function statusOf(search: ResultsProps['search'], n: number, total: Total | null, sort: string, exact: boolean): string {
+  const all = !exact && !search.reading && !!search.outcome?.complete && !search.outcome.next;
+  const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
+  const order = exact ? 'slowest first' : parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
+  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.outcome?.complete === false && search.outcome.reason ? ', not complete' : ''}`;
+}
+
+function More({ search, more }: { search: ResultsProps['search']; more: (() => void) | null }) {
   const [pressed, setPressed] = useState(false);
   useEffect(() => { if (!search.reading) setPressed(false); }, [search.reading]);
-  if (!search.outcome?.next) return <p class={css.end}>{search.reading || search.error ? '' : 'No further traces in this time range.'}</p>;
-  return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); search.more(); }}>{pressed && search.reading ? 'Reading' : 'Show more'}</Button></div>;
+  if (!more) return <p class={css.end}>{search.reading ? '' : 'No further traces in this time range.'}</p>;
+  return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); more(); }}>{pressed && search.reading ? 'Reading' : 'Show more'}</Button></div>;
 }

@@ -70,12 +70,21 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
         {trend === 'usual' && g.type && second !== g.operation && <span class={css.operation} title={g.operation}>{g.operation}</span>}
         <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example">
           <span class="visually-hidden">Newest example of {heading}: </span>
-          {trend === 'new' ? <>since {clock(millis(g.first), zone.value, 0)}</> : <Time at={g.last} precision={0} onlyAge />}
+          {trend === 'new' ? newSince(g, start, end) : <Time at={g.last} precision={0} onlyAge />}
         </a>
       </span>
       <span class={css.bars}><MiniBars values={g.points} width={76} height={16} color={trend === 'usual' ? undefined : 'var(--error-solid)'} /></span>
     </li>
   );
+}
+
+const quietSteps = 2; // of the 30 steps of `points` without the error, after which it is not said to continue
+
+/** "since 14:06" of an error that continues, "14:06 to 14:32" of one that stopped. */
+function newSince(g: ErrorGroup, start: number, end: number): string {
+  const [first, last] = [millis(g.first), millis(g.last)];
+  const stopped = end - last > ((end - start) / g.points.length) * quietSteps;
+  return stopped ? `${clock(first, zone.value, 0)} to ${clock(last, zone.value, 0)}` : `since ${clock(first, zone.value, 0)}`;
 }
 
 function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; rangeLabel: string }) {

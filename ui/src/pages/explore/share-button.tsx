@@ -1,0 +1,14 @@
+import { Button } from '../../shell/controls';
+import { iso } from '../../shell/format';
+import { copy } from '../../shell/toast';
+import { format, view } from '../../shell/url';
+import type { Run } from './run';
+
+/** Copies a link that shows the same traces later: its time range is fixed. */
+export function ShareButton({ run }: { run: Run }) {
+  const share = (): void => {
+    const range = { from: iso(run.from), to: iso(run.to) };
+    void copy(location.origin + format({ ...view.value, range }), 'Link');
+  };
+  return <Button kind="quiet" icon="copy" title="Copies a link to these results with this time range" onClick={share}>Copy link</Button>;
+}
