@@ -3,6 +3,7 @@
 import { effect, signal } from '@preact/signals';
 import { ApiError, authorization, get, tenant, unreadable } from '../api/client';
 import type { Ingest } from '../api/types';
+import { config } from './config';
 import { millis } from './format';
 
 /** Counters at a time in milliseconds since the epoch. */
@@ -91,6 +92,11 @@ export function rateSeries(samples: Sample[], receiver?: string): number[] {
 
 function value(s: Sample, receiver?: string): number {
   return receiver === undefined ? s.received : s.receivers[receiver] ?? 0;
+}
+
+/** Whether the server does not show to tenants what all of them together send. */
+export function hiddenFromTenants(): boolean {
+  return config.value?.capabilities.tenancy ?? false;
 }
 
 const protocols: Record<string, string> = { grpc: 'gRPC', http: 'HTTP', udp: 'UDP' };

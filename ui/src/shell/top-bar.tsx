@@ -8,7 +8,7 @@ import { Button, classes, Input } from './controls';
 import { Menu, Popover } from './floating';
 import { count, short } from './format';
 import { Icon, Logo, Mark } from './icons';
-import { currentRate, ingest, troubled } from './ingest';
+import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
 import { loginDismissed } from './login';
 import { isMac } from './keys';
 import { themeChoice, type ThemeChoice } from './preferences';
@@ -93,7 +93,7 @@ function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => vo
 /** Spans per second, with a link to the status. A process that receives nothing shows nothing. */
 function IngestRate() {
   const { data, samples } = ingest.value;
-  if (!data?.receives) return null;
+  if (!data?.receives || hiddenFromTenants()) return null;
   const perSecond = currentRate(samples);
   const healthy = !troubled(data, slowNow.value);
   const title = `${count(data.received)} spans received, ${count(data.refused)} refused, ${count(data.dropped)} dropped since the start`;

@@ -108,12 +108,35 @@ test('a server with passwords does not make the browser open its own dialog', as
 test('the page asks for the tenant where tenants are separated', async () => {
   const program = await start(['receivers::otlp::protocols::http::tenancy::header=x-org', 'extensions::query::http::tenancy::header=x-org']);
   await sendSpans(program, span(), { 'x-org': 'acme' });
+  await sendSpans(program, span().map((s) => ({ ...s, service: 'rival' })), { 'x-org': 'other' });
   const { page } = await newPage(browser);
   await page.goto((await program.url()) + '/');
   const dialog = page.getByRole('dialog', { name: 'Choose a tenant' });
   await dialog.getByLabel('Tenant').fill('acme');
   await dialog.getByRole('button', { name: 'Continue' }).click();
   await dialog.waitFor({ state: 'detached' });
+  await page.getByText('shop').first().waitFor();
+  await page.getByText('What the process receives for all tenants is not shown to tenants.').waitFor();
+  expect(await page.getByText('rival').count()).toBe(0); // the service of another tenant
+  await page.getByRole('main').getByRole('link', { name: 'Status' }).click();
+  await page.getByRole('heading', { name: 'What this process receives for all tenants is not shown to tenants' }).waitFor();
+  expect(await page.getByText('No span received').count()).toBe(0);
+  await page.getByRole('navigation').first().getByRole('link', { name: 'Explore' }).click();
+  await page.getByRole('grid', { name: 'Traces' }).getByText('GET /cart').waitFor();
+  expect(await page.getByText('rival').count()).toBe(0);
+});
+
+test('a tenant that the server does not know is refused with the reason', async () => {
+  const program = await start(['receivers::otlp::protocols::http::tenancy::header=x-org', 'extensions::query::http::tenancy::header=x-org', 'extensions::query::http::tenancy::tenants=[acme]']);
+  await sendSpans(program, span(), { 'x-org': 'acme' });
+  const { page } = await newPage(browser);
+  await page.goto((await program.url()) + '/');
+  const dialog = page.getByRole('dialog', { name: 'Choose a tenant' });
+  await dialog.getByLabel('Tenant').fill('nobody');
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+  await dialog.getByText('unknown tenant').waitFor();
+  await dialog.getByLabel('Tenant').fill('acme');
+  await dialog.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('shop').first().waitFor();
 });
 

@@ -5,7 +5,7 @@ import { now } from '../../shell/clock';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { count, duration, elapsed, millis, nanos } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
-import { ingest, orderedReceivers, receiverLabel } from '../../shell/ingest';
+import { hiddenFromTenants, ingest, orderedReceivers, receiverLabel } from '../../shell/ingest';
 import { announce } from '../../shell/live-region';
 import { ServiceMark } from '../../shell/service-mark';
 import { Time } from '../../shell/time';
@@ -84,7 +84,7 @@ function Listening({ data }: { data: Ingest | null }) {
   const tail = 'This page changes by itself when one arrives.';
   if (!data) return <>{tail}</>;
   if (!data.receives) return <>This process only answers queries; another one receives spans. {tail}</>;
-  if (tenant.value) return <>Listening for tenant {tenant.value}. {tail}</>; // the counters of all tenants are hidden
+  if (hiddenFromTenants()) return <>Listening{tenant.value && ` for tenant ${tenant.value}`}. {tail}</>; // the counters of all tenants are hidden
   return <>Listening for {elapsed(millis(data.since), now.value)}, <b>{count(data.received)} {data.received === 1 ? 'span' : 'spans'}</b> so far. {tail}</>;
 }
 

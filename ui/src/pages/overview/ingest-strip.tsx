@@ -1,7 +1,7 @@
 import { slowNow } from '../../shell/clock';
 import { bytes, count, elapsed, millis } from '../../shell/format';
 import { Mark } from '../../shell/icons';
-import { currentRate, ingest, troubled } from '../../shell/ingest';
+import { currentRate, hiddenFromTenants, ingest, troubled } from '../../shell/ingest';
 import { link } from '../../shell/url';
 import css from './overview.module.css';
 
@@ -13,7 +13,7 @@ export function IngestStrip() {
   const healthy = !troubled(data, slowNow.value);
   return (
     <footer class={css.strip} aria-label="Ingestion">
-      {data.receives ? (
+      {data.receives && hiddenFromTenants() ? <span>What the process receives for all tenants is not shown to tenants.</span> : data.receives ? (
         <>
           {error ? <span class={css.stripState}><Mark kind="warn" size={13} label="" /><b>Ingestion: {error.message}</b></span> : <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? 'Ingestion healthy' : data.dropped > 0 ? 'Spans were dropped' : 'Spans were refused'}</b></span>}
           <span><b>{perSecond === null ? '–' : count(perSecond)}</b> spans/s</span>
