@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { ApiError, authorization, get, tenant } from '../api/client';
 import type { Ingest } from '../api/types';
 import { Button } from '../shell/controls';
@@ -29,7 +29,7 @@ export default function TracePage() {
   const [error, setError] = useState<Error | null>(null);
   const [attempt, setAttempt] = useState(0);
   const missing = error instanceof ApiError && error.status === 404;
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next frame
     const abort = new AbortController();
     const source = serverSource(id);
     source.load(view.peek().skew, abort.signal).then((model) => {

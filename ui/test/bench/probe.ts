@@ -21,7 +21,10 @@ export function watch(selector: string): void {
     const look = (): void => {
       if (!document.querySelector(selector)) return;
       observer.disconnect();
-      requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))); // after the frame
+      // A message that is sent before a frame arrives after it.
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => resolve(performance.now());
+      requestAnimationFrame(() => port2.postMessage(0));
     };
     const observer = new MutationObserver(look);
     observer.observe(document, { childList: true, subtree: true });
@@ -64,7 +67,9 @@ export function clickUntil({ click, until }: { click: string; until: string }): 
     const observer = new MutationObserver(() => {
       if (!document.querySelector(until)) return;
       observer.disconnect();
-      requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - at)));
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => resolve(performance.now() - at);
+      requestAnimationFrame(() => port2.postMessage(0));
     });
     observer.observe(document, { childList: true, subtree: true });
     document.querySelector<HTMLElement>(click)!.click();

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, endedEarly, stream } from '../../api/client';
 import type { SearchLine, SearchOutcome, TraceSummary } from '../../api/types';
 import { withSelect } from '../../query/edit';
@@ -42,7 +42,7 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     stream<SearchLine>('search', params, sink.line, own.signal).then(sink.end, (e: unknown) => sink.fail(asError(e)));
     return () => own.abort();
   };
-  useEffect(() => {
+  useLayoutEffect(() => { // the server searches while the page is drawn
     if (!restored) start([], '');
     return () => abort.current?.abort(); // also a later page
   }, [run, query]);

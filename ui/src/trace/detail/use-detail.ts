@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { SpanDetail } from '../../api/types';
 import type { TraceSource } from '../model/types';
 
@@ -17,7 +17,7 @@ export function useDetail(source: TraceSource, id: string, version: object): Det
   const [kept] = useState(() => new Map<string, SpanDetail>());
   const [answer, setAnswer] = useState<{ id: string; detail: SpanDetail | null; error: Error | null }>({ id: '', detail: null, error: null });
   const [attempt, setAttempt] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => { // the request does not wait for the next frame
     const abort = new AbortController();
     source.details([id], abort.signal).then((spans) => {
       if (abort.signal.aborted) return;

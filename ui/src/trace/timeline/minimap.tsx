@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { duration, percent } from '../../shell/format';
 import { theme } from '../../shell/preferences';
 import { serviceColor } from '../../shell/service';
@@ -50,7 +50,8 @@ function Drawing({ model, width, showPath }: { model: TraceModel; width: number;
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
-  useLayoutEffect(() => {
+  // After the frame with the rows, which are what people wait for.
+  useEffect(() => {
     if (width > 1) draw(canvas.current!, model, Math.floor(width), showPath);
   }, [model, width, showPath, dark, chosen]);
   const text = `${duration(model.duration)}: ${model.sentence.map((p) => `${percent(p.share)} ${p.text}`).join(', ')}`;

@@ -68,7 +68,7 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
   const slots = Math.max(1, Math.ceil(list.view / list.height) + 2 * extraRows + 1);
   const cache = useRowCache(context);
   const elements: VNode<RowProps>[] = [];
-  for (let i = seen.first; i < seen.last; i++) elements.push(cache(i, seen.shift + i * list.height, i % slots));
+  if (list.view > 0) for (let i = seen.first; i < seen.last; i++) elements.push(cache(i, seen.shift + i * list.height, i % slots));
   return (
     <>
       <div class={css.layer} aria-hidden="true">
