@@ -4,13 +4,14 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newPage, type TestPage } from '../browser/browser.ts';
+import { launch, newPage, type TestPage } from '../browser/browser.ts';
 import { Program } from '../browser/program.ts';
 import { sendShop } from '../browser/shop.ts';
 import { sendSpans } from '../browser/spans.ts';
 import { largeTrace, marker } from './large-trace.ts';
+import { memoryOf, type Memory } from './memory.ts';
 import { clickUntil, scrollFrames, watch } from './probe.ts';
 import { printTable, quantile, report } from './table.ts';
 
@@ -29,10 +30,7 @@ let url: string;
 beforeAll(async () => {
   program = await Program.start();
   url = await program.url();
-  browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM, headless: true,
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--enable-precise-memory-info'],
-  });
+  browser = await launch();
   await sendShop(program);
   for (const { spans } of sizes) {
     const trace = largeTrace(traceOf(spans), spans, Date.now() - 600_000);
@@ -84,7 +82,7 @@ test('scroll, and the heap after it', async () => {
     const count = Number(await page.locator('#spans').getAttribute('aria-rowcount'));
     expect(count).toBeGreaterThan(largest / 2); // repeated siblings are one row
     const frames = await page.evaluate(scrollFrames, { selector: '#spans', frames: 300 });
-    return { count, frames, memory: await memory(page), nodes: await page.evaluate(() => document.getElementsByTagName('*').length) };
+    return { count, frames, memory: await memoryOf(page), nodes: await page.evaluate(() => document.getElementsByTagName('*').length) };
   }, 3);
   const part = (frames: number[][], share: number): number[] => frames.map((f) => quantile(f, share));
   const frames = rows.map((r) => r.frames);
@@ -95,9 +93,11 @@ test('scroll, and the heap after it', async () => {
   const ratio = (share: number): number[] => [quantile(frames.flat(), share) / quantile(blank.flat(), share)];
   report('ratio to the empty page, frame p95', '', '', ratio(0.95));
   report('ratio to the empty page, longest frame', '', '', ratio(1));
-  for (const key of ['heap after scrolling', 'heap of the worker', 'typed arrays of the page'] as const) {
-    report(key, key === 'heap after scrolling' ? '80' : '', 'MB', rows.map((r) => r.memory[key]));
-  }
+  const mb = (value: (m: Memory) => number): number[] => rows.map((r) => value(r.memory) / 1e6);
+  report('heap of the page after scrolling', '80', 'MB', mb((m) => m.page.usedSize));
+  report('heap of the worker', '', 'MB', mb((m) => m.worker.usedSize));
+  report('typed arrays of the page', '', 'MB', mb((m) => m.page.backingStorageSize));
+  report('typed arrays of the worker', '', 'MB', mb((m) => m.worker.backingStorageSize));
   report('elements of the page', '', '', rows.map((r) => r.nodes));
   report('rows', '', '', rows.map((r) => r.count));
 });
@@ -109,20 +109,6 @@ async function scrollBlank(): Promise<number[]> {
   const frames = await page.evaluate(scrollFrames, { selector: '#blank', frames: 300 });
   await page.context().close();
   return frames;
-}
-
-/** Megabytes of JavaScript objects in the page and in its worker, without a garbage collection before. */
-async function memory(page: Page): Promise<Record<'heap after scrolling' | 'heap of the worker' | 'typed arrays of the page', number>> {
-  const session = await page.context().newCDPSession(page);
-  await session.send('Performance.enable');
-  const { metrics } = await session.send('Performance.getMetrics');
-  const usage = (await session.send('Runtime.getHeapUsage')) as { backingStorageSize?: number };
-  const inWorker = await page.workers()[0].evaluate(() => (performance as Performance & { memory?: { usedJSHeapSize: number } }).memory?.usedJSHeapSize ?? NaN);
-  return {
-    'heap after scrolling': metrics.find((m) => m.name === 'JSHeapUsedSize')!.value / 1e6,
-    'heap of the worker': inWorker / 1e6,
-    'typed arrays of the page': (usage.backingStorageSize ?? NaN) / 1e6,
-  };
 }
 
 test('find', async () => {
