@@ -23,7 +23,12 @@ export async function memoryOf(page: Page): Promise<Memory> {
 
 /** Sends a command to the worker of the page. */
 async function askWorker<T>(session: CDPSession, method: string): Promise<T> {
-  const answer = new Promise<T>((resolve) => session.on('Target.receivedMessageFromTarget', (e) => resolve((JSON.parse(e.message) as { result: T }).result)));
+  const answer = new Promise<T>((resolve, reject) => session.on('Target.receivedMessageFromTarget', (e) => {
+    const { id, result } = JSON.parse(e.message) as { id?: number; result?: T };
+    if (id !== 1) return; // an event
+    if (result) resolve(result);
+    else reject(new Error(`worker: ${method}: ${e.message}`));
+  }));
   const attached = new Promise<string>((resolve) => session.on('Target.attachedToTarget', (e) => resolve(e.sessionId)));
   await session.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false, flatten: false });
   await session.send('Target.sendMessageToTarget', { sessionId: await attached, message: JSON.stringify({ id: 1, method }) });
