@@ -40,19 +40,18 @@ function rowsOf(root: HTMLElement): HTMLElement[][] {
 }
 
 function settle(root: HTMLElement): void {
-  const [row, cell] = places.get(root) ?? [0, 0];
   const rows = rowsOf(root);
+  const focused = rows.findIndex((r) => r.includes(document.activeElement as HTMLElement));
+  // The focused row can have moved.
+  if (focused >= 0) places.set(root, [focused, rows[focused].indexOf(document.activeElement as HTMLElement)]);
+  const [row, cell] = places.get(root) ?? [0, 0];
   const current = rows[Math.min(row, rows.length - 1)];
   rows.forEach((r) => r.forEach((e) => { e.tabIndex = -1; }));
   if (current) current[Math.min(cell, current.length - 1)].tabIndex = 0;
 }
 
 function remember(root: HTMLElement, target: Element): void {
-  const rows = rowsOf(root);
-  const row = rows.findIndex((r) => r.some((e) => e === target));
-  if (row < 0) return;
-  places.set(root, [row, rows[row].indexOf(target as HTMLElement)]);
-  settle(root);
+  if (rowsOf(root).some((r) => r.some((e) => e === target))) settle(root);
 }
 
 function move(root: HTMLElement, e: KeyboardEvent): void {

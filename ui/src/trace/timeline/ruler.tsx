@@ -23,8 +23,8 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
         <span class={css.grow}>Service and operation</span>
         <span class={css.fold}>
           Fold
-          <button type="button" tabIndex={-1} class={css.key} title="Fold one level more" aria-label="Fold one level more" onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>
-          <button type="button" tabIndex={-1} class={css.key} title="Unfold one level more" aria-label="Unfold one level more" onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>
+          <button type="button" class={css.key} title="Fold one level more" aria-label="Fold one level more" onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>
+          <button type="button" class={css.key} title="Unfold one level more" aria-label="Unfold one level more" onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>
         </span>
       </div>
       <div ref={area} class={css.axis} title="Drag to zoom" onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
