@@ -37,6 +37,9 @@ test-browser: build ## test the pages in Chromium against bin/tracing, if Node.j
 ui-screenshots: build ## draw every page in Chromium, light and dark, large and small, into SCREENSHOTS (ui-screenshots)
 	@cd ui && SCREENSHOTS=$(abspath $(or $(SCREENSHOTS),ui-screenshots)) npm run --silent test-browser
 
+ui-images: build ## draw the pictures of README and docs in Chromium, into docs/images
+	@cd ui && IMAGES=$(abspath docs/images) npm run --silent test-browser
+
 bench-ui: build ## measure the pages in Chromium: times, frames, memory and sizes beside their budgets
 	@cd ui && BENCH=1 npm run --silent test-browser
 
@@ -92,4 +95,4 @@ bench-store: ## measure the span store: whole servers, queries under load, bytes
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots bench-ui test node-clients race lint generate fuzz soak bench bench-store sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test node-clients race lint generate fuzz soak bench bench-store sampling-plot

@@ -5,12 +5,13 @@ import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
 
 const chromium = findChromium();
-const { BENCH, SCREENSHOTS } = process.env;
-const tests = BENCH ? 'test/bench/*.test.ts' : SCREENSHOTS ? 'test/screenshots/*.test.ts' : 'test/browser/**/*.test.ts';
+const { BENCH, SCREENSHOTS, IMAGES } = process.env;
+const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
+const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 
 export default defineConfig({
   test: {
-    include: [BENCH || SCREENSHOTS ? '' : 'test/build/*.test.ts', chromium ? tests : ''].filter(Boolean),
+    include: [special ? '' : 'test/build/*.test.ts', chromium ? tests : ''].filter(Boolean),
     passWithNoTests: true,
     env: { CHROMIUM: chromium },
     testTimeout: BENCH ? 300_000 : 60_000,

@@ -138,9 +138,10 @@ function useKeys(g: HeatGrid, cell: Cell | null, { setCell, box, onBox, onOpen }
       e.preventDefault();
       const from = cell ?? initialCell(g);
       const to = cell ? { column: clamp(from.column + move[0], g.columns), row: clamp(from.row + move[1], g.rows) } : from;
-      if (!e.shiftKey) anchor.current = null;
-      else onBox(boxOf(g, (anchor.current ??= from), to));
       setCell(to);
+      // The owner of the box announces what is in it.
+      if (e.shiftKey) return onBox(boxOf(g, (anchor.current ??= from), to));
+      anchor.current = null;
       announce(describe(g, to).join('. '));
     } else if (e.key === 'Enter' && cell && g.count[cell.column * g.rows + cell.row] > 0) onOpen(boxOf(g, cell, cell));
     else if (e.key === 'Escape' && box) {

@@ -138,12 +138,15 @@ function mail(t: Trace): void {
   t.add('notification', 'SMTP send', root, 4, duration * 0.8, { kind: 'client', error: t.random() < 0.02 ? '421 too many connections' : undefined, attributes: { 'peer.service': 'smtp' } });
 }
 
-/** The traces of the hour that ends at `end` (milliseconds since the epoch), oldest first. */
-export function shopTraces(count: number, end: number, seed = 1): TestSpan[][] {
+/**
+ * The traces of the hour that ends at `end` (milliseconds since the epoch), oldest first. The new version of payment appears `update` minutes before
+ * the end, with 0 never.
+ */
+export function shopTraces(count: number, end: number, seed = 1, update = deployed): TestSpan[][] {
   const random = seeded(seed);
   return Array.from({ length: count }, (_, i) => {
     const before = (1 - (i + random()) / count) * minutes;
-    const updated = before < deployed;
+    const updated = before < update;
     const t = new Trace(random, end - before * 60_000, updated);
     const user = i % 100 === 99 ? unlucky : `u-${1000 + t.whole(400)}`;
     const kind = user === unlucky ? 0 : t.random();

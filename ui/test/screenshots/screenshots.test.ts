@@ -1,28 +1,22 @@
 // `make ui-screenshots`: pictures of every page, light and dark, on a large and a small screen.
 
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { large, launch, newPage, small } from '../browser/browser.ts';
-import { Program } from '../browser/program.ts';
-import { sendShop } from '../browser/shop.ts';
+import { large, launch, small } from '../browser/browser.ts';
+import type { Program } from '../browser/program.ts';
+import { makeScene, openPage, settle, type Scene } from './scene.ts';
 
 const folder = process.env.SCREENSHOTS!;
 
 let browser: Browser;
-let program: Program;
-let empty: Program;
-let slowest = '';
+let scene: Scene;
 
 beforeAll(async () => {
-  mkdirSync(folder, { recursive: true });
-  [browser, program, empty] = await Promise.all([launch(), Program.start(), Program.start()]);
-  const checkouts = (await sendShop(program)).map((trace) => trace[0]).filter((root) => root.name === 'POST /checkout');
-  slowest = checkouts.reduce((a, b) => (b.duration > a.duration ? b : a)).traceID;
-});
+  [browser, scene] = await Promise.all([launch(), makeScene(folder)]);
+}, 180_000);
 
-afterAll(() => Promise.all([browser?.close(), program?.stop(), empty?.stop()]));
+afterAll(() => Promise.all([browser?.close(), scene?.shop.stop(), scene?.empty.stop()]));
 
 interface Shot {
   name: string;
@@ -33,29 +27,38 @@ interface Shot {
 }
 
 const shots: Shot[] = [
-  { name: 'first-run', path: () => '/', program: () => empty },
+  { name: 'first-run', path: () => '/', program: () => scene.empty },
   { name: 'overview', path: () => '/' },
   { name: 'explore', path: () => '/search' },
   { name: 'explore-query', path: () => '/search?q=' + encodeURIComponent('{ service = "checkout" && duration > 1s }') },
+  { name: 'explore-completion', path: () => '/search', prepare: (page) => page.getByRole('combobox').first().fill('{ service = ') },
+  { name: 'explore-facets', path: () => '/search', prepare: openFacets },
   { name: 'explore-error', path: () => '/search?q=' + encodeURIComponent('{ nam = "x" }') },
   { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "unknown" }') },
-  { name: 'trace', path: () => `/trace/${slowest}` },
+  { name: 'trace', path: () => `/trace/${scene.slowest}` },
+  { name: 'trace-details', path: () => `/trace/${scene.slowest}`, prepare: (page) => page.getByRole('row').filter({ hasText: 'POST /v1/charges' }).first().click() },
   { name: 'trace-missing', path: () => '/trace/00000000000000000000000000000001' },
   { name: 'open', path: () => '/open' },
   { name: 'status', path: () => '/status' },
-  { name: 'compare', path: () => `/trace/${slowest}...${slowest}` },
+  { name: 'compare', path: () => `/trace/${scene.slowest}...${scene.slowest}` },
   { name: 'dependencies', path: () => '/dependencies' },
   { name: 'unknown', path: () => '/nothing/here' },
   { name: 'palette', path: () => '/', prepare: (page) => page.keyboard.press('Control+k') },
   { name: 'keys', path: () => '/', prepare: (page) => page.keyboard.press('?') },
 ];
 
+/** On a small screen, facets are a sheet. */
+async function openFacets(page: Page): Promise<void> {
+  const button = page.getByRole('button', { name: 'Facets', exact: true });
+  if (await button.isVisible()) await button.click();
+}
+
 for (const shot of shots) {
   test(shot.name, async () => {
-    const url = await (shot.program?.() ?? program).url();
+    const url = await (shot.program?.() ?? scene.shop).url();
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const viewport of [large, small]) {
-        const { page } = await newPage(browser, { colorScheme, viewport, reducedMotion: 'reduce' });
+        const page = await openPage(browser, { colorScheme, viewport });
         await page.goto(url + shot.path());
         await page.locator('main').waitFor();
         await settle(page);
@@ -67,18 +70,4 @@ for (const shot of shots) {
       }
     }
   });
-}
-
-/** Waits until no request was sent for a while. Pages that poll never stop for long. */
-async function settle(page: Page): Promise<void> {
-  let last = Date.now();
-  const begun = last;
-  const note = (): void => {
-    last = Date.now();
-  };
-  page.on('request', note);
-  page.on('requestfinished', note);
-  while (Date.now() - last < 500 && Date.now() - begun < 5000) await page.waitForTimeout(50);
-  page.off('request', note);
-  page.off('requestfinished', note);
 }

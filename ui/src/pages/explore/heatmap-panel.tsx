@@ -26,7 +26,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   const marks = useMarks(run);
   const open = useOpenCell(run, data);
   const selected = useMemo(() => (data && sel ? sumOf(gridOf(data), sel) : null), [data, sel]);
-  useEffect(() => { if (selected) announce(`${count(selected.count)} selected`); }, [selected?.count]);
+  useEffect(() => { if (selected) announce(`${count(selected.count)} selected`); }, [selected]);
   if (answer.error && !data) return <div class={css.failure}><Failure what="Heatmap" error={answer.error} retry={answer.retry} /></div>;
   return (
     <section aria-label="Heatmap of durations" class={css.panel}>

@@ -98,6 +98,7 @@ function isExact(search: ResultsProps['search'], slowest: Slowest | null): boole
 function statusOf(search: ResultsProps['search'], n: number, total: Total | null, sort: string, exact: boolean): string {
   const all = !exact && !search.reading && !!search.outcome?.complete && !search.outcome.next;
   const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
+  if (n === 0 && all) return '0';
   const order = exact ? 'slowest first' : parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
   return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.outcome?.complete === false && search.outcome.reason ? ', not complete' : ''}`;
 }

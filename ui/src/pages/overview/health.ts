@@ -142,7 +142,7 @@ function excess(h: ServiceHealth): number {
 
 function byAbnormality(a: ServiceHealth, b: ServiceHealth): number {
   if (a.state !== b.state) return rank[a.state] - rank[b.state];
-  if (a.state === 'failing') return excess(b) - excess(a);
+  if (a.state === 'failing') return excess(b) - excess(a) || b.errorShare - a.errorShare;
   if (a.state === 'slow') return b.slowdown! - a.slowdown!;
   if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
   return b.series.summary.calls - a.series.summary.calls || (b.series.usual?.calls ?? 0) - (a.series.usual?.calls ?? 0) || (a.name < b.name ? -1 : 1);

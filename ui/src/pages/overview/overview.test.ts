@@ -90,6 +90,13 @@ describe('sentence', () => {
     });
     expect(say(a, [{ ...version, service: 'cart' }]).details[0]).toBe('payment fails 6.4 % of requests, usually 0.2 %, since 13:46');
   });
+  it('names a service with a new version before those that may depend on it', () => {
+    const worse: Spec = { ...failing, name: 'checkout', now: red(4140, 264), usual: red(4000, 8) };
+    const a = answer(worse, failing);
+    expect(judge(a, periods(a, '')).map((s) => s.name)).toEqual(['checkout', 'payment']);
+    expect(say(a, [version]).details.map((d) => d.split(' ')[0])).toEqual(['payment', 'checkout']);
+    expect(say(a).details.map((d) => d.split(' ')[0])).toEqual(['checkout', 'payment']);
+  });
   it('counts in the plural', () => {
     const gone: Spec = { name: 'gone', now: red(0, 0), usual: red(500, 0) };
     expect(say(answer(failing, { ...failing, name: 'b' }, gone)).text).toBe('2 of 3 services are failing, 1 gets no requests any more');

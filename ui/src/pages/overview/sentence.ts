@@ -49,7 +49,7 @@ export function overviewSentence(services: ServiceHealth[], context: SentenceCon
   add(failing, 'is failing', 'are failing');
   add(silent, 'gets no requests any more', 'get no requests any more');
   add(slow, 'is slower than usual', 'are slower than usual');
-  return { text: parts.join(', '), details: abnormal.slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
+  return { text: parts.join(', '), details: suspectsFirst(abnormal, changes).slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
 }
 
 function calm(services: ServiceHealth[], { comparable, errorShare, period }: SentenceContext): string {
@@ -69,9 +69,20 @@ function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
   }
 }
 
+/** The version of a service that appeared when its errors rose. */
+function suspect(s: ServiceHealth, changes: Change[]): Change | undefined {
+  return changes.find((c) => c.kind === 'version' && c.service === s.name && s.since !== null && Math.abs(millis(c.at) - s.since) <= changeDistance);
+}
+
+/** Services that fail since they have a new version are before those that may only depend on them. */
+function suspectsFirst(abnormal: ServiceHealth[], changes: Change[]): ServiceHealth[] {
+  const suspected = (s: ServiceHealth): boolean => s.state === 'failing' && suspect(s, changes) !== undefined;
+  return [...abnormal.filter(suspected), ...abnormal.filter((s) => !suspected(s))];
+}
+
 function since(s: ServiceHealth, changes: Change[], zone: Zone): string {
   if (s.since === null) return '';
-  const version = changes.find((c) => c.kind === 'version' && c.service === s.name && Math.abs(millis(c.at) - s.since!) <= changeDistance);
+  const version = suspect(s, changes);
   return `, since ${clock(s.since, zone, 0)}${version ? ` when version ${version.to} appeared` : ''}`;
 }
 

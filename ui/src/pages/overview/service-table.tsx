@@ -65,7 +65,7 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
           <a class={css.link} href={explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
-          {version && <span class={css.wide}><Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}{ageOf(version.at)}</Badge></span>}
+          {version && <span class={classes(css.wide, css.version)}><Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}<span class={css.age}>{ageOf(version.at)}</span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>inferred</span>}
           {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>no requests any more</span>}
         </span>
