@@ -132,7 +132,7 @@ test('a tenant that the server does not know is refused with the reason', async 
   const { page } = await newPage(browser);
   await page.goto((await program.url()) + '/');
   const dialog = page.getByRole('dialog', { name: 'Choose a tenant' });
-  await dialog.getByLabel('Tenant').fill('nobody');
+  await dialog.getByLabel('Tenant').fill('other');
   await dialog.getByRole('button', { name: 'Continue' }).click();
   await dialog.getByText('unknown tenant').waitFor();
   await dialog.getByLabel('Tenant').fill('acme');
