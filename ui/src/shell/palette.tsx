@@ -84,7 +84,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <ul ref={list} id="palette-list" role="listbox" aria-label="Targets" class={css.list}>
         {targets.map((t, i) => <Row key={t.kind + t.href} target={t} index={i} selected={i === at} onSelect={() => go(t)} onHover={() => setIndex(i)} />)}
       </ul>
-      {targets.length === 0 && <p class={css.none}>Nothing matches. Paste a trace ID, a <code>traceparent</code> or a link to a trace, or write a query in braces.</p>}
+      {targets.length === 0 && <p class={css.none}>Nothing matches. Paste a trace ID, a <code>traceparent</code> or a link to a trace, or search for a value of an attribute: <code>{`{ user.id = ${JSON.stringify(typed.trim())} }`}</code></p>}
       {names.error && <p class={css.none}>Services are not listed: {names.error.message}</p>}
     </Dialog>
   );

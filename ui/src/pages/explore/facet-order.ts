@@ -13,8 +13,11 @@ function evenness(f: Facet, spans: number): number {
 // What tells failed spans from others comes first; what only describes the failure itself does not count.
 const outcome = new Set(['status', 'error', 'statusMessage', 'event:name']);
 
-/** Fields in the order in which they help to narrow a search: first those whose values tell failed spans from the others, then those that divide evenly. Fields with one value are last, except for those that the search names: they stay at the top, so that a condition can be changed. */
-export function orderFacets(facets: Facet[], spans: number, named: Set<string> = new Set()): Facet[] {
-  const score = (f: Facet): number => (named.has(canonical(f.field)) ? 10 : 0) + (f.distinct < 2 ? -1 : (outcome.has(f.field) ? 0 : 2 * Math.abs(f.score)) + evenness(f, spans));
+// Of failed spans, people ask first what fails, and how.
+const failure = new Set(['service', 'name', 'statusMessage']);
+
+/** Fields in the order in which they help to narrow a search: first those whose values tell failed spans from the others, then those that divide evenly. Fields with one value are last, except for those that the search names: they stay at the top, so that a condition can be changed. If all spans failed (`failed`), what says which and how comes first. */
+export function orderFacets(facets: Facet[], spans: number, named: Set<string> = new Set(), failed = false): Facet[] {
+  const score = (f: Facet): number => (named.has(canonical(f.field)) ? 10 : 0) + (f.distinct < 2 ? -1 : (failed && failure.has(f.field) ? 2 : 0) + (outcome.has(f.field) ? 0 : 2 * Math.abs(f.score)) + evenness(f, spans));
   return facets.map((f) => ({ f, s: score(f) })).sort((a, b) => b.s - a.s || b.f.spans - a.f.spans).map(({ f }) => f);
 }

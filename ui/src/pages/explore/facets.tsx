@@ -29,7 +29,7 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
   const [text, setText] = useState('');
   const { data } = answer;
   const named = useMemo(() => namedFields(run.q), [run]);
-  const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named) : []), [data, named]);
+  const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named, data.spans > 0 && data.errors === data.spans) : []), [data, named]);
   const wanted = text.trim().toLowerCase();
   const shown = wanted ? ordered.filter((f) => f.field.toLowerCase().includes(wanted)) : ordered;
   if (answer.error && !data) return <div class={css.notice}><Failure what="Facets" error={answer.error} retry={answer.retry} /></div>;

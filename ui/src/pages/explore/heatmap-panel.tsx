@@ -57,7 +57,7 @@ function Totals({ data }: { data: Heatmap | undefined }) {
     <span class={css.totals}>
       <b>{about}{count(data.estimatedSpans)}</b> {data.estimatedSpans === 1 ? of.slice(0, -1) : of}
       {data.share < 1 && <span class={css.sample} title={sampleText(data)}> ({percent(data.share)} examined)</span>}
-      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{about}{count(data.estimatedErrors)} with errors</span></>}
+      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{data.estimatedErrors === data.estimatedSpans ? 'all' : about + count(data.estimatedErrors)} with errors</span></>}
     </span>
   );
 }

@@ -50,6 +50,7 @@ describe('facets', () => {
     const order = orderFacets([facet('one', [100]), facet('ids', [1, 1, 1], 0, 100), facet('even', [50, 50]), facet('status', [90, 10], 1), facet('cause', [80, 20], 0.6)], 100);
     expect(order.map((f) => f.field)).toEqual(['cause', 'even', 'status', 'ids', 'one']);
     expect(orderFacets(order, 100, new Set(['one']))[0].field).toBe('one');
+    expect(orderFacets([facet('even', [50, 50]), facet('name', [90, 10])], 100, new Set(), true)[0].field).toBe('name');
   });
 });
 

@@ -52,7 +52,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
           end={<>
             {selected === 'traces' && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
             <ShareButton run={run} />
-            {selected === 'traces' && <ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} />}
+            {selected === 'traces' && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
           </>}
         />
       </div>

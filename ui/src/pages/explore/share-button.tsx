@@ -3,6 +3,7 @@ import { iso } from '../../shell/format';
 import { copy } from '../../shell/toast';
 import { format, view } from '../../shell/url';
 import type { Run } from './run';
+import css from './results.module.css';
 
 /** Copies a link that shows the same traces later: its time range is fixed. */
 export function ShareButton({ run }: { run: Run }) {
@@ -10,5 +11,5 @@ export function ShareButton({ run }: { run: Run }) {
     const range = { from: iso(run.from), to: iso(run.to) };
     void copy(location.origin + format({ ...view.value, range }), 'Link');
   };
-  return <Button kind="quiet" icon="copy" title="Copies a link to these results with this time range" onClick={share}>Copy link</Button>;
+  return <Button kind="quiet" icon="copy" aria-label="Copy link" title="Copies a link to these results with this time range" onClick={share}><span class={css.wide}>Copy link</span></Button>;
 }
