@@ -105,6 +105,22 @@ describe('with data', () => {
     await page.context().close();
   });
 
+  test('an absolute range is entered in the chosen zone', async () => {
+    const { page } = await newPage(browser, { timezoneId: 'Asia/Tokyo' });
+    await page.goto(url + '/search?q=' + encodeURIComponent('{ service = "payment" }'));
+    await page.getByRole('button', { name: /Time range/ }).click();
+    await page.getByRole('radio', { name: 'UTC', exact: true }).check();
+    const minute = (ago: number): string => new Date(Date.now() - ago * 60_000).toISOString().slice(0, 16);
+    await page.getByLabel('From', { exact: true }).fill(minute(30).replace('T', ' '));
+    await page.getByLabel('To', { exact: true }).fill(minute(10).replace('T', ' '));
+    await page.getByRole('button', { name: 'Apply' }).last().click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('from')).toMatch(new RegExp('^' + minute(30)));
+    await page.getByRole('grid', { name: 'Traces' }).getByRole('columnheader', { name: /UTC/ }).waitFor();
+    const newest = await page.getByRole('grid', { name: 'Traces' }).locator('tbody time').first().getAttribute('datetime');
+    expect(Date.now() - Date.parse(newest!)).toBeGreaterThan(9 * 60_000);
+    await page.context().close();
+  });
+
   test('the palette and the list of keys open with the keyboard', async () => {
     const { page } = await newPage(browser);
     await page.goto(url);

@@ -171,6 +171,24 @@ test('the axis zooms by a drag, the handles of the minimap by keys', async () =>
   await page.context().close();
 });
 
+test('the critical path and the minimum duration are switched, also by the URL', async () => {
+  const { page } = await openTrace('?path=0');
+  const path = page.getByRole('button', { name: 'Critical path' });
+  expect(await path.getAttribute('aria-pressed')).toBe('false');
+  await tree(page).focus();
+  await page.keyboard.press('c');
+  expect(await path.getAttribute('aria-pressed')).toBe('true');
+  expect(page.url()).not.toContain('path=');
+  await page.getByRole('button', { name: 'Any duration' }).click();
+  await page.getByRole('menuitemradio', { name: 'At least 100 ms, 4 spans' }).click();
+  await expect.poll(() => count(page)).toBe(4); // root, cart, payment, charge
+  expect(page.url()).toContain('min=');
+  await page.reload();
+  await rows(page).first().waitFor();
+  expect(await count(page)).toBe(4);
+  await page.context().close();
+});
+
 test('downloads are traces that the program reads', async () => {
   const { page } = await openTrace();
   for (const [item, member] of [['Download Jaeger JSON', 'data'], ['Download OTLP JSON', 'resourceSpans']]) {
