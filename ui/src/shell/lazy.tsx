@@ -22,7 +22,7 @@ export function lazy(load: () => Promise<{ default: ComponentType }>): LazyCompo
     useLayoutEffect(() => {
       if (!Loaded) start().then(() => refresh((n) => n + 1), () => setFailed(true));
     }, []);
-    if (failed) return <div role="alert" class={css.failure}><Mark kind="error" label="" /><span>This part of the page cannot be loaded. The server does not answer, or has another version now.</span><Button kind="quiet" onClick={() => location.reload()}>Reload</Button></div>;
+    if (failed) return <div class={css.page}><div role="alert" class={css.failure}><Mark kind="error" label="" /><span>This part of the page cannot be loaded. The server does not answer, or has another version now.</span><Button kind="quiet" onClick={() => location.reload()}>Reload</Button></div></div>;
     return Loaded ? <Loaded /> : null;
   }
   return Object.assign(Lazy, { preload: () => void start() });

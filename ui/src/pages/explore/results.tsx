@@ -41,7 +41,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
   const listed = slowest && search.run !== run ? slowest.shown : undefined;
   const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
   const status = statusOf(search, traces.length, total, sort, exact);
-  useEffect(() => { if (!search.reading) announce(`${status} traces`); }, [search.reading, status]);
+  useEffect(() => { if (!search.reading && status) announce(`${status} traces`); }, [search.reading, status]);
   const spansTab = capable('aggregates') ? [{ id: 'spans' as const, label: 'Spans' }] : [];
   return (
     <section aria-label="Results" class={css.results}>
@@ -96,6 +96,7 @@ function isExact(search: ResultsProps['search'], slowest: Slowest | null): boole
 
 /** "50 of 12,431, newest first, still reading". */
 function statusOf(search: ResultsProps['search'], n: number, total: Total | null, sort: string, exact: boolean): string {
+  if (n === 0 && search.error) return '';
   const all = !exact && !search.reading && !!search.outcome?.complete && !search.outcome.next;
   const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
   if (n === 0 && all) return '0';
