@@ -170,8 +170,10 @@ test('results: count, pages, columns, order, and the way to the span and back', 
   await page.keyboard.press('Escape');
   await expect.poll(async () => (await rows(page).first().textContent())!.includes('user-')).toBe(true);
   await page.getByRole('columnheader', { name: 'Duration' }).getByRole('button').click();
-  await page.getByText('only these are sorted').first().waitFor();
-  expect(await rows(page).first().textContent()).toContain('2.00');
+  await page.getByText('50 of 120, slowest first').first().waitFor();
+  expect((await rows(page).allTextContents()).slice(0, 13).map((t) => t.includes('2.00'))).toEqual([...Array<boolean>(12).fill(true), false]);
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.getByText('100 of 120, slowest first').first().waitFor();
   await page.locator('main').focus();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
@@ -182,6 +184,28 @@ test('results: count, pages, columns, order, and the way to the span and back', 
   await page.goBack();
   await expect.poll(() => rows(page).count()).toBe(shown);
 }));
+
+test('the slowest of all traces are first, also those that are not among the newest', () => visit(searchFor('{ service = "checkout" }') + '&sort=-duration&limit=5', async (page) => {
+  await page.getByText('50 of 120, slowest first').first().waitFor();
+  expect((await rows(page).allTextContents()).filter((t) => t.includes('2.00')).length).toBe(12);
+}));
+
+test('a copied link keeps the search, its order and its time range', () => visit(searchFor('{ error }') + '&sort=-duration', async (page) => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await expect.poll(() => rows(page).count()).toBe(12);
+  await page.getByRole('button', { name: 'Copy link' }).click();
+  await page.getByText('Link copied').first().waitFor();
+  const copied = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+  const { q, sort, from, to } = Object.fromEntries(copied.searchParams);
+  expect([q, sort, Date.parse(to) - Date.parse(from)]).toEqual(['{ error }', '-duration', 3600_000]);
+  await page.goto(copied.href);
+  await expect.poll(() => rows(page).count()).toBe(12);
+}));
+
+test('on a phone the order is chosen from a list', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  await page.getByLabel('Order of the traces').selectOption({ label: 'Slowest first' });
+  await expect.poll(async () => (await rows(page).first().textContent())!.includes('2.00')).toBe(true);
+}, { viewport: small }));
 
 test('single spans have their own list', () => visit(searchFor('{ error }'), async (page) => {
   await page.getByRole('tab', { name: 'Spans' }).click();

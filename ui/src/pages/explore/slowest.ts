@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Heatmap } from '../../api/types';
 import { addCondition } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
@@ -41,15 +41,21 @@ export function slowestBound(h: Heatmap, n: number, most: number): { ns: number;
 /** The server lists the newest traces first. To list the slowest, only those above a duration are searched for, which the counts of all traces give. */
 export function useSlowest(run: Run, sort: string): Slowest | null {
   const wanted = sort === '-duration' && capable('aggregates');
-  const [n, setN] = useState(pageSize);
-  useEffect(() => setN(pageSize), [run]);
+  const [, drawAgain] = useState(0);
+  const n = lengths.get(run) ?? pageSize;
   const { data, loading } = useRequest<Heatmap>(wanted ? 'heatmap' : null, { q: run.q, start: run.start, end: run.end, of: 'traces', columns: 2, exemplars: 1 }, { maxAge: 300_000 });
   const bound = useMemo(() => (data && !loading && data.of === 'traces' ? slowestBound(data, n, maxListed) : null), [data, loading, n]);
   const part = useMemo(() => (bound ? partOf(run, bound.ns) : null), [run, bound?.ns]);
   if (!wanted || !bound || !part) return null;
-  const next = n + pageSize;
-  return { run: part, limit: maxListed, shown: Math.min(n, maxListed), more: next <= maxListed && bound.traces > 0 && data!.estimatedSpans > n ? () => setN(next) : null };
+  const more = (): void => {
+    lengths.set(run, n + pageSize);
+    drawAgain(n);
+  };
+  return { run: part, limit: maxListed, shown: n, more: n + pageSize <= maxListed && data!.estimatedSpans > n ? more : null };
 }
+
+// So that a return to the page shows as many traces.
+const lengths = new WeakMap<Run, number>();
 
 // By bound. The same object again, so that a return to the page finds its search.
 const parts = new WeakMap<Run, Map<number, Run>>();

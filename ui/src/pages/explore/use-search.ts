@@ -43,7 +43,8 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     return () => own.abort();
   };
   useLayoutEffect(() => { // the server searches while the page is drawn
-    if (!restored) start([], '');
+    if (restored) setState(restored);
+    else start([], '');
     return () => abort.current?.abort(); // also a later page
   }, [run, query]);
   useEffect(() => { if (!state.reading && state.outcome && state.run === run) kept = { run, query, state }; }, [state]);
