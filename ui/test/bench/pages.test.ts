@@ -4,7 +4,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launch, newPage, type TestPage } from '../browser/browser.ts';
 import { Program } from '../browser/program.ts';
@@ -81,8 +81,12 @@ test('scroll, and the heap after it', async () => {
   const rows = await repeat(unfolded, row, async (page) => {
     const count = Number(await page.locator('#spans').getAttribute('aria-rowcount'));
     expect(count).toBeGreaterThan(largest / 2); // repeated siblings are one row
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const before = await taskTime(session);
     const frames = await page.evaluate(scrollFrames, { selector: '#spans', frames: 300 });
-    return { count, frames, memory: await memoryOf(page), nodes: await page.evaluate(() => document.getElementsByTagName('*').length) };
+    const work = ((await taskTime(session)) - before) / frames.length;
+    return { count, frames, work, memory: await memoryOf(page), nodes: await page.evaluate(() => document.getElementsByTagName('*').length) };
   }, 3);
   const part = (frames: number[][], share: number): number[] => frames.map((f) => quantile(f, share));
   const frames = rows.map((r) => r.frames);
@@ -90,6 +94,7 @@ test('scroll, and the heap after it', async () => {
   report('empty scrolling page, longest frame', '', 'ms', part(blank, 1));
   report('scroll of 100,000 spans, frame p95', '17', 'ms', part(frames, 0.95));
   report('scroll of 100,000 spans, longest frame', '34', 'ms', part(frames, 1));
+  report('scroll of 100,000 spans, processor time per frame', '', 'ms', rows.map((r) => r.work));
   const ratio = (share: number): number[] => [quantile(frames.flat(), share) / quantile(blank.flat(), share)];
   report('ratio to the empty page, frame p95', '', '', ratio(0.95));
   report('ratio to the empty page, longest frame', '', '', ratio(1));
@@ -109,6 +114,12 @@ async function scrollBlank(): Promise<number[]> {
   const frames = await page.evaluate(scrollFrames, { selector: '#blank', frames: 300 });
   await page.context().close();
   return frames;
+}
+
+/** Milliseconds that the processor worked for the main thread of the page. */
+async function taskTime(session: CDPSession): Promise<number> {
+  const { metrics } = await session.send('Performance.getMetrics');
+  return metrics.find((m) => m.name === 'TaskDuration')!.value * 1000;
 }
 
 test('find', async () => {
