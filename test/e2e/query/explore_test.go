@@ -138,7 +138,8 @@ func TestCountsOfSamples(t *testing.T) {
 		queries = queries[:1]
 	}
 	for _, q := range queries {
-		// The samples of the two processes differ if the machine is slow, because their time is limited.
+		// The samples of the two processes differ if the machine is slow, because their time is
+		// limited.
 		for _, p := range []*harness.Program{s.collector, s.query} {
 			found := explore(p, window+"&q="+url.QueryEscape(q))
 			var heatmap struct {
