@@ -101,12 +101,12 @@ function statusOf(search: ResultsProps['search'], n: number, total: Total | null
   const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
   if (n === 0 && all) return '0';
   const order = exact ? 'slowest first' : parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
-  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.outcome?.complete === false && search.outcome.reason ? ', not complete' : ''}`;
+  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.error || (search.outcome?.complete === false && search.outcome.reason) ? ', not complete' : ''}`;
 }
 
 function More({ search, more }: { search: ResultsProps['search']; more: (() => void) | null }) {
   const [pressed, setPressed] = useState(false);
   useEffect(() => { if (!search.reading) setPressed(false); }, [search.reading]);
-  if (!more) return <p class={css.end}>{search.reading ? '' : 'No further traces in this time range.'}</p>;
+  if (!more) return <p class={css.end}>{search.reading || search.error ? '' : 'No further traces in this time range.'}</p>;
   return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); more(); }}>{pressed && search.reading ? 'Reading' : 'Show more'}</Button></div>;
 }
