@@ -30,33 +30,13 @@ func (a *API) find(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
-	if slot == nil {
-		return
-	}
-	defer slot.Release()
-	l := httpapi.NewList(w, r)
-	defer l.Close()
-	var footer httpapi.Footer
-	err = a.backend.Measure(core.OpGetTrace, func() (n int, err error) {
+	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, string, error) {
 		found, incomplete, err := f.run(slot, ref)
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
-		if incomplete != "" {
-			footer.Errors = []httpapi.Error{{Msg: incomplete}}
-		}
-		return 1, l.Stream().Add(func(dst []byte) ([]byte, error) { return appendFound(dst, found.IDs, l.Stream().Spill) })
+		return 1, incomplete, out.Add(func(dst []byte) ([]byte, error) { return appendFound(dst, found.IDs, out.Spill) })
 	})
-	switch {
-	case err != nil && httpapi.Gone(r, err):
-	case errors.Is(err, core.ErrTraceNotFound):
-		httpapi.WriteError(w, http.StatusNotFound, err.Error())
-	case err != nil:
-		httpapi.Fail(a.backend, w, r, err)
-	default:
-		a.backend.LogUndelivered(l.Finish("", footer))
-	}
 }
 
 // findParams says which spans of a trace to find.

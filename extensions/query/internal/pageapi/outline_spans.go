@@ -32,6 +32,19 @@ func (a *API) spans(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, string, error) {
+		d, incomplete, err := readDetails(slot, ref, ids)
+		if err != nil {
+			return 0, "", err
+		}
+		return len(d.list), incomplete, out.Add(func(dst []byte) ([]byte, error) { return d.appendJSON(dst, out.Spill) })
+	})
+}
+
+// answerPart answers a request about spans of the trace in its path. write writes the data; it
+// returns the number of results and why they are incomplete, or "".
+func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
+	write func(*core.Slot, tracestore.TraceRef, *httpapi.Stream) (n int, incomplete string, err error)) {
 	ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
 	if slot == nil {
 		return
@@ -40,19 +53,16 @@ func (a *API) spans(w http.ResponseWriter, r *http.Request) {
 	l := httpapi.NewList(w, r)
 	defer l.Close()
 	var footer httpapi.Footer
-	err = a.backend.Measure(core.OpGetTrace, func() (int, error) {
-		d, incomplete, err := readDetails(slot, ref, ids)
-		if err != nil {
-			return 0, err
-		}
+	err := a.backend.Measure(core.OpGetTrace, func() (int, error) {
+		n, incomplete, err := write(slot, ref, l.Stream())
 		if incomplete != "" {
 			footer.Errors = []httpapi.Error{{Msg: incomplete}}
 		}
-		return len(d.list), l.Stream().Add(func(dst []byte) ([]byte, error) { return d.appendJSON(dst, l.Stream().Spill) })
+		return n, err
 	})
 	switch {
 	case err != nil && httpapi.Gone(r, err):
-	case errors.Is(err, core.ErrSpanNotFound):
+	case errors.Is(err, core.ErrTraceNotFound), errors.Is(err, core.ErrSpanNotFound):
 		httpapi.WriteError(w, http.StatusNotFound, err.Error())
 	case err != nil:
 		httpapi.Fail(a.backend, w, r, err)
