@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/sampling"
 	"github.com/tracing-backend/tracing/internal/canary"
 	"github.com/tracing-backend/tracing/internal/compatflags"
+	"github.com/tracing-backend/tracing/internal/migrate"
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
@@ -57,7 +58,7 @@ func Components() []pipeline.Factory {
 		query.Factory().Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
-		admin.Factory().Flags(compatflags.Admin()...),
+		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands()...),
 	}
 }
 

@@ -15,8 +15,8 @@ type Command struct {
 	Args string // arguments for the usage text: `DIR [--json]`
 	Doc  string // one sentence without a full stop
 	// Setup defines the flags of the command and returns the function that runs it. The program
-	// prints the error of that function and exits with code 1, or, for an error of [BadUsage],
-	// prints the usage as well and exits with code 2.
+	// prints the error of that function and exits with code 1, or with that of an [ExitError]. For
+	// an error of [BadUsage], it prints the usage as well and exits with code 2.
 	Setup func(flags *flag.FlagSet) func(ctx context.Context, in Invocation) error
 }
 
@@ -35,6 +35,18 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *UsageError) Unwrap() error { return e.Err }
+
+// ExitError is the error of a [Command] that ends with another exit code than 1.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+// Error returns the text of Err.
+func (e *ExitError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ExitError) Unwrap() error { return e.Err }
 
 // BadUsage returns a [*UsageError] with a formatted text.
 func BadUsage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }

@@ -55,6 +55,7 @@ var allowedImports = map[string][]string{
 	"internal/traceql":                    {"pipeline/otlpdata", "+pipeline/tracestore"},
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},
 	"internal/compatflags":                {"pipeline"},
+	"internal/migrate":                    {"pipeline"},
 	"internal/golden":                     {},
 	"internal/webui":                      {},
 	"pipeline/soak":                       {},

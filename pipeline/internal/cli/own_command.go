@@ -79,11 +79,16 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 		return c.misuseOwn(own, err)
 	}
 	err = run(ctx, pipeline.Invocation{Args: operands, Stdout: c.stdout, Stderr: c.stderr})
-	switch wrong := (*pipeline.UsageError)(nil); {
+	var wrong *pipeline.UsageError
+	var exit *pipeline.ExitError
+	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
 		return c.misuseOwn(own, err)
+	case errors.As(err, &exit):
+		c.fail(err)
+		return exit.Code
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return c.fail(errors.New("interrupted"))
 	}

@@ -1,0 +1,107 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// From is the format of the input.
+type From string
+
+// Formats of the input.
+const (
+	Auto    From = "auto" // detected
+	OtelCol From = "otelcol"
+	Jaeger1 From = "jaeger1"
+	Jaeger2 From = "jaeger2"
+)
+
+// names of the formats, for messages.
+var names = map[From]string{
+	OtelCol: "an OpenTelemetry Collector configuration",
+	Jaeger1: "flags or environment variables of Jaeger 1",
+	Jaeger2: "a Jaeger 2 configuration",
+}
+
+// Input is a configuration of another tool.
+type Input struct {
+	From   From
+	Name   string // of the file, for messages
+	Source []byte
+}
+
+// Result is a configuration of this program.
+type Result struct {
+	From                        From // the format of the input
+	YAML                        []byte
+	Changed, Dropped, Decisions int // numbers of comments
+}
+
+// Summary returns one sentence without a full stop.
+func (r *Result) Summary() string {
+	return fmt.Sprintf("%s: %d changed, %d dropped, %d to decide", names[r.From], r.Changed, r.Dropped, r.Decisions)
+}
+
+// Migrate translates a configuration. The error says why the input is not usable.
+func Migrate(in Input) (*Result, error) {
+	if len(in.Source) > maxInput {
+		return nil, fmt.Errorf("input too large: more than %d MiB", maxInput>>20)
+	}
+	text := string(in.Source)
+	if in.From == Auto {
+		if in.From = detect(text); in.From == "" {
+			return nil, errors.New("format not recognized; say which one it is with --from otelcol, jaeger1 or jaeger2")
+		}
+	}
+	d, err := translate(in.From, text)
+	if err != nil {
+		return nil, err
+	}
+	out, err := d.render()
+	if err != nil {
+		return nil, err
+	}
+	return &Result{From: in.From, YAML: out, Changed: d.count(changed), Dropped: d.count(dropped), Decisions: d.count(decide)}, nil
+}
+
+func translate(from From, text string) (*document, error) {
+	if from == Jaeger1 {
+		return fromJaeger1(text)
+	}
+	d, err := newDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	if from == Jaeger2 {
+		fromJaeger2(d)
+	}
+	fromCollector(d)
+	return d, nil
+}
+
+// detect returns the format of a text, or "".
+func detect(text string) From {
+	d, err := newDocument(text)
+	switch {
+	case err == nil && isJaeger2(d):
+		return Jaeger2
+	case err == nil && (d.root.has("service") || d.root.has(receivers) || d.root.has(exporters)):
+		return OtelCol
+	case isJaeger1(text):
+		return Jaeger1
+	}
+	return ""
+}
+
+// isJaeger2 reports whether a document has a component that only Jaeger 2 has.
+func isJaeger2(d *document) bool {
+	for _, section := range []string{receivers, processors, exporters, extensions} {
+		for _, id := range d.root.block(section).keys() {
+			if typ := typeOf(id); strings.HasPrefix(typ, "jaeger_") {
+				return true
+			}
+		}
+	}
+	return false
+}
