@@ -13,6 +13,7 @@ import (
 type Factory struct {
 	kind      Kind
 	typ       string
+	aliases   []string
 	doc       string
 	flags     []Flag
 	commands  []Command
@@ -47,9 +48,7 @@ func Extension[C, T any](typ string, defaults func() C, build func(set Settings,
 }
 
 func newFactory[C, T any](kind Kind, typ string, defaults func() C, build func(Settings, C, Consumer) (T, error)) Factory {
-	if strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || typ == "" {
-		panic(fmt.Sprintf("pipeline: %s %q: type names consist of a-z, 0-9 and _", kind, typ))
-	}
+	checkTypeName(kind, typ)
 	f := Factory{kind: kind, typ: typ, component: reflect.TypeFor[T]()}
 	if f.component.Kind() == reflect.Interface {
 		panic(fmt.Sprintf("pipeline: %s %q: build must return a concrete type, whose methods are known before it is built", kind, typ))
@@ -65,6 +64,24 @@ func newFactory[C, T any](kind Kind, typ string, defaults func() C, build func(S
 		}
 		return t, nil
 	}
+	return f
+}
+
+// checkTypeName panics if name cannot be the name of a type.
+func checkTypeName(kind Kind, name string) {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || name == "" {
+		panic(fmt.Sprintf("pipeline: %s %q: type names consist of a-z, 0-9 and _", kind, name))
+	}
+}
+
+// Alias returns a copy of the factory with additional names of the type, under which other programs
+// know it. A component that is configured under such a name keeps its ID, and a warning says what
+// the type is called here. It panics if a name is not valid.
+func (f Factory) Alias(names ...string) Factory {
+	for _, name := range names {
+		checkTypeName(f.kind, name)
+	}
+	f.aliases = slices.Concat(f.aliases, names)
 	return f
 }
 
@@ -92,6 +109,9 @@ func (f Factory) Kind() Kind { return f.kind }
 
 // Type returns the name of the type: the part of an [ID] before the slash.
 func (f Factory) Type() string { return f.typ }
+
+// Aliases returns the names given to Alias.
+func (f Factory) Aliases() []string { return f.aliases }
 
 // Summary returns the sentence given to Doc.
 func (f Factory) Summary() string { return f.doc }

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,11 @@ func TestFactoriesAreChecked(t *testing.T) {
 	f("remote_storage2", "<nil>", concrete)
 	for _, typ := range []string{"", "a b", "a/b", "A", "a-b", "é"} {
 		f(typ, fmt.Sprintf("pipeline: extension %q: type names consist of a-z, 0-9 and _", typ), concrete)
+	}
+	alias := func(typ string) pipeline.Factory { return concrete("x").Alias("y_2", typ) }
+	f("A", `pipeline: extension "A": type names consist of a-z, 0-9 and _`, alias)
+	if f := concrete("x").Alias("y").Alias("z"); f.Type() != "x" || !slices.Equal(f.Aliases(), []string{"y", "z"}) {
+		t.Errorf("type %s with aliases %v", f.Type(), f.Aliases())
 	}
 	f("x", `pipeline: extension "x": build must return a concrete type, whose methods are known before it is built`, anything)
 	if c, ok := concrete("x").Defaults().(*hosttest.StepConfig); !ok || c == nil {

@@ -61,6 +61,9 @@ func listTypes(out io.Writer, factories []pipeline.Factory) {
 
 func writeComponent(w io.Writer, f pipeline.Factory) {
 	fmt.Fprintf(w, "%s %s\n%s\n", f.Kind(), f.Type(), f.Summary())
+	if len(f.Aliases()) > 0 {
+		fmt.Fprintf(w, "also accepted as: %s\n", strings.Join(f.Aliases(), ", "))
+	}
 	for _, k := range describe(f.Defaults()) {
 		typ := k.typ
 		if k.defaults != "" {
@@ -89,6 +92,9 @@ func WriteReference(w io.Writer, factories []pipeline.Factory) {
 			fmt.Fprintf(w, "\n## %s\n", kind.Section())
 		}
 		fmt.Fprintf(w, "\n### %s: %s\n\n%s\n\n", f.Kind(), f.Type(), f.Summary())
+		if len(f.Aliases()) > 0 {
+			fmt.Fprintf(w, "Also accepted as `%s`.\n\n", strings.Join(f.Aliases(), "`, `"))
+		}
 		writeKeys(w, describe(f.Defaults()))
 	}
 	writeFlags(w, factories)

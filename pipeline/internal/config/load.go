@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // mistakes are reported at once.
 type loader struct {
 	tree       *yamltree.Tree
-	factories  map[pipeline.Kind]map[string]pipeline.Factory
+	factories  map[pipeline.Kind]map[string]pipeline.Factory // by type and alias
 	config     *Config
 	problems   yamltree.Problems
 	warnings   yamltree.Problems
@@ -35,7 +34,9 @@ func newLoader(o *Options, sources []yamltree.Source) *loader {
 		if l.factories[f.Kind()] == nil {
 			l.factories[f.Kind()] = map[string]pipeline.Factory{}
 		}
-		l.factories[f.Kind()][f.Type()] = f
+		for _, name := range typeNames(f) {
+			l.factories[f.Kind()][name] = f
+		}
 	}
 	l.load()
 	return l
@@ -102,6 +103,9 @@ func (l *loader) loadSection(kind pipeline.Kind) {
 			l.reportUnknownType(kind, id, pos)
 			continue
 		}
+		if id.Type != f.Type() {
+			l.warn(pos, []string{section, name}, "%s %q is called %s here", kind, id.Type, f.Type())
+		}
 		l.loadComponent(key, f, pos)
 	}
 }
@@ -118,7 +122,12 @@ func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamlt
 			return
 		}
 	}
-	known := slices.Collect(maps.Keys(l.factories[kind]))
+	var known []string
+	for name, f := range l.factories[kind] {
+		if name == f.Type() {
+			known = append(known, name)
+		}
+	}
 	l.problem(pos, path, "unknown %s type %q%s", kind, id.Type, yamltree.Suggest(id.Type, known, "known"))
 }
 

@@ -60,17 +60,24 @@ type Options struct {
 	ReadFile  func(string) ([]byte, error)
 }
 
-// checkFactories reports two factories of one kind and type.
+// checkFactories reports two factories of one kind with the same type or alias.
 func (o *Options) checkFactories() error {
 	seen := map[Key]bool{}
 	for _, f := range o.Factories {
-		key := Key{f.Kind(), pipeline.ID{Type: f.Type()}}
-		if seen[key] {
-			return fmt.Errorf("BUG: this program has two types of %s called %q", f.Kind(), f.Type())
+		for _, name := range typeNames(f) {
+			key := Key{f.Kind(), pipeline.ID{Type: name}}
+			if seen[key] {
+				return fmt.Errorf("BUG: this program has two types of %s called %q", f.Kind(), name)
+			}
+			seen[key] = true
 		}
-		seen[key] = true
 	}
 	return nil
+}
+
+// typeNames returns the type of a factory and its aliases.
+func typeNames(f pipeline.Factory) []string {
+	return append([]string{f.Type()}, f.Aliases()...)
 }
 
 // sources returns the preset and the files.

@@ -225,7 +225,7 @@ func (o *overlay) instance(owner flagOwner) (pipeline.ID, string) {
 	var ids []string
 	for _, c := range o.base.components {
 		switch id := c.Key.ID; {
-		case c.Key.Kind != owner.kind || id.Type != owner.typ:
+		case c.Key.Kind != owner.kind || c.Factory.Type() != owner.typ:
 		case id.Name == "":
 			return id, ""
 		default:

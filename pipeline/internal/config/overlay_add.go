@@ -11,7 +11,7 @@ import (
 // configured reports whether there is a component of the owner's type, in a pipeline or not.
 func (o *overlay) configured(owner flagOwner) bool {
 	for _, c := range o.base.components {
-		if c.Key.Kind == owner.kind && c.Key.ID.Type == owner.typ {
+		if c.Key.Kind == owner.kind && c.Factory.Type() == owner.typ {
 			return true
 		}
 	}

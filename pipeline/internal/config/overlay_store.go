@@ -33,7 +33,7 @@ func (o *overlay) replaceStore(g GivenFlag) {
 			return
 		}
 		for _, id := range old { // an exporter of this type keeps its name and settings
-			if id.Type == typ {
+			if f, ok := o.base.factories[pipeline.KindExporter][id.Type]; ok && f.Type() == typ {
 				ids[i] = id.String()
 			}
 		}
@@ -85,7 +85,7 @@ func (o *overlay) stores(refs []Reference, readable bool) []string {
 	var types []string
 	for typ, f := range o.base.factories[pipeline.KindExporter] {
 		unfit := slices.ContainsFunc(refs, func(r Reference) bool { return !f.ComponentType().Implements(r.ref.Interface()) })
-		if !readable || !unfit {
+		if typ == f.Type() && (!readable || !unfit) {
 			types = append(types, typ)
 		}
 	}

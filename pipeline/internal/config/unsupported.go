@@ -17,7 +17,6 @@ var unsupportedComponents = map[pipeline.Kind]map[string]string{
 		"memory_limiter": "memory is limited by service.limits.inflight, which is always on",
 	},
 	pipeline.KindExporter: {
-		"logging":                 "use debug",
 		"jaeger_storage_exporter": "list the store itself as an exporter, for example memory",
 	},
 	pipeline.KindExtension: {

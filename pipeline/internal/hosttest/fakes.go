@@ -135,7 +135,7 @@ func (w *World) Factories() []pipeline.Factory {
 		}),
 		pipeline.Exporter("sink", func() SinkConfig { return SinkConfig{} }, func(s pipeline.Settings, _ SinkConfig) (*Sink, error) {
 			return &Sink{part(s)}, w.RecordBuild(s, "")
-		}),
+		}).Alias("drain", "old_drain"),
 		pipeline.Extension("ask", func() AskConfig { return AskConfig{HTTP: pipeline.Absent(SourceConfig{Endpoint: "localhost:1"})} },
 			func(s pipeline.Settings, c AskConfig) (*ask, error) {
 				w.Ask = &c
