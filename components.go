@@ -3,6 +3,14 @@
 package tracing
 
 import (
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/attributesprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/groupbytraceprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/redactionprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
+
 	examples "github.com/tracing-backend/tracing/config-examples"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
@@ -23,6 +31,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/otelcol"
 	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
 	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
@@ -45,6 +54,14 @@ func Components() []pipeline.Factory {
 		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),
 		probabilisticsampler.Factory(),
 		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
+
+		otelcol.Processor(attributesprocessor.NewFactory()),
+		otelcol.Processor(filterprocessor.NewFactory()),
+		otelcol.Processor(groupbytraceprocessor.NewFactory()),
+		otelcol.Processor(redactionprocessor.NewFactory()),
+		otelcol.Processor(resourceprocessor.NewFactory()),
+		otelcol.Processor(tailsamplingprocessor.NewFactory()),
+		otelcol.Processor(transformprocessor.NewFactory()),
 
 		disk.Factory().Flags(compatflags.DiskExporter()...).Commands(storetool.Commands()...),
 		memory.Factory().Flags(compatflags.MemoryExporter()...),

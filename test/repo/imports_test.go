@@ -34,6 +34,7 @@ var allowedImports = map[string][]string{
 	"pipeline/storage":               {"+pipeline/storage"},
 	"pipeline/server":                {"pipeline", "pipeline/otlpdata", "pipeline/status", "+pipeline/internal/certs", "+pipeline/server"},
 	"pipeline/client":                {"pipeline", "pipeline/server", "+pipeline/internal/certs"},
+	"pipeline/otelcol":               {"pipeline", "pipeline/otlpdata"},
 	"pipeline/pipelinetest":          {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest": {
 		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/storequery",

@@ -20,6 +20,12 @@ type keyDoc struct {
 // fields. Blocks precede their keys.
 func describe(config any) []keyDoc {
 	d := &describer{}
+	if t, ok := config.(pipeline.TreeConfig); ok {
+		for _, k := range t.TreeKeys() {
+			d.keys = append(d.keys, keyDoc{path: k.Path, typ: k.Type, defaults: k.Default, doc: k.Doc})
+		}
+		return d.keys
+	}
 	d.fields(reflect.ValueOf(config).Elem(), "")
 	return d.keys
 }

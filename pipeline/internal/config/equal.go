@@ -1,10 +1,19 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
 
 // Equal reports whether two configurations, given as pointers of the same type, have the same
 // settings. References are equal if they name the same component.
-func Equal(a, b any) bool { return equal(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()) }
+func Equal(a, b any) bool {
+	if t, ok := a.(pipeline.TreeConfig); ok {
+		return reflect.DeepEqual(t.GivenTree(), b.(pipeline.TreeConfig).GivenTree())
+	}
+	return equal(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
+}
 
 func equal(a, b reflect.Value) bool {
 	if r, ok := a.Interface().(ref); ok {

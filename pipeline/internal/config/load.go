@@ -154,6 +154,10 @@ func (l *loader) loadComponent(key Key, f pipeline.Factory, pos yamltree.Pos) {
 // decoded keep their defaults; problems that Validate reports about them are left out, so that each
 // mistake is reported once.
 func (l *loader) decode(config any, path []string) {
+	if tree, ok := config.(pipeline.TreeConfig); ok {
+		l.decodeTree(tree, path)
+		return
+	}
 	undecoded := l.tree.Decode(config, path...)
 	before := len(l.problems)
 	l.validate(reflect.ValueOf(config).Elem(), path)
@@ -189,6 +193,11 @@ func (l *loader) reportInvalid(path []string, err error) {
 		return
 	}
 	at := path
+	var unknown *pipeline.UnknownKeyError
+	if errors.As(err, &unknown) {
+		l.reportUnknownKey(path, unknown)
+		return
+	}
 	var key *pipeline.KeyError
 	if errors.As(err, &key) && key.Key != "" {
 		at = append(path[:len(path):len(path)], strings.Split(key.Key, yamltree.Delim)...)

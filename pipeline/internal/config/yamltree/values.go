@@ -1,0 +1,72 @@
+package yamltree
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// Values returns the block at path with scalars as YAML 1.2 types them: bool, int (uint64 or
+// float64 if the number is larger), float64 and string; a key without a value is nil. The problems
+// are scalars that could not be expanded.
+func (t *Tree) Values(path ...string) (any, Problems) {
+	d := &decoder{tree: t}
+	return d.typed(t.Get(path...), path), d.problems
+}
+
+func (d *decoder) typed(in any, path []string) any {
+	switch in := in.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(in))
+		for _, k := range d.tree.Keys(path...) {
+			out[k] = d.typed(in[k], append(path[:len(path):len(path)], k))
+		}
+		return out
+	case []any:
+		out := make([]any, len(in))
+		for i, v := range in {
+			out[i] = d.typed(v, append(path[:len(path):len(path)], strconv.Itoa(i)))
+		}
+		return out
+	case Scalar:
+		if in.Bad != "" {
+			d.bad(path, "%s", in.Bad)
+		}
+		return in.Typed()
+	}
+	return nil
+}
+
+var (
+	yamlInt   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	yamlFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+)
+
+// Typed returns the scalar with the type that YAML 1.2 gives it, see [Tree.Values].
+func (s Scalar) Typed() any {
+	switch {
+	case s.Empty:
+		return nil
+	case s.Quoted:
+		return s.Text
+	}
+	switch s.Text {
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
+	}
+	if yamlInt.MatchString(s.Text) {
+		if n, err := strconv.Atoi(s.Text); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(s.Text, 10, 64); err == nil {
+			return n
+		}
+	}
+	if yamlFloat.MatchString(s.Text) {
+		if f, err := strconv.ParseFloat(s.Text, 64); err == nil {
+			return f
+		}
+	}
+	return s.Text
+}

@@ -1,0 +1,49 @@
+package pipeline
+
+import "fmt"
+
+// TreeConfig is implemented by pointers to configurations that decode themselves from a tree of
+// values, because the framework does not know the types of their keys. The framework calls
+// UnmarshalTree instead of setting fields; the methods that follow it serve reloads, the printed
+// configuration and the reference documentation.
+type TreeConfig interface {
+	// UnmarshalTree decodes and checks the keys that the user has set, over the defaults. Scalars
+	// are what YAML 1.2 says: an unquoted true, 5 or 0.5 is a bool, an int or a float64, and all
+	// other text is a string; a key without a value is nil. Lists are []any and maps are
+	// map[string]any. UnmarshalTree must not change the tree. Its error joins a [KeyError] for each
+	// mistake.
+	UnmarshalTree(tree map[string]any) error
+	// GivenTree returns the tree of the last UnmarshalTree. Two configurations of a type with equal
+	// trees are the same.
+	GivenTree() map[string]any
+	// EffectiveTree returns all values, those that are defaults too. Secrets in it are
+	// [MaskedSecret].
+	EffectiveTree() map[string]any
+	// TreeKeys describes the keys for the reference documentation, blocks before their keys.
+	TreeKeys() []TreeKey
+}
+
+// MaskedSecret replaces secrets in an effective tree.
+const MaskedSecret = masked
+
+// TreeKey describes one key of a [TreeConfig].
+type TreeKey struct {
+	// Path is the key below the component, joined by dots. `<name>` is a key that the user chooses,
+	// `[]` an item of a list.
+	Path    string
+	Type    string // in the words of the reference: `text`, `duration`, `list of texts`
+	Default string // as a user would write it; "" if there is none to show
+	Doc     string // one sentence, or ""
+}
+
+// UnknownKeyError is the error of UnmarshalTree for a key that does not exist.
+type UnknownKeyError struct {
+	KeyError
+	Known []string // the keys that exist beside it
+}
+
+// UnknownKey returns an [*UnknownKeyError] for a key, given by its path joined by `::`. The
+// framework adds the position and the most similar one of the known keys.
+func UnknownKey(path, name string, known []string) error {
+	return &UnknownKeyError{KeyError{Key: path, Msg: fmt.Sprintf("unknown key %q", name)}, known}
+}
