@@ -1,0 +1,152 @@
+// Package migrate_test runs the commands validate and migrate with the configurations of other
+// tools in testdata/foreign, and starts what migrate returns.
+//
+// Each folder there is a format. A file NAME.yaml is a configuration file, NAME.flags the command
+// line of a program of Jaeger 1 (with spaces and line breaks between arguments), and NAME.env its
+// environment, a line for each variable. The golden files hold the exit code and the output.
+package migrate_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// minShare is the share of the configurations with a traces pipeline that must run after migrate.
+const minShare = 0.9
+
+// input is a configuration of another tool.
+type input struct {
+	dir, file string // testdata/foreign/KIND, and the name in it
+	kind      string // name of the folder
+	text      string
+	real      bool // whether its commands run in the real program
+}
+
+func (in input) name() string { return in.kind + "/" + in.file }
+func (in input) golden() string {
+	return filepath.Join(in.dir, strings.TrimSuffix(in.file, filepath.Ext(in.file)))
+}
+
+// corpus returns all inputs. Of each folder, one runs in the real program.
+func corpus(t *testing.T) (all []input) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(harness.Root(t), "testdata", "foreign", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		if !slices.Contains([]string{".yaml", ".flags", ".env"}, filepath.Ext(f)) {
+			continue
+		}
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, file := filepath.Split(f)
+		kind := filepath.Base(dir)
+		all = append(all, input{dir: filepath.Clean(dir), file: file, kind: kind, text: string(text), real: !seen[kind]})
+		seen[kind] = true
+	}
+	return all
+}
+
+// outcome is what a command printed.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func (o outcome) String() string {
+	return fmt.Sprintf("exit code %d\n--- standard output\n%s--- standard error\n%s", o.code, o.stdout, o.stderr)
+}
+
+// run runs a command of the program, inside the test process or in the real program.
+func (in input) run(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	if !in.real && len(env) == 0 {
+		code, stdout, stderr := harness.RunCommand(t, args...)
+		return outcome{code, in.short(stdout), in.short(stderr)}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), harness.Binary(t), args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append([]string{"HOME=/", "PATH=/"}, env...), &stdout, &stderr
+	err := cmd.Run()
+	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), in.short(stdout.String()), in.short(stderr.String())}
+}
+
+// short removes the folder from messages.
+func (in input) short(s string) string {
+	return strings.ReplaceAll(s, in.dir+string(filepath.Separator), "")
+}
+
+// validate runs the command validate.
+func (in input) validate(t *testing.T) outcome {
+	t.Helper()
+	switch filepath.Ext(in.file) {
+	case ".flags":
+		return in.run(t, nil, append([]string{"validate"}, strings.Fields(in.text)...)...)
+	case ".env":
+		return in.run(t, strings.Fields(in.text), "validate")
+	}
+	return in.run(t, nil, "validate", "--config", filepath.Join(in.dir, in.file))
+}
+
+// hasTraces reports whether the configuration has a traces pipeline. Programs of Jaeger 1 always
+// have one.
+func (in input) hasTraces() bool {
+	return in.kind != "jaeger2" && in.kind != "otelcol" || regexp.MustCompile(`(?m)^\s*"?traces(/[\w.-]+)?"?:`).MatchString(in.text)
+}
+
+// The output of validate and migrate is as in the golden files, and what migrate prints can be
+// started without editing.
+func TestForeignConfigurations(t *testing.T) {
+	inputs := corpus(t)
+	var traces, started atomic.Int32
+	t.Run("all", func(t *testing.T) {
+		for _, in := range inputs {
+			t.Run(in.name(), func(t *testing.T) {
+				t.Parallel()
+				golden.Check(t, in.golden()+".validate.golden", in.validate(t).String())
+				migrated := in.run(t, nil, "migrate", filepath.Join(in.dir, in.file))
+				golden.Check(t, in.golden()+".migrate.golden", migrated.String())
+				if !in.hasTraces() {
+					return
+				}
+				traces.Add(1)
+				if migrated.code > 1 {
+					t.Logf("not usable: %s", migrated.stderr)
+					return
+				}
+				if err := start(t, migrated.stdout); err != nil {
+					t.Logf("does not run: %v", err)
+					return
+				}
+				started.Add(1)
+			})
+		}
+	})
+	if traces.Load() == 0 {
+		t.Skip("testdata/foreign has no configuration with a traces pipeline")
+	}
+	share := float64(started.Load()) / float64(traces.Load())
+	t.Logf("%d of %d configurations with a traces pipeline run after migrate: %.1f %%", started.Load(), traces.Load(), 100*share)
+	if share < minShare {
+		t.Errorf("only %.1f %% of the configurations run after migrate, want %.0f %%", 100*share, 100*minShare)
+	}
+}
