@@ -1,14 +1,29 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
 
 // Progress is the state that an exporter which sends a batch in several requests keeps between
-// attempts to send the batch, so that the next hop receives no request twice. All attempts must
-// make the same requests in the same order.
+// attempts to send the batch, so that no next hop receives a request twice. An exporter uses either
+// Requests, if all attempts make the same requests in the same order, or Remaining.
 type Progress struct {
-	Requests int   // number of requests that were answered, with success or a permanent error
-	Taken    int   // number of spans in requests that were answered with success
-	Refusal  error // first permanent error
+	Requests  int             // number of requests that were answered, with success or a permanent error
+	Remaining *otlpdata.Batch // spans of requests that were not answered so; nil before the first attempt
+	Taken     int             // number of spans in requests that were answered with success
+	Refusal   error           // first permanent error
+}
+
+// Result returns the error of Consume for a batch of this number of spans, after every request was
+// answered with success or a permanent error: nil, the first permanent error if no span was
+// accepted, or else a [*Partial].
+func (p *Progress) Result(spans int) error {
+	if p.Refusal == nil || p.Taken == 0 {
+		return p.Refusal
+	}
+	return &Partial{Rejected: spans - p.Taken, Err: p.Refusal}
 }
 
 type progressKey struct{}

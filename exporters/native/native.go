@@ -154,14 +154,10 @@ func (a *attempt) result(err error, spans int) error {
 	if a.failed != nil {
 		return a.failed
 	}
-	refusal := p.Refusal
-	if err != nil && refusal == nil {
-		refusal = pipeline.Permanent(err)
+	if err != nil && p.Refusal == nil {
+		p.Refusal = pipeline.Permanent(err)
 	}
-	if refusal == nil || p.Taken == 0 {
-		return refusal
-	}
-	return &pipeline.Partial{Rejected: spans - p.Taken, Err: refusal}
+	return p.Result(spans)
 }
 
 // post sends one message.

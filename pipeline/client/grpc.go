@@ -30,7 +30,12 @@ import (
 // GRPCConfig is the configuration of a gRPC connection. Keys that the OpenTelemetry Collector also
 // has carry the same names.
 type GRPCConfig struct {
-	Endpoint        string                     `yaml:"endpoint" doc:"Server address: host:port, dns:///host:port, or a comma-separated list of host:port. Requests are balanced over all addresses."`
+	Endpoint string `yaml:"endpoint" doc:"Server address: host:port, dns:///host:port, or a comma-separated list of host:port. Requests are balanced over all addresses."`
+	GRPCSettings
+}
+
+// GRPCSettings are the settings of a gRPC connection to any server.
+type GRPCSettings struct {
 	TLS             TLSConfig                  `yaml:"tls" doc:"TLS settings of the connection."`
 	Compression     string                     `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
 	Headers         map[string]pipeline.Secret `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
@@ -65,7 +70,7 @@ const CompressionNone = "none"
 // DefaultGRPCConfig returns a config with TLS, gzip and round_robin balancing, and without an
 // endpoint.
 func DefaultGRPCConfig() GRPCConfig {
-	return GRPCConfig{
+	return GRPCConfig{GRPCSettings: GRPCSettings{
 		TLS:             defaultTLS(),
 		Compression:     "gzip",
 		Keepalive:       KeepaliveConfig{Time: pipeline.Duration(10 * time.Second), Timeout: pipeline.Duration(10 * time.Second)},
@@ -73,15 +78,20 @@ func DefaultGRPCConfig() GRPCConfig {
 		ConnectTimeout:  pipeline.Duration(10 * time.Second),
 		ReadBufferSize:  32 << 10,
 		WriteBufferSize: 512 << 10,
+	}}
+}
+
+// Validate reports an invalid endpoint.
+func (c *GRPCConfig) Validate() error {
+	if _, err := c.target(); err != nil {
+		return pipeline.BadKey("endpoint", "%v", err)
 	}
+	return nil
 }
 
 // Validate reports invalid values and combinations.
-func (c *GRPCConfig) Validate() error {
+func (c *GRPCSettings) Validate() error {
 	var errs []error
-	if _, err := c.target(); err != nil {
-		errs = append(errs, pipeline.BadKey("endpoint", "%v", err))
-	}
 	if balancers := []string{"round_robin", "pick_first"}; !slices.Contains(balancers, c.BalancerName) {
 		errs = append(errs, pipeline.BadKey("balancer_name", "unknown balancer %q; use %s", c.BalancerName, strings.Join(balancers, " or ")))
 	}

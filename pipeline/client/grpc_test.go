@@ -223,7 +223,7 @@ func TestGRPCValidate(t *testing.T) {
 		t.Helper()
 		c := plainGRPC("localhost:4317")
 		change(&c)
-		expectErrors(t, want, c.Validate(), c.TLS.Validate())
+		expectErrors(t, want, c.Validate(), c.GRPCSettings.Validate(), c.TLS.Validate())
 	}
 	f("", func(*client.GRPCConfig) {})
 	f("", func(c *client.GRPCConfig) { c.Endpoint = "[::1]:4317,b:1" })

@@ -41,7 +41,7 @@ var allowedImports = map[string][]string{
 	},
 	"receivers":      {"+pipeline", "+internal/wire", "+internal/translate"},
 	"processors":     {"+pipeline"},
-	"exporters":      {"+pipeline", "+internal/wire", "+internal/translate"},
+	"exporters":      {"+pipeline", "+internal/wire", "+internal/translate", "internal/otlpclient"},
 	"exporters/disk": {"+pipeline", "+exporters/disk/internal"},
 	"extensions":     {"+pipeline", "+internal/wire", "+internal/translate", "internal/traceql"},
 	"extensions/query": {
@@ -58,6 +58,7 @@ var allowedImports = map[string][]string{
 	"internal/compatflags":                {"pipeline"},
 	"internal/migrate":                    {"pipeline"},
 	"internal/golden":                     {},
+	"internal/otlpclient":                 {"pipeline", "pipeline/client", "pipeline/otlpdata"},
 	"internal/webui":                      {},
 	"pipeline/soak":                       {},
 	"test/harness": {
