@@ -17,20 +17,22 @@ const (
 	fieldSpanTraceState = 3
 )
 
-// maxGrowth is the maximum number of bytes that a threshold adds to a span: a field with `ot=th:`
-// and 14 digits, and longer lengths of the enclosing messages.
-const maxGrowth = 48
+// maxGrowth is the maximum number of bytes that are added to a span: a field with `ot=rv:`, `th:`
+// and 14 digits each, and longer lengths of the enclosing messages.
+const maxGrowth = 64
 
 // edit copies encoded requests without the spans that are not sampled. It changes the tracestate of
 // sampled spans if necessary and copies all other fields without decoding them.
 type edit struct {
-	sampler *sampler
-	out     []byte
-	state   []byte // scratch
-	kept    int
+	method     method
+	out        []byte
+	state      []byte // scratch
+	kept       int
+	priorities bool // the request may contain spans with a priority
 }
 
 func (e *edit) request(chunk []byte) {
+	e.priorities = mentionsPriority(chunk)
 	for f := range protoenc.Fields(chunk) {
 		if f.Num != fieldResourceSpans || !f.Bytes {
 			e.out = append(e.out, f.Raw...)
@@ -75,26 +77,17 @@ func (e *edit) scopeSpans(content []byte) {
 }
 
 func (e *edit) span(span protoenc.Field) {
-	var traceID, tracestate []byte
-	for f := range protoenc.Fields(span.Content) {
-		switch {
-		case f.Num == fieldSpanTraceID && f.Bytes:
-			traceID = f.Content
-		case f.Num == fieldSpanTraceState && f.Bytes:
-			tracestate = f.Content
-		}
-	}
-	state := otlpdata.ParseSamplingBytes(tracestate)
-	t, sampled := e.sampler.decide(traceID, state)
+	traceID, tracestate, p := e.read(span.Content)
+	state, changed, sampled := e.method.decide(e.state[:0], traceID, tracestate, p)
 	if !sampled {
 		return
 	}
 	e.kept++
-	if state.HasThreshold && state.Threshold == t {
+	if !changed {
 		e.out = append(e.out, span.Raw...)
 		return
 	}
-	e.state = otlpdata.AppendThreshold(e.state[:0], tracestate, t)
+	e.state = state
 	reserved := protowire.SizeVarint(uint64(len(span.Content)))
 	var at int
 	e.out, at = protoenc.BeginMessage(e.out, fieldSpans, reserved)
@@ -106,4 +99,25 @@ func (e *edit) span(span protoenc.Field) {
 	e.out = protowire.AppendTag(e.out, fieldSpanTraceState, protowire.BytesType)
 	e.out = protowire.AppendBytes(e.out, e.state)
 	e.out = protoenc.EndMessage(e.out, at, reserved)
+}
+
+// read returns what the decision about a span depends on. id is zero if the trace id has a wrong
+// length.
+func (e *edit) read(span []byte) (id otlpdata.TraceID, tracestate []byte, p priority) {
+	found := false // as for all attributes, the first one with the key counts
+	for f := range protoenc.Fields(span) {
+		switch {
+		case !f.Bytes:
+		case f.Num == fieldSpanTraceID:
+			id = otlpdata.TraceID{}
+			if len(f.Content) == len(id) {
+				id = otlpdata.TraceID(f.Content)
+			}
+		case f.Num == fieldSpanTraceState:
+			tracestate = f.Content
+		case f.Num == fieldSpanAttributes && e.priorities && !found:
+			p, found = priorityOf(f.Content)
+		}
+	}
+	return id, tracestate, p
 }

@@ -2,13 +2,15 @@
 // share of all traces and drops the others. The decision depends only on the trace id, so it is the
 // same for all spans of a trace in every process. The threshold of the decision is recorded in the
 // tracestate of each span (`ot=th:`, defined by W3C and OpenTelemetry), so that consumers such as
-// service performance metrics can compute adjusted counts.
+// service performance metrics can compute adjusted counts. A span with the attribute
+// `sampling.priority` decides for itself.
 package probabilisticsampler
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -23,25 +25,44 @@ import (
 const (
 	modeEqualizing   = "equalizing"
 	modeProportional = "proportional"
+	modeHashSeed     = "hash_seed"
 )
 
 // Config configures the processor.
 type Config struct {
-	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on, from 0 to 100."`
-	Mode       string  `yaml:"mode" doc:"Traces to which the percentage applies: equalizing (the traces before any sampling; traces that were already sampled at this percentage or a lower one all pass) or proportional (the traces that arrive here)."`
-	Precision  int     `yaml:"sampling_precision" doc:"Precision of the sampling threshold, in hexadecimal digits."`
+	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on. Values above 100 have the same effect as 100."`
+	Mode       string  `yaml:"mode" doc:"Method of the decision: equalizing (the percentage applies to the traces before any sampling; traces that were already sampled at this percentage or a lower one all pass), proportional (it applies to the traces that arrive here) or hash_seed (the traces that the OpenTelemetry Collector selects with the same hash_seed). Empty means hash_seed if the key hash_seed is not 0, and equalizing otherwise."`
+	HashSeed   uint32  `yaml:"hash_seed" doc:"Seed of the hash in the mode hash_seed, without effect in other modes. All processes that sample parts of the same traces need the same seed."`
+	FailClosed bool    `yaml:"fail_closed" doc:"Whether the mode hash_seed drops spans without a decision: without a trace id, with an invalid tracestate, or already sampled by one of the other modes. false passes them on."`
+	Precision  int     `yaml:"sampling_precision" doc:"Precision of the sampling threshold in the modes equalizing and proportional, in hexadecimal digits."`
+
+	SamplingPriority string `yaml:"sampling_priority" doc:"Accepted for configurations of the OpenTelemetry Collector, where it names an attribute of log records. No effect on spans: their attribute sampling.priority is always used."`
+	AttributeSource  string `yaml:"attribute_source" doc:"Accepted for configurations of the OpenTelemetry Collector, where it applies to log records. No effect on spans."`
+	FromAttribute    string `yaml:"from_attribute" doc:"Accepted for configurations of the OpenTelemetry Collector, where it applies to log records. No effect on spans."`
 }
 
-func defaults() Config { return Config{Percentage: 100, Mode: modeEqualizing, Precision: 4} }
+func defaults() Config { return Config{Percentage: 100, FailClosed: true, Precision: 4} }
+
+// mode returns the configured or the default mode.
+func (c *Config) mode() string {
+	switch {
+	case c.Mode != "":
+		return c.Mode
+	case c.HashSeed != 0:
+		return modeHashSeed
+	default:
+		return modeEqualizing
+	}
+}
 
 // Validate reports invalid values.
 func (c *Config) Validate() error {
 	var errs []error
-	if !(c.Percentage >= 0 && c.Percentage <= 100) {
+	if !(c.Percentage >= 0) {
 		errs = append(errs, pipeline.BadKey("sampling_percentage", "must be from 0 to 100, not %v", c.Percentage))
 	}
-	if modes := []string{modeEqualizing, modeProportional}; !slices.Contains(modes, c.Mode) {
-		errs = append(errs, pipeline.BadKey("mode", "unknown mode %q; use %s", c.Mode, strings.Join(modes, " or ")))
+	if modes := []string{modeEqualizing, modeProportional, modeHashSeed}; !slices.Contains(modes, c.mode()) {
+		errs = append(errs, pipeline.BadKey("mode", "unknown mode %q; use one of: %s", c.Mode, strings.Join(modes, ", ")))
 	}
 	if c.Precision < 1 || c.Precision > otlpdata.ThresholdDigits {
 		errs = append(errs, pipeline.BadKey("sampling_precision", "must be from 1 to %d, not %d", otlpdata.ThresholdDigits, c.Precision))
@@ -57,19 +78,18 @@ func Factory() pipeline.Factory {
 
 // sampler implements the processor.
 type sampler struct {
-	next         pipeline.Consumer
-	budget       *pipeline.Budget
-	proportional bool
-	share        float64 // 0 to 1
-	precision    int
-	threshold    otlpdata.Threshold // for share
+	next   pipeline.Consumer
+	budget *pipeline.Budget
+	method method
 
 	kept, dropped prometheus.Counter
 }
 
 func newSampler(set pipeline.Settings, c Config, next pipeline.Consumer) (*sampler, error) {
-	s := &sampler{next: next, budget: set.Budget, proportional: c.Mode == modeProportional, share: c.Percentage / 100, precision: c.Precision}
-	s.threshold = thresholdOf(s.share, s.precision)
+	if c.SamplingPriority != "" || c.FromAttribute != "" {
+		set.Logger.Warn("sampling_priority and from_attribute have no effect on spans; their attribute " + priorityKey + " is used")
+	}
+	s := &sampler{next: next, budget: set.Budget, method: newMethod(c)}
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_probabilistic_sampler_spans_total",
 		Help: "Spans by sampling decision."}, []string{"decision"})
 	s.kept, s.dropped = spans.WithLabelValues("kept"), spans.WithLabelValues("dropped")
@@ -79,13 +99,13 @@ func newSampler(set pipeline.Settings, c Config, next pipeline.Consumer) (*sampl
 // Consume passes on the sampled spans and counts the others as dropped. If a later component
 // refuses the sampled spans, nothing is counted.
 func (s *sampler) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	if s.threshold == 0 || b.Len() == 0 {
-		s.kept.Add(float64(b.Len()))
-		return s.next.Consume(ctx, b)
-	}
 	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
+	}
+	if b.Len() == 0 || s.passesAll(chunks) {
+		s.kept.Add(float64(b.Len()))
+		return s.next.Consume(ctx, b)
 	}
 	size := int64(b.Size()) + maxGrowth*int64(b.Len())
 	if limit := s.budget.Limit(); limit > 0 && size > limit {
@@ -96,7 +116,7 @@ func (s *sampler) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		return err
 	}
 	defer reservation.Release()
-	e := &edit{sampler: s, out: make([]byte, 0, b.Size())}
+	e := &edit{method: s.method, out: make([]byte, 0, b.Size())}
 	for chunk := range chunks {
 		e.request(chunk)
 	}
@@ -121,21 +141,15 @@ func (s *sampler) pass(ctx context.Context, spans []byte, meta otlpdata.Meta) er
 	return s.next.Consume(ctx, out)
 }
 
-// decide reports whether a span with the given trace id and sampling state is sampled, and its new
-// threshold.
-func (s *sampler) decide(traceID []byte, state otlpdata.Sampling) (otlpdata.Threshold, bool) {
-	var id otlpdata.TraceID // zero if traceID has a wrong length
-	if len(traceID) == len(id) {
-		id = otlpdata.TraceID(traceID)
+// passesAll reports whether all spans are sampled and stay unchanged.
+func (s *sampler) passesAll(chunks iter.Seq[[]byte]) bool {
+	if !s.method.samplesAll() {
+		return false
 	}
-	before := state.ForTrace(id)
-	target := s.threshold
-	switch {
-	case !before.HasThreshold:
-	case s.proportional:
-		target = max(before.Threshold, thresholdOf(before.Threshold.Probability()*s.share, s.precision))
-	default:
-		target = max(before.Threshold, target)
+	for chunk := range chunks {
+		if mentionsPriority(chunk) {
+			return false
+		}
 	}
-	return target, target < otlpdata.RejectAll && before.Randomness >= uint64(target)
+	return true
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,11 +36,14 @@ func (s *sink) Consume(_ context.Context, b *otlpdata.Batch) error {
 	return s.err
 }
 
-func build(tb testing.TB, percentage float64, mode string) (*sampler, *sink) {
+func build(tb testing.TB, percentage float64, mode string, change ...func(*Config)) (*sampler, *sink) {
 	tb.Helper()
 	next := &sink{}
 	c := defaults()
 	c.Percentage, c.Mode = percentage, mode
+	for _, f := range change {
+		f(&c)
+	}
 	if err := c.Validate(); err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +71,8 @@ func TestThresholds(t *testing.T) {
 	f(1./3, 3, "aab")
 	f(0x1p-56, 4, "ffffffffffffff")
 	f(1e-30, 4, "ffffffffffffff")
-	f(1-0x1p-50, 1, "0")
+	f(1-0x1p-50, 1, "0000000000004")
+	f(0.9999, 4, "00068dc")
 	if thresholdOf(0, 4) != otlpdata.RejectAll {
 		t.Error("share 0 is not RejectAll")
 	}
@@ -163,6 +168,54 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// The attribute sampling.priority overrides the decision of every mode.
+func TestPriority(t *testing.T) {
+	f := func(percentage float64, mode, before string, value any, want string) {
+		t.Helper()
+		s, next := build(t, percentage, mode)
+		td, err := oneSpan(1<<55, before).Edit(func(td ptrace.Traces) error {
+			for span := range spansOf(td) {
+				return span.Attributes().PutEmpty(priorityKey).FromRaw(value)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, kept := sampled(t, s, next, td)["span"]
+		if !kept {
+			got = "dropped"
+		}
+		if got != want {
+			t.Errorf("%v %% %s, tracestate %q, priority %v: %q, want %q", percentage, mode, before, value, got, want)
+		}
+	}
+	for _, mode := range []string{modeEqualizing, modeProportional} {
+		f(0, mode, "", 1, "ot=th:0")
+		f(10, mode, "a=b", 0.5, "ot=th:0,a=b")
+		f(10, mode, "ot=th:4", "2", "ot=th:4") // cannot be sampled more than before
+		f(100, mode, "", 0, "dropped")
+		f(100, mode, "ot=th:4", 0.0, "dropped")
+		f(100, mode, "", "0", "dropped")
+		f(100, mode, "", -1, "")
+		f(10, mode, "", -1, "dropped")
+		f(50, mode, "", "high", "ot=th:8")
+	}
+	f(100, modeHashSeed, "", 0, "dropped")
+	f(0, modeHashSeed, "ot=th:4", 1, "ot=th:4")
+}
+
+// The mode is hash_seed if only a seed is configured.
+func TestDefaultMode(t *testing.T) {
+	c := defaults()
+	if c.mode() != modeEqualizing {
+		t.Error(c.mode())
+	}
+	if c.HashSeed = 22; c.mode() != modeHashSeed {
+		t.Error(c.mode())
+	}
+}
+
 // randomTraces returns n traces with the same resource. Each has two spans in different scopes.
 func randomTraces(r *rand.Rand, n int) ptrace.Traces {
 	td := ptrace.NewTraces()
@@ -246,10 +299,10 @@ func checkEdit(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 		td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
 			rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
 				ss.Spans().RemoveIf(func(span ptrace.Span) bool {
-					id, before := span.TraceID(), span.TraceState().AsRaw()
-					target, sampled := s.decide(id[:], otlpdata.ParseSampling(before))
-					if p := otlpdata.ParseSampling(before); sampled && (!p.HasThreshold || p.Threshold != target) {
-						span.TraceState().FromRaw(string(otlpdata.AppendThreshold(nil, []byte(before), target)))
+					state, changed, sampled := s.method.decide(nil, otlpdata.TraceID(span.TraceID()), []byte(span.TraceState().AsRaw()),
+						priorityOfObject(span))
+					if changed {
+						span.TraceState().FromRaw(string(state))
 					}
 					return !sampled
 				})
@@ -271,6 +324,30 @@ func checkEdit(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 	if got, want := marshalled(t, next.got), marshalled(t, want); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+// priorityOfObject is priorityOf for an object.
+func priorityOfObject(span ptrace.Span) priority {
+	number := math.NaN()
+	if v, ok := span.Attributes().Get(priorityKey); ok {
+		switch v.Type() {
+		case pcommon.ValueTypeInt:
+			number = float64(v.Int())
+		case pcommon.ValueTypeDouble:
+			number = v.Double()
+		case pcommon.ValueTypeStr:
+			if n, err := strconv.ParseFloat(v.Str(), 64); err == nil {
+				number = n
+			}
+		}
+	}
+	switch {
+	case number == 0:
+		return priorityDrop
+	case number > 0:
+		return priorityKeep
+	}
+	return priorityNone
 }
 
 func marshalled(t *testing.T, b *otlpdata.Batch) string {
@@ -305,8 +382,9 @@ func TestErrors(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	c := Config{Percentage: math.NaN(), Mode: "hash_seed"}
-	const want = "must be from 0 to 100, not NaN\nunknown mode \"hash_seed\"; use equalizing or proportional\nmust be from 1 to 14, not 0"
+	c := Config{Percentage: math.NaN(), Mode: "hash"}
+	const want = "must be from 0 to 100, not NaN\nunknown mode \"hash\"; use one of: equalizing, proportional, hash_seed\n" +
+		"must be from 1 to 14, not 0"
 	if err := c.Validate(); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
@@ -325,6 +403,16 @@ func FuzzConsume(f *testing.F) {
 	old, _ := hex.DecodeString("0a0fc23e0c120a0a080102030405060708") // scope spans in field 1000
 	f.Add(old, 100.0)
 	f.Add([]byte("\n\x00"), 10.0) // a resource without spans
+	prioritized := randomTraces(rand.New(rand.NewPCG(9, 10)), 3)
+	for span := range spansOf(prioritized) {
+		span.Attributes().PutDouble(priorityKey, 0.5)
+		span.TraceState().FromRaw("a=b")
+	}
+	b, err := m.MarshalTraces(prioritized)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b, 100.0)
 	f.Fuzz(func(t *testing.T, body []byte, percentage float64) {
 		if !(percentage >= 0 && percentage <= 100) {
 			return
@@ -333,9 +421,13 @@ func FuzzConsume(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, mode := range []string{modeEqualizing, modeProportional} {
+		chunks, err := b.Chunks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []string{modeEqualizing, modeProportional, modeHashSeed} {
 			s, next := build(t, percentage, mode)
-			if s.threshold != 0 && b.Len() > 0 { // otherwise the batch is passed on unchanged
+			if b.Len() > 0 && !s.passesAll(chunks) { // otherwise the batch is passed on unchanged
 				checkEdit(t, s, next, b)
 			}
 		}
