@@ -8,6 +8,8 @@ import "strings"
 type Flag struct {
 	Name string // without dashes: `collector.otlp.grpc.host-port`
 	Doc  string // one sentence
+	// Variable is the name of the environment variable, if it is not the name of the flag.
+	Variable string
 	// Key is the path below the component that the flag sets, joined by `::`. A flag without Key
 	// switches the component itself: false removes it from all pipelines and from
 	// service.extensions.
@@ -38,8 +40,11 @@ type Flag struct {
 	Instead string
 }
 
-// Env returns the name of the environment variable: the name of the flag in upper case, with `_`
-// for `-` and `.`.
+// Env returns the name of the environment variable: Variable, or the name of the flag in upper
+// case, with `_` for `-` and `.`.
 func (f Flag) Env() string {
+	if f.Variable != "" {
+		return f.Variable
+	}
 	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(f.Name))
 }

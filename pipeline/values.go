@@ -128,8 +128,8 @@ func (s *Secret) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Endpoint is the address of a listener: `localhost:4317`, `:4317`, `[::1]:4317`. Port 0 is any
-// free port. It is a TCP address, or a UDP address in a field with the tag `network:"udp"`. Two
+// Endpoint is the address of a listener: `localhost:4317`, `:4317`, `[::1]:4317`. An IPv6 address
+// may be written without brackets. Port 0 is any free port. It is a TCP address, or a UDP address in a field with the tag `network:"udp"`. Two
 // listeners with the same address are a mistake in the configuration.
 type Endpoint string
 
@@ -139,9 +139,12 @@ func (e Endpoint) String() string { return string(e) }
 // MarshalText returns String.
 func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e), nil }
 
-// UnmarshalText parses host:port.
+// UnmarshalText parses host:port and adds brackets to an IPv6 address that has none.
 func (e *Endpoint) UnmarshalText(b []byte) error {
-	host, port, err := net.SplitHostPort(string(b))
+	host, port, err := SplitHostPort(string(b))
+	if err != nil && strings.Count(string(b), ":") > 1 && !strings.Contains(string(b), "://") {
+		return fmt.Errorf("%q is not an address; write [host]:port for an IPv6 address, for example [::1]:4317", b)
+	}
 	if err != nil {
 		return fmt.Errorf("%q is not an address; write host:port, for example localhost:4317", b)
 	}
@@ -154,6 +157,6 @@ func (e *Endpoint) UnmarshalText(b []byte) error {
 	if strings.ContainsAny(host, "/ ") {
 		return fmt.Errorf("%q: %q is not a host; write host:port without a scheme", b, host)
 	}
-	*e = Endpoint(b)
+	*e = Endpoint(net.JoinHostPort(host, port))
 	return nil
 }

@@ -147,7 +147,10 @@ func TestEndpoint(t *testing.T) {
 		accepts(t, s, pipeline.Endpoint(s))
 	}
 	refuses[pipeline.Endpoint](t, "is not an address; write host:port, for example localhost:4317",
-		"", "localhost", "4317", "::1:80", "http://a:1")
+		"", "localhost", "4317", "http://a:1")
+	refuses[pipeline.Endpoint](t, "is not an address; write [host]:port for an IPv6 address, for example [::1]:4317", "::1", "a:b:1")
+	accepts(t, "::1:80", pipeline.Endpoint("[::1]:80"))
+	accepts(t, "fe80::1%eth0:80", pipeline.Endpoint("[fe80::1%eth0]:80"))
 	refuses[pipeline.Endpoint](t, "is not a number from 0 to 65535",
 		"localhost:", "localhost:http", "localhost:65536", "localhost:-1")
 	refuses[pipeline.Endpoint](t, "is not a host; write host:port without a scheme", "a/b:1", "a b:1")

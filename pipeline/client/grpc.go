@@ -153,13 +153,14 @@ func (c *GRPCConfig) target() (target, error) {
 		if err := checkHostPort(addr); err != nil {
 			return target{}, err
 		}
-		t.addrs = append(t.addrs, addr)
+		host, port, _ := pipeline.SplitHostPort(addr) // checkHostPort has checked it
+		t.addrs = append(t.addrs, net.JoinHostPort(host, port))
 	}
 	return t, nil
 }
 
 func checkHostPort(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
+	host, port, err := pipeline.SplitHostPort(addr)
 	if err == nil && host != "" && !strings.ContainsAny(host, "/ ") {
 		if n, perr := strconv.ParseUint(port, 10, 16); perr == nil && n > 0 {
 			return nil

@@ -83,7 +83,7 @@ var allowedImports = map[string][]string{
 	"pipeline/internal/hosttest": {"pipeline", "pipeline/app", "pipeline/otlpdata", "pipeline/storage/vfs"},
 	"pipeline/internal/host": {
 		"pipeline", "pipeline/otlpdata", "pipeline/status", "pipeline/internal/config", "pipeline/internal/delivery",
-		"pipeline/internal/sysmem",
+		"pipeline/internal/sysmem", "pipeline/storage/vfs",
 	},
 
 	// Files and memory of the span store.

@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"reflect"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
@@ -38,6 +40,31 @@ func (l *loader) checkListeners() {
 			}
 			ports[port] = append(ports[port], listener{host, at})
 		})
+	}
+}
+
+// warnOpenListeners warns about listeners whose address has no host: they accept connections from
+// other machines, which is probably not intended. An explicit 0.0.0.0 is.
+func (l *loader) warnOpenListeners() {
+	var found []string
+	var pos yamltree.Pos
+	used := l.config.Used()
+	for _, c := range l.components {
+		if !used[c] {
+			continue
+		}
+		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
+			if e, ok := v.Interface().(pipeline.Endpoint); ok && strings.HasPrefix(string(e), ":") {
+				if found = append(found, fmt.Sprintf("%s (%s)", yamltree.Display(at...), e)); len(found) == 1 {
+					pos = l.valuePos(at)
+				}
+			}
+		})
+	}
+	if len(found) > 0 {
+		l.warn(pos, nil, "address without a host listens on all interfaces: %s; write a host before the colon: localhost, or 0.0.0.0 for all",
+			strings.Join(found, ", "))
 	}
 }
 
@@ -88,19 +115,4 @@ func (l *loader) tenantSeparator() (found string) {
 		})
 	}
 	return found
-}
-
-// warnUnused warns about components that are not used.
-func (l *loader) warnUnused() {
-	used := l.config.Used()
-	for _, c := range l.components {
-		if used[c] {
-			continue
-		}
-		reason := "no pipeline lists it"
-		if c.Key.Kind == pipeline.KindExtension {
-			reason = "service.extensions does not list it"
-		}
-		l.warn(c.pos, []string{c.Key.Kind.Section(), c.Key.ID.String()}, "is configured but not used: %s", reason)
-	}
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -89,12 +88,7 @@ func (p Pipeline) Members() []*Component {
 // Load reads, merges and checks a configuration. The error lists all mistakes, one per line, in the
 // order of the files. Each line has the position, the key, what is wrong and what is expected.
 func Load(o Options) (*Config, error) {
-	if o.LookupEnv == nil {
-		o.LookupEnv = os.LookupEnv
-	}
-	if o.ReadFile == nil {
-		o.ReadFile = os.ReadFile
-	}
+	o.setDefaults()
 	if err := o.checkFactories(); err != nil {
 		return nil, err
 	}
@@ -106,7 +100,9 @@ func Load(o Options) (*Config, error) {
 	if len(o.Flags) > 0 {
 		flags = newOverlay(&o, sources)
 	}
+	used := o.recordVariables()
 	l := newLoader(&o, slices.Concat(sources, flags.sources, o.overrides()))
+	l.warnVariables(&o, used)
 	l.problems = append(l.problems, flags.problems...)
 	l.warnings = append(l.warnings, flags.warnings...)
 	mask(l.problems)

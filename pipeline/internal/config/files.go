@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
+	"syscall"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
@@ -19,6 +23,8 @@ const (
 	pathFolder    = "folder"      // a folder that is read
 	pathData      = "data"        // a folder that is written, and created if necessary
 )
+
+var errNotFolder = errors.New("not a folder")
 
 // CheckFiles checks the files and folders that the values of the service and of all used components
 // name, without changing them. The error lists all problems, one per line, like that of Load.
@@ -60,7 +66,10 @@ func checkPath(kind, name string) error {
 	case pathFolder:
 		return checkReadable(name, true)
 	case pathData:
-		return checkWritable(name)
+		if err := checkWritable(name); err != nil {
+			return fmt.Errorf("%w; %s", err, FolderAdvice(name, err))
+		}
+		return nil
 	}
 	return fmt.Errorf("BUG: unknown value %q of the tag path", kind)
 }
@@ -100,7 +109,7 @@ func checkWritable(name string) error {
 	case err != nil:
 		return cause("cannot use", name, err)
 	case !info.IsDir():
-		return fmt.Errorf("cannot use %s: %s is not a folder", name, existing)
+		return fmt.Errorf("cannot use %s: %w: %s", name, errNotFolder, existing)
 	}
 	f, err := os.CreateTemp(existing, ".validate-*")
 	if err != nil {
@@ -116,4 +125,34 @@ func cause(what, name string, err error) error {
 		err = p.Err
 	}
 	return fmt.Errorf("%s %s: %w", what, name, err)
+}
+
+// FolderAdvice says where a folder for data is, who the user is, and what to do about an error of
+// the file system in the folder.
+func FolderAdvice(name string, err error) string {
+	if abs, absErr := filepath.Abs(name); absErr == nil {
+		name = abs
+	}
+	elsewhere := "configure another folder (--data-dir, " + pipeline.VarDataDir + " or service.data_dir)"
+	action := elsewhere
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		action = fmt.Sprintf("make the folder writable for this user (chown -R %d), or %s", os.Geteuid(), elsewhere)
+	case errors.Is(err, syscall.EROFS):
+		action = "mount a writable file system there, or " + elsewhere
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		action = "free space on its disk, or " + elsewhere
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, errNotFolder):
+		action = "remove the file that is in the way, or " + elsewhere
+	}
+	return fmt.Sprintf("folder %s, user %s: %s", name, currentUser(), action)
+}
+
+// currentUser returns the name and the id of the user of the process.
+func currentUser() string {
+	id := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(id); err == nil {
+		return fmt.Sprintf("%s (uid %s)", u.Username, id)
+	}
+	return "with uid " + id
 }

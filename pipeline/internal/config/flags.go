@@ -15,6 +15,8 @@ const storageFlag = "span-storage.type"
 // of the configuration.
 func frameworkFlags() []pipeline.Flag {
 	return []pipeline.Flag{
+		{Name: "data-dir", Key: "service::data_dir", Variable: pipeline.VarDataDir,
+			Doc: "Folder for the files of all components."},
 		{Name: "log-level", Key: "service::telemetry::logs::level", Value: logLevel,
 			Doc: "Minimum level of log lines: debug, info, warn or error."},
 		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "Format of log lines: json, console or auto."},

@@ -21,6 +21,7 @@ type loader struct {
 	warnings   yamltree.Problems
 	broken     map[Key]bool // components of unknown type
 	components []*Component // all others, sorted
+	preset     *yamltree.Tree
 }
 
 var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindExporter, pipeline.KindExtension}
@@ -29,6 +30,9 @@ var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipel
 func newLoader(o *Options, sources []yamltree.Source) *loader {
 	tree, problems := yamltree.Load(sources, &yamltree.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
 	l := &loader{tree: tree, problems: problems, factories: map[pipeline.Kind]map[string]pipeline.Factory{}, broken: map[Key]bool{}}
+	if o.hasPreset() {
+		l.preset, _ = yamltree.Load(sources[:1], &yamltree.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
+	}
 	l.config = &Config{components: map[Key]*Component{}, Service: defaultService(), tree: tree}
 	for _, f := range o.Factories {
 		if l.factories[f.Kind()] == nil {
@@ -60,6 +64,7 @@ func (l *loader) load() {
 	l.resolveReferences()
 	l.checkCycles()
 	l.checkListeners()
+	l.warnOpenListeners()
 	l.checkTenants()
 	l.warnUnused()
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -57,7 +58,37 @@ type Options struct {
 	Strict bool
 	// LookupEnv and ReadFile default to os.LookupEnv and os.ReadFile.
 	LookupEnv func(string) (string, bool)
-	ReadFile  func(string) ([]byte, error)
+	// Environ returns all environment variables as NAME=VALUE. It defaults to os.Environ, or to no
+	// variables if LookupEnv is set.
+	Environ  func() []string
+	ReadFile func(string) ([]byte, error)
+}
+
+func (o *Options) setDefaults() {
+	switch {
+	case o.Environ != nil:
+	case o.LookupEnv == nil:
+		o.Environ = os.Environ
+	default:
+		o.Environ = func() []string { return nil }
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
+	}
+}
+
+// recordVariables returns a set to which LookupEnv adds the names of the variables that it is asked
+// for from now on.
+func (o *Options) recordVariables() map[string]bool {
+	used, lookup := map[string]bool{}, o.LookupEnv
+	o.LookupEnv = func(name string) (string, bool) {
+		used[name] = true
+		return lookup(name)
+	}
+	return used
 }
 
 // checkFactories reports two factories of one kind with the same type or alias.
@@ -79,6 +110,9 @@ func (o *Options) checkFactories() error {
 func typeNames(f pipeline.Factory) []string {
 	return append([]string{f.Type()}, f.Aliases()...)
 }
+
+// hasPreset reports whether the first source is a preset.
+func (o *Options) hasPreset() bool { return o.Preset != "" || len(o.Files) == 0 && len(o.Presets) > 0 }
 
 // sources returns the preset and the files.
 func (o *Options) sources() ([]yamltree.Source, error) {

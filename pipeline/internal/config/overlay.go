@@ -260,13 +260,4 @@ func (o *overlay) remove(g GivenFlag, kind pipeline.Kind, id string) {
 }
 
 // list returns the items of a list.
-func (o *overlay) list(path ...string) []string {
-	items, _ := o.base.tree.Get(path...).([]any)
-	var out []string
-	for _, item := range items {
-		if s, ok := item.(yamltree.Scalar); ok {
-			out = append(out, s.Text)
-		}
-	}
-	return out
-}
+func (o *overlay) list(path ...string) []string { return listItems(o.base.tree, path) }

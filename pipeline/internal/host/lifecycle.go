@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/status"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Start starts all components: observers, stores and extensions first, receivers last. If one
@@ -46,13 +49,26 @@ func (a *App) startNode(ctx context.Context, n *node) error {
 		a.states.report(n.String()+queueSuffix, nil) // remove the report of an earlier queue
 	}
 	if err := startSafely(ctx, n); err != nil {
-		return fmt.Errorf("starting %s: %w", n, err)
+		return fmt.Errorf("starting %s: %w", n, a.adviseOnFolder(err))
 	}
 	a.states.enter(n.String(), status.OK)
 	a.mu.Lock()
 	a.started = append(a.started, n)
 	a.mu.Unlock()
 	return nil
+}
+
+// adviseOnFolder adds to an error of the file system in service.data_dir where that is and what to
+// do.
+func (a *App) adviseOnFolder(err error) error {
+	dir := filepath.Clean(a.Config().Service.DataDir)
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
+	case !errors.As(err, &at) || !strings.HasPrefix(filepath.Clean(at.Path)+"/", dir+"/"):
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, config.FolderAdvice(dir, err))
 }
 
 // rollBack stops the components that were started, even if ctx has ended.

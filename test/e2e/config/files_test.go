@@ -62,6 +62,7 @@ service:
   extensions: [query, sampling]
   pipelines: {traces: {receivers: [otlp], exporters: [disk]}}
 `, "CERT", pem[0])
+	user := regexp.MustCompile("user .*:")
 	check := func(yaml string, wantCode int, want ...string) {
 		t.Helper()
 		write("c.yaml", strings.ReplaceAll(yaml, "DIR", dir))
@@ -69,7 +70,7 @@ service:
 		var lines []string
 		for _, l := range strings.Split(strings.TrimSpace(stderr), "\n") {
 			if !strings.HasPrefix(l, "warning: ") && l != "" {
-				lines = append(lines, strings.ReplaceAll(l, dir+"/", ""))
+				lines = append(lines, user.ReplaceAllString(strings.ReplaceAll(l, dir+"/", ""), "user USER:"))
 			}
 		}
 		if code != wantCode || !reflect.DeepEqual(lines, want) {
@@ -80,14 +81,18 @@ service:
 	if _, err := os.Stat(at("data")); !os.IsNotExist(err) {
 		t.Errorf("validate created data_dir: %v", err)
 	}
+	advice := "configure another folder (--data-dir, TRACING_DATA_DIR or service.data_dir)"
+	wrong := func(folder string) string {
+		return "; folder " + folder + ", user USER: remove the file that is in the way, or " + advice
+	}
 	check(strings.NewReplacer("key_file: "+pem[0], "key_file: DIR/no.pem", "users\n", "web\n", "DIR/new/store", "DIR/users/store",
 		"DIR/web\n", "DIR/users\n", "strategies.json", "none.json", "DIR/data", "DIR/strategies.json").Replace(yaml), 2,
 		"c.yaml:8:21: receivers.otlp.protocols.http.tls.key_file: cannot read no.pem: no such file or directory",
 		"c.yaml:10:26: receivers.otlp.protocols.http.auth.htpasswd_file: web is a folder, not a file",
-		"c.yaml:13:16: exporters.disk.directory: cannot use users/store: not a directory",
+		"c.yaml:13:16: exporters.disk.directory: cannot use users/store: not a directory"+wrong("users/store"),
 		"c.yaml:21:13: extensions.query.ui.path: users is not a folder",
 		"c.yaml:24:13: extensions.sampling.file.path: cannot read none.json: no such file or directory",
-		"c.yaml:26:13: service.data_dir: cannot use strategies.json: strategies.json is not a folder")
+		"c.yaml:26:13: service.data_dir: cannot use strategies.json: not a folder: strategies.json"+wrong("strategies.json"))
 	check(strings.ReplaceAll(yaml, "DIR/strategies.json", "http://localhost:1/strategies.json"), 0)
 }
 

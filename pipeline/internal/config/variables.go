@@ -1,0 +1,49 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// variablePrefix begins the names of the program's own variables.
+const variablePrefix = "TRACING_"
+
+// foreignVariable matches names with the prefix that have another meaning: variables of client
+// libraries, of tests, and those that Kubernetes sets for a service whose name begins with
+// `tracing`.
+var foreignVariable = regexp.MustCompile(`^TRACING_(SAMPLER|REPORTER|AGENT|PROPAGATION)_` +
+	`|^TRACING_(ENDPOINT|USER|PASSWORD|AUTH_TOKEN|SERVICE_NAME|TAGS|DISABLED|SEED|SOAK|URL)$` +
+	`|_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?$`)
+
+// warnVariables warns about variables with the prefix of the program's own that nothing reads,
+// because they are probably misspelt. The configuration reads those in used.
+func (l *loader) warnVariables(o *Options, used map[string]bool) {
+	known, flags := []string{}, []string{}
+	for _, v := range pipeline.Variables() {
+		known = append(known, v.Name)
+	}
+	for _, f := range Flags(o.Factories) {
+		flags = append(flags, f.Env())
+	}
+	for _, entry := range o.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		rest, own := strings.CutPrefix(name, variablePrefix)
+		switch {
+		case !own || used[name] || slices.Contains(known, name) || slices.Contains(flags, name) || foreignVariable.MatchString(name):
+		case slices.Contains(flags, rest):
+			l.warn(variablePos(name), nil, "unknown environment variable has no effect; did you mean %q?", rest)
+		default:
+			l.warn(variablePos(name), nil, "unknown environment variable has no effect%s", yamltree.Suggest(name, known, "known"))
+		}
+	}
+}
+
+// variablePos returns a position for messages about a variable, after those about files.
+func variablePos(name string) yamltree.Pos {
+	const last = 1 << 30
+	return yamltree.Pos{Source: "environment " + name, Order: last}
+}
