@@ -75,7 +75,7 @@ func Components() []pipeline.Factory {
 		query.Factory().Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
-		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands()...),
+		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands(Components)...),
 	}
 }
 

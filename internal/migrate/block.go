@@ -121,6 +121,16 @@ func (b *block) setNode(key string, value *yaml.Node) {
 	b.node.Content = append(b.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }
 
+// insertAfter adds a key behind another one, or at the end if there is no such key.
+func (b *block) insertAfter(after, key string, value *yaml.Node) {
+	at := b.index(after)
+	if at < 0 || b.has(key) {
+		b.setNode(key, value)
+		return
+	}
+	b.node.Content = slices.Insert(b.node.Content, at+2, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
 // set sets the value of a key to YAML text, which must be valid.
 func (b *block) set(key, text string) { b.setNode(key, yamlNode(text)) }
 
@@ -195,17 +205,21 @@ func (b *block) move(key string, into *block, to string) {
 	into.note(changed, to, "%s was %s", to, key)
 }
 
-// replaceItem replaces a text of a list, or removes it if the list has the new one already.
-func (b *block) replaceItem(key, old, text string) {
+// replaceItemBy replaces a text of a list by several.
+func (b *block) replaceItemBy(key, old string, texts ...string) {
 	v := b.value(key)
-	if v == nil {
+	if v == nil || v.Kind != yaml.SequenceNode {
 		return
 	}
-	again := slices.Contains(b.texts(key), text)
-	v.Content = slices.DeleteFunc(v.Content, func(c *yaml.Node) bool { return again && isText(c, old) })
-	for _, c := range v.Content {
-		if isText(c, old) {
-			c.Value = text
+	at := slices.IndexFunc(v.Content, func(c *yaml.Node) bool { return isText(c, old) })
+	if at < 0 {
+		return
+	}
+	b.dropItem(key, old)
+	have := b.texts(key)
+	for _, text := range slices.Backward(texts) {
+		if !slices.Contains(have, text) {
+			v.Content = slices.Insert(v.Content, at, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text})
 		}
 	}
 }
@@ -235,4 +249,14 @@ func (b *block) addItem(key, text string) {
 
 func isText(n *yaml.Node, text string) bool {
 	return n.Kind == yaml.ScalarNode && n.Tag != noteTag && n.Value == text
+}
+
+// copyNode returns a deep copy of a node.
+func copyNode(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = nil
+	for _, child := range n.Content {
+		c.Content = append(c.Content, copyNode(child))
+	}
+	return &c
 }

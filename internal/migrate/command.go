@@ -11,17 +11,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Commands returns the command `migrate`.
-func Commands() []pipeline.Command {
+// Commands returns the command `migrate`. It checks its result with the given components.
+func Commands(components func() []pipeline.Factory) []pipeline.Command {
 	return []pipeline.Command{{
 		Name: "migrate", Args: "[--from auto|otelcol|jaeger1|jaeger2] [--output FILE] FILE|--env",
-		Doc:   "translate a configuration of the Collector, Jaeger 2 or Jaeger 1, with comments; exit code 0 if nothing is left to decide",
-		Setup: setup,
+		Doc: "translate a configuration of the Collector, Jaeger 2 or Jaeger 1, with comments; exit code 0 if nothing is left to decide",
+		Setup: func(flags *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+			return setup(flags, components)
+		},
 	}}
 }
 
-func setup(flags *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
-	c := &command{}
+func setup(flags *flag.FlagSet, components func() []pipeline.Factory) func(context.Context, pipeline.Invocation) error {
+	c := &command{components: components}
 	flags.StringVar(&c.from, "from", string(Auto), "Format of the input: auto, otelcol, jaeger1 or jaeger2.")
 	flags.BoolVar(&c.env, "env", false, "Whether to translate the environment variables of this process, as those of Jaeger 1.")
 	flags.StringVar(&c.output, "output", "", "File to write; by default the result is written to standard output.")
@@ -31,6 +33,7 @@ func setup(flags *flag.FlagSet) func(context.Context, pipeline.Invocation) error
 type command struct {
 	from, output string
 	env          bool
+	components   func() []pipeline.Factory
 }
 
 func (c *command) run(_ context.Context, in pipeline.Invocation) error {
@@ -48,7 +51,7 @@ func (c *command) run(_ context.Context, in pipeline.Invocation) error {
 	if err != nil {
 		return err
 	}
-	result, err := Migrate(Input{From: from, Name: name, Source: source})
+	result, err := Migrate(Input{From: from, Source: source, Components: c.components()})
 	if err != nil {
 		return &pipeline.ExitError{Code: 2, Err: fmt.Errorf("%s: %w", name, err)}
 	}

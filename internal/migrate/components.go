@@ -49,7 +49,14 @@ func (d *document) eachList(section string, f func(b *block, key string)) {
 // renameComponent gives a component another id, in its section and in all lists.
 func (d *document) renameComponent(section, id, to string) {
 	d.root.block(section).rename(id, to)
-	d.eachList(section, func(b *block, key string) { b.replaceItem(key, id, to) })
+	d.eachList(section, func(b *block, key string) { b.replaceItemBy(key, id, to) })
+}
+
+// addExtension adds an extension and lists it, unless it exists. It returns its settings.
+func (d *document) addExtension(id string) *block {
+	b := d.root.ensure(extensions, id)
+	d.root.ensure("service").addItem(extensions, id)
+	return b
 }
 
 // dropComponent removes a component from its section, with a note there, and from all lists.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -152,15 +153,28 @@ func (e *expander) merged(v *yaml.Node) (pairs []*yaml.Node) {
 // render returns the document as YAML, with the notes as comments.
 func (d *document) render() ([]byte, error) {
 	marker := d.marker()
-	tidy(d.root.node, marker)
+	root := copyNode(d.root.node)
+	tidy(root, marker)
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	doc := &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{d.root.node}, HeadComment: d.head, FootComment: d.foot}
+	doc := &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{root}, HeadComment: d.head, FootComment: d.foot}
 	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
 	}
-	return d.writeNotes(out.Bytes(), marker), nil
+	return d.separate(d.writeNotes(out.Bytes(), marker)), nil
+}
+
+// topLevel matches the first line of a section, and its comments.
+var topLevel = regexp.MustCompile(`(?m)(?:^#.*\n)*^[^\s#-]`)
+
+// separate writes an empty line between sections, if the input has empty lines.
+func (d *document) separate(text []byte) []byte {
+	if !strings.Contains(d.source, "\n\n") {
+		return text
+	}
+	out := topLevel.ReplaceAll(text, []byte("\n$0"))
+	return bytes.TrimPrefix(out, []byte("\n"))
 }
 
 // marker returns a word that does not occur in the input.

@@ -55,6 +55,7 @@ receivers:
       grpc: {endpoint: "${env:HOST}:4317"}
       http:
   # dropped: kafka: no queue
+
 exporters:
   # changed: new/a was old/a
   # where traces go
@@ -62,6 +63,7 @@ exporters:
     # dropped: gone: a reason that is so long that it does not fit on one line, because it explains
     #   all of the circumstances
   nop:
+
 service:
   # dropped: extensions: none
   pipelines:

@@ -3,7 +3,8 @@ package migrate
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // From is the format of the input.
@@ -27,8 +28,10 @@ var names = map[From]string{
 // Input is a configuration of another tool.
 type Input struct {
 	From   From
-	Name   string // of the file, for messages
 	Source []byte
+	// Components are those of the program that will run the result. The result is checked with
+	// them.
+	Components []pipeline.Factory
 }
 
 // Result is a configuration of this program.
@@ -58,7 +61,7 @@ func Migrate(in Input) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := d.render()
+	out, err := d.check(in.Components)
 	if err != nil {
 		return nil, err
 	}
@@ -92,16 +95,4 @@ func detect(text string) From {
 		return Jaeger1
 	}
 	return ""
-}
-
-// isJaeger2 reports whether a document has a component that only Jaeger 2 has.
-func isJaeger2(d *document) bool {
-	for _, section := range []string{receivers, processors, exporters, extensions} {
-		for _, id := range d.root.block(section).keys() {
-			if typ := typeOf(id); strings.HasPrefix(typ, "jaeger_") {
-				return true
-			}
-		}
-	}
-	return false
 }

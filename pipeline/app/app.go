@@ -32,6 +32,10 @@ type (
 	Override = config.Override
 	// Preset is a configuration that is built into the program.
 	Preset = config.Preset
+	// Problem is a mistake in a configuration, with its position.
+	Problem = config.Problem
+	// Problems is the error of Load if sources have mistakes.
+	Problems = config.Problems
 )
 
 // version is set by the linker for releases.

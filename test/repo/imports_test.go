@@ -56,7 +56,7 @@ var allowedImports = map[string][]string{
 	"internal/traceql":                    {"pipeline/otlpdata", "+pipeline/tracestore"},
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},
 	"internal/compatflags":                {"pipeline"},
-	"internal/migrate":                    {"pipeline"},
+	"internal/migrate":                    {"pipeline", "pipeline/app"},
 	"internal/golden":                     {},
 	"internal/otlpclient":                 {"pipeline", "pipeline/client", "pipeline/otlpdata"},
 	"internal/webui":                      {},

@@ -10,6 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
+type (
+	// Problem is one mistake in a configuration.
+	Problem = yamltree.Problem
+	// Problems is a list of mistakes.
+	Problems = yamltree.Problems
+)
+
 // Config is a configuration without mistakes, from which components can be built.
 type Config struct {
 	Service   Service
@@ -112,7 +119,7 @@ func Load(o Options) (*Config, error) {
 	}
 	if len(l.problems) > 0 {
 		l.problems.Sort()
-		return nil, l.problems
+		return nil, append(l.problems, foreignFiles(sources)...)
 	}
 	l.warnings.Sort()
 	for _, w := range l.warnings {

@@ -1,0 +1,113 @@
+package migrate
+
+// queries translates the query service.
+func (m *jaeger2) queries() {
+	for _, id := range m.doc.componentsOf(extensions, "jaeger_query") {
+		to := "query" + nameOf(id)
+		q := m.doc.root.ensure(extensions, id)
+		m.doc.renameComponent(extensions, id, to)
+		m.queryStorage(q)
+		m.queryUI(q)
+		q.rename("max_clock_skew_adjust", "max_clock_skew_adjustment")
+		q.drop("enable_tracing", "the program does not trace itself")
+		q.drop("ai", "there is no chat in the web UI")
+		q.drop("otlp_proxy", "the web UI sends no spans")
+		if q.text("max_trace_size") == "0" {
+			q.drop("max_trace_size", "the default is 200000 spans")
+		}
+		if q.has("header_forwarding") {
+			q.note(decide, "header_forwarding", "header_forwarding: only bearer tokens are forwarded, with bearer_token_propagation")
+			q.remove("header_forwarding")
+		}
+		m.listener(q, "http", ":16686")
+		m.listener(q, "grpc", ":16685")
+		m.tenancy(q, q.block("http"), q.block("grpc"))
+	}
+}
+
+// listener makes the default address of Jaeger explicit, which is on all interfaces.
+func (m *jaeger2) listener(b *block, key, address string) {
+	l := b.ensure(key)
+	if l.text("endpoint") == "" {
+		l.setText("endpoint", address)
+		l.note(changed, "endpoint", "the default of Jaeger; the default here is localhost%s", address)
+	}
+}
+
+// queryStorage translates the references to backends.
+func (m *jaeger2) queryStorage(q *block) {
+	traces := firstOf(q.text("storage", "traces"), q.text("trace_storage"))
+	archive := firstOf(q.text("storage", "traces_archive"), q.text("trace_storage_archive"), q.text("trace_archive"))
+	hasMetrics := q.has("storage", "metrics")
+	old := "storage"
+	if q.has("trace_storage") {
+		old = "trace_storage"
+	}
+	if b, ok := m.storeOf(traces); ok {
+		q.insertAfter(old, "_storage", textNode(b.id))
+	} else {
+		q.note(decide, old, "storage.traces names no backend of jaeger_storage; name a store of exporters here")
+	}
+	for _, key := range []string{"storage", "trace_storage", "trace_storage_archive", "trace_archive", "metrics_store"} {
+		q.remove(key)
+	}
+	if at := q.index("_storage"); at >= 0 {
+		q.node.Content[at].Value = "storage"
+		q.note(changed, "storage", "storage was storage.traces: the store that was called %s", traces)
+	}
+	if b, ok := m.storeOf(archive); ok && archive != traces {
+		b.archive = true
+		q.insertAfter("storage", "archive_storage", textNode(b.id))
+		q.note(changed, "archive_storage", "archive_storage was storage.traces_archive")
+	} else if archive != "" {
+		q.note(dropped, "http", "storage.traces_archive: the archive must be another store than that of the traces")
+	}
+	if hasMetrics {
+		q.note(dropped, "http", "storage.metrics: built in: /api/metrics is calculated from the stored spans")
+	}
+}
+
+// queryUI translates the settings of the web UI. Those of the Jaeger UI belong to a build of it.
+func (m *jaeger2) queryUI(q *block) {
+	q.drop("ui_config", "settings of the Jaeger UI; the web UI in the program needs none")
+	ui := q.block("ui")
+	ui.rename("assets_path", "path")
+	ui.drop("log_access", "requests are counted, not logged")
+	if ui.has("config_file") && ui.text("path") == "" {
+		ui.drop("config_file", "settings of the Jaeger UI; the web UI in the program needs none. To serve a build of the Jaeger UI "+
+			"instead, set path to its folder and keep this key")
+	}
+}
+
+// tenancy moves the settings for tenants to listeners.
+func (m *jaeger2) tenancy(from *block, listeners ...*block) {
+	v := from.value("multi_tenancy")
+	if v == nil {
+		return
+	}
+	if from.text("multi_tenancy", "enabled") == "false" {
+		from.drop("multi_tenancy", "not enabled")
+		return
+	}
+	for _, l := range listeners {
+		l.setNode("tenancy", copyNode(v))
+		l.note(changed, "tenancy", "tenancy was multi_tenancy")
+	}
+	from.remove("multi_tenancy")
+}
+
+// remoteStorage translates the servers that let other processes use a backend.
+func (m *jaeger2) remoteStorage() {
+	for _, id := range m.doc.componentsOf(extensions, "remote_storage") {
+		s := m.doc.root.ensure(extensions, id)
+		if b, ok := m.storeOf(s.text("storage")); ok {
+			s.setText("storage", b.id)
+			s.note(changed, "storage", "the store that %s stood for", b.name)
+		}
+		if s.text("endpoint") == "" {
+			s.setText("endpoint", ":17271")
+			s.note(changed, "endpoint", "the default of Jaeger; the default here is localhost:17271")
+		}
+		m.tenancy(s, s)
+	}
+}

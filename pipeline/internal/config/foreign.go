@@ -1,0 +1,95 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// foreignKinds recognizes files of other programs by words that only they have.
+var foreignKinds = []struct {
+	matches func(keys map[string]yaml.Node, text []byte) bool
+	hint    func(file string) string
+}{
+	{isJaeger2, func(file string) string {
+		return "this is a Jaeger 2 configuration; run `tracing migrate " + file + "`"
+	}},
+	{isTempo, func(string) string {
+		return "this is a Tempo configuration; docs/migrating/tempo.md lists what takes the place of its keys"
+	}},
+	{isJaeger1, func(file string) string {
+		return "these are flags of Jaeger 1; run `tracing migrate --from jaeger1 " + file + "`"
+	}},
+}
+
+// maxForeign is the maximum size of a file that is recognized, in bytes.
+const maxForeign = 1 << 20
+
+// foreignFiles returns a problem, without a line, for each source that is the configuration file of
+// another program.
+func foreignFiles(sources []yamltree.Source) (found yamltree.Problems) {
+	for _, s := range sources {
+		if len(s.YAML) > maxForeign {
+			continue
+		}
+		var keys map[string]yaml.Node
+		if yaml.Unmarshal(s.YAML, &keys) != nil {
+			keys = nil // perhaps not YAML at all
+		}
+		for _, kind := range foreignKinds {
+			if kind.matches(keys, s.YAML) {
+				found = append(found, yamltree.Problem{Pos: yamltree.Pos{Source: s.Name}, Msg: kind.hint(s.Name)})
+				break
+			}
+		}
+	}
+	return found
+}
+
+var jaeger2Component = regexp.MustCompile(`^(jaeger_storage|jaeger_query|jaeger_storage_exporter|jaeger_storage_writer|remote_sampling)(/|$)`)
+
+// isJaeger2 reports whether there is a component that only Jaeger 2 has.
+func isJaeger2(keys map[string]yaml.Node, _ []byte) bool {
+	for _, section := range []string{"extensions", "exporters", "connectors"} {
+		node := keys[section]
+		var components map[string]yaml.Node
+		if node.Decode(&components) != nil {
+			continue
+		}
+		for id := range components {
+			if jaeger2Component.MatchString(id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isTempo reports whether there are sections for the processes of Tempo.
+func isTempo(keys map[string]yaml.Node, _ []byte) bool {
+	n := 0
+	for _, section := range []string{"distributor", "ingester", "compactor", "querier", "query_frontend", "storage", "metrics_generator"} {
+		if _, ok := keys[section]; ok {
+			n++
+		}
+	}
+	return n >= 2
+}
+
+var (
+	jaeger1Flags = regexp.MustCompile(`^\s*--[a-z]`)
+	jaeger1Keys  = []string{"span-storage", "span-storage.type", "es", "es.server-urls", "cassandra", "badger"}
+)
+
+// isJaeger1 reports whether the file holds flags: as on a command line, or as keys.
+func isJaeger1(keys map[string]yaml.Node, text []byte) bool {
+	for key := range keys {
+		if slices.Contains(jaeger1Keys, key) {
+			return true
+		}
+	}
+	return keys == nil && jaeger1Flags.Match(text)
+}
