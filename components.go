@@ -45,14 +45,14 @@ import (
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
 	return []pipeline.Factory{
-		otlp.Factory().Flags(compatflags.OTLPReceiver()...),
+		otlp.Factory().Flags(compatflags.OTLPReceiver()...).Flags(compatflags.Kafka()...),
 		native.Factory().Flags(compatflags.NativeReceiver()...),
 		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
 		zipkin.Factory().Flags(compatflags.ZipkinReceiver()...),
 
 		batch.Factory(),
 		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),
-		probabilisticsampler.Factory(),
+		probabilisticsampler.Factory().Flags(compatflags.ProbabilisticSampler()...),
 		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
 
 		otelcol.Processor(attributesprocessor.NewFactory()),
@@ -63,7 +63,7 @@ func Components() []pipeline.Factory {
 		otelcol.Processor(tailsamplingprocessor.NewFactory()),
 		otelcol.Processor(transformprocessor.NewFactory()),
 
-		disk.Factory().Flags(compatflags.DiskExporter()...).Commands(storetool.Commands()...),
+		disk.Factory().Flags(compatflags.DiskExporter()...).Flags(compatflags.OtherStores()...).Commands(storetool.Commands()...),
 		memory.Factory().Flags(compatflags.MemoryExporter()...),
 		grpc.Factory().Flags(compatflags.GRPCExporter()...),
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),

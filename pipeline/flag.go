@@ -29,7 +29,7 @@ type Flag struct {
 	// the other receivers, a processor before the other processors. An empty value removes the
 	// component.
 	Adds bool
-	// Value converts the text to a string, bool, int, []string or map[string]string, which becomes
+	// Value converts the text to a string, bool, number, []string or map[string]string, which becomes
 	// the value of the key. nil keeps the text. If the flag Adds, Value may return nil to add
 	// nothing.
 	Value func(text string) (any, error)
@@ -38,6 +38,18 @@ type Flag struct {
 	// Instead makes this a flag that is accepted and only logs a warning. The text says what
 	// replaces the flag.
 	Instead string
+	// Always is a value that describes what the program does anyway. With it, a flag with Instead
+	// is accepted without a warning.
+	Always string
+	// Refused makes this a flag that is an error, because a configuration without its effect would
+	// lose spans; the text says what to do. The environment variable only logs a warning, because
+	// other programs may use it.
+	Refused string
+	// Family is the prefix under which help and reference documentation list this flag together
+	// with others: `es` for `es.*`.
+	Family string
+	// CommandLine says that the flag has no environment variable.
+	CommandLine bool
 }
 
 // Env returns the name of the environment variable: Variable, or the name of the flag in upper

@@ -39,13 +39,15 @@ func processorFlags(name, key string) []pipeline.Flag {
 // NativeExporter returns the flags of exporter native.
 func NativeExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "reporter.type",
+		{Name: "reporter.type", Always: "grpc",
 			Instead: "the exporters of the pipelines determine where spans go; exporter native sends them to a collector"},
 		{Name: "reporter.grpc.host-port", Key: "endpoint", Value: hostPorts,
 			Doc: "Addresses of collectors, host:port, separated by commas."},
 		{Name: "reporter.grpc.retry.max", Instead: "retries are limited by time: set exporters.native.retry_on_failure.max_elapsed_time"},
 		{Name: "reporter.grpc.discovery.min-peers", Instead: "the agent connects to all addresses and balances the load"},
-	}, clientTLSFlags("reporter.grpc", "tls"))
+	}, clientTLSFlags("reporter.grpc", "tls"),
+		family("reporter.tchannel", "agents send spans over gRPC: set --reporter.grpc.host-port",
+			"discovery.conn-check-timeout discovery.min-peers host-port report-timeout", ""))
 }
 
 // clientTLSFlags returns the flags for the TLS block of a client at key.
@@ -75,6 +77,7 @@ func ResourceTags() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "agent.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
 		{Name: "collector.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
+		{Name: "jaeger.tags", Key: "tags", Adds: true, CommandLine: true, Value: tags, Doc: doc}, // JAEGER_TAGS is for clients
 	}
 }
 

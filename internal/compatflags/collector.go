@@ -1,7 +1,10 @@
 package compatflags
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -30,10 +33,11 @@ func NativeReceiver() []pipeline.Flag {
 			Doc: "Maximum time for a client to send a whole request."},
 		{Name: "collector.http-server.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
 			Doc: "Maximum time for a client to send the headers of a request."},
-		{Name: "collector.enable-span-size-metrics", Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
+		{Name: "collector.grpc-port", Key: grpc + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.grpc-server.host-port."},
+		{Name: "collector.http-port", Key: http + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.http-server.host-port."},
+		{Name: "collector.enable-span-size-metrics", Switch: true, Always: "false", Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
 	},
-		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http),
-		downsamplingFlags())
+		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http))
 }
 
 // ZipkinReceiver returns the flags of receiver zipkin.
@@ -41,16 +45,27 @@ func ZipkinReceiver() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.zipkin.host-port", Key: "endpoint", Adds: true, Value: hostPort,
 			Doc: "Address on which to accept spans in the Zipkin formats. Empty disables the listener."},
-		{Name: "collector.zipkin.keep-alive", Instead: "idle connections stay open until receivers.zipkin.idle_timeout"},
+		{Name: "collector.zipkin.http-port", Key: "endpoint", Adds: true, Value: hostPort, Doc: "Earlier name of collector.zipkin.host-port."},
+		{Name: "collector.zipkin.keep-alive", Switch: true, Always: "true", Instead: "idle connections stay open until receivers.zipkin.idle_timeout"},
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))
 }
 
-// downsamplingFlags returns flags that have no effect and are accepted so that existing command
-// lines work.
-func downsamplingFlags() []pipeline.Flag {
-	const instead = "all spans are stored; add the processor probabilistic_sampler to store a share of them"
+// ProbabilisticSampler returns the flags of processor probabilistic_sampler.
+func ProbabilisticSampler() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "downsampling.ratio", Instead: instead},
-		{Name: "downsampling.hashsalt", Instead: instead},
+		{Name: "downsampling.ratio", Key: "sampling_percentage", Adds: true, Value: percentage, Doc: "Share of traces to store, from 0 to 1."},
+		{Name: "downsampling.hashsalt", Instead: "all collectors select the same traces: the decision depends only on the trace id"},
 	}
+}
+
+// percentage converts a share from 0 to 1 to a percentage. The share 1 needs no processor.
+func percentage(text string) (any, error) {
+	share, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil, !(share >= 0 && share <= 1):
+		return nil, fmt.Errorf("%q is not a share from 0 to 1", text)
+	case share == 1:
+		return nil, nil
+	}
+	return math.Round(share*1e8) / 1e6, nil // 0.07 * 100 is not 7
 }

@@ -7,6 +7,7 @@ package compatflags
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,17 +54,26 @@ func OTLPReceiver() []pipeline.Flag {
 func DiskExporter() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "badger.span-store-ttl", Key: "retention::time", Doc: "Time for which the embedded store keeps spans."},
-		{Name: "badger.ephemeral",
-			Instead: "the embedded store always writes files; use --span-storage.type=memory for a store without files"},
-		{Name: "badger.directory-key",
-			Instead: "the embedded store has one directory: set exporters.disk.directory, or service.data_dir for all components"},
-		{Name: "badger.directory-value",
-			Instead: "the embedded store has one directory: set exporters.disk.directory, or service.data_dir for all components"},
-		{Name: "badger.consistency", Instead: "acknowledged spans are always synced; set exporters.disk.sync to change this"},
+		{Name: "badger.directory-value", Key: "directory", Value: storeFolder,
+			Doc: "Folder below which the embedded store has its own folder, disk."},
+		{Name: "badger.directory-key", Instead: "the embedded store has one folder, that of --badger.directory-value"},
+		{Name: "badger.ephemeral", Switch: true, Always: "false",
+			Instead: "the embedded store keeps its files; use --span-storage.type=memory for a store without files"},
+		{Name: "badger.consistency", Switch: true, Always: "true",
+			Instead: "acknowledged spans are always synced; set exporters.disk.sync to change this"},
 		{Name: "badger.maintenance-interval", Instead: "expired spans are deleted as soon as they expire"},
-		{Name: "badger.metrics-update-interval", Instead: "metrics are computed when they are read"},
-		{Name: "badger.read-only", Instead: "to run a process that only reads, remove the exporter from its pipelines"},
+		{Name: "badger.metrics-update-interval", Instead: "metrics are calculated when they are read"},
+		{Name: "badger.read-only", Switch: true, Always: "false", Instead: "to run a process that only reads, remove the exporter from its pipelines"},
 	}
+}
+
+// storeFolder returns the folder of the embedded store below a folder of another store, whose files
+// stay untouched. An empty text stands for the default folder.
+func storeFolder(folder string) (any, error) {
+	if folder == "" {
+		return "", nil
+	}
+	return filepath.Join(folder, "disk"), nil
 }
 
 // MemoryExporter returns the flags of exporter memory.
@@ -81,15 +91,17 @@ func Query() []pipeline.Flag {
 		{Name: "query.grpc-server.host-port", Key: "grpc::endpoint", Value: hostPort, Doc: "Address on which to serve the query API over gRPC."},
 		{Name: "query.ui-config", Key: "ui::config_file", Doc: "Configuration file of the web UI, .json or .js."},
 		{Name: "query.static-files", Key: "ui::path", Doc: "Folder with a built web UI."},
-		{Name: "query.log-static-assets-access", Instead: "requests are not logged; metrics count them"},
+		{Name: "query.port", Key: "http::endpoint", Value: hostPort, Doc: "Earlier name of query.http-server.host-port."},
+		{Name: "query.host-port", Key: "http::endpoint", Value: hostPort, Doc: "Earlier name of query.http-server.host-port."},
+		{Name: "query.log-static-assets-access", Switch: true, Always: "false", Instead: "requests are not logged; metrics count them"},
 		{Name: "query.max-clock-skew-adjustment", Key: "max_clock_skew_adjustment",
 			Doc: "Maximum clock-skew adjustment between hosts. 0 disables the adjustment."},
 		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true,
 			Doc: "Whether to forward bearer tokens to a remote storage server."},
 		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers,
 			Doc: "Headers added to every response, one `Name: value` per line."},
-		{Name: "query.enable-tracing", Instead: "the program does not trace itself"},
-	}, tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"), tenancyFlags("http"), tenancyFlags("grpc"))
+		{Name: "query.enable-tracing", Switch: true, Always: "false", Instead: "the program does not trace itself"},
+	}, storageTypes(), prometheusFlags(), tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"), tenancyFlags("http"), tenancyFlags("grpc"))
 }
 
 // headers parses one `Name: value` per line.
@@ -111,9 +123,11 @@ func headers(text string) (any, error) {
 func Admin() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "admin.http.host-port", Key: "endpoint", Value: hostPort, Doc: "Address on which to serve the health check and the metrics."},
-		{Name: "metrics-backend",
+		{Name: "admin-http-port", Key: "endpoint", Value: hostPort, Doc: "Earlier name of admin.http.host-port."},
+		{Name: "health-check-http-port", Key: "endpoint", Value: hostPort, Doc: "Earlier name of admin.http.host-port."},
+		{Name: "metrics-backend", Always: "prometheus",
 			Instead: "metrics are always served in the Prometheus text format; remove the extension admin to disable them"},
-		{Name: "metrics-http-route", Instead: "metrics are always served at /metrics by the extension admin"},
+		{Name: "metrics-http-route", Always: "/metrics", Instead: "metrics are always served at /metrics by the extension admin"},
 	}, tlsFlags("admin.http", "tls"))
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -92,20 +93,37 @@ func flagError(fs *flag.FlagSet, err error) error {
 	if errors.Is(err, flag.ErrHelp) || !unknown {
 		return err
 	}
+	return unknownFlag(fs, name)
+}
+
+// suggestedFlags is the number of similar flags that the message about an unknown one names.
+const suggestedFlags = 3
+
+// errUnknownFlag is wrapped by the error for an unknown flag.
+var errUnknownFlag = errors.New("unknown flag")
+
+// unknownFlag returns the error for an unknown flag, with the flags that are most similar.
+func unknownFlag(fs *flag.FlagSet, name string) error {
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	return fmt.Errorf("unknown flag --%s%s", name, yamltree.Suggest(name, names, "known"))
+	nearest, _ := yamltree.Nearest(name, names, suggestedFlags)
+	for i := range nearest {
+		nearest[i] = "--" + nearest[i]
+	}
+	return fmt.Errorf("%w --%s; similar flags: %s; `tracing help` lists all flags", errUnknownFlag, name, strings.Join(nearest, ", "))
 }
 
 // environment returns the flags that are set as environment variables and not on the command line.
-// An empty variable counts as unset.
 func (c *command) environment(known []config.Flag) []config.GivenFlag {
-	var given []config.GivenFlag
-	for _, f := range known {
-		onCommandLine := slices.ContainsFunc(c.load.Flags, func(g config.GivenFlag) bool { return g.Flag.Name == f.Name })
-		if text, ok := c.lookupEnv(f.Env()); ok && text != "" && !onCommandLine {
-			given = append(given, config.GivenFlag{Flag: f, Text: text, Env: true})
-		}
+	return slices.DeleteFunc(config.Variables(known, c.environ()), func(v config.GivenFlag) bool {
+		return slices.ContainsFunc(c.load.Flags, func(g config.GivenFlag) bool { return g.Flag.Name == v.Flag.Name })
+	})
+}
+
+// environ returns the environment as `NAME=value`.
+func (c *command) environ() []string {
+	if c.load.Environ != nil {
+		return c.load.Environ
 	}
-	return given
+	return os.Environ()
 }

@@ -71,11 +71,15 @@ func writeComponent(w io.Writer, f pipeline.Factory) {
 		}
 		fmt.Fprintf(w, "\n  %s  (%s)\n      %s\n", k.path, typ, k.doc)
 	}
-	for i, o := range flagOwners(f) {
+	var flags []Flag
+	for _, o := range flagOwners(f) {
+		flags = append(flags, Flag{Flag: o.flag, owners: []flagOwner{o}})
+	}
+	for i, d := range flagDocs(flags) {
 		if i == 0 {
 			fmt.Fprintf(w, "\nflags and environment variables:\n")
 		}
-		fmt.Fprintf(w, "  --%s, %s: %s\n", o.flag.Name, o.flag.Env(), o.effect())
+		fmt.Fprintf(w, "  --%s, %s: %s\n", d.Name, d.Env, d.effect)
 	}
 }
 
@@ -130,12 +134,12 @@ func writeFlags(w io.Writer, factories []pipeline.Factory) {
 	fmt.Fprint(w, "\n## Flags and environment variables\n\n"+
 		"Later sources override earlier ones: preset, files, environment variables, flags, `--set`.\n\n"+
 		"| Flag | Environment variable | Effect | Meaning |\n|---|---|---|---|\n")
-	for _, f := range Flags(factories) {
-		effects := make([]string, len(f.owners))
-		for i, o := range f.owners {
-			effects[i] = o.effect()
+	for _, d := range FlagDocs(factories) {
+		meaning := d.Doc
+		if strings.HasPrefix(d.effect, "no effect: ") || strings.HasPrefix(d.effect, "error: ") {
+			meaning = ""
 		}
-		fmt.Fprintf(w, "| `--%s` | `%s` | %s | %s |\n", f.Name, f.Env(), cell(strings.Join(effects, "; ")), cell(f.Doc))
+		fmt.Fprintf(w, "| `--%s` | %s | %s | %s |\n", d.Name, code(d.Env), cell(d.effect), cell(meaning))
 	}
 }
 

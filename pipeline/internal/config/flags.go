@@ -20,6 +20,8 @@ func frameworkFlags() []pipeline.Flag {
 		{Name: "log-level", Key: "service::telemetry::logs::level", Value: logLevel,
 			Doc: "Minimum level of log lines: debug, info, warn or error."},
 		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "Format of log lines: json, console or auto."},
+		{Name: "config-file", CommandLine: true, Refused: "file of flags in the format of other tools; " +
+			"run `tracing migrate --from jaeger1 FILE > tracing.yaml`, then use --config tracing.yaml"},
 		{Name: storageFlag, Doc: "Type of exporter that replaces the store of the configuration and every reference to it. " +
 			"If it lists several types, separated by commas, spans are written to all of them and read from the first."},
 	}
@@ -58,6 +60,8 @@ func (o flagOwner) effect() string {
 	switch {
 	case o.flag.Instead != "":
 		return "no effect: " + o.flag.Instead
+	case o.flag.Refused != "":
+		return "error: " + o.flag.Refused
 	case o.flag.Key == "" && o.kind != 0:
 		return "false removes " + o.path() + " from the configuration"
 	case o.flag.Key == "":
@@ -109,6 +113,52 @@ func Flags(factories []pipeline.Factory) []Flag {
 	return all
 }
 
+// FlagDoc documents a flag or a family of flags.
+type FlagDoc struct {
+	Name   string // without dashes; `es.*` for a family
+	Env    string // the environment variable; "" if there is none
+	Doc    string // what the flag means
+	effect string // what it does to the configuration
+}
+
+// FlagDocs returns the documentation of all flags, with one entry for each family.
+func FlagDocs(factories []pipeline.Factory) []FlagDoc { return flagDocs(Flags(factories)) }
+
+func flagDocs(flags []Flag) []FlagDoc {
+	var docs []FlagDoc
+	families := map[string]bool{}
+	for _, f := range flags {
+		d := f.doc()
+		if f.Family == "" || !families[d.Name] {
+			docs = append(docs, d)
+		}
+		families[d.Name] = f.Family != ""
+	}
+	return docs
+}
+
+func (f Flag) doc() FlagDoc {
+	d := FlagDoc{Name: f.Name, Env: f.Env(), Doc: f.Doc}
+	if f.Family != "" {
+		d.Name, d.Env = f.Family+".*", pipeline.Flag{Name: f.Family}.Env()+"_*"
+	}
+	if f.CommandLine {
+		d.Env = ""
+	}
+	switch {
+	case f.Instead != "":
+		d.Doc = "Has no effect: " + f.Instead + "."
+	case f.Refused != "":
+		d.Doc = "Not supported: " + f.Refused + "."
+	}
+	effects := make([]string, len(f.owners))
+	for i, o := range f.owners {
+		effects[i] = o.effect()
+	}
+	d.effect = strings.Join(effects, "; ")
+	return d
+}
+
 // GivenFlag is a flag, or its environment variable, with a value.
 type GivenFlag struct {
 	Flag Flag
@@ -137,7 +187,7 @@ func (g GivenFlag) rank() int {
 	switch {
 	case f.Name == storageFlag:
 		return rankStore
-	case f.Instead != "" || f.Unless != "":
+	case f.Instead != "" || f.Refused != "" || f.Unless != "":
 		return rankValue
 	case f.Adds:
 		return rankAdds

@@ -41,10 +41,7 @@ func (o *overlay) reload() {
 // flag, all others before the next rank.
 func (o *overlay) applyRank(rank int) {
 	before := len(o.sources)
-	for _, g := range o.options.Flags {
-		if g.rank() != rank {
-			continue
-		}
+	for _, g := range o.ordered(rank) {
 		o.apply(g)
 		if rank == rankAdds {
 			o.reload()
@@ -53,6 +50,22 @@ func (o *overlay) applyRank(rank int) {
 	if (rank == rankStore || rank == rankStructural) && len(o.sources) > before {
 		o.reload()
 	}
+}
+
+// ordered returns the flags of a rank, with environment variables first. Flags that add components
+// are sorted by name: processors that are added later come first in a pipeline, so that
+// --downsampling.ratio works behind --sampling-config.type.
+func (o *overlay) ordered(rank int) []GivenFlag {
+	var given []GivenFlag
+	for _, g := range o.options.Flags {
+		if g.rank() == rank {
+			given = append(given, g)
+		}
+	}
+	if rank == rankAdds {
+		slices.SortStableFunc(given, func(a, b GivenFlag) int { return strings.Compare(a.Flag.Name, b.Flag.Name) })
+	}
+	return given
 }
 
 // pos returns a position for messages about a flag, after those about files.
@@ -116,8 +129,14 @@ func (o *overlay) apply(g GivenFlag) {
 		o.replaceStore(g)
 		return
 	}
-	if g.Flag.Instead != "" {
+	switch {
+	case g.Flag.Refused != "":
+		o.absent(g, "%s", g.Flag.Refused)
+		return
+	case g.Flag.Instead != "" && (g.Flag.Always == "" || g.Text != g.Flag.Always):
 		o.warn(g, "has no effect: %s", g.Flag.Instead)
+		return
+	case g.Flag.Instead != "":
 		return
 	}
 	var missing []string

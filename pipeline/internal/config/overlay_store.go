@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
@@ -26,7 +25,16 @@ func (o *overlay) replaceStore(g GivenFlag) {
 		o.absent(g, "the configuration has no store: no component refers to an exporter")
 		return
 	}
-	ids := strings.Split(g.Text, ",")
+	ids, ok := o.knownStores(g, refs[0].expected)
+	if !ok {
+		return
+	}
+	if ids[0] == discarding { // reads find nothing
+		o.moveReaders(g, refs, emptyStore)
+		o.moveWriters(g, old, ids)
+		o.sources = append(o.sources, yamltree.Source{Name: g.source(), Path: []string{"exporters", emptyStore}})
+		return
+	}
 	for i, typ := range ids {
 		if known := o.stores(refs, i == 0); !slices.Contains(known, typ) {
 			o.problem(g, "%q is not %s%s", typ, refs[0].expected, yamltree.Suggest(typ, known, "known"))

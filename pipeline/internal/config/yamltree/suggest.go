@@ -1,7 +1,9 @@
 package yamltree
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -32,6 +34,23 @@ func Suggest(word string, candidates []string, label string) string {
 		return fmt.Sprintf("; %s: %s and %d more", label, strings.Join(candidates[:maxCandidates], ", "), len(candidates)-maxCandidates)
 	}
 	return fmt.Sprintf("; %s: %s", label, strings.Join(candidates, ", "))
+}
+
+// Nearest returns the n candidates that are most similar to a word, the nearest first, and the edit
+// distance of the first one.
+func Nearest(word string, candidates []string, n int) (nearest []string, distance int) {
+	distances := make(map[string]int, len(candidates))
+	for _, c := range candidates {
+		distances[c] = editDistance(word, c)
+	}
+	nearest = slices.SortedFunc(maps.Keys(distances), func(a, b string) int {
+		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
+	})
+	nearest = nearest[:min(n, len(nearest))]
+	if len(nearest) > 0 {
+		distance = distances[nearest[0]]
+	}
+	return nearest, distance
 }
 
 // editDistance returns the number of insertions, deletions, replacements and swaps of adjacent

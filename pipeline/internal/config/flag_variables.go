@@ -1,0 +1,89 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// Variables returns the flags that are set by environment variables, given as `NAME=value`. Each
+// variable without a flag that looks like a misspelt one becomes a flag that only logs a warning.
+// An empty variable counts as unset, and so do those that container platforms set for other
+// services.
+func Variables(known []Flag, environ []string) []GivenFlag {
+	flags := map[string]Flag{}
+	for _, f := range known {
+		if !f.CommandLine {
+			flags[f.Env()] = f
+		}
+	}
+	names := slices.Sorted(maps.Keys(flags))
+	set, misspelt := map[string]string{}, []GivenFlag(nil)
+	for _, variable := range slices.Sorted(slices.Values(environ)) {
+		name, text, _ := strings.Cut(variable, "=")
+		if text == "" || isService(name, text) {
+			continue
+		}
+		if _, ok := flags[name]; ok {
+			set[name] = text
+			continue
+		}
+		if instead := misspelling(name, names); instead != "" {
+			flag := pipeline.Flag{Name: strings.ToLower(name), Instead: instead}
+			misspelt = append(misspelt, GivenFlag{Flag: Flag{Flag: flag}, Text: text, Env: true})
+		}
+	}
+	var given []GivenFlag
+	for _, f := range known {
+		if text, ok := set[f.Env()]; ok && !f.CommandLine {
+			given = append(given, GivenFlag{Flag: f, Text: text, Env: true})
+		}
+	}
+	return append(given, misspelt...)
+}
+
+// isService reports whether a variable describes another service: Kubernetes sets COLLECTOR_PORT,
+// COLLECTOR_SERVICE_HOST, COLLECTOR_PORT_4317_TCP_ADDR and others for a service called collector.
+func isService(name, text string) bool {
+	scheme, _, isURL := strings.Cut(text, "://")
+	switch {
+	case isURL && (scheme == "tcp" || scheme == "udp" || scheme == "sctp"):
+		return true
+	case strings.HasSuffix(name, "_SERVICE_HOST"), strings.Contains(name+"_", "_SERVICE_PORT_"):
+		return true
+	}
+	_, port, _ := strings.Cut(name, "_PORT_")
+	number, protocol, _ := strings.Cut(port, "_")
+	return number != "" && strings.Trim(number, "0123456789") == "" &&
+		slices.Contains([]string{"TCP", "UDP", "SCTP"}, cmp.Or(strings.Split(protocol, "_")...))
+}
+
+// distinctive holds beginnings of variables that hardly any other program has. A variable with one
+// of them is reported even if it is not similar to a known one.
+var distinctive = []string{"BADGER_", "COLLECTOR_OTLP_", "COLLECTOR_ZIPKIN_", "GRPC_STORAGE_", "MULTI_TENANCY_", "PROCESSOR_JAEGER_",
+	"REPORTER_GRPC_", "SAMPLING_STRATEGIES_", "SPAN_STORAGE_"}
+
+// minMisspelt is the minimum length of a name that is compared with known ones: short names are
+// similar by chance.
+const minMisspelt = 10
+
+// misspelling returns what to write instead of a variable that is similar to a known one, or "".
+func misspelling(name string, known []string) string {
+	isDistinctive := slices.ContainsFunc(distinctive, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	if len(name) < minMisspelt || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return ""
+	}
+	nearest, distance := yamltree.Nearest(name, known, 1)
+	switch {
+	case len(nearest) == 0:
+		return ""
+	case distance <= 2 || isDistinctive:
+		return fmt.Sprintf("unknown variable; did you mean %s?", nearest[0])
+	}
+	return ""
+}

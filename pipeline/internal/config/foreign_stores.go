@@ -1,0 +1,71 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// Exporters that replace the store "blackhole": the one that discards spans, and the one, without
+// spans, that queries read.
+const (
+	discarding = "nop"
+	emptyStore = "memory"
+)
+
+// foreignStore says what becomes of a store of other tools.
+type foreignStore struct {
+	exporter string // type of exporter to use instead
+	replaced bool   // the exporter is used without being asked for
+	text     string // why, and what happens to stored spans
+}
+
+const (
+	oldSpans = "spans that it has stored are not read: keep the old query service until they have expired"
+	database = "spans are stored without a database; " + oldSpans
+)
+
+// foreignStores holds values of --span-storage.type that are not types of exporters.
+var foreignStores = map[string]foreignStore{
+	"badger":        {"disk", true, "replaced by disk, the embedded store; " + oldSpans},
+	"blackhole":     {discarding, true, "replaced by " + discarding + ": spans are discarded, and queries find nothing"},
+	"cassandra":     {"disk", false, database},
+	"clickhouse":    {"disk", false, database},
+	"elasticsearch": {"disk", false, database},
+	"opensearch":    {"disk", false, database},
+	"kafka": {"disk", false, "collectors acknowledge spans when they are on disk, without a broker; " +
+		"spans in the topic are not read: stop the old ingester when it has consumed them"},
+	"grpc-plugin": {"grpc", false, "plugins are processes of their own: start the plugin as a remote storage server and " +
+		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
+}
+
+// knownStores returns the types of exporters that a storage flag asks for. It reports stores of
+// other tools: a warning for those that are replaced, an error for all others.
+func (o *overlay) knownStores(g GivenFlag, expected string) (types []string, ok bool) {
+	ok = true
+	for typ := range strings.SplitSeq(g.Text, ",") {
+		typ = strings.TrimSpace(typ)
+		foreign, isForeign := foreignStores[typ]
+		switch {
+		case !isForeign:
+		case foreign.replaced:
+			o.warn(g, "%q is %s", typ, foreign.text)
+			typ = foreign.exporter
+		default:
+			o.problem(g, "%q is not %s of this program: %s; use %s: %s; `tracing migrate` prints the whole configuration",
+				typ, expected, foreign.text, foreign.exporter, g.with(foreign.exporter))
+			ok = false
+		}
+		if !slices.Contains(types, typ) {
+			types = append(types, typ)
+		}
+	}
+	return types, ok
+}
+
+// with returns the flag or environment variable with another value, for messages.
+func (g GivenFlag) with(text string) string {
+	if g.Env {
+		return g.Flag.Env() + "=" + text
+	}
+	return "--" + g.Flag.Name + "=" + text
+}
