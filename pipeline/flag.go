@@ -29,9 +29,9 @@ type Flag struct {
 	// the other receivers, a processor before the other processors. An empty value removes the
 	// component.
 	Adds bool
-	// Value converts the text to a string, bool, number, []string or map[string]string, which becomes
-	// the value of the key. nil keeps the text. If the flag Adds, Value may return nil to add
-	// nothing.
+	// Value converts the text to a string, bool, number, []string or map[string]string, which
+	// becomes the value of the key. nil keeps the text. If the flag Adds, Value may return nil to
+	// add nothing.
 	Value func(text string) (any, error)
 	// Switch allows the flag without a value, which means true.
 	Switch bool

@@ -77,7 +77,8 @@ func ResourceTags() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "agent.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
 		{Name: "collector.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
-		{Name: "jaeger.tags", Key: "tags", Adds: true, CommandLine: true, Value: tags, Doc: doc}, // JAEGER_TAGS is for clients
+		// The variable JAEGER_TAGS is for clients.
+		{Name: "jaeger.tags", Key: "tags", Adds: true, CommandLine: true, Value: tags, Doc: doc},
 	}
 }
 

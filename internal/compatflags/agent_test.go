@@ -57,7 +57,7 @@ func TestInvalidAgentFlags(t *testing.T) {
 		"--reporter.grpc.host-port=,":                        `no address in ","; write host:port`,
 		"--reporter.grpc.tls.enabled=maybe":                  `"maybe" is not true or false`,
 		"--agent.tags=a":                                     `"a" is not a tag; write key=value,other=value`,
-		"--reporter.type=grpc":                               "warning: --reporter.type: has no effect: ",
+		"--reporter.type=tchannel":                           "warning: --reporter.type: has no effect: ",
 		"--reporter.grpc.retry.max=3":                        "warning: --reporter.grpc.retry.max: has no effect: ",
 		"--reporter.grpc.discovery.min-peers=3":              "warning: --reporter.grpc.discovery.min-peers: has no effect: ",
 		"--sampling.strategies-file=s.json":                  "extension sampling has no file",

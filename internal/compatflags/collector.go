@@ -35,7 +35,8 @@ func NativeReceiver() []pipeline.Flag {
 			Doc: "Maximum time for a client to send the headers of a request."},
 		{Name: "collector.grpc-port", Key: grpc + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.grpc-server.host-port."},
 		{Name: "collector.http-port", Key: http + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.http-server.host-port."},
-		{Name: "collector.enable-span-size-metrics", Switch: true, Always: "false", Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
+		{Name: "collector.enable-span-size-metrics", Switch: true, Always: "false",
+			Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
 	},
 		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http))
 }
@@ -45,15 +46,18 @@ func ZipkinReceiver() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.zipkin.host-port", Key: "endpoint", Adds: true, Value: hostPort,
 			Doc: "Address on which to accept spans in the Zipkin formats. Empty disables the listener."},
-		{Name: "collector.zipkin.http-port", Key: "endpoint", Adds: true, Value: hostPort, Doc: "Earlier name of collector.zipkin.host-port."},
-		{Name: "collector.zipkin.keep-alive", Switch: true, Always: "true", Instead: "idle connections stay open until receivers.zipkin.idle_timeout"},
+		{Name: "collector.zipkin.http-port", Key: "endpoint", Adds: true, Value: hostPort,
+			Doc: "Earlier name of collector.zipkin.host-port."},
+		{Name: "collector.zipkin.keep-alive", Switch: true, Always: "true",
+			Instead: "idle connections stay open until receivers.zipkin.idle_timeout"},
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))
 }
 
 // ProbabilisticSampler returns the flags of processor probabilistic_sampler.
 func ProbabilisticSampler() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "downsampling.ratio", Key: "sampling_percentage", Adds: true, Value: percentage, Doc: "Share of traces to store, from 0 to 1."},
+		{Name: "downsampling.ratio", Key: "sampling_percentage", Adds: true, Value: percentage,
+			Doc: "Share of traces to store, from 0 to 1."},
 		{Name: "downsampling.hashsalt", Instead: "all collectors select the same traces: the decision depends only on the trace id"},
 	}
 }

@@ -63,7 +63,8 @@ func DiskExporter() []pipeline.Flag {
 			Instead: "acknowledged spans are always synced; set exporters.disk.sync to change this"},
 		{Name: "badger.maintenance-interval", Instead: "expired spans are deleted as soon as they expire"},
 		{Name: "badger.metrics-update-interval", Instead: "metrics are calculated when they are read"},
-		{Name: "badger.read-only", Switch: true, Always: "false", Instead: "to run a process that only reads, remove the exporter from its pipelines"},
+		{Name: "badger.read-only", Switch: true, Always: "false",
+			Instead: "to run a process that only reads, remove the exporter from its pipelines"},
 	}
 }
 
@@ -93,15 +94,18 @@ func Query() []pipeline.Flag {
 		{Name: "query.static-files", Key: "ui::path", Doc: "Folder with a built web UI."},
 		{Name: "query.port", Key: "http::endpoint", Value: hostPort, Doc: "Earlier name of query.http-server.host-port."},
 		{Name: "query.host-port", Key: "http::endpoint", Value: hostPort, Doc: "Earlier name of query.http-server.host-port."},
-		{Name: "query.log-static-assets-access", Switch: true, Always: "false", Instead: "requests are not logged; metrics count them"},
+		{Name: "query.log-static-assets-access", Switch: true, Always: "false",
+			Instead: "requests are not logged; metrics count them"},
 		{Name: "query.max-clock-skew-adjustment", Key: "max_clock_skew_adjustment",
 			Doc: "Maximum clock-skew adjustment between hosts. 0 disables the adjustment."},
 		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true,
 			Doc: "Whether to forward bearer tokens to a remote storage server."},
 		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers,
 			Doc: "Headers added to every response, one `Name: value` per line."},
-		{Name: "query.enable-tracing", Switch: true, Always: "false", Instead: "the program does not trace itself"},
-	}, storageTypes(), prometheusFlags(), tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"), tenancyFlags("http"), tenancyFlags("grpc"))
+		{Name: "query.enable-tracing", Switch: true, Always: "false",
+			Instead: "the program does not trace itself"},
+	}, storageTypes(), prometheusFlags(), tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"),
+		tenancyFlags("http"), tenancyFlags("grpc"))
 }
 
 // headers parses one `Name: value` per line.

@@ -95,7 +95,7 @@ func TestSecurityFlags(t *testing.T) {
 func TestFlagsWithoutEffect(t *testing.T) {
 	for _, flag := range []string{"memory.max-traces", "metrics-backend", "metrics-http-route", "collector.num-workers",
 		"collector.queue-size", "collector.queue-size-memory", "query.log-static-assets-access", "query.enable-tracing"} {
-		if got := changedLines(t, "--"+flag, "1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
+		if got := changedLines(t, "--"+flag+"=1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
 			t.Errorf("--%s: %q", flag, got)
 		}
 	}

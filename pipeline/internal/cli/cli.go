@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -158,15 +157,12 @@ func (c *command) presets() []string {
 	return names
 }
 
-func (c *command) lookupEnv(name string) (string, bool) {
-	if c.load.LookupEnv != nil {
-		return c.load.LookupEnv(name)
-	}
-	return os.LookupEnv(name)
-}
-
 // misuse prints an error and the usage.
 func (c *command) misuse(err error) int {
+	if errors.Is(err, errUnknownFlag) { // the usage would hide the similar flags
+		c.fail(err)
+		return exitUsage
+	}
 	fmt.Fprintf(c.stderr, "tracing: %v\n\n", err)
 	c.synopsis(c.stderr)
 	return exitUsage

@@ -61,7 +61,7 @@ func TestCommandLine(t *testing.T) {
 	f("valdate", 2, "", "tracing: unknown command or preset \"valdate\"; did you mean \"validate\"?\n")
 	f("frobnicate", 2, "", "tracing: unknown command or preset \"frobnicate\"; known: "+
 		"components, delete, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
-	f("--confg x", 2, "", "tracing: unknown flag --confg; did you mean \"config\"?\n")
+	f("--confg x", 2, "", "tracing: unknown flag --confg; did you mean --config?\n")
 	f("--config", 2, "", "tracing: --config has no value\n")
 	f("validate --strict small", 0, valid, "")
 	f("version x", 2, "", "tracing: unexpected argument \"x\"\n")

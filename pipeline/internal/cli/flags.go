@@ -110,7 +110,15 @@ func unknownFlag(fs *flag.FlagSet, name string) error {
 	for i := range nearest {
 		nearest[i] = "--" + nearest[i]
 	}
-	return fmt.Errorf("%w --%s; similar flags: %s; `tracing help` lists all flags", errUnknownFlag, name, strings.Join(nearest, ", "))
+	last := len(nearest) - 1
+	if last < 0 {
+		return fmt.Errorf("%w --%s", errUnknownFlag, name)
+	}
+	similar := nearest[last]
+	if last > 0 {
+		similar = strings.Join(nearest[:last], ", ") + " or " + similar
+	}
+	return fmt.Errorf("%w --%s; did you mean %s?", errUnknownFlag, name, similar)
 }
 
 // environment returns the flags that are set as environment variables and not on the command line.
@@ -123,7 +131,7 @@ func (c *command) environment(known []config.Flag) []config.GivenFlag {
 // environ returns the environment as `NAME=value`.
 func (c *command) environ() []string {
 	if c.load.Environ != nil {
-		return c.load.Environ
+		return c.load.Environ()
 	}
 	return os.Environ()
 }

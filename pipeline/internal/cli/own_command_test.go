@@ -51,7 +51,7 @@ func TestCommandsOfComponents(t *testing.T) {
 	f("say hello --help", 0, "usage: tracing say hello NAME [--loud]\n\ngreet.\n  --loud  Says so.\n", "")
 	f("say hello ghost", 1, "", "tracing: it is gone\n")
 	f("say hello", 2, "", "tracing: greeting: missing name\n\nusage: tracing say hello NAME")
-	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean \"loud\"?\n\nusage: tracing say hello")
+	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean --loud?\n\nusage: tracing say hello")
 	f("say hello Ann --config x", 2, "", "unknown flag --config")
 	const group = "usage: tracing say hello NAME [--loud]    greet\n       tracing say goodbye NAME [--loud]  greet\n"
 	f("say", 2, "", "tracing: missing command after \"say\"\n\n"+group)

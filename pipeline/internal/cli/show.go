@@ -99,12 +99,8 @@ func (c *command) usage(out io.Writer) {
 		"  --set PATH=VALUE\tOverrides one value. Parts of the path are joined by \"::\", or by dots if no key contains a dot.\n"+
 		"  --strict\tTreats warnings as errors.\n"+
 		"\nflags that set configuration keys; each is also an environment variable (LOG_LEVEL for --log-level):\n")
-	for _, f := range config.Flags(c.load.Factories) {
-		doc := f.Doc
-		if f.Instead != "" {
-			doc = "Has no effect: " + f.Instead + "."
-		}
-		fmt.Fprintf(w, "  --%s\t%s\n", f.Name, doc)
+	for _, d := range config.FlagDocs(c.load.Factories) {
+		fmt.Fprintf(w, "  --%s\t%s\n", d.Name, d.Doc)
 	}
 	w.Flush() //nolint:errcheck // a terminal
 }

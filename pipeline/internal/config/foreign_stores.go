@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // Exporters that replace the store "blackhole": the one that discards spans, and the one, without
@@ -21,19 +23,19 @@ type foreignStore struct {
 
 const (
 	oldSpans = "spans that it has stored are not read: keep the old query service until they have expired"
-	database = "spans are stored without a database; " + oldSpans
+	database = "the embedded store needs no database; " + oldSpans
 )
 
 // foreignStores holds values of --span-storage.type that are not types of exporters.
 var foreignStores = map[string]foreignStore{
-	"badger":        {"disk", true, "replaced by disk, the embedded store; " + oldSpans},
-	"blackhole":     {discarding, true, "replaced by " + discarding + ": spans are discarded, and queries find nothing"},
+	"badger":        {"disk", true, oldSpans},
+	"blackhole":     {discarding, true, "spans are discarded, and queries find nothing"},
 	"cassandra":     {"disk", false, database},
 	"clickhouse":    {"disk", false, database},
 	"elasticsearch": {"disk", false, database},
 	"opensearch":    {"disk", false, database},
-	"kafka": {"disk", false, "collectors acknowledge spans when they are on disk, without a broker; " +
-		"spans in the topic are not read: stop the old ingester when it has consumed them"},
+	"kafka": {"disk", false, "collectors store spans without a broker in between; spans in the topic are not read: " +
+		"stop the old ingester when it has consumed them"},
 	"grpc-plugin": {"grpc", false, "plugins are processes of their own: start the plugin as a remote storage server and " +
 		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
 }
@@ -44,15 +46,16 @@ func (o *overlay) knownStores(g GivenFlag, expected string) (types []string, ok 
 	ok = true
 	for typ := range strings.SplitSeq(g.Text, ",") {
 		typ = strings.TrimSpace(typ)
-		foreign, isForeign := foreignStores[typ]
+		foreign := foreignStores[typ]
+		_, builtIn := o.base.factories[pipeline.KindExporter][foreign.exporter]
 		switch {
-		case !isForeign:
+		case !builtIn: // not foreign, or a custom build without the exporter
 		case foreign.replaced:
-			o.warn(g, "%q is %s", typ, foreign.text)
+			o.warn(g, "%q is replaced by %s; %s", typ, foreign.exporter, foreign.text)
 			typ = foreign.exporter
 		default:
-			o.problem(g, "%q is not %s of this program: %s; use %s: %s; `tracing migrate` prints the whole configuration",
-				typ, expected, foreign.text, foreign.exporter, g.with(foreign.exporter))
+			o.problem(g, "%q is not %s of this program; use %s: %s; %s; `tracing migrate` prints a configuration file",
+				typ, expected, foreign.exporter, g.with(foreign.exporter), foreign.text)
 			ok = false
 		}
 		if !slices.Contains(types, typ) {

@@ -36,8 +36,8 @@ func Suggest(word string, candidates []string, label string) string {
 	return fmt.Sprintf("; %s: %s", label, strings.Join(candidates, ", "))
 }
 
-// Nearest returns the n candidates that are most similar to a word, the nearest first, and the edit
-// distance of the first one.
+// Nearest returns at most n candidates that are most similar to a word, the nearest first, and the
+// edit distance of the first one. Only the first one may differ in more than half of the word.
 func Nearest(word string, candidates []string, n int) (nearest []string, distance int) {
 	distances := make(map[string]int, len(candidates))
 	for _, c := range candidates {
@@ -46,11 +46,14 @@ func Nearest(word string, candidates []string, n int) (nearest []string, distanc
 	nearest = slices.SortedFunc(maps.Keys(distances), func(a, b string) int {
 		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
 	})
-	nearest = nearest[:min(n, len(nearest))]
-	if len(nearest) > 0 {
-		distance = distances[nearest[0]]
+	if len(nearest) == 0 {
+		return nil, 0
 	}
-	return nearest, distance
+	keep := 1
+	for keep < min(n, len(nearest)) && distances[nearest[keep]] <= 1+len(word)/2 {
+		keep++
+	}
+	return nearest[:keep], distances[nearest[0]]
 }
 
 // editDistance returns the number of insertions, deletions, replacements and swaps of adjacent
