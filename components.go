@@ -21,6 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/nop"
 	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
 	"github.com/tracing-backend/tracing/exporters/otlphttp"
+	zipkinexporter "github.com/tracing-backend/tracing/exporters/zipkin"
 	"github.com/tracing-backend/tracing/extensions/admin"
 	"github.com/tracing-backend/tracing/extensions/query"
 	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
@@ -69,6 +70,7 @@ func Components() []pipeline.Factory {
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),
 		otlpexporter.Factory().Alias("otlp_grpc"),
 		otlphttp.Factory().Alias("otlp_http"),
+		zipkinexporter.Factory(),
 		debug.Factory().Alias("logging"),
 		nop.Factory(),
 

@@ -229,7 +229,7 @@ func TestErrorResponses(t *testing.T) {
 	f(503, "7", codes.ResourceExhausted, 7*time.Second)
 	f(503, now.Add(9*time.Second).Format(http.TimeFormat), codes.ResourceExhausted, 9*time.Second)
 	f(503, now.Add(-time.Hour).Format(http.TimeFormat), codes.ResourceExhausted, pipeline.DefaultRetryAfter)
-	f(503, "18446744073709551615", codes.ResourceExhausted, maxRetryAfter)
+	f(503, "18446744073709551615", codes.ResourceExhausted, client.MaxRetryAfter)
 	f(503, "soon", codes.Unavailable, pipeline.DefaultRetryAfter)
 	f(502, "7", codes.Unavailable, pipeline.DefaultRetryAfter)
 }
@@ -316,7 +316,7 @@ func FuzzResponse(f *testing.F) {
 		if len(err.Error()) > 2*maxMessage+100 {
 			t.Errorf("message of %d bytes", len(err.Error()))
 		}
-		if _, after := pipeline.HTTPStatus(err); after < 0 || after > maxRetryAfter {
+		if _, after := pipeline.HTTPStatus(err); after < 0 || after > client.MaxRetryAfter {
 			t.Errorf("retry after %s", after)
 		}
 		resp := ptraceotlp.NewExportResponse()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,12 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-const (
-	// maxRetryAfter limits the delay that a next hop can request.
-	maxRetryAfter = 10 * time.Minute
-	// maxMessage is the maximum length of a message quoted in an error, in bytes.
-	maxMessage = 1 << 10
-)
+// maxMessage is the maximum length of a message quoted in an error, in bytes.
+const maxMessage = 1 << 10
 
 // responseError returns the error for a response without success, with the class defined by the
 // OTLP specification: only 429, 502, 503 and 504 may be retried.
@@ -31,7 +26,7 @@ func responseError(r client.Response, now time.Time) error {
 	if m := errorMessage(r); m != "" {
 		err = fmt.Errorf("%w: %s", err, m)
 	}
-	after, requested := retryAfter(r.Header.Get("Retry-After"), now)
+	after, requested := client.RetryAfter(r.Header, now)
 	switch {
 	case r.Status == http.StatusTooManyRequests, r.Status == http.StatusServiceUnavailable && requested:
 		return pipeline.Overloaded(err, after)
@@ -39,17 +34,6 @@ func responseError(r client.Response, now time.Time) error {
 		return err
 	}
 	return pipeline.Permanent(err)
-}
-
-// retryAfter parses the header Retry-After, which contains seconds or a date.
-func retryAfter(value string, now time.Time) (after time.Duration, ok bool) {
-	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
-		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second, true
-	}
-	if date, err := http.ParseTime(value); err == nil {
-		return min(max(date.Sub(now), 0), maxRetryAfter), true
-	}
-	return 0, false
 }
 
 // errorMessage returns the message of the next hop, from a google.rpc.Status or plain text, or "".

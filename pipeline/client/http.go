@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -243,6 +244,22 @@ func (h *HTTP) Get(ctx context.Context, url string, maxBody int64) (Response, er
 		return Response{}, fmt.Errorf("response (%s) is larger than %d bytes", resp.Status, maxBody)
 	}
 	return response, nil
+}
+
+// MaxRetryAfter is the maximum delay that a server can request.
+const MaxRetryAfter = 10 * time.Minute
+
+// RetryAfter returns the delay in the header Retry-After of a response, at most 10 minutes, and
+// whether there is one. The header contains seconds or a date.
+func RetryAfter(header http.Header, now time.Time) (after time.Duration, ok bool) {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(MaxRetryAfter/time.Second))) * time.Second, true
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return min(max(date.Sub(now), 0), MaxRetryAfter), true
+	}
+	return 0, false
 }
 
 func newReader(chunks [][]byte) io.Reader {

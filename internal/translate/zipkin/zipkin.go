@@ -1,4 +1,4 @@
-// Package zipkin translates Zipkin's wire formats into OTLP bytes.
+// Package zipkin translates Zipkin's wire formats into OTLP bytes, and batches into v2 spans.
 //
 // The translation of v2 spans keeps everything except two things: whether a span is shared, which
 // its id and kind also tell, and the IPv4 address of an endpoint that also has an IPv6 address.

@@ -61,6 +61,7 @@ func TestConformance(t *testing.T) {
 		"exporter grpc":                   grpcExporter,
 		"exporter otlp":                   otlpExporter,
 		"exporter otlphttp":               otlphttpExporter,
+		"exporter zipkin":                 zipkinExporter,
 		"exporter debug":                  debugExporter,
 		"exporter nop":                    nopExporter,
 	}
