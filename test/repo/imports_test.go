@@ -56,7 +56,8 @@ var allowedImports = map[string][]string{
 	"internal/traceql":                    {"pipeline/otlpdata", "+pipeline/tracestore"},
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},
 	"internal/compatflags":                {"pipeline"},
-	"internal/migrate":                    {"pipeline", "pipeline/app"},
+	"internal/migrate":                    {"pipeline", "pipeline/app", "internal/foreign"},
+	"internal/foreign":                    {},
 	"internal/golden":                     {},
 	"internal/otlpclient":                 {"pipeline", "pipeline/client", "pipeline/otlpdata"},
 	"internal/webui":                      {},
@@ -73,7 +74,7 @@ var allowedImports = map[string][]string{
 	},
 	"pipeline/status":                   {},
 	"pipeline/internal/cli":             {"pipeline", "pipeline/status", "+pipeline/internal/config", "pipeline/internal/host"},
-	"pipeline/internal/config":          {"pipeline"},
+	"pipeline/internal/config":          {"pipeline", "internal/foreign"},
 	"pipeline/internal/config/yamltree": {},
 	"pipeline/internal/delivery": {
 		"pipeline", "pipeline/otlpdata", "pipeline/status", "+pipeline/storage", "pipeline/internal/errclass",

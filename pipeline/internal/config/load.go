@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracing-backend/tracing/internal/foreign"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
@@ -55,6 +56,7 @@ func (l *loader) warn(pos yamltree.Pos, path []string, format string, args ...an
 }
 
 func (l *loader) load() {
+	l.rewriteForeign()
 	l.checkSections()
 	for _, kind := range kinds {
 		l.loadSection(kind)
@@ -73,11 +75,8 @@ func (l *loader) checkSections() {
 	sections := []string{"receivers", "processors", "exporters", "extensions", "service"}
 	for _, k := range l.tree.Keys() {
 		pos := l.tree.KeyPos(k)
-		hint, unsupported := unsupportedSections[k]
 		switch {
-		case slices.Contains(sections, k):
-		case unsupported:
-			l.problem(pos, nil, "section %q is not supported: %s; delete %s", k, hint, pos.Lines())
+		case slices.Contains(sections, k), k == "connectors": // rules for connectors have reported them
 		case slices.Contains(yamltree.Keys(reflect.TypeFor[Service]()), k):
 			l.problem(pos, nil, "%q belongs under service", k)
 		default:
@@ -117,8 +116,10 @@ func (l *loader) loadSection(kind pipeline.Kind) {
 
 func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamltree.Pos) {
 	path := []string{kind.Section()}
-	if hint, ok := unsupportedComponents[kind][id.Type]; ok {
-		l.problem(pos, path, "%s %q is not supported: %s; delete %s", kind, id.Type, hint, pos.Lines())
+	deletion := l.deletion(kind.Section(), id.String())
+	if hint := foreign.Hint(kind.Section(), id.Type); hint != "" {
+		l.problem(pos, path, "%s %q is not built in: %s; %s, or add it in a custom build, see docs/custom-components.md",
+			kind, id.Type, hint, deletion)
 		return
 	}
 	for _, other := range kinds {
@@ -133,7 +134,11 @@ func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamlt
 			known = append(known, name)
 		}
 	}
-	l.problem(pos, path, "unknown %s type %q%s", kind, id.Type, yamltree.Suggest(id.Type, known, "known"))
+	suggestion := yamltree.Suggest(id.Type, known, "known")
+	if pos.Line > 0 && !strings.Contains(suggestion, "did you mean") {
+		suggestion += "; if another program has it, " + deletion + ", or add it in a custom build, see docs/custom-components.md"
+	}
+	l.problem(pos, path, "unknown %s type %q%s", kind, id.Type, suggestion)
 }
 
 // loadComponent decodes and checks the configuration of one component.

@@ -19,7 +19,7 @@ const (
 // is similar, otherwise the list of candidates after label.
 func Suggest(word string, candidates []string, label string) string {
 	candidates = slices.Sorted(slices.Values(candidates))
-	best, distance := "", 1+len(word)/3
+	best, distance := "", 1+len(word)/4
 	for _, c := range candidates[:min(len(candidates), maxCompared)] {
 		if d := editDistance(word, c); d <= distance && (best == "" || d < distance) {
 			best, distance = c, d

@@ -1,0 +1,154 @@
+package foreign
+
+import (
+	"slices"
+	"strings"
+)
+
+// authTypes are extensions whose settings are keys of listeners and connections here.
+var authTypes = []string{"basicauth", "bearertokenauth", "headers_setter"}
+
+// authenticators replaces references to extensions that authenticate by the keys of this program,
+// and leaves out these extensions.
+func (r *rewriter) authenticators() {
+	for _, b := range blocks {
+		for _, id := range r.Keys(b.section) {
+			path := at([]string{b.section, id}, b.path)
+			if !slices.Contains(b.types, TypeOf(id)) || !r.Has(at(path, "auth.authenticator")...) {
+				continue
+			}
+			if b.section == exporters {
+				r.authenticateClient(path)
+			} else {
+				r.authenticateServer(path)
+			}
+		}
+	}
+	for _, id := range r.Keys(extensions) {
+		if slices.Contains(authTypes, TypeOf(id)) && !r.known(extensions, TypeOf(id)) {
+			r.dropComponent(extensions, id, "listeners and exporters have the key auth")
+		}
+	}
+}
+
+// authenticator returns the path of the extension that a block names, or reports that there is none
+// or another one.
+func (r *rewriter) authenticator(block []string) (path []string, typ string) {
+	key := at(block, "auth.authenticator")
+	id := r.Text(key...)
+	switch {
+	case !r.Has(extensions, id):
+		r.Refuse(key, "no extension "+id+" is configured")
+	case !slices.Contains(authTypes, TypeOf(id)):
+		r.Refuse(key, TypeOf(id)+" is not supported; use a file with the keys of auth, or a proxy that authenticates")
+	default:
+		return []string{extensions, id}, TypeOf(id)
+	}
+	return nil, ""
+}
+
+// setAuth replaces the block auth by a key of this program.
+func (r *rewriter) setAuth(block []string, keys ...string) {
+	reason := r.Text(at(block, "auth.authenticator")...) + " provides the credentials"
+	r.Drop(at(block, "auth"), "")
+	for i := 0; i < len(keys); i += 2 {
+		r.Set(at(block, keys[i]), keys[i+1], reason)
+		reason = ""
+	}
+}
+
+// authenticateServer names the file with the credentials of clients.
+func (r *rewriter) authenticateServer(block []string) {
+	ext, typ := r.authenticator(block)
+	switch typ {
+	case "basicauth":
+		switch file := r.Text(at(ext, "htpasswd.file")...); {
+		case r.Has(at(ext, "htpasswd.inline")...):
+			r.Refuse(at(ext, "htpasswd.inline"), "is not supported; write the lines to a file, with hashes of htpasswd -B, and name it in file")
+		case file == "":
+			r.Refuse(ext, "must have htpasswd.file")
+		default:
+			r.setAuth(block, "auth.htpasswd_file", file)
+		}
+	case "bearertokenauth":
+		switch file := r.Text(at(ext, "filename")...); {
+		case !r.standardToken(ext):
+		case file == "":
+			r.Refuse(ext, "must have filename; write the tokens to that file, one per line")
+		default:
+			r.setAuth(block, "auth.bearer_tokens_file", file)
+		}
+	case "headers_setter":
+		r.Refuse(at(block, "auth.authenticator"), "headers_setter does not authenticate clients")
+	}
+}
+
+// standardToken reports whether tokens are sent as `Authorization: Bearer TOKEN`, or reports a
+// problem.
+func (r *rewriter) standardToken(ext []string) bool {
+	scheme, header := r.Text(at(ext, "scheme")...), r.Text(at(ext, "header")...)
+	if (scheme == "" || scheme == "Bearer") && (header == "" || strings.EqualFold(header, "authorization")) {
+		return true
+	}
+	r.Refuse(ext, "tokens in a file are always sent as Authorization: Bearer TOKEN; for another header, "+
+		"use headers of the exporter with ${file:/path}")
+	return false
+}
+
+// authenticateClient sets the credentials that an exporter sends.
+func (r *rewriter) authenticateClient(block []string) {
+	ext, typ := r.authenticator(block)
+	switch typ {
+	case "basicauth":
+		for _, key := range []string{"client_auth.username_file", "client_auth.password_file"} {
+			if r.Has(at(ext, key)...) {
+				r.Refuse(at(ext, key), "is not supported; write "+strings.TrimSuffix(key[len("client_auth."):], "_file")+": ${file:/path}")
+				return
+			}
+		}
+		r.setAuth(block, "auth.username", r.Text(at(ext, "client_auth.username")...), "auth.password", r.Text(at(ext, "client_auth.password")...))
+	case "bearertokenauth":
+		r.sendToken(block, ext)
+	case "headers_setter":
+		r.sendHeaders(block, ext)
+	}
+}
+
+func (r *rewriter) sendToken(block, ext []string) {
+	if file := r.Text(at(ext, "filename")...); file != "" {
+		if r.standardToken(ext) {
+			r.setAuth(block, "auth.bearer_token_file", file)
+		}
+		return
+	}
+	scheme, header := "Bearer ", "authorization"
+	if r.Has(at(ext, "scheme")...) {
+		scheme = strings.TrimLeft(r.Text(at(ext, "scheme")...)+" ", " ")
+	}
+	if h := r.Text(at(ext, "header")...); h != "" {
+		header = h
+	}
+	r.setAuth(block, "headers."+header, scheme+r.Text(at(ext, "token")...))
+}
+
+// sendHeaders sets headers with fixed values.
+func (r *rewriter) sendHeaders(block, ext []string) {
+	var keys []string
+	for i := 0; r.Has(at(ext, "headers."+itoa(i))...); i++ {
+		h := at(ext, "headers."+itoa(i))
+		switch action := r.Text(at(h, "action")...); {
+		case !r.Has(at(h, "value")...):
+			r.Refuse(h, "only a value that is set here can be sent; for tenants, see tenancy of listeners and tenant_header of exporters")
+			return
+		case action != "" && !slices.Contains([]string{"upsert", "insert", "update"}, action):
+			r.Refuse(h, "action "+action+" is not supported")
+			return
+		}
+		keys = append(keys, "headers."+r.Text(at(h, "key")...), r.Text(at(h, "value")...))
+	}
+	if r.Has(at(ext, "additional_auth")...) {
+		r.Refuse(at(ext, "additional_auth"), "is not supported; use headers of the exporter instead of headers_setter")
+		return
+	}
+	r.setAuth(block, keys...)
+}

@@ -1,0 +1,114 @@
+package foreign
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+// otherSignals leaves out pipelines of metrics, logs and profiles, and the components that only
+// they use, if there are pipelines of traces beside them.
+func (r *rewriter) otherSignals() {
+	var others []string
+	for _, p := range r.Keys("service", "pipelines") {
+		if slices.Contains([]string{"metrics", "logs", "profiles"}, TypeOf(p)) {
+			others = append(others, p)
+		}
+	}
+	if len(others) == len(r.Keys("service", "pipelines")) {
+		return
+	}
+	for _, p := range others {
+		path := []string{"service", "pipelines", p}
+		r.Drop(path, TypeOf(p)+" are not supported, only traces", r.usedOnlyBy(path, others)...)
+	}
+}
+
+// usedOnlyBy returns the components of a pipeline that only pipelines to be left out list.
+func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
+	for _, kind := range []string{receivers, processors, exporters} {
+		for _, id := range r.Texts(at(pipeline, kind)...) {
+			section := kind
+			if r.Has(connectors, id) {
+				section = connectors
+			}
+			elsewhere := slices.ContainsFunc(References(r, section, id), func(ref []string) bool { return !slices.Contains(leftOut, ref[2]) })
+			if !elsewhere && r.Has(section, id) {
+				paths = append(paths, []string{section, id})
+			}
+		}
+	}
+	return paths
+}
+
+// builtInConnectors are the connectors whose results this program calculates from stored spans.
+var builtInConnectors = []string{"spanmetrics", "servicegraph"}
+
+const (
+	builtIn = "built in: see /api/metrics and /api/dependencies"
+	noOther = `pipelines cannot feed each other: list the receivers, processors and exporters of both pipelines in one, ` +
+		`or run this connector in a Collector in front of this program`
+)
+
+// connectors leaves out connectors that are built in, and pipelines that only fed them.
+func (r *rewriter) connectors() {
+	for _, id := range r.Keys(connectors) {
+		if !slices.Contains(builtInConnectors, TypeOf(id)) {
+			r.Refuse([]string{connectors, id}, noOther)
+			continue
+		}
+		refs := References(r, connectors, id)
+		r.dropComponent(connectors, id, builtIn)
+		for _, ref := range refs {
+			if r.Has(ref[:3]...) && len(r.Texts(ref[:4]...)) == 0 {
+				r.Drop(ref[:3], "only connected to "+id, r.usedOnlyBy(ref[:3], ref[2:3])...)
+			}
+		}
+	}
+	if r.Has(connectors) && len(r.Keys(connectors)) == 0 {
+		r.Drop([]string{connectors}, "")
+	}
+}
+
+// jaegerReceivers splits a receiver for all protocols of Jaeger into one for TCP and one for UDP.
+func (r *rewriter) jaegerReceivers() {
+	for _, id := range r.Keys(receivers) {
+		if TypeOf(id) == "jaeger" && !r.known(receivers, "jaeger") {
+			r.splitJaeger(id)
+		}
+	}
+}
+
+func (r *rewriter) splitJaeger(id string) {
+	from := []string{receivers, id}
+	var by []string
+	for _, p := range []struct{ key, typ, to string }{
+		{"grpc", "native", "protocols.grpc"}, {"thrift_http", "native", "protocols.http"},
+		{"thrift_compact", "thriftudp", "compact"}, {"thrift_binary", "thriftudp", "binary"},
+	} {
+		if !r.Has(at(from, "protocols."+p.key)...) {
+			continue
+		}
+		target := p.typ + strings.TrimPrefix(id, "jaeger")
+		if r.Has(receivers, target) && !slices.Contains(by, target) {
+			target = p.typ + "/" + strings.ReplaceAll(id, "/", "-")
+		}
+		r.Move(at(from, "protocols."+p.key), at([]string{receivers, target}, p.to), "")
+		if !slices.Contains(by, target) {
+			by = append(by, target)
+		}
+	}
+	if len(by) == 0 {
+		r.Refuse(from, "must have protocols: grpc, thrift_http, thrift_compact or thrift_binary")
+		return
+	}
+	for _, list := range lists(r, receivers) {
+		r.Replace(list, id, by...)
+	}
+	if r.Has(at(from, "remote_sampling")...) {
+		r.Drop(at(from, "remote_sampling"), "the extension sampling serves strategies to clients")
+	}
+	r.Drop(from, "its protocols are served by "+strings.Join(by, " and "))
+}
