@@ -154,6 +154,9 @@ func yamlNode(text string) *yaml.Node {
 
 // note adds a note above the line of a key, or at the end of the block if there is no such key.
 func (b *block) note(kind noteKind, key, format string, args ...any) {
+	if b == nil {
+		return
+	}
 	at := b.index(key)
 	if at < 0 {
 		at = len(b.node.Content)
@@ -205,15 +208,16 @@ func (b *block) move(key string, into *block, to string) {
 	into.note(changed, to, "%s was %s", to, key)
 }
 
-// replaceItemBy replaces a text of a list by several.
-func (b *block) replaceItemBy(key, old string, texts ...string) {
+// replaceItemBy replaces a text of a list by several, and reports whether it was there. The list
+// gets no note.
+func (b *block) replaceItemBy(key, old string, texts ...string) bool {
 	v := b.value(key)
 	if v == nil || v.Kind != yaml.SequenceNode {
-		return
+		return false
 	}
 	at := slices.IndexFunc(v.Content, func(c *yaml.Node) bool { return isText(c, old) })
 	if at < 0 {
-		return
+		return false
 	}
 	b.dropItem(key, old)
 	have := b.texts(key)
@@ -222,6 +226,7 @@ func (b *block) replaceItemBy(key, old string, texts ...string) {
 			v.Content = slices.Insert(v.Content, at, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text})
 		}
 	}
+	return true
 }
 
 // dropItem removes a text from a list, and reports whether it was there. The list gets no note.

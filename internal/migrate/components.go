@@ -49,7 +49,11 @@ func (d *document) eachList(section string, f func(b *block, key string)) {
 // renameComponent gives a component another id, in its section and in all lists.
 func (d *document) renameComponent(section, id, to string) {
 	d.root.block(section).rename(id, to)
-	d.eachList(section, func(b *block, key string) { b.replaceItemBy(key, id, to) })
+	d.eachList(section, func(b *block, key string) {
+		if b.replaceItemBy(key, id, to) {
+			b.note(changed, key, "%s was %s", to, id)
+		}
+	})
 }
 
 // addExtension adds an extension and lists it, unless it exists. It returns its settings.

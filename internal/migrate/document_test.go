@@ -70,6 +70,7 @@ service:
     traces:
       # dropped: kafka
       receivers: [otlp]
+      # changed: new/a was old/a
       exporters: [nop, new/a]
   data_dir: ./data
 `

@@ -1,6 +1,10 @@
 package migrate
 
-import "strings"
+import (
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
 
 // fromJaeger2 translates what Jaeger 2 adds to a Collector configuration: its storage, query
 // service, sampling, and components for its own tests.
@@ -11,10 +15,15 @@ func fromJaeger2(d *document) {
 	m.storageWriters()
 	m.queries()
 	m.remoteStorage()
+	m.receiverTenancy()
 	m.sampling()
 	m.placeBackends()
+	m.kafka()
 	for _, id := range d.componentsOf(extensions, "jaeger_mcp") {
 		d.dropComponent(extensions, id, "there is no MCP server; its clients can use the HTTP API of the extension query")
+	}
+	for _, id := range d.componentsOf(extensions, "sigv4auth") {
+		d.dropComponent(extensions, id, "signs requests to databases, of which there is none")
 	}
 	for _, id := range d.componentsOf(extensions, "storage_cleaner") {
 		d.dropComponent(extensions, id, "used by tests of Jaeger only")
@@ -27,6 +36,7 @@ type jaeger2 struct {
 	doc      *document
 	backends map[string]*backend // by name
 	order    []string            // their names in the order of the file
+	tenancy  *yaml.Node          // settings of listeners that separate tenants; nil if none does
 }
 
 // isJaeger2 reports whether a document has a component that only Jaeger 2 has.

@@ -21,7 +21,7 @@ func (m *jaeger2) queries() {
 		}
 		m.listener(q, "http", ":16686")
 		m.listener(q, "grpc", ":16685")
-		m.tenancy(q, q.block("http"), q.block("grpc"))
+		m.moveTenancy(q, q.block("http"), q.block("grpc"))
 	}
 }
 
@@ -79,8 +79,8 @@ func (m *jaeger2) queryUI(q *block) {
 	}
 }
 
-// tenancy moves the settings for tenants to listeners.
-func (m *jaeger2) tenancy(from *block, listeners ...*block) {
+// moveTenancy moves the settings for tenants to listeners.
+func (m *jaeger2) moveTenancy(from *block, listeners ...*block) {
 	v := from.value("multi_tenancy")
 	if v == nil {
 		return
@@ -93,7 +93,30 @@ func (m *jaeger2) tenancy(from *block, listeners ...*block) {
 		l.setNode("tenancy", copyNode(v))
 		l.note(changed, "tenancy", "tenancy was multi_tenancy")
 	}
+	m.tenancy = v
 	from.remove("multi_tenancy")
+}
+
+// receiverTenancy lets receivers separate tenants if the query service does. In Jaeger, the store
+// reads the header, which receivers and batch pass on.
+func (m *jaeger2) receiverTenancy() {
+	if m.tenancy == nil {
+		return
+	}
+	for _, id := range m.doc.root.block(receivers).keys() {
+		r := m.doc.root.ensure(receivers, id)
+		listeners := []*block{r}
+		if protocols := r.block("protocols"); protocols != nil {
+			listeners = []*block{protocols.block("grpc"), protocols.block("http"), protocols.block("thrift_http")}
+		}
+		for _, l := range listeners {
+			if typ := typeOf(id); l == nil || typ != "otlp" && typ != "jaeger" && typ != "zipkin" {
+				continue
+			}
+			l.setNode("tenancy", copyNode(m.tenancy))
+			l.note(changed, "tenancy", "receivers read the tenant of a request")
+		}
+	}
 }
 
 // remoteStorage translates the servers that let other processes use a backend.
@@ -108,6 +131,6 @@ func (m *jaeger2) remoteStorage() {
 			s.setText("endpoint", ":17271")
 			s.note(changed, "endpoint", "the default of Jaeger; the default here is localhost:17271")
 		}
-		m.tenancy(s, s)
+		m.moveTenancy(s, s)
 	}
 }

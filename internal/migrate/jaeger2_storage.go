@@ -132,6 +132,7 @@ func (m *jaeger2) storageWriters() {
 			p := pipelines.block(name)
 			p.replaceItemBy(exporters, id, b.id)
 			if slices.Contains(p.texts(receivers), id) {
+				m.dropListed(p)
 				pipelines.drop(name, "set service.dead_letter_dir to keep batches that a next hop refuses permanently")
 			}
 		}
@@ -142,14 +143,31 @@ func (m *jaeger2) storageWriters() {
 	}
 }
 
+// dropListed drops the exporters that only the given pipeline lists.
+func (m *jaeger2) dropListed(pipeline *block) {
+	for _, id := range pipeline.texts(exporters) {
+		lists := 0
+		m.doc.eachList(exporters, func(b *block, key string) {
+			if slices.Contains(b.texts(key), id) {
+				lists++
+			}
+		})
+		if lists == 1 {
+			m.doc.root.block(exporters).drop(id, "no pipeline lists it")
+		}
+	}
+}
+
 // moveDelivery moves the keys for queue and retries to the store if that is in another process.
 func (m *jaeger2) moveDelivery(from *block, to *backend) {
-	from.rename("queue", "sending_queue")
-	for _, key := range []string{"sending_queue", "retry_on_failure", "timeout"} {
-		switch {
-		case !from.has(key):
+	for _, key := range []string{"queue", "sending_queue", "retry_on_failure", "timeout"} {
+		switch v := from.value(key); {
+		case v == nil:
 		case to.typ == "grpc":
-			from.move(key, to.settings, key)
+			here := strings.Replace(key, "queue", "sending_queue", 1)
+			here = strings.Replace(here, "sending_sending_", "sending_", 1)
+			to.settings.setNode(here, v)
+			to.settings.note(changed, here, "%s was %s of jaeger_storage_exporter", here, key)
 		default:
 			to.settings.noteAt(0, dropped, "%s: a request is answered when its spans are in this store", key)
 		}
@@ -191,13 +209,16 @@ func (m *jaeger2) placeBackends() {
 // fromBadger translates the settings of badger to those of disk.
 func (b *backend) fromBadger() {
 	s := b.settings
-	s.rename("directory_key", "directories_keys")
-	if dir := firstOf(s.text("directories", "keys"), s.text("directories_keys")); dir != "" {
-		s.remove("directories_keys")
-		s.remove("directory_value")
-		s.insertAfter("directories", "directory", textNode(strings.TrimRight(dir, "/")+"/tracing"))
+	if dir := firstOf(s.text("directories", "keys"), s.text("directory_key")); dir != "" {
+		for _, key := range []string{"directories", "directory_key"} {
+			if s.has(key) {
+				s.insertAfter(key, "directory", textNode(strings.TrimRight(dir, "/")+"/tracing"))
+			}
+		}
 		s.remove("directories")
-		s.note(changed, "directory", "directory was directories.keys; the store has a folder of its own there, because it does not read "+
+		s.remove("directory_key")
+		s.remove("directory_value")
+		s.note(changed, "directory", "directory was the one for keys; the store has a folder of its own there, because it does not read "+
 			"the files of badger; spans in them stay readable with Jaeger until their ttl ends")
 	}
 	for _, key := range []string{"span_store_ttl", "ttl"} {
@@ -209,7 +230,10 @@ func (b *backend) fromBadger() {
 		}
 		s.remove(key)
 	}
-	s.drop("ephemeral", "spans stay over a restart; the exporter memory is the store whose spans do not")
+	if s.text("ephemeral") == "true" {
+		s.drop("ephemeral", "spans stay over a restart; the exporter memory is the store whose spans do not")
+	}
+	s.drop("ephemeral", "spans stay over a restart")
 	s.drop("consistency", "spans are always synced to disk before they are acknowledged")
 	s.drop("maintenance_interval", "maintenance needs no settings")
 	s.drop("metrics_update_interval", "metrics need no settings")

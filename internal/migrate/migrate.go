@@ -72,7 +72,7 @@ func translate(from From, text string) (*document, error) {
 	if from == Jaeger1 {
 		return fromJaeger1(text)
 	}
-	d, err := newDocument(text)
+	d, err := openDocument(text)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,11 @@ func translate(from From, text string) (*document, error) {
 
 // detect returns the format of a text, or "".
 func detect(text string) From {
-	d, err := newDocument(text)
+	d, err := openDocument(text)
 	switch {
 	case err == nil && isJaeger2(d):
 		return Jaeger2
-	case err == nil && (d.root.has("service") || d.root.has(receivers) || d.root.has(exporters)):
+	case err == nil && isConfiguration(d):
 		return OtelCol
 	case isJaeger1(text):
 		return Jaeger1

@@ -17,15 +17,19 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// needsEnv matches environment variables without a default.
-var needsEnv = regexp.MustCompile(`\$\{(?:env:)?(\w+)\}`)
+// needsEnv matches environment variables without a default, and what is before them if they are an
+// address.
+var needsEnv = regexp.MustCompile(`(endpoint: )?\$\{(?:env:)?(\w+)\}(:)?`)
 
 // start loads a configuration, builds it, starts it and stops it. Its listeners get free ports, its
-// files are in a temporary folder, and variables that it needs have the value "1".
+// files are in a temporary folder, and variables that it needs have a value.
 func start(t *testing.T, yaml string) error {
 	env := map[string]string{}
 	for _, m := range needsEnv.FindAllStringSubmatch(yaml, -1) {
-		env[m[1]] = "1"
+		env[m[2]] = "1"
+		if m[1] != "" && m[3] == "" {
+			env[m[2]] = "localhost:1"
+		}
 	}
 	cfg, err := app.Load(app.LoadOptions{
 		Factories: tracing.Components(), Files: []string{"migrated.yaml"},
