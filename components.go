@@ -23,6 +23,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/otlphttp"
 	zipkinexporter "github.com/tracing-backend/tracing/exporters/zipkin"
 	"github.com/tracing-backend/tracing/extensions/admin"
+	healthcheck "github.com/tracing-backend/tracing/extensions/health_check"
 	"github.com/tracing-backend/tracing/extensions/query"
 	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
 	"github.com/tracing-backend/tracing/extensions/sampling"
@@ -77,6 +78,7 @@ func Components() []pipeline.Factory {
 		query.Factory().Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
+		healthcheck.Factory().Alias("healthcheckv2"),
 		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands(Components)...),
 	}
 }

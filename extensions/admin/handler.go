@@ -54,20 +54,9 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 	return mux
 }
 
-type healthJSON struct {
-	Status  string    `json:"status"`
-	UpSince time.Time `json:"upSince"`
-	Uptime  string    `json:"uptime"`
-}
-
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
-	health := h.process.Health()
-	if health.Since.IsZero() { // a component that makes the process not ready recovers without a restart
-		writeJSON(w, http.StatusServiceUnavailable, "application/json", healthJSON{Status: "Server not available"})
-		return
-	}
-	writeJSON(w, http.StatusOK, "application/json",
-		healthJSON{Status: "Server available", UpSince: health.Since, Uptime: h.now().Sub(health.Since).String()})
+	code, body := h.process.Health().Answer(h.now())
+	writeJSON(w, code, "application/json", body)
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {

@@ -215,8 +215,8 @@ func (c *GRPC) Start(context.Context) error {
 			return fmt.Errorf("tls: %w", err)
 		}
 		creds = reloadingCreds{credentials.NewTLS(c.tls.Config()), c.tls}
-	} else if c.headers.token != nil {
-		c.set.Logger.Warn("sending auth::bearer_token_file in plaintext, because tls::insecure is true")
+	} else if c.headers.secret {
+		c.set.Logger.Warn("sending the credentials of auth in plaintext, because tls::insecure is true")
 	}
 	name, opts := c.resolve()
 	opts = append(append(opts, c.options()...), grpc.WithTransportCredentials(creds))

@@ -223,7 +223,7 @@ func TestGRPCValidate(t *testing.T) {
 		t.Helper()
 		c := plainGRPC("localhost:4317")
 		change(&c)
-		expectErrors(t, want, c.Validate(), c.GRPCSettings.Validate(), c.TLS.Validate())
+		expectErrors(t, want, c.Validate(), c.GRPCSettings.Validate(), c.TLS.Validate(), c.Auth.Validate())
 	}
 	f("", func(*client.GRPCConfig) {})
 	f("", func(c *client.GRPCConfig) { c.Endpoint = "[::1]:4317,b:1" })
@@ -247,9 +247,12 @@ func TestGRPCValidate(t *testing.T) {
 	f(`headers::a b: "a b" is not a valid header name; use letters, digits, -, _ and .`+
 		"\nheaders::key: value contains a line break or another character that is not printable ASCII",
 		func(c *client.GRPCConfig) { c.Headers = map[string]pipeline.Secret{"a b": "", "key": "secret\n"} })
-	f("headers::Authorization: also set by auth::bearer_token_file; remove one of them", func(c *client.GRPCConfig) {
+	f("headers::Authorization: also set by auth; remove one of them", func(c *client.GRPCConfig) {
 		c.Headers, c.Auth.BearerTokenFile = map[string]pipeline.Secret{"Authorization": "x"}, "file"
 	})
+	f("username: contradicts bearer_token_file; remove one of them\nusername: must not contain a colon",
+		func(c *client.GRPCConfig) { c.Auth = client.AuthConfig{Username: "a:b", BearerTokenFile: "file"} })
+	f("password: needs username", func(c *client.GRPCConfig) { c.Auth.Password = "p" })
 	f("must have both cert_file and key_file or neither", func(c *client.GRPCConfig) { c.TLS = client.TLSConfig{CertFile: "x"} })
 	f("insecure: true disables TLS, but certificate files are set; remove insecure or the files",
 		func(c *client.GRPCConfig) { c.TLS.CAFile = "x" })

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,21 +14,50 @@ import (
 
 // AuthConfig is the block `auth`.
 type AuthConfig struct {
-	BearerTokenFile string `yaml:"bearer_token_file" path:"file" doc:"File that contains the token to send in the header Authorization: Bearer TOKEN. It is read again when it changes."`
+	BearerTokenFile string          `yaml:"bearer_token_file" path:"file" doc:"File that contains the token to send in the header Authorization: Bearer TOKEN. It is read again when it changes."`
+	Username        string          `yaml:"username" doc:"User name for basic authentication: the header Authorization: Basic."`
+	Password        pipeline.Secret `yaml:"password" doc:"Password for username."`
+}
+
+// fixed returns the value of the header Authorization that does not change, or "".
+func (c *AuthConfig) fixed() string {
+	if c.Username == "" {
+		return ""
+	}
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Username+":"+string(c.Password)))
+}
+
+// Validate reports contradictions. Errors do not contain the password.
+func (c *AuthConfig) Validate() error {
+	var errs []error
+	if c.Username != "" && c.BearerTokenFile != "" {
+		errs = append(errs, pipeline.BadKey("username", "contradicts bearer_token_file; remove one of them"))
+	}
+	if c.Username == "" && c.Password != "" {
+		errs = append(errs, pipeline.BadKey("password", "needs username"))
+	}
+	if strings.Contains(c.Username, ":") {
+		errs = append(errs, pipeline.BadKey("username", "must not contain a colon"))
+	}
+	return errors.Join(errs...)
 }
 
 const authorization = "authorization"
 
 // headers are the headers of every request: the configured ones and the current token.
 type headers struct {
-	fixed []string                // alternating names, in lower case, and values
-	token *certs.Reloader[string] // nil if none
+	fixed  []string                // alternating names, in lower case, and values
+	token  *certs.Reloader[string] // nil if none
+	secret bool                    // whether auth is configured
 }
 
 func newHeaders(set pipeline.Settings, fixed map[string]pipeline.Secret, auth AuthConfig) headers {
-	var h headers
+	h := headers{secret: auth != AuthConfig{}}
 	for _, name := range slices.Sorted(maps.Keys(fixed)) {
 		h.fixed = append(h.fixed, strings.ToLower(name), string(fixed[name]))
+	}
+	if value := auth.fixed(); value != "" {
+		h.fixed = append(h.fixed, authorization, value)
 	}
 	if file := auth.BearerTokenFile; file != "" {
 		h.token = certs.NewReloader([]string{file}, reloadOptions(set, "tokens", pipeline.Duration(defaultReload)), parseToken(file))
@@ -76,8 +106,8 @@ func validateHeaders(fixed map[string]pipeline.Secret, auth AuthConfig) error {
 			errs = append(errs, pipeline.BadKey(key, "%q is not a valid header name; use letters, digits, -, _ and .", name))
 		case strings.ContainsFunc(string(fixed[name]), func(r rune) bool { return r < ' ' || r > '~' }):
 			errs = append(errs, pipeline.BadKey(key, "value contains a line break or another character that is not printable ASCII"))
-		case strings.EqualFold(name, authorization) && auth.BearerTokenFile != "":
-			errs = append(errs, pipeline.BadKey(key, "also set by auth::bearer_token_file; remove one of them"))
+		case strings.EqualFold(name, authorization) && auth != AuthConfig{}:
+			errs = append(errs, pipeline.BadKey(key, "also set by auth; remove one of them"))
 		}
 	}
 	return errors.Join(errs...)

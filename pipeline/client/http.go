@@ -142,8 +142,8 @@ func (h *HTTP) Start(context.Context) error {
 	if err := h.tls.Load(); err != nil {
 		return fmt.Errorf("tls: %w", err)
 	}
-	if h.headers.token != nil && strings.HasPrefix(h.cfg.Endpoint, "http://") {
-		h.set.Logger.Warn("sending auth::bearer_token_file in plaintext, because endpoint is an http URL")
+	if h.headers.secret && strings.HasPrefix(h.cfg.Endpoint, "http://") {
+		h.set.Logger.Warn("sending the credentials of auth in plaintext, because endpoint is an http URL")
 	}
 	return nil
 }

@@ -158,6 +158,22 @@ func TestHTTPSendsHeaders(t *testing.T) {
 	}
 }
 
+func TestHTTPSendsPassword(t *testing.T) {
+	fix := newFixture(t)
+	srv, got := serveHTTP(t)
+	cfg := httpConfig(srv.URL)
+	cfg.Auth = client.AuthConfig{Username: "ann", Password: "p:w"}
+	if _, err := fix.http(cfg).Post(t.Context(), srv.URL, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if user, password, ok := (&http.Request{Header: (<-got).Header}).BasicAuth(); !ok || user != "ann" || password != "p:w" {
+		t.Errorf("server got %q, %q", user, password)
+	}
+	if fix.logs.FilterMessageSnippet("plaintext").Len() != 1 {
+		t.Error("no warning about a password sent in plaintext")
+	}
+}
+
 func TestHTTPReloadsCertificates(t *testing.T) {
 	fix, ca := newFixture(t), certstest.New(t)
 	serverDir, clientDir := t.TempDir(), t.TempDir()

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"net/http"
 	"slices"
 	"time"
 )
@@ -15,6 +16,22 @@ type Health struct {
 	Ready  bool
 	Since  time.Time // when all components had started; zero while the process starts or stops
 	Reason string    // why a component makes the process not ready; "" if it is ready, starts or stops
+}
+
+// HealthAnswer is the JSON body of the answer to a health check.
+type HealthAnswer struct {
+	Status  string    `json:"status"`
+	UpSince time.Time `json:"upSince"`
+	Uptime  string    `json:"uptime"`
+}
+
+// Answer returns the HTTP status code and the body of the answer to a health check: 200 while the
+// process runs, even if it is not ready because of a component, which recovers without a restart.
+func (h Health) Answer(now time.Time) (code int, body HealthAnswer) {
+	if h.Since.IsZero() {
+		return http.StatusServiceUnavailable, HealthAnswer{Status: "Server not available"}
+	}
+	return http.StatusOK, HealthAnswer{Status: "Server available", UpSince: h.Since, Uptime: now.Sub(h.Since).String()}
 }
 
 // State is the state of a component, a pipeline or the process.
