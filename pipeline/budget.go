@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Budget limits memory in the whole process. There are two: that of requests in flight
-// (service.limits.inflight) and that of queries (service.limits.query_memory). Receivers reserve
+// Budget limits memory in the whole process. There are three: that of requests in flight
+// (service.limits.inflight), that of queries (service.limits.query_memory) and that of spans that
+// processors hold (service.limits.held). Receivers reserve
 // bytes before they read a request into memory, grow the reservation while they decompress it, and
 // release it when the request is answered. Queries reserve bytes when they are admitted, and more
 // before they use more (see tracestore.Reserve). Reservations never wait: what exceeds the limit is
@@ -31,6 +32,12 @@ func NewBudget(limit int64) *Budget {
 // NewQueryBudget returns a budget of limit bytes for queries. 0 or less is no limit, for tests.
 func NewQueryBudget(limit int64) *Budget {
 	return newBudget("service.limits.query_memory", ErrQueryMemory, limit)
+}
+
+// NewHeldBudget returns a budget of limit bytes for spans that processors hold. 0 or less is no
+// limit, for tests.
+func NewHeldBudget(limit int64) *Budget {
+	return newBudget("service.limits.held", ErrHeldMemory, limit)
 }
 
 func newBudget(key string, exceeded error, limit int64) *Budget {

@@ -78,6 +78,13 @@ type Settings struct {
 	// Refused records that a listener refused n requests or datagrams before their spans were read.
 	// It is nil for components that are not receivers.
 	Refused func(transport, reason string, n int)
+	// HeldMemory limits the bytes that all processors together hold; see [Holder]. It is nil for
+	// components that are not processors.
+	HeldMemory *Budget
+	// Dropped records that a Holder dropped n spans that it had accepted, and Made that it passed on
+	// n spans that it had not been given. They are nil for components that are not a Holder.
+	Dropped func(spans int, reason string)
+	Made    func(spans int)
 	// Write returns the Consumer by which an extension writes to an exporter that it refers to, so
 	// that the spans are counted. See Counted.
 	Write func(exporter Consumer) Consumer

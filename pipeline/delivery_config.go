@@ -3,6 +3,8 @@ package pipeline
 import (
 	"errors"
 	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
 )
 
 // Delivery holds the configuration keys by which the framework delivers batches to an exporter that
@@ -39,6 +41,12 @@ func DefaultDelivery() Delivery {
 // DeliveryConfig returns d. It is promoted to configurations that embed Delivery, by which the
 // framework recognizes them.
 func (d *Delivery) DeliveryConfig() *Delivery { return d }
+
+// KeepsOnDisk reports whether there is a queue on disk.
+func (d *Delivery) KeepsOnDisk() bool {
+	q, on := d.Queue.Get()
+	return on && q.Enabled && q.Storage == queueopt.StorageDisk
+}
 
 // Validate checks the timeout.
 func (d *Delivery) Validate() error {

@@ -20,3 +20,10 @@ type DurabilityReporter interface {
 	Consumer
 	Durability() Durability
 }
+
+// DurableConfig is implemented by pointers to configurations of exporters that may keep acknowledged
+// spans on disk: by those that embed [Delivery], and by those of stores.
+type DurableConfig interface {
+	// KeepsOnDisk reports whether the store or the queue of the exporter is on disk.
+	KeepsOnDisk() bool
+}

@@ -25,6 +25,9 @@ var ErrOverBudget = errors.New("too many bytes in flight")
 // ErrQueryMemory is wrapped by the errors of a [Budget] for queries.
 var ErrQueryMemory = errors.New("running queries use all of their memory")
 
+// ErrHeldMemory is wrapped by the errors of a [Budget] for spans that processors hold.
+var ErrHeldMemory = errors.New("processors hold too many spans")
+
 // ErrStopping is the error of work that is refused because the process shuts down.
 var ErrStopping = errors.New("shutting down")
 

@@ -86,6 +86,9 @@ const (
 	maxMergeSpans            = 32_000_000
 )
 
+// KeepsOnDisk returns true.
+func (c *Config) KeepsOnDisk() bool { return true }
+
 // Validate checks the values that their types do not.
 func (c *Config) Validate() error {
 	var errs []error

@@ -49,6 +49,11 @@ type Component struct {
 	pos yamltree.Pos
 }
 
+// Holds reports whether the component is a [pipeline.Holder].
+func (c *Component) Holds() bool {
+	return c.Factory.ComponentType().Implements(reflect.TypeFor[pipeline.Holder]())
+}
+
 // Reference is a [pipeline.Ref] field that is set.
 type Reference struct {
 	Target *Component
@@ -90,6 +95,16 @@ type Pipeline struct {
 // Members returns all components in the order that spans pass them.
 func (p Pipeline) Members() []*Component {
 	return slices.Concat(p.Receivers, p.Processors, p.Exporters)
+}
+
+// Holder returns the first processor that acknowledges spans before it passes them on, or nil.
+func (p Pipeline) Holder() *Component {
+	for _, c := range p.Processors {
+		if c.Holds() {
+			return c
+		}
+	}
+	return nil
 }
 
 // Load reads, merges and checks a configuration. The error lists all mistakes, one per line, in the

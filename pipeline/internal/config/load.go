@@ -68,6 +68,7 @@ func (l *loader) load() {
 	l.checkListeners()
 	l.warnOpenListeners()
 	l.checkTenants()
+	l.warnHolders()
 	l.warnUnused()
 }
 

@@ -35,6 +35,8 @@ type Members struct {
 type Limits struct {
 	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
 	QueryMemory pipeline.ByteSize `yaml:"query_memory" doc:"Maximum memory of all running queries and their responses together, including spans buffered for live-tail clients. Further queries are refused as overloaded; clients can retry them. 0 stands for a quarter of the soft memory limit."`
+	Held        pipeline.ByteSize `yaml:"held" doc:"Maximum memory of the spans that processors such as tail_sampling hold, estimated from their encoded size and the numbers of their parts. Further spans are refused as overloaded. 0 stands for a quarter of the memory of the machine or its cgroup."`
+	HeldRetry   pipeline.Duration `yaml:"held_retry" doc:"Maximum time for which spans that a processor has held are passed on again after a temporary error of the next component. After that, they are dropped and counted, because no client can send them again."`
 	MaxWait     pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a client waits for the answer to its spans. If they are not stored, sent or queued by then, or shortly before the deadline of a gRPC call, the answer is 503 with Retry-After, or UNAVAILABLE with RetryInfo over gRPC. 0 disables the limit."`
 }
 
@@ -58,7 +60,7 @@ type Logs struct {
 func defaultService() Service {
 	return Service{
 		DataDir:        "./data",
-		Limits:         Limits{Inflight: 256 << 20, MaxWait: pipeline.Duration(8 * time.Second)},
+		Limits:         Limits{Inflight: 256 << 20, HeldRetry: pipeline.Duration(time.Minute), MaxWait: pipeline.Duration(8 * time.Second)},
 		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}},
 		DeadLetterSize: 1 << 30,
 		StopTimeout:    pipeline.Duration(30 * time.Second),
@@ -95,9 +97,10 @@ func (c *Service) Validate() error {
 	return nil
 }
 
-// Minimums of limits.inflight and limits.query_memory.
+// Minimums of limits.inflight, limits.held and limits.query_memory.
 const (
 	minInflight    = 1 << 20
+	minHeld        = 1 << 20
 	minQueryMemory = 16 << 20
 )
 
@@ -105,6 +108,9 @@ const (
 func (c *Limits) Validate() error {
 	if c.Inflight < minInflight {
 		return pipeline.BadKey("inflight", "must be at least 1MiB; smaller budgets refuse every request")
+	}
+	if c.Held != 0 && c.Held < minHeld {
+		return pipeline.BadKey("held", "must be at least %s, or 0 for a quarter of the memory", pipeline.ByteSize(minHeld))
 	}
 	if c.QueryMemory != 0 && c.QueryMemory < minQueryMemory {
 		return pipeline.BadKey("query_memory", "must be at least %s, or 0 for a quarter of the soft memory limit",

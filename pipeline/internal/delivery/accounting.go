@@ -8,12 +8,15 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // account is the number of spans of one component by outcome.
 type account struct {
 	component Component
 	outcomes  map[string]int64
+	lost      int64 // dropped, but not on purpose
 }
 
 // balanced reports whether all spans that came in have an outcome.
@@ -27,11 +30,19 @@ func (a account) balanced() bool {
 	return in == 0
 }
 
+// add adds spans with an outcome.
+func (a *account) add(outcome, reason string, spans int64) {
+	a.outcomes[outcome] += spans
+	if outcome == outcomeDropped && reason != pipeline.DroppedByPolicy {
+		a.lost += spans
+	}
+}
+
 // MarshalLogObject writes the component, its kind and a number for each outcome.
 func (a account) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddString("component", a.component.ID)
 	e.AddString("kind", a.component.Kind)
-	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped, outcomeQueued} {
+	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped, outcomeQueued, outcomeHeld} {
 		if n, ok := a.outcomes[o]; ok {
 			e.AddInt64(o, n)
 		}
@@ -74,15 +85,15 @@ func (m *Metrics) accounts() (accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	byComponent := map[Component]account{}
+	byComponent := map[Component]*account{}
 	for _, f := range families {
 		for _, metric := range f.GetMetric() {
 			l := labels(metric)
 			c := Component{Kind: l["kind"], ID: l["component"]}
-			if byComponent[c].outcomes == nil {
-				byComponent[c] = account{component: c, outcomes: map[string]int64{}}
+			if byComponent[c] == nil {
+				byComponent[c] = &account{component: c, outcomes: map[string]int64{}}
 			}
-			byComponent[c].outcomes[l["outcome"]] += int64(metric.GetCounter().GetValue())
+			byComponent[c].add(l["outcome"], l["reason"], int64(metric.GetCounter().GetValue()))
 		}
 	}
 	for c, q := range m.queues.states() {
@@ -90,9 +101,14 @@ func (m *Metrics) accounts() (accounts, error) {
 			a.outcomes[outcomeQueued] = q.spans
 		}
 	}
+	for c, held := range m.holders.spans() {
+		if a, ok := byComponent[c]; ok {
+			a.outcomes[outcomeHeld] = held
+		}
+	}
 	var all accounts
 	for _, a := range byComponent {
-		all = append(all, a)
+		all = append(all, *a)
 	}
 	slices.SortFunc(all, func(a, b account) int { // receivers first
 		return cmp.Or(-cmp.Compare(a.component.Kind, b.component.Kind), cmp.Compare(a.component.ID, b.component.ID))

@@ -47,7 +47,7 @@ func (e *ExporterEdge) countLost(spans int64) {
 		e.count.in.Add(float64(-spans))
 		return
 	}
-	e.count.vec.WithLabelValues(e.component.ID, e.component.Kind, outcomeDropped, "lost").Add(float64(spans))
+	e.count.add(outcomeDropped, "lost", int(spans))
 	e.metrics.collector.spansDropped.Add(float64(spans))
 }
 

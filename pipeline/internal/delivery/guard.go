@@ -15,13 +15,16 @@ import (
 // consumeSafely calls c.Consume and turns a panic into an error, so that a bug in a component
 // affects one batch instead of the process.
 func consumeSafely(ctx context.Context, c pipeline.Consumer, b *otlpdata.Batch, log *zap.Logger) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			log.Error("BUG: Consume panicked; the batch is refused", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-			err = fmt.Errorf("%w in Consume", errclass.ErrInternal)
-		}
-	}()
+	defer recoverConsume(log, &err)
 	return c.Consume(ctx, b)
+}
+
+// recoverConsume is deferred: it turns a panic into an error.
+func recoverConsume(log *zap.Logger, err *error) {
+	if p := recover(); p != nil {
+		log.Error("BUG: Consume panicked; the batch is refused", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+		*err = fmt.Errorf("%w in Consume", errclass.ErrInternal)
+	}
 }
 
 // guard is a Consumer that recovers from panics of the next one.
@@ -29,10 +32,6 @@ type guard struct {
 	next pipeline.Consumer
 	log  *zap.Logger
 }
-
-// NewGuard returns a Consumer that passes batches to next and returns an error if next panics. Each
-// processor needs one: its predecessor may call it from a goroutine that recovers from nothing.
-func NewGuard(next pipeline.Consumer, log *zap.Logger) pipeline.Consumer { return &guard{next, log} }
 
 // Consume passes b to the next Consumer.
 func (g *guard) Consume(ctx context.Context, b *otlpdata.Batch) error {

@@ -14,6 +14,7 @@ type Metrics struct {
 	retries   *prometheus.CounterVec
 	lost      *prometheus.CounterVec // batches of queues on disk
 	queues    *queueMetrics
+	holders   *holderMetrics
 	now       func() time.Time
 
 	receivedMu sync.Mutex
@@ -30,16 +31,16 @@ func NewMetrics(now func() time.Time) *Metrics {
 		now: now, received: map[Component]*Received{},
 		collector: newCollectorMetrics(),
 		spans: counter("tracing_pipeline_spans_total",
-			"Spans by outcome. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
+			"Spans by outcome. Receivers: received = accepted + refused. Processors: in = sent + refused + dropped + held. Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),
 		retries: counter("tracing_exporter_retries_total", "Attempts to send a batch after the first one.", "component"),
 		lost:    counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that were lost to damaged files.", "component"),
-		queues:  newQueueMetrics(now),
+		queues:  newQueueMetrics(now), holders: newHolderMetrics(),
 	}
 }
 
 // Register registers all metrics. It panics if one cannot be registered.
 func (m *Metrics) Register(reg prometheus.Registerer) {
 	m.collector.register(reg)
-	reg.MustRegister(m.spans, m.retries, m.lost, m.queues)
+	reg.MustRegister(m.spans, m.retries, m.lost, m.queues, m.holders)
 }

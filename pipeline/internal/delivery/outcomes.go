@@ -15,10 +15,11 @@ import (
 const (
 	outcomeReceived = "received" // receivers: offered
 	outcomeAccepted = "accepted" // receivers: acknowledged to the client
-	outcomeIn       = "in"       // exporters: offered
-	outcomeSent     = "sent"     // exporters: stored, or accepted by the next hop
+	outcomeIn       = "in"       // processors and exporters: offered
+	outcomeSent     = "sent"     // processors: passed on; exporters: stored, or accepted by the next hop
 	outcomeRefused  = "refused"  // returned to the caller with an error
-	outcomeDropped  = "dropped"  // exporters: discarded after they were queued
+	outcomeDropped  = "dropped"  // discarded on purpose, or after they were queued or held
+	outcomeHeld     = "held"     // processors: accepted and not passed on yet; /metrics has a separate gauge
 	outcomeQueued   = "queued"   // exporters: in a queue now; /metrics has a separate gauge
 )
 
@@ -39,6 +40,13 @@ func newOutcomes(m *Metrics, c Component, in, out string) outcomes {
 // counters of a component balance. Spans that failed with err count as bad; settle returns their
 // number.
 func (o *outcomes) settle(n int, err error, bad string) int {
+	failed := o.fail(n, err, bad)
+	o.out.Add(float64(n - failed))
+	return failed
+}
+
+// fail counts those of n spans that failed with err, and returns their number.
+func (o *outcomes) fail(n int, err error, bad string) int {
 	failed := 0
 	if err != nil {
 		failed = n
@@ -50,10 +58,14 @@ func (o *outcomes) settle(n int, err error, bad string) int {
 		case bad == outcomeDropped && errors.As(err, &u): // no caller sends the accepted part again
 			failed = max(0, n-u.accepted)
 		}
-		o.vec.WithLabelValues(o.component.ID, o.component.Kind, bad, reason(err)).Add(float64(failed))
+		o.add(bad, reason(err), failed)
 	}
-	o.out.Add(float64(n - failed))
 	return failed
+}
+
+// add counts n spans with an outcome that has a reason.
+func (o *outcomes) add(outcome, reason string, n int) {
+	o.vec.WithLabelValues(o.component.ID, o.component.Kind, outcome, reason).Add(float64(n))
 }
 
 // reason returns the value of the label reason for an error. It depends on the class of the error,
@@ -61,7 +73,7 @@ func (o *outcomes) settle(n int, err error, bad string) int {
 func reason(err error) string {
 	var partial *pipeline.Partial
 	switch c := errclass.Of(err); {
-	case errors.Is(err, pipeline.ErrOverBudget):
+	case errors.Is(err, pipeline.ErrOverBudget), errors.Is(err, pipeline.ErrHeldMemory):
 		return "over_budget"
 	case errors.Is(err, pipeline.ErrStopping):
 		return "stopping"

@@ -106,14 +106,14 @@ func (r *Received) Receivers(open []status.Listener) []status.Receiver {
 	return list
 }
 
-// Dropped returns the number of acknowledged spans that sending queues dropped.
+// Dropped returns the number of acknowledged spans that sending queues and processors lost.
 func (m *Metrics) Dropped() (spans uint64) {
 	all, err := m.accounts()
 	if err != nil {
 		return 0 // the counters are always valid
 	}
 	for _, a := range all {
-		spans += uint64(a.outcomes[outcomeDropped])
+		spans += uint64(a.lost)
 	}
 	return spans
 }

@@ -33,10 +33,12 @@ type App struct {
 	metrics *metrics
 	budget  *pipeline.Budget // requests in flight
 	queries *pipeline.Budget
+	held    *pipeline.Budget // what processors hold
 	// memory is the division of the process's memory that was logged last.
 	memory     atomic.Pointer[memoryPlan]
 	letters    atomic.Pointer[delivery.DeadLetters]
 	clientWait atomic.Int64 // limits.max_wait in nanoseconds
+	holdRetry  atomic.Int64 // limits.held_retry in nanoseconds
 
 	changing sync.Mutex // held while components are started and stopped
 	retiring retirement
@@ -63,7 +65,7 @@ type Options struct {
 // files; Start does.
 func New(c *config.Config, o Options) (*App, error) {
 	a := &App{build: o.Build, env: pipeline.SystemEnv(), budget: pipeline.NewBudget(int64(c.Service.Limits.Inflight)),
-		queries: pipeline.NewQueryBudget(1)}
+		queries: pipeline.NewQueryBudget(1), held: pipeline.NewHeldBudget(1)}
 	if o.Env != nil {
 		a.env = *o.Env
 	}
@@ -76,9 +78,9 @@ func New(c *config.Config, o Options) (*App, error) {
 	}
 	a.began = a.env.Now()
 	a.states = newStateBook(a.env.Now)
-	a.metrics = newMetrics(o.Build, a.budget, a.queries, a.env.Now)
+	a.metrics = newMetrics(o.Build, a.budget, a.queries, a.held, a.env.Now)
 	a.setDeadLetters(&c.Service)
-	a.clientWait.Store(int64(c.Service.Limits.MaxWait))
+	a.setWaits(&c.Service.Limits)
 	g, err := buildGraph(a, c, &survivors{})
 	if err != nil {
 		return nil, err
@@ -88,8 +90,13 @@ func New(c *config.Config, o Options) (*App, error) {
 		g.connect(n, a.log)
 	}
 	a.config, a.graph, a.reload.Since = c, g, a.env.Now()
-	a.queries.SetLimit(a.planMemory().queries)
+	a.planMemory().apply(a)
 	return a, nil
+}
+
+func (a *App) setWaits(l *config.Limits) {
+	a.clientWait.Store(int64(l.MaxWait))
+	a.holdRetry.Store(int64(l.HeldRetry))
 }
 
 func (a *App) setDeadLetters(s *config.Service) {
@@ -180,8 +187,15 @@ func (a *App) Durability(p config.Pipeline) string {
 	for _, c := range p.Exporters {
 		parts = append(parts, fmt.Sprintf("%s (%s)", graph.find(c.Key, "").durability, c.Key.ID))
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if h := p.Holder(); h != nil {
+		text = fmt.Sprintf("%s (%s), later %s", pipeline.DurabilityMemory, h.Key.ID, text)
+	}
+	return text
 }
+
+// heldRetry returns the maximum time for which held spans are passed on again.
+func (a *App) heldRetry() time.Duration { return time.Duration(a.holdRetry.Load()) }
 
 // maxWait returns the maximum time that clients of receivers wait for an answer.
 func (a *App) maxWait() time.Duration { return time.Duration(a.clientWait.Load()) }

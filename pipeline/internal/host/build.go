@@ -147,6 +147,12 @@ func (b *graphBuilder) buildNode(n *node) error {
 		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set.Logger, b.app.maxWait)
 		next = n.intake
 	}
+	if kind == pipeline.KindProcessor && n.config.Holds() {
+		n.held = delivery.NewHolderEdge(n.gate, delivery.HolderOptions{Component: n.deliveryName(), Settings: set,
+			Metrics: b.app.metrics.delivery, RetryLimit: b.app.heldRetry, DeadLetters: b.app.letters.Load})
+		set.Dropped, set.Made = n.held.Dropped, n.held.Made
+		next = n.held
+	}
 	component, err := buildSafely(n.config, set, next)
 	if err != nil {
 		return err
@@ -155,7 +161,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 	n.consumer, _ = component.(pipeline.Consumer)
 	switch kind {
 	case pipeline.KindProcessor:
-		n.consumer = delivery.NewGuard(n.consumer, set.Logger)
+		n.consumer = delivery.NewProcessorEdge(n.consumer, b.app.metrics.delivery, n.deliveryName(), set.Logger)
 	case pipeline.KindExporter:
 		b.addEdge(n, set)
 	}
@@ -239,6 +245,9 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 		},
 		Process: b.app,
 		Write:   func(exporter pipeline.Consumer) pipeline.Consumer { return b.writer(n, exporter, log) },
+	}
+	if key.Kind == pipeline.KindProcessor {
+		set.HeldMemory = b.app.held
 	}
 	if key.Kind == pipeline.KindReceiver {
 		set.Refused = b.app.metrics.delivery.Received(n.deliveryName()).RefuseRequests

@@ -85,6 +85,9 @@ func startSafely(ctx context.Context, n *node) (err error) {
 			err = fmt.Errorf("BUG: Start panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if n.held != nil {
+		n.held.Lead(n.component.(pipeline.Holder))
+	}
 	if s, ok := n.component.(pipeline.Starter); ok {
 		if err := s.Start(ctx); err != nil {
 			return err
@@ -115,9 +118,13 @@ func (a *App) logPipeline(p config.Pipeline, g *graph) {
 	for _, e := range p.Exporters {
 		durability = append(durability, e.Key.ID.String()+": "+string(g.find(e.Key, "").durability))
 	}
+	acknowledged := strings.Join(durability, ", ")
+	if h := p.Holder(); h != nil {
+		acknowledged = fmt.Sprintf("%s: %s, later %s", h.Key.ID, pipeline.DurabilityMemory, acknowledged)
+	}
 	a.log.Info("pipeline ready", zap.String("pipeline", p.ID.String()), zap.Strings("receivers", ids(p.Receivers)),
 		zap.Strings("processors", ids(p.Processors)), zap.Strings("exporters", ids(p.Exporters)),
-		zap.String("acknowledged-spans-are", strings.Join(durability, ", ")))
+		zap.String("acknowledged-spans-are", acknowledged))
 }
 
 func ids(cs []*config.Component) []string {
@@ -178,6 +185,9 @@ func stopSafely(ctx context.Context, n *node) (err error) {
 
 // stopComponent stops a component but not the queue before it.
 func stopComponent(ctx context.Context, n *node) (err error) {
+	if n.held != nil {
+		defer n.held.Forget()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: Stop panicked: %v\n%s", p, debug.Stack())

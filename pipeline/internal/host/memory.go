@@ -30,11 +30,16 @@ const (
 	minDefaultQueryMemory = 64 << 20
 )
 
+// heldMemoryPart is the part of the memory of the machine or the cgroup that is the default of
+// service.limits.held.
+const heldMemoryPart = 4
+
 // memoryPlan is how the memory of the process is divided, in bytes.
 type memoryPlan struct {
 	limit     int64 // soft memory limit of the process
 	fixed     int64 // what components, requests in flight and the process itself hold at most
 	queries   int64 // service.limits.query_memory
+	held      int64 // service.limits.held, a part of fixed; 0 if no processor holds spans
 	available int64 // memory of the cgroup, or GOMEMLIMIT; math.MaxInt64: unlimited
 }
 
@@ -58,8 +63,29 @@ func (a *App) planMemory() memoryPlan {
 	config, _ := a.current()
 	querying, deprecated, _ := a.queriers()
 	configured := cmp.Or(int64(config.Service.Limits.QueryMemory), deprecated)
-	fixed := memoryBase + memoryProgram + a.budget.Limit() + a.heldMemory()
-	return divideMemory(fixed, availableMemory(), configured, querying)
+	held := a.holderMemory()
+	fixed := memoryBase + memoryProgram + a.budget.Limit() + a.heldMemory() + held
+	p := divideMemory(fixed, availableMemory(), configured, querying)
+	p.held = held
+	return p
+}
+
+// apply sets the limits of the plan that are not those of the Go runtime.
+func (p memoryPlan) apply(a *App) {
+	a.queries.SetLimit(p.queries)
+	a.held.SetLimit(p.held)
+}
+
+// holderMemory returns the maximum memory of spans that processors hold, in bytes; 0 if there are
+// no such processors.
+func (a *App) holderMemory() int64 {
+	config, _ := a.current()
+	for _, p := range config.Pipelines {
+		if p.Holder() != nil {
+			return cmp.Or(int64(config.Service.Limits.Held), sysmem.Limit()/heldMemoryPart)
+		}
+	}
+	return 0
 }
 
 // queriers reports whether components run queries, the largest value of their deprecated keys for
@@ -96,7 +122,7 @@ func availableMemory() int64 {
 // the configuration allows. ballast is the number of bytes that tuneGC has allocated.
 func (a *App) limitMemory(ballast int64) {
 	p := a.planMemory()
-	a.queries.SetLimit(p.queries)
+	p.apply(a)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(p.limit - memoryProgram + ballast)
 	}
@@ -107,7 +133,11 @@ func (a *App) limitMemory(ballast int64) {
 
 func (a *App) logMemory(p *memoryPlan) {
 	size := func(name string, bytes int64) zap.Field { return zap.Stringer(name, pipeline.ByteSize(bytes)) }
-	a.log.Info("set soft memory limit", size("limit", p.limit), size("inflight", a.budget.Limit()), size("query_memory", p.queries))
+	limits := []zap.Field{size("limit", p.limit), size("inflight", a.budget.Limit()), size("query_memory", p.queries)}
+	if p.held > 0 {
+		limits = append(limits, size("held", p.held))
+	}
+	a.log.Info("set soft memory limit", limits...)
 	if p.fixed+p.queries > p.available {
 		a.log.Warn("configured limits exceed the available memory; reduce service.limits, memtables, caches or queues",
 			size("available", p.available), size("needed", p.fixed+p.queries))

@@ -18,7 +18,7 @@ type metrics struct {
 	reloads    reloadMetrics
 }
 
-func newMetrics(b status.Build, budget, queries *pipeline.Budget, now func() time.Time) *metrics {
+func newMetrics(b status.Build, budget, queries, held *pipeline.Budget, now func() time.Time) *metrics {
 	m := &metrics{collectors: &collectorSet{}, delivery: delivery.NewMetrics(now), reloads: newReloadMetrics(now())}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1. The labels identify the program.",
@@ -36,6 +36,9 @@ func newMetrics(b status.Build, budget, queries *pipeline.Budget, now func() tim
 		gauge("tracing_queries_bytes", "Bytes that running queries have reserved.", queries.Used),
 		gauge("tracing_queries_peak_bytes", "Maximum of tracing_queries_bytes since the start.", queries.Peak),
 		gauge("tracing_queries_limit_bytes", "Limit service.limits.query_memory.", queries.Limit),
+		gauge("tracing_held_bytes", "Estimated memory of the spans that processors hold.", held.Used),
+		gauge("tracing_held_peak_bytes", "Maximum of tracing_held_bytes since the start.", held.Peak),
+		gauge("tracing_held_limit_bytes", "Limit service.limits.held.", held.Limit),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -20,6 +20,7 @@ type node struct {
 	collectors *collectorSet
 	consumer   pipeline.Consumer      // what predecessors call: the component behind its edge
 	intake     *delivery.ReceiverEdge // of a receiver
+	held       *delivery.HolderEdge   // of a processor that holds spans
 	gate       *delivery.Gate         // of a receiver or processor: leads to its successors
 	next       []pipeline.Consumer    // the successors that gate leads to
 	edge       *delivery.ExporterEdge // of an exporter; may come from the node that it replaced

@@ -140,5 +140,5 @@ func (a *App) applyService(before, now *config.Service) {
 	if now.DeadLetterDir != before.DeadLetterDir || now.DeadLetterSize != before.DeadLetterSize {
 		a.setDeadLetters(now)
 	}
-	a.clientWait.Store(int64(now.Limits.MaxWait))
+	a.setWaits(&now.Limits)
 }

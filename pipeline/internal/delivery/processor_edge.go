@@ -1,0 +1,55 @@
+package delivery
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// ProcessorEdge is the Consumer before a processor. It counts spans by the outcome that the
+// processor returns, and turns a panic of the processor into an error.
+type ProcessorEdge struct {
+	processor pipeline.Consumer
+	call      func(context.Context, *otlpdata.Batch) (dropped int, err error)
+	holds     bool
+	count     outcomes
+	log       *zap.Logger
+}
+
+// NewProcessorEdge returns the edge of a processor.
+func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, log *zap.Logger) *ProcessorEdge {
+	e := &ProcessorEdge{processor: processor, count: newOutcomes(m, c, outcomeIn, outcomeSent), log: log}
+	_, e.holds = processor.(pipeline.Holder)
+	e.call = func(ctx context.Context, b *otlpdata.Batch) (int, error) { return 0, processor.Consume(ctx, b) }
+	if d, ok := processor.(pipeline.Dropper); ok {
+		e.call = d.ConsumeDropping
+	}
+	return e
+}
+
+// Consume passes b to the processor and counts its spans. What a [pipeline.Holder] accepts is
+// counted later, by a [HolderEdge].
+func (e *ProcessorEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	e.count.in.Add(float64(b.Len()))
+	dropped, err := e.consumeSafely(ctx, b)
+	n := b.Len() - e.count.fail(b.Len(), err, outcomeRefused)
+	if e.holds || n == 0 {
+		return err
+	}
+	if dropped > 0 {
+		dropped = min(dropped, n)
+		e.count.add(outcomeDropped, pipeline.DroppedByPolicy, dropped)
+	} else {
+		e.count.in.Add(float64(-dropped)) // the processor has made spans
+	}
+	e.count.out.Add(float64(n - dropped))
+	return err
+}
+
+func (e *ProcessorEdge) consumeSafely(ctx context.Context, b *otlpdata.Batch) (dropped int, err error) {
+	defer recoverConsume(e.log, &err)
+	return e.call(ctx, b)
+}
