@@ -81,8 +81,8 @@ type Settings struct {
 	// HeldMemory limits the bytes that all processors together hold; see [Holder]. It is nil for
 	// components that are not processors.
 	HeldMemory *Budget
-	// Dropped records that a Holder dropped n spans that it had accepted, and Made that it passed on
-	// n spans that it had not been given. They are nil for components that are not a Holder.
+	// Dropped records that a Holder dropped n spans that it had accepted, and Made that it passed
+	// on n spans that it had not been given. They are nil for components that are not a Holder.
 	Dropped func(spans int, reason string)
 	Made    func(spans int)
 	// Write returns the Consumer by which an extension writes to an exporter that it refers to, so

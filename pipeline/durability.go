@@ -21,8 +21,8 @@ type DurabilityReporter interface {
 	Durability() Durability
 }
 
-// DurableConfig is implemented by pointers to configurations of exporters that may keep acknowledged
-// spans on disk: by those that embed [Delivery], and by those of stores.
+// DurableConfig is implemented by pointers to configurations of exporters that may keep
+// acknowledged spans on disk: by those that embed [Delivery], and by those of stores.
 type DurableConfig interface {
 	// KeepsOnDisk reports whether the store or the queue of the exporter is on disk.
 	KeepsOnDisk() bool

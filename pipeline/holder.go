@@ -12,7 +12,7 @@ import (
 //
 // The framework counts what a Holder accepts as held until it has called next, or Dropped of its
 // [Settings]. next of a Holder tries again for a while after errors that are temporary
-// (service.limits.held_retry), and then counts the spans as dropped, because nobody else can send
+// (service.limits.held_retry), and then counts the spans as dropped, because no client sends
 // them again; so a Holder must not wait for next where it accepts spans. Stop passes on what is
 // held; what is left when its context ends is counted as dropped.
 type Holder interface {
@@ -35,6 +35,6 @@ type Dropper interface {
 // Reasons for which a [Holder] drops spans: values of the label reason.
 const (
 	DroppedByPolicy  = "policy"   // on purpose: the configuration says so
-	DroppedByEvicted = "evicted"  // to make room for others, or lost by the component
+	DroppedByEvicted = "evicted"  // to make space for others, or lost by the component
 	DroppedByStop    = "stopping" // still held when the process or the processor had to stop
 )

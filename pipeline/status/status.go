@@ -75,6 +75,7 @@ type Component struct {
 	State     State     `json:"status"`
 	Reason    string    `json:"reason,omitempty"` // why the component is degraded
 	Since     time.Time `json:"since"`            // when the component entered this state
+	Held      int64     `json:"held,omitempty"`   // spans that a processor has acknowledged and not passed on yet
 }
 
 // Reload says which configuration runs, and why the latest reload failed.

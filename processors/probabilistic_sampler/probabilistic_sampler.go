@@ -96,39 +96,45 @@ func newSampler(set pipeline.Settings, c Config, next pipeline.Consumer) (*sampl
 	return s, set.Metrics.Register(spans)
 }
 
-// Consume passes on the sampled spans and counts the others as dropped. If a later component
-// refuses the sampled spans, nothing is counted.
+// Consume passes on the sampled spans. See ConsumeDropping.
 func (s *sampler) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	_, err := s.ConsumeDropping(ctx, b)
+	return err
+}
+
+// ConsumeDropping passes on the sampled spans and counts the others as dropped. If a later
+// component refuses the sampled spans, nothing is counted.
+func (s *sampler) ConsumeDropping(ctx context.Context, b *otlpdata.Batch) (dropped int, err error) {
 	chunks, err := b.Chunks()
 	if err != nil {
-		return pipeline.Permanent(err)
+		return 0, pipeline.Permanent(err)
 	}
 	if b.Len() == 0 || s.passesAll(chunks) {
 		s.kept.Add(float64(b.Len()))
-		return s.next.Consume(ctx, b)
+		return 0, s.next.Consume(ctx, b)
 	}
 	size := int64(b.Size()) + maxGrowth*int64(b.Len())
 	if limit := s.budget.Limit(); limit > 0 && size > limit {
-		return &otlpdata.LimitError{Limit: "bytes of memory for sampled spans", Max: int(limit), TooLarge: true}
+		return 0, &otlpdata.LimitError{Limit: "bytes of memory for sampled spans", Max: int(limit), TooLarge: true}
 	}
 	reservation, err := s.budget.Reserve(size)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer reservation.Release()
 	e := &edit{method: s.method, out: make([]byte, 0, b.Size())}
 	for chunk := range chunks {
 		e.request(chunk)
 	}
-	dropped := float64(b.Len() - e.kept)
+	dropped = b.Len() - e.kept
 	if e.kept > 0 {
 		if err := s.pass(ctx, e.out, b.Meta()); err != nil {
-			return err
+			return dropped, err
 		}
 	}
 	s.kept.Add(float64(e.kept))
-	s.dropped.Add(dropped)
-	return nil
+	s.dropped.Add(float64(dropped))
+	return dropped, nil
 }
 
 // pass passes on the sampled spans. It applies no limits, because the receiver has applied them.

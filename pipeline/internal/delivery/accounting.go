@@ -42,7 +42,8 @@ func (a *account) add(outcome, reason string, spans int64) {
 func (a account) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddString("component", a.component.ID)
 	e.AddString("kind", a.component.Kind)
-	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped, outcomeQueued, outcomeHeld} {
+	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped,
+		outcomeQueued, outcomeHeld} {
 		if n, ok := a.outcomes[o]; ok {
 			e.AddInt64(o, n)
 		}

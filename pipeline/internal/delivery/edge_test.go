@@ -78,6 +78,9 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 			t.Errorf("exporter %s: in %d, sent %d, refused %d", e, in, sent, no)
 		}
 	}
+	if in := c["processor step in"]; in != c["processor step sent"]+c["processor step refused"] || in != c["receiver source received"] {
+		t.Errorf("processor step: %v", c)
+	}
 	if got := c["receiver source received"] + c["receiver source/2 received"]; int64(got) != offered.Load() {
 		t.Errorf("received %d, offered %d", got, offered.Load())
 	}
@@ -89,7 +92,7 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 	}
 
 	last := p.Logged(t, "final accounting of spans")
-	if len(last) != 1 || last[0]["balanced"] != true || len(last[0]["components"].([]any)) != 5 {
+	if len(last) != 1 || last[0]["balanced"] != true || len(last[0]["components"].([]any)) != 6 {
 		t.Fatalf("accounting: %v", last)
 	}
 	first := last[0]["components"].([]any)[0].(map[string]any)

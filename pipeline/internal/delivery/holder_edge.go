@@ -23,8 +23,8 @@ const (
 // msgHeldDropped is logged when spans of a [pipeline.Holder] were lost.
 const msgHeldDropped = "spans that a processor held were dropped"
 
-// HolderEdge is the Consumer behind a [pipeline.Holder], whose spans nobody can send again: it tries
-// again after temporary errors, and counts spans that are refused for good as dropped.
+// HolderEdge is the Consumer behind a [pipeline.Holder], whose spans no client sends again: it
+// tries again after temporary errors, and counts spans that are refused for good as dropped.
 type HolderEdge struct {
 	gate    *Gate
 	metrics *Metrics
@@ -73,7 +73,8 @@ func (e *HolderEdge) Forget() {
 	e.lines.Close()
 }
 
-// Dropped counts spans that the holder has dropped. All but those that it drops on purpose are lost.
+// Dropped counts spans that the holder has dropped. All but those that it drops on purpose are
+// lost.
 func (e *HolderEdge) Dropped(spans int, reason string) {
 	e.count.add(outcomeDropped, reason, spans)
 	if reason != pipeline.DroppedByPolicy {

@@ -31,7 +31,8 @@ func NewMetrics(now func() time.Time) *Metrics {
 		now: now, received: map[Component]*Received{},
 		collector: newCollectorMetrics(),
 		spans: counter("tracing_pipeline_spans_total",
-			"Spans by outcome. Receivers: received = accepted + refused. Processors: in = sent + refused + dropped + held. Exporters: in = sent + refused + dropped + queued.",
+			"Spans by outcome. Receivers: received = accepted + refused. Processors: in = sent + refused + dropped + held. "+
+				"Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),
 		retries: counter("tracing_exporter_retries_total", "Attempts to send a batch after the first one.", "component"),
 		lost:    counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that were lost to damaged files.", "component"),

@@ -71,6 +71,9 @@ func (b *stateBook) component(n *node) status.Component {
 		s.degraded, s.reported = queue.degraded, queue.reported
 	}
 	c := status.Component{Component: n.config.Key.ID.String(), Kind: n.config.Key.Kind.String(), State: s.phase, Since: s.since}
+	if h, ok := n.component.(pipeline.Holder); ok && s.phase != status.Stopped {
+		c.Held = h.Held()
+	}
 	if s.phase == status.OK && s.reported.After(s.since) {
 		c.Since = s.reported
 	}
