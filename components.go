@@ -86,9 +86,9 @@ func Components() []pipeline.Factory {
 // Presets returns the built-in configurations; the first one runs when nothing else is asked for.
 func Presets() []app.Preset {
 	return []app.Preset{
-		{Name: "all-in-one", YAML: examples.AllInOne},
-		{Name: "agent", YAML: examples.Agent},
-		{Name: "collector", YAML: examples.Collector},
-		{Name: "query", YAML: examples.Query},
+		{Name: "all-in-one", Doc: "receivers, store, query API and web UI in one process", YAML: examples.AllInOne},
+		{Name: "agent", Doc: "receives datagrams of applications on the same machine for a collector", YAML: examples.Agent},
+		{Name: "collector", Doc: "receives spans over TCP, and stores them for query services", YAML: examples.Collector},
+		{Name: "query", Doc: "query API and web UI for the store of a collector", YAML: examples.Query},
 	}
 }

@@ -13,7 +13,11 @@ import (
 type Command struct {
 	Name string // words after the program's name: one word, or several that form a group: `store verify`
 	Args string // arguments for the usage text: `DIR [--json]`
-	Doc  string // one sentence without a full stop
+	Doc  string // one sentence without a full stop; what follows a semicolon is left out in overviews
+	// Group is the heading under which `tracing help` lists the command.
+	Group string
+	// Examples are complete command lines for the help text: `tracing store verify data`.
+	Examples []string
 	// Setup defines the flags of the command and returns the function that runs it. The program
 	// prints the error of that function and exits with code 1, or with that of an [ExitError]. For
 	// an error of [BadUsage], it prints the usage as well and exits with code 2.

@@ -224,7 +224,7 @@ func checkAdaptiveExplained(t *testing.T, e *extension) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := (tool{pipeline.SystemEnv()}).show(&out, x); err != nil {
+	if err := (tool{env: pipeline.SystemEnv()}).show(&out, x); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"cart, operation GET /: probabilistic 0.0001\n", "from     adaptive calculated by ",

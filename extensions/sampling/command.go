@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +22,8 @@ import (
 )
 
 const (
-	defaultURL = "http://localhost:14268"
+	exampleURL    = "http://localhost:14268"
+	collectorPort = 14268
 	// maxExplanation is the maximum size of an answer, in bytes.
 	maxExplanation = 64 << 20
 	// maxErrorBody is how much of an error response is shown, in bytes.
@@ -31,16 +33,22 @@ const (
 
 // Commands returns the subcommands of `tracing sampling`.
 func Commands() []pipeline.Command {
-	t := tool{pipeline.SystemEnv()}
+	const group = "sampling strategies"
+	t := tool{pipeline.SystemEnv(), os.Getenv}
 	return []pipeline.Command{
 		{Name: "sampling explain", Args: "SERVICE [--operation O] [--json] [--url URL] [--header 'NAME: VALUE']", Setup: t.explain,
-			Doc: "show the sampling strategy of a service, its origin, and the clients that requested it"},
-		{Name: "sampling check", Args: "FILE", Setup: t.check, Doc: "check a strategies file for mistakes"},
+			Group: group, Doc: "show the sampling strategy of a service, its origin, and the clients that requested it",
+			Examples: []string{"tracing sampling explain checkout", "tracing sampling explain checkout --url http://localhost:5778"}},
+		{Name: "sampling check", Args: "FILE", Group: group, Setup: t.check, Doc: "check a strategies file for mistakes",
+			Examples: []string{"tracing sampling check strategies.json"}},
 	}
 }
 
 // tool implements the commands. env gives access to the clock and the network.
-type tool struct{ env pipeline.Env }
+type tool struct {
+	env    pipeline.Env
+	getenv func(string) string
+}
 
 func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 	return func(_ context.Context, in pipeline.Invocation) error {
@@ -66,8 +74,8 @@ func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) er
 func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 	operation := fs.String("operation", "", "Root operation.")
 	asJSON := fs.Bool("json", false, "Print the answer as JSON.")
-	base := fs.String("url", defaultURL,
-		"URL of a collector ("+defaultURL+") or an agent (http://localhost:5778).")
+	base := fs.String("url", pipeline.DefaultURL(t.getenv, pipeline.VarSamplingURL, collectorPort),
+		"URL of a collector, or of an agent such as http://localhost:5778. $"+pipeline.VarSamplingURL+" sets the default.")
 	header := http.Header{}
 	fs.Func("header", "Request header `Name: value`, for example the tenant header; may be repeated.", func(s string) error {
 		name, value, ok := strings.Cut(s, ":")
@@ -104,7 +112,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 // get sends a GET request and returns the response body. Status codes other than 200 are errors.
 func (t tool) get(ctx context.Context, base, path string, header http.Header) ([]byte, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
-		return nil, pipeline.BadUsage("--url: %q is not a URL; expected something like %s", pipeline.MaskURLs(base), defaultURL)
+		return nil, pipeline.BadUsage("--url: %q is not a URL; expected something like %s", pipeline.MaskURLs(base), exampleURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

@@ -19,8 +19,8 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 	t.Helper()
 	env := pipeline.SystemEnv()
 	env.Now = func() time.Time { return time.Date(2026, 1, 2, 12, 30, 0, 0, time.UTC) }
-	tools := map[string]func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error{"explain": tool{env}.explain,
-		"check": tool{env}.check}
+	it := tool{env, func(string) string { return "" }}
+	tools := map[string]func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error{"explain": it.explain, "check": it.check}
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	f := tools[name](fs)
 	if err := fs.Parse(args); err != nil {

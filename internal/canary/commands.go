@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -20,20 +21,24 @@ import (
 
 // Commands returns the command.
 func Commands() []pipeline.Command {
-	t := tool{env: pipeline.SystemEnv()}
+	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv}
 	return []pipeline.Command{{
-		Name: "canary", Args: "[--otlp URL] [--query URL] [flags]", Setup: t.setup,
-		Doc: "write known traces and read them back, continuously or --once; exit code 1 if acknowledged spans are missing or wrong",
+		Name: "canary", Args: "[--otlp URL] [--query URL] [flags]", Group: "running processes", Setup: t.setup,
+		Examples: []string{"tracing canary --once", "tracing canary --interval 10s --listen :14280"},
+		Doc:      "write known traces and read them back, continuously or --once; exit code 1 if acknowledged spans are missing or wrong",
 	}}
 }
 
 // tool holds the outside world of the command.
-type tool struct{ env pipeline.Env }
+type tool struct {
+	env    pipeline.Env
+	getenv func(string) string
+}
 
 const (
 	tenantHeader    = "X-Tenant"
-	defaultOTLP     = "http://localhost:4318"
-	defaultQuery    = "http://localhost:16686"
+	otlpPort        = 4318
+	queryPort       = 16686
 	defaultListen   = "localhost:14280"
 	defaultAges     = "10s,1m,10m,1h,24h"
 	defaultRemember = 200_000 // two days at one per second
@@ -51,24 +56,26 @@ type flags struct {
 	header                                     http.Header
 }
 
-func (f *flags) define(fs *flag.FlagSet) {
-	fs.StringVar(&f.otlp, "otlp", defaultOTLP, "URL of the OTLP/HTTP endpoint to write to ("+defaultOTLP+"). gRPC is not supported.")
-	fs.StringVar(&f.query, "query", defaultQuery, "URL of the query API, with its base path if it has one ("+defaultQuery+").")
+func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
+	fs.StringVar(&f.otlp, "otlp", pipeline.DefaultURL(getenv, pipeline.VarOTLPURL, otlpPort),
+		"URL of the OTLP/HTTP endpoint to write to. gRPC is not supported. $"+pipeline.VarOTLPURL+" sets the default.")
+	fs.StringVar(&f.query, "query", pipeline.DefaultURL(getenv, pipeline.VarQueryURL, queryPort),
+		"URL of the query API, with its base path if it has one. $"+pipeline.VarQueryURL+" sets the default.")
 	duration := func(to *pipeline.Duration, name string, value time.Duration, usage string) {
 		fs.TextVar(to, name, pipeline.Duration(value), usage)
 	}
-	duration(&f.interval, "interval", time.Second, "Time between traces (1s).")
-	duration(&f.readAfter, "read-after", time.Second, "Time from the acknowledgement of a trace to its first reading (1s).")
-	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which a trace is read again ("+defaultAges+"). Empty: never. Ignored with --once.")
+	duration(&f.interval, "interval", time.Second, "Time between traces.")
+	duration(&f.readAfter, "read-after", time.Second, "Time from the acknowledgement of a trace to its first reading.")
+	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which a trace is read again. Empty: never. Ignored with --once.")
 	duration(&f.duration, "duration", 0, "Time for which traces are written. Then traces that were not read yet are read once. 0: no limit.")
 	fs.Var(&f.once, "once", fmt.Sprintf("Number of traces to write and read once before exiting (%d without a number); "+
 		"exit code 0 if all are read back. Disables /metrics.", defaultOnce))
-	fs.StringVar(&f.listen, "listen", defaultListen, "Address on which to serve /metrics ("+defaultListen+"). Empty: not served.")
+	fs.StringVar(&f.listen, "listen", defaultListen, "Address on which to serve /metrics. Empty: not served.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+strings.ToLower(tenantHeader)+".")
 	f.header = http.Header{}
 	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", f.addHeader)
 	fs.IntVar(&f.remember, "remember", defaultRemember,
-		fmt.Sprintf("Maximum number of traces that wait to be read again (%d). The oldest are dropped first.", defaultRemember))
+		"Maximum number of traces that wait to be read again. The oldest are dropped first.")
 	fs.StringVar(&f.ignored, "ignore-tags", "",
 		"Keys of tags that other programs add on the way to the store, separated by commas. They are not compared.")
 	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed and time give the same trace. 0: a random seed.")
@@ -157,7 +164,7 @@ func items(list string) (out []string) {
 
 func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 	f := &flags{}
-	f.define(fs)
+	f.define(fs, t.getenv)
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if operands := f.once.takeOperand(in.Args); len(operands) > 0 {
 			return pipeline.BadUsage("unexpected argument %q", operands[0])

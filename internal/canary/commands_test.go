@@ -23,7 +23,7 @@ func command(ctx context.Context, t *testing.T, env pipeline.Env, args ...string
 	t.Helper()
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	run := tool{env}.setup(fs)
+	run := tool{env, func(string) string { return "" }}.setup(fs)
 	if err := fs.Parse(args); err != nil {
 		return "", "", err
 	}
@@ -61,7 +61,7 @@ func TestOnceFlag(t *testing.T) {
 	} {
 		f := flags{}
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		f.define(fs)
+		f.define(fs, func(string) string { return "" })
 		if err := fs.Parse(args); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestOnceFlag(t *testing.T) {
 func TestFlags(t *testing.T) {
 	f := flags{}
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	f.define(fs)
+	f.define(fs, func(string) string { return "" })
 	args := []string{"--tenant=t", "--header=authorization: Bearer x:y", "--ages=1m, 7d", "--ignore-tags=a,b", "--interval=5s"}
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)

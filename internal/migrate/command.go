@@ -19,6 +19,8 @@ func Commands(components func() []pipeline.Factory) []pipeline.Command {
 		Setup: func(flags *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 			return setup(flags, components)
 		},
+		Group:    "configuration",
+		Examples: []string{"tracing migrate collector.yaml > tracing.yaml", "tracing migrate --env --output tracing.yaml"},
 	}}
 }
 

@@ -17,14 +17,18 @@ import (
 
 // Commands returns the commands trace, search and services.
 func Commands() []pipeline.Command {
+	const group = "traces"
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, zone: time.Local}
 	return []pipeline.Command{
-		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Setup: t.trace,
-			Doc: "show a trace from a running query server"},
-		{Name: "search", Args: "['{ CONDITIONS }'] [--service S] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Setup: t.search,
-			Doc: "search for traces in a running query server"},
-		{Name: "services", Args: "[SERVICE] [--json] [--query URL] [flags]", Setup: t.services,
-			Doc: "list the services that a running query server knows, or the operations of one service"},
+		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Group: group, Setup: t.trace,
+			Doc:      "show a trace from a running query server",
+			Examples: []string{"tracing trace 5b8efff798038103d269b633813fc60c", "tracing trace 5b8efff798038103d269b633813fc60c -v"}},
+		{Name: "search", Args: "['{ CONDITIONS }'] [--service S] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Group: group,
+			Doc: "search for traces in a running query server", Setup: t.search,
+			Examples: []string{"tracing search --service checkout --errors", "tracing search '{ duration > 1s }' --from 1d --limit 50"}},
+		{Name: "services", Args: "[SERVICE] [--json] [--query URL] [flags]", Group: group, Setup: t.services,
+			Doc:      "list the services that a running query server knows, or the operations of one service",
+			Examples: []string{"tracing services", "tracing services checkout"}},
 	}
 }
 
@@ -42,11 +46,10 @@ const defaultMaxSpans = 1000
 
 func (t tool) trace(fs *flag.FlagSet) runner {
 	var c commonFlags
-	c.define(fs)
+	c.define(fs, t.getenv)
 	raw := fs.Bool("raw", false, "Show the spans as stored, without the adjustments of the query server.")
 	verbose := fs.Bool("v", false, "Show tags, logs and links of each span.")
-	maxSpans := fs.Int("max-spans", defaultMaxSpans, fmt.Sprintf("Maximum number of spans shown; the deepest are left out first (%d).",
-		defaultMaxSpans))
+	maxSpans := fs.Int("max-spans", defaultMaxSpans, "Maximum number of spans shown; the deepest are left out first.")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 || in.Args[0] == "" {
 			return pipeline.BadUsage("expected one trace id, got %d", len(in.Args))
@@ -88,7 +91,7 @@ func (t tool) showTrace(in pipeline.Invocation, body io.Reader, verbose bool, ma
 
 func (t tool) services(fs *flag.FlagSet) runner {
 	var c commonFlags
-	c.define(fs)
+	c.define(fs, t.getenv)
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		path, query, read := "/api/services", url.Values{}, t.listServices
 		switch {

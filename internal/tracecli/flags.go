@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	defaultQuery = "http://localhost:16686"
+	exampleQuery = "http://localhost:16686"
+	queryPort    = 16686
 	tenantHeader = "X-Tenant"
 )
 
@@ -28,14 +29,14 @@ type commonFlags struct {
 	json          bool
 }
 
-func (c *commonFlags) define(fs *flag.FlagSet) {
+func (c *commonFlags) define(fs *flag.FlagSet, getenv func(string) string) {
 	c.header = http.Header{}
-	fs.StringVar(&c.query, "query", defaultQuery, "URL of the query API, including its base path ("+defaultQuery+").")
+	fs.StringVar(&c.query, "query", pipeline.DefaultURL(getenv, pipeline.VarQueryURL, queryPort),
+		"URL of the query API, including its base path. $"+pipeline.VarQueryURL+" sets the default.")
 	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent in the header "+strings.ToLower(tenantHeader)+".")
 	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", c.addHeader)
-	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), fmt.Sprintf("Timeout of requests (%s).", defaultTimeout))
-	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer),
-		fmt.Sprintf("Maximum size of a response (%s).", pipeline.ByteSize(defaultMaxAnswer)))
+	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), "Timeout of requests.")
+	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer), "Maximum size of a response.")
 	fs.BoolVar(&c.json, "json", false, "Print the response as JSON.")
 }
 
@@ -52,7 +53,7 @@ func (c *commonFlags) addHeader(s string) error {
 func (c *commonFlags) check() error {
 	var errs []error
 	if !isURL(c.query) {
-		errs = append(errs, fmt.Errorf("--query: %q is not a valid URL; expected something like %s", pipeline.MaskURLs(c.query), defaultQuery))
+		errs = append(errs, fmt.Errorf("--query: %q is not a valid URL; expected something like %s", pipeline.MaskURLs(c.query), exampleQuery))
 	}
 	if c.timeout <= 0 {
 		errs = append(errs, errors.New("--timeout must be above 0"))

@@ -32,17 +32,17 @@ type search struct {
 	expression                   string // in the search language
 }
 
-func (s *search) define(fs *flag.FlagSet) {
-	s.commonFlags.define(fs)
+func (s *search) define(fs *flag.FlagSet, getenv func(string) string) {
+	s.commonFlags.define(fs, getenv)
 	s.tags = map[string]string{}
 	fs.StringVar(&s.service, "service", "", "Service name. With other flags, one span of the service must match all of them.")
 	fs.StringVar(&s.operation, "operation", "", "Operation name.")
 	fs.Func("tag", "Tag `key=value` of a span; may be repeated. One span must match all conditions.", s.addTag)
 	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Minimum span duration.")
 	fs.TextVar(&s.max, "max", pipeline.Duration(0), "Maximum span duration.")
-	fs.StringVar(&s.from, "from", defaultFrom, "Earliest start time: RFC 3339, or a duration before now ("+defaultFrom+").")
+	fs.StringVar(&s.from, "from", defaultFrom, "Earliest start time: RFC 3339, or a duration before now.")
 	fs.StringVar(&s.to, "to", "0", "Latest start time, written like --from (now).")
-	fs.IntVar(&s.limit, "limit", defaultLimit, fmt.Sprintf("Maximum number of traces (%d).", defaultLimit))
+	fs.IntVar(&s.limit, "limit", defaultLimit, "Maximum number of traces.")
 	fs.BoolVar(&s.errors, "errors", false, "Search only for spans with an error. Same as --tag error=true. "+
 		"With --service, the span with the error must belong to that service.")
 }
@@ -169,7 +169,7 @@ func (c *conditions) params(names map[string]string, timeText func(time.Time) st
 
 func (t tool) search(fs *flag.FlagSet) runner {
 	var s search
-	s.define(fs)
+	s.define(fs, t.getenv)
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		switch len(in.Args) {
 		case 0:

@@ -14,16 +14,21 @@ import (
 // Commands returns the commands that work on the folder of the exporter disk.
 func Commands() []pipeline.Command {
 	t := tool{fs: vfs.OS()}
+	const group = "span stores"
 	const dir = "DIR is the folder of the store, or the data_dir above it"
 	return []pipeline.Command{
-		{Name: "store inspect", Args: "DIR [--columns] [--top N] [--json]", Setup: t.inspect,
-			Doc: "show the contents of a span store, file by file; works while the store is in use; " + dir},
-		{Name: "store verify", Args: "DIR [--json]", Setup: t.verify,
-			Doc: "read and check every byte of a span store; works while the store is in use; exits with 1 if it is damaged"},
-		{Name: "store repair", Args: "DIR [--dry-run] [--json]", Setup: t.repair,
-			Doc: "rewrite damaged segments without their unreadable parts; stop the server first"},
-		{Name: "store export", Args: "DIR --format parquet|otlp-json|otlp-proto --out DIR [flags]", Setup: t.export,
-			Doc: "copy spans to files for other tools; works while the store is in use"},
+		{Name: "store inspect", Args: "DIR [--columns] [--top N] [--json]", Group: group, Setup: t.inspect,
+			Examples: []string{"tracing store inspect data", "tracing store inspect data --columns --top 10"},
+			Doc:      "show the contents of a span store, file by file; works while the store is in use; " + dir},
+		{Name: "store verify", Args: "DIR [--json]", Group: group, Setup: t.verify,
+			Examples: []string{"tracing store verify data"},
+			Doc:      "read and check every byte of a span store; works while the store is in use; exits with 1 if it is damaged"},
+		{Name: "store repair", Args: "DIR [--dry-run] [--json]", Group: group, Setup: t.repair,
+			Examples: []string{"tracing store repair data --dry-run", "tracing store repair data"},
+			Doc:      "rewrite damaged segments without their unreadable parts; stop the server first"},
+		{Name: "store export", Args: "DIR --format parquet|otlp-json|otlp-proto --out DIR [flags]", Group: group, Setup: t.export,
+			Examples: []string{"tracing store export data --format parquet --out spans --from 2026-11-21"},
+			Doc:      "copy spans to files for other tools; works while the store is in use"},
 	}
 }
 

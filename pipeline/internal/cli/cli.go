@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -48,16 +49,14 @@ type command struct {
 	origin, defaults, dot bool
 	endpoint              string
 	deletion              deleteFlags
-	operand               string // PRESET or TYPE
+	operand               string // PRESET, TYPE or SHELL
+	chosen                usage  // of the subcommand that runs
 }
 
 // subcommand is one use of the program. The subcommand without a name runs it.
 type subcommand struct {
-	name    string
-	args    string
-	doc     string
-	operand string              // what may follow the name: operandPreset, operandType or ""
-	flags   func(*flag.FlagSet) // defines the flags of the subcommand; nil: none
+	usage
+	operand string // what may follow the name: operandPreset, operandType or ""
 	run     func(context.Context) int
 }
 
@@ -66,34 +65,48 @@ const (
 	operandType   = "TYPE"
 )
 
+// Headings of the overview.
+const (
+	groupConfiguration = "configuration"
+	groupRunning       = "running processes"
+	groupOther         = "other"
+)
+
 func (c *command) subcommands() []subcommand {
+	preset := func(group, name, args, doc string, flags func(*flag.FlagSet), run func(context.Context) int, examples ...string) subcommand {
+		u := usage{name: name, args: "[PRESET] [flags]" + args, doc: doc, group: group, configured: true, flags: flags, examples: examples}
+		return subcommand{usage: u, operand: operandPreset, run: run}
+	}
 	return []subcommand{
-		{args: "[PRESET] [flags]", operand: operandPreset, run: c.serve,
-			doc: "run a preset (by default the first one) or the configuration given by --config"},
-		{name: "validate", args: "[PRESET] [flags]", operand: operandPreset, run: c.validate,
-			doc: "check the configuration, and the files and folders that it names, and exit"},
-		{name: "print-config", args: "[PRESET] [flags] [--origin] [--defaults]", operand: operandPreset, run: c.printConfig,
-			doc: "print the configuration, optionally with the source of each value and with all defaults",
-			flags: func(fs *flag.FlagSet) {
-				fs.BoolVar(&c.origin, "origin", false, "")
-				fs.BoolVar(&c.defaults, "defaults", false, "")
-			}},
-		{name: "graph", args: "[PRESET] [flags] [--dot]", doc: "print the pipelines as text or for Graphviz", operand: operandPreset,
-			run:   c.graph,
-			flags: func(fs *flag.FlagSet) { fs.BoolVar(&c.dot, "dot", false, "") }},
-		{name: "healthcheck", args: "[PRESET] [flags] [--endpoint HOST:PORT]", operand: operandPreset, run: c.healthcheck,
-			doc:   "check whether the process at --endpoint, or else the process with this configuration, is ready; exit code 0 if it is",
-			flags: func(fs *flag.FlagSet) { fs.StringVar(&c.endpoint, "endpoint", "", "") }},
-		{name: "delete", args: "[PRESET] [flags] --trace ID|--service S|--to TIME", operand: operandPreset, run: c.deleteSpans,
-			doc:   "delete spans from the store of a running process; more: --from, --tenant, --store, --admin URL, --header, --timeout, --yes",
-			flags: c.deletion.define},
-		{name: "components", args: "[TYPE]", doc: "list the component types, or the keys of one type", operand: operandType, run: c.components},
-		{name: "docs", doc: "print the configuration reference as Markdown", run: c.docs},
-		{name: "version", doc: "print the version", run: c.version},
-		{name: "help", doc: "print this help and all flags", run: func(context.Context) int {
-			c.usage(c.stdout)
-			return exitOK
-		}},
+		preset(groupConfiguration, "", "",
+			"run a preset (by default the first one) or the configuration given by --config", nil, c.serve,
+			"tracing", "tracing agent --reporter.grpc.host-port=collector:14250", "tracing --config tracing.yaml"),
+		preset(groupConfiguration, "validate", "", "check the configuration, and the files and folders that it names, and exit", nil, c.validate,
+			"tracing validate --config tracing.yaml --strict"),
+		preset(groupConfiguration, "print-config", " [--origin] [--defaults]",
+			"print the configuration; optionally with the source of each value and all defaults",
+			func(fs *flag.FlagSet) {
+				fs.BoolVar(&c.origin, "origin", false, "Print the source of each value.")
+				fs.BoolVar(&c.defaults, "defaults", false, "Print keys with default values as well.")
+			}, c.printConfig, "tracing print-config collector > tracing.yaml", "tracing print-config --config tracing.yaml --origin"),
+		preset(groupConfiguration, "graph", " [--dot]", "print the pipelines as text or for Graphviz",
+			func(fs *flag.FlagSet) { fs.BoolVar(&c.dot, "dot", false, "Print the input of Graphviz.") },
+			c.graph, "tracing graph", "tracing graph collector --dot | dot -Tsvg > pipelines.svg"),
+		preset(groupRunning, "healthcheck", " [--endpoint HOST:PORT]", "check whether a running process is ready; exit code 0 if it is. "+
+			"The process is the one at --endpoint, or else the one with this configuration", c.defineHealthcheck, c.healthcheck,
+			"tracing healthcheck", "tracing healthcheck agent", "tracing healthcheck --endpoint=tracing:14269"),
+		preset(groupRunning, "delete", " --trace ID|--service S|--to TIME", "delete spans from the store of a running process",
+			c.deletion.define, c.deleteSpans,
+			"tracing delete --trace 5b8efff798038103d269b633813fc60c", "tracing delete --service checkout --to 2026-11-21T17:00:00Z --yes"),
+		{usage{name: "components", args: "[TYPE]", group: groupConfiguration, doc: "list the component types, or the keys of one type",
+			examples: []string{"tracing components", "tracing components otlp"}}, operandType, c.components},
+		{usage{name: "docs", group: groupConfiguration, doc: "print the configuration reference as Markdown",
+			examples: []string{"tracing docs > reference.md"}}, "", c.docs},
+		{usage{name: "completion", args: "SHELL", group: groupOther, doc: "print a script for tab completion in bash, zsh or fish",
+			examples: []string{"source <(tracing completion bash)", "source <(tracing completion zsh)", "tracing completion fish | source"}},
+			operandShell, c.completion},
+		{usage{name: "version", group: groupOther, doc: "print the version; also --version"}, "", c.version},
+		{usage{name: "help", args: "[COMMAND|PRESET|flags]", group: groupOther, doc: "print an overview, or help for a command"}, "", nil},
 	}
 }
 
@@ -107,6 +120,12 @@ func (c *command) run(ctx context.Context, args []string) int {
 		word := args[0]
 		i := slices.IndexFunc(all, func(s subcommand) bool { return s.name == word })
 		switch {
+		case isHelp(word):
+			return c.help(args[1:])
+		case word == "--version" || word == "-version":
+			return c.version(ctx)
+		case word == completeCommand:
+			return c.complete(args[1:])
 		case i > 0:
 			chosen, args = all[i], args[1:]
 		case word != "" && !strings.HasPrefix(word, "-") && !slices.Contains(c.presets(), word):
@@ -116,20 +135,21 @@ func (c *command) run(ctx context.Context, args []string) int {
 	operands, err := c.parseFlags(args, chosen.flags)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		c.usage(c.stdout)
+		c.commandHelp(chosen.usage)
 		return exitOK
 	case err != nil:
-		return c.misuse(err)
+		return c.misuse(chosen.usage, err)
 	}
 	if chosen.operand != "" && len(operands) > 0 {
 		c.operand, operands = operands[0], operands[1:]
 	}
 	if len(operands) > 0 {
-		return c.misuse(fmt.Errorf("unexpected argument %q", operands[0]))
+		return c.misuse(chosen.usage, fmt.Errorf("unexpected argument %q", operands[0]))
 	}
 	if chosen.operand == operandPreset {
 		c.load.Preset = c.operand
 	}
+	c.chosen = chosen.usage
 	return chosen.run(ctx)
 }
 
@@ -139,14 +159,13 @@ func (c *command) unknownCommand(args []string) int {
 		return c.runGroup(args[0], args[1:], group)
 	}
 	known := c.presets()
-	for _, s := range c.subcommands()[1:] {
-		known = append(known, s.name)
-	}
-	for _, own := range c.ownCommands() {
-		known = append(known, strings.Fields(own.Name)[0])
+	for _, u := range c.usages() {
+		known = append(known, strings.Fields(u.name)[0])
 	}
 	slices.Sort(known)
-	return c.misuse(fmt.Errorf("unknown command or preset %q%s", args[0], yamltree.Suggest(args[0], slices.Compact(known), "known")))
+	fmt.Fprintf(c.stderr, "tracing: unknown command or preset %q%s\n\nRun \"tracing help\" for an overview.\n",
+		args[0], yamltree.Suggest(args[0], slices.Compact(known), "known"))
+	return exitUsage
 }
 
 func (c *command) presets() []string {
@@ -157,14 +176,16 @@ func (c *command) presets() []string {
 	return names
 }
 
-// misuse prints an error and the usage.
-func (c *command) misuse(err error) int {
-	if errors.Is(err, errUnknownFlag) { // the usage would hide the similar flags
-		c.fail(err)
-		return exitUsage
+func (c *command) lookupEnv(name string) (string, bool) {
+	if c.load.LookupEnv != nil {
+		return c.load.LookupEnv(name)
 	}
-	fmt.Fprintf(c.stderr, "tracing: %v\n\n", err)
-	c.synopsis(c.stderr)
+	return os.LookupEnv(name)
+}
+
+// misuse prints an error in the arguments of a command and its usage.
+func (c *command) misuse(u usage, err error) int {
+	fmt.Fprintf(c.stderr, "tracing: %v\n\nusage: %s\n\nRun \"%s\" for its flags.\n", err, u.line(), u.helpCommand())
 	return exitUsage
 }
 

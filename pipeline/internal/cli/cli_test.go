@@ -36,15 +36,21 @@ func TestCommandLine(t *testing.T) {
 		t.Helper()
 		gotCode, gotOut, gotErr := execute(t.Context(), hosttest.NewWorld(), strings.Fields(args)...)
 		gotErr, _, _ = strings.Cut(gotErr, "\nusage: ")
+		gotErr, _, _ = strings.Cut(gotErr, "\nRun \"tracing help\" for an overview.\n")
 		if gotCode != code || !strings.HasPrefix(gotOut, stdout) || stdout == "" && gotOut != "" || gotErr != stderr {
 			t.Errorf("%s:\n got %d, %q, %q\nwant %d, %q, %q", args, gotCode, gotOut, gotErr, code, stdout, stderr)
 		}
 	}
 	const usage = "usage: tracing [PRESET] [flags]"
-	f("help", 0, usage, "")
-	f("--help", 0, usage, "")
-	f("validate -h", 0, usage, "")
+	f("help", 0, usage+"   run a preset", "")
+	f("--help", 0, usage+"   run a preset", "")
+	f("small --help", 0, usage+"\n\nRun a preset", "")
+	f("help small", 0, usage+"\n\nRun a preset", "")
+	f("validate -h", 0, "usage: tracing validate [PRESET] [flags]\n\nCheck the configuration", "")
+	f("help validate", 0, "usage: tracing validate [PRESET] [flags]\n\nCheck the configuration", "")
+	f("help flags", 0, "Flags of the commands that load a configuration.", "")
 	f("version", 0, "tracing dev ", "")
+	f("--version", 0, "tracing dev ", "")
 	f("validate", 0, valid, "")
 	f("validate small", 0, valid, "")
 	f("validate --log-level debug --set exporters.sink.max_traces=7", 0, valid, "")
@@ -60,7 +66,10 @@ func TestCommandLine(t *testing.T) {
 	f("smal", 2, "", "tracing: unknown command or preset \"smal\"; did you mean \"small\"?\n")
 	f("valdate", 2, "", "tracing: unknown command or preset \"valdate\"; did you mean \"validate\"?\n")
 	f("frobnicate", 2, "", "tracing: unknown command or preset \"frobnicate\"; known: "+
-		"components, delete, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
+		"completion, components, delete, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
+	f("help frobnicate", 2, "", "tracing: unknown command or preset \"frobnicate\"; known: "+
+		"completion, components, delete, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
+	f("completion tcsh", 2, "", "tracing: unknown shell \"tcsh\"; write bash, zsh or fish\n")
 	f("--confg x", 2, "", "tracing: unknown flag --confg; did you mean --config?\n")
 	f("--config", 2, "", "tracing: --config has no value\n")
 	f("validate --strict small", 0, valid, "")

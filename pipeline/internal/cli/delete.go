@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,7 @@ const maxDeleteReply = 64 << 10
 
 // deleteFlags are the flags of `tracing delete`.
 type deleteFlags struct {
+	variable                                string // see adminVariable
 	admin, store, tenant, service, from, to string
 	traces, headers                         stringList
 	timeout                                 time.Duration
@@ -41,16 +43,17 @@ type deleteFlags struct {
 
 func (d *deleteFlags) define(fs *flag.FlagSet) {
 	d.flags = fs
-	fs.StringVar(&d.admin, "admin", "", "")
-	fs.StringVar(&d.store, "store", "disk", "")
-	fs.StringVar(&d.tenant, "tenant", "", "")
-	fs.Var(&d.traces, "trace", "")
-	fs.StringVar(&d.service, "service", "", "")
-	fs.StringVar(&d.from, "from", "", "")
-	fs.StringVar(&d.to, "to", "", "")
-	fs.Var(&d.headers, "header", "")
-	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "")
-	fs.BoolVar(&d.yes, "yes", false, "")
+	fs.StringVar(&d.admin, "admin", "", "URL of the admin API of the process. The default is the address in the configuration, or $"+
+		pipeline.VarAdminURL+" if neither PRESET nor --config is given.")
+	fs.StringVar(&d.store, "store", "disk", "Id of the exporter to delete from.")
+	fs.StringVar(&d.tenant, "tenant", "", "Tenant whose spans are deleted. Empty: the default tenant.")
+	fs.Var(&d.traces, "trace", "Id of a trace to delete. May be repeated.")
+	fs.StringVar(&d.service, "service", "", "Service whose spans are deleted.")
+	fs.StringVar(&d.from, "from", "", "Delete only spans that start at or after this time, such as 2026-11-21T17:00:00Z.")
+	fs.StringVar(&d.to, "to", "", "Delete only spans that start at or before this time.")
+	fs.Var(&d.headers, "header", "Header for the request, as Name: value. May be repeated.")
+	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "Maximum time to wait for the answer.")
+	fs.BoolVar(&d.yes, "yes", false, "Do not ask for confirmation.")
 }
 
 // deletion is the request to the admin extension. Package storeadmin handles it.
@@ -63,13 +66,14 @@ type deletion struct {
 }
 
 func (c *command) deleteSpans(ctx context.Context) int {
+	c.deletion.variable = c.adminVariable()
 	d, err := c.deletion.request()
 	if err != nil {
-		return c.misuse(err)
+		return c.misuse(c.chosen, err)
 	}
 	target, err := c.deletion.target(c.load)
 	if err != nil {
-		return c.misuse(err)
+		return c.misuse(c.chosen, err)
 	}
 	if !c.deletion.yes && term.IsTerminal(int(os.Stdin.Fd())) {
 		fmt.Fprintf(c.stderr, "delete %s from %s? This cannot be undone. [y/N] ", d, pipeline.MaskURLs(target))
@@ -166,7 +170,7 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--store: %w", err)
 	}
-	base := d.admin
+	base := cmp.Or(d.admin, d.variable)
 	if base == "" {
 		cfg, err := config.Load(load)
 		if err != nil {
@@ -181,7 +185,7 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("--admin: %q is not an address such as http://localhost:14269", pipeline.MaskURLs(d.admin))
+		return "", fmt.Errorf("--admin: %q is not an address such as http://localhost:14269", pipeline.MaskURLs(base))
 	}
 	return u.JoinPath("exporters", id.String(), "delete").String(), nil
 }

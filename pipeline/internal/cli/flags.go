@@ -45,13 +45,7 @@ func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands [
 	fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	var files, set stringList
-	fs.Var(&files, "config", "")
-	fs.Var(&set, "set", "")
-	fs.BoolVar(&c.load.Strict, "strict", false, "")
-	known := config.Flags(c.load.Factories)
-	for _, f := range known {
-		fs.Var(flagValue{f, &c.load.Flags}, f.Name, "")
-	}
+	known := c.defineConfigured(fs, &files, &set)
 	if own != nil {
 		own(fs)
 	}
@@ -68,6 +62,19 @@ func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands [
 		c.load.Overrides = append(c.load.Overrides, o)
 	}
 	return operands, nil
+}
+
+// defineConfigured defines the flags of commands that load a configuration, and returns those that
+// set its keys.
+func (c *command) defineConfigured(fs *flag.FlagSet, files, set *stringList) []config.Flag {
+	fs.Var(files, "config", "Configuration file. May be repeated; later files override earlier ones.")
+	fs.Var(set, "set", "Overrides one value, as PATH=VALUE. Parts of the path are joined by \"::\", or by dots if no key contains a dot.")
+	fs.BoolVar(&c.load.Strict, "strict", false, "Treats warnings as errors.")
+	known := config.Flags(c.load.Factories)
+	for _, f := range known {
+		fs.Var(flagValue{f, &c.load.Flags}, f.Name, f.Doc)
+	}
+	return known
 }
 
 // parseOperands parses flags, which may precede and follow other arguments, and returns the other
@@ -99,9 +106,6 @@ func flagError(fs *flag.FlagSet, err error) error {
 // suggestedFlags is the number of similar flags that the message about an unknown one names.
 const suggestedFlags = 3
 
-// errUnknownFlag is wrapped by the error for an unknown flag.
-var errUnknownFlag = errors.New("unknown flag")
-
 // unknownFlag returns the error for an unknown flag, with the flags that are most similar.
 func unknownFlag(fs *flag.FlagSet, name string) error {
 	var names []string
@@ -112,13 +116,13 @@ func unknownFlag(fs *flag.FlagSet, name string) error {
 	}
 	last := len(nearest) - 1
 	if last < 0 {
-		return fmt.Errorf("%w --%s", errUnknownFlag, name)
+		return fmt.Errorf("unknown flag --%s", name)
 	}
 	similar := nearest[last]
 	if last > 0 {
 		similar = strings.Join(nearest[:last], ", ") + " or " + similar
 	}
-	return fmt.Errorf("%w --%s; did you mean %s?", errUnknownFlag, name, similar)
+	return fmt.Errorf("unknown flag --%s; did you mean %s?", name, similar)
 }
 
 // environment returns the flags that are set as environment variables and not on the command line.

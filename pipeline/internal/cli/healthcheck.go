@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"crypto/tls"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
@@ -17,10 +19,27 @@ const (
 	healthTimeout  = 5 * time.Second
 	healthPath     = "/readyz"
 	maxHealthReply = 4 << 10 // bytes of the answer that are printed
-	httpsScheme    = "https://"
 )
 
+func (c *command) defineHealthcheck(fs *flag.FlagSet) {
+	fs.StringVar(&c.endpoint, "endpoint", "", "Address of the admin API: host:port, a port, or a URL. The default is the address "+
+		"in the configuration, or $"+pipeline.VarAdminURL+" if neither PRESET nor --config is given.")
+}
+
+// adminVariable returns the URL of the admin API in the environment, or "" if it is not set or the
+// command line selects a configuration, which is more specific.
+func (c *command) adminVariable() string {
+	if c.load.Preset != "" || len(c.load.Files) > 0 {
+		return ""
+	}
+	value, _ := c.lookupEnv(pipeline.VarAdminURL)
+	return value
+}
+
 func (c *command) healthcheck(ctx context.Context) int {
+	if c.endpoint == "" {
+		c.endpoint = c.adminVariable()
+	}
 	if c.endpoint == "" {
 		cfg, err := config.Load(c.load)
 		if err != nil {
@@ -28,7 +47,7 @@ func (c *command) healthcheck(ctx context.Context) int {
 			return exitUsage
 		}
 		if c.endpoint, err = cfg.AdminEndpoint(); err != nil {
-			return c.misuse(err)
+			return c.misuse(c.chosen, err)
 		}
 	}
 	if err := checkHealth(ctx, c.endpoint); err != nil {
@@ -40,24 +59,21 @@ func (c *command) healthcheck(ctx context.Context) int {
 
 // checkHealth returns nil if the process at endpoint, host:port or https://host:port, is ready.
 func checkHealth(ctx context.Context, endpoint string) error {
-	address, https := strings.CutPrefix(endpoint, httpsScheme)
-	scheme := "http://"
-	if https {
-		scheme = httpsScheme
+	scheme, address, found := strings.Cut(strings.TrimSuffix(endpoint, "/"), "://")
+	if !found {
+		scheme, address = "http", scheme
 	}
 	if address != "" && strings.Trim(address, "0123456789") == "" {
 		address = ":" + address // a bare port
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%q is not an address; write host:port", address)
+	host, port, err := pipeline.SplitHostPort(address)
+	if err != nil || scheme != "http" && scheme != "https" {
+		return fmt.Errorf("%q is not an address; write host:port", endpoint)
 	}
-	if host == "" || host == "0.0.0.0" || host == "::" {
-		host = "localhost" // the process listens on all addresses
-	}
+	host = pipeline.LocalHost(host)
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+net.JoinHostPort(host, port)+healthPath, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+healthPath, nil)
 	if err != nil {
 		return fmt.Errorf("%q is not an address; write host:port", address)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
@@ -41,28 +40,21 @@ func (c *command) group(word string) []pipeline.Command {
 
 // runGroup handles a group that is called without one of its commands: it prints help, or an error.
 func (c *command) runGroup(word string, args []string, group []pipeline.Command) int {
-	out, code := c.stderr, exitUsage
 	switch {
 	case len(args) == 0:
-		fmt.Fprintf(out, "tracing: missing command after %q\n\n", word)
-	case slices.Contains([]string{"help", "--help", "-help", "-h"}, args[0]):
-		out, code = c.stdout, exitOK
+		fmt.Fprintf(c.stderr, "tracing: missing command after %q\n\n", word)
+	case isHelp(args[0]):
+		c.groupHelp(c.stdout, word, group)
+		return exitOK
 	default:
 		var names []string
 		for _, own := range group {
 			names = append(names, strings.TrimPrefix(own.Name, word+" "))
 		}
-		fmt.Fprintf(out, "tracing: unknown command %q%s\n\n", word+" "+args[0], yamltree.Suggest(args[0], names, "known"))
+		fmt.Fprintf(c.stderr, "tracing: unknown command %q%s\n\n", word+" "+args[0], yamltree.Suggest(args[0], names, "known"))
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	head := "usage: "
-	for _, own := range group {
-		fmt.Fprintf(w, "%stracing %s %s\t%s\n", head, own.Name, own.Args, own.Doc)
-		head = "       "
-	}
-	w.Flush() //nolint:errcheck // a terminal
-	fmt.Fprintf(out, "\nRun \"tracing %s COMMAND --help\" for the flags of a command.\n", word)
-	return code
+	c.groupHelp(c.stderr, word, group)
+	return exitUsage
 }
 
 // runOwn runs a command of a component.
@@ -73,40 +65,25 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 	operands, err := parseOperands(fs, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		writeOwnUsage(c.stdout, own)
+		c.commandHelp(ownUsage(own))
 		return exitOK
 	case err != nil:
-		return c.misuseOwn(own, err)
+		return c.misuse(ownUsage(own), err)
 	}
 	err = run(ctx, pipeline.Invocation{Args: operands, Stdout: c.stdout, Stderr: c.stderr})
-	var wrong *pipeline.UsageError
-	var exit *pipeline.ExitError
-	switch {
+	switch wrong := (*pipeline.UsageError)(nil); {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
-		return c.misuseOwn(own, err)
-	case errors.As(err, &exit):
-		c.fail(err)
-		return exit.Code
+		return c.misuse(ownUsage(own), err)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return c.fail(errors.New("interrupted"))
 	}
 	return c.fail(err)
 }
 
-func (c *command) misuseOwn(own pipeline.Command, err error) int {
-	fmt.Fprintf(c.stderr, "tracing: %v\n\n", err)
-	writeOwnUsage(c.stderr, own)
-	return exitUsage
-}
-
-// writeOwnUsage writes the usage of a command and its flags.
-func writeOwnUsage(out io.Writer, own pipeline.Command) {
-	fmt.Fprintf(out, "usage: tracing %s %s\n\n%s.\n", own.Name, own.Args, own.Doc)
-	fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
-	own.Setup(fs)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fs.VisitAll(func(f *flag.Flag) { fmt.Fprintf(w, "  --%s\t%s\n", f.Name, f.Usage) })
-	w.Flush() //nolint:errcheck // a terminal
+// ownUsage returns the usage of a command of a component.
+func ownUsage(own pipeline.Command) usage {
+	return usage{name: own.Name, args: own.Args, doc: own.Doc, group: own.Group, examples: own.Examples,
+		flags: func(fs *flag.FlagSet) { own.Setup(fs) }}
 }

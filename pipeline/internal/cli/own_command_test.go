@@ -16,7 +16,8 @@ import (
 
 // greet is a command that prints its flag and its arguments.
 func greet(name string) pipeline.Command {
-	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet",
+	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet", Group: "speech",
+		Examples: []string{"tracing " + name + " Ann"},
 		Setup: func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 			loud := fs.Bool("loud", false, "Says so.")
 			return func(ctx context.Context, in pipeline.Invocation) error {
@@ -48,18 +49,23 @@ func TestCommandsOfComponents(t *testing.T) {
 	}
 	f("say hello Ann --loud Bob", 0, "say hello true [Ann Bob]\n", "")
 	f("wave Ann", 0, "wave false [Ann]\n", "")
-	f("say hello --help", 0, "usage: tracing say hello NAME [--loud]\n\ngreet.\n  --loud  Says so.\n", "")
+	f("say hello --help", 0, "usage: tracing say hello NAME [--loud]\n\nGreet.\n\n"+
+		"examples:\n  tracing say hello Ann\n\nflags:\n  --loud  Says so.\n", "")
 	f("say hello ghost", 1, "", "tracing: it is gone\n")
 	f("say hello", 2, "", "tracing: greeting: missing name\n\nusage: tracing say hello NAME")
 	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean --loud?\n\nusage: tracing say hello")
 	f("say hello Ann --config x", 2, "", "unknown flag --config")
-	const group = "usage: tracing say hello NAME [--loud]    greet\n       tracing say goodbye NAME [--loud]  greet\n"
+	const group = "usage: tracing say hello NAME [--loud]\n           greet\n" +
+		"       tracing say goodbye NAME [--loud]\n           greet\n"
 	f("say", 2, "", "tracing: missing command after \"say\"\n\n"+group)
 	f("say helo", 2, "", "tracing: unknown command \"say helo\"; did you mean \"hello\"?\n\n"+group)
-	f("say --help", 0, group+"\nRun \"tracing say COMMAND --help\" for the flags of a command.\n", "")
+	f("say --help", 0, group+"\nRun \"tracing help say COMMAND\" for the flags of a command.\n", "")
 	f("say help", 0, group, "")
 	f("wavy", 2, "", "did you mean \"wave\"?")
-	f("help", 0, "tracing say goodbye NAME [--loud]", "")
+	f("help", 0, "\nspeech:\n  say hello     greet\n  say goodbye   greet\n  wave          greet\n", "")
+	f("help say", 0, group, "")
+	f("help say hello", 0, "usage: tracing say hello NAME", "")
+	f("help say helo", 2, "", "unknown command \"say helo\"; did you mean \"hello\"?")
 }
 
 // An interrupted command prints that it was interrupted.

@@ -102,6 +102,10 @@ func WriteReference(w io.Writer, factories []pipeline.Factory) {
 		writeKeys(w, describe(f.Defaults()))
 	}
 	writeFlags(w, factories)
+	fmt.Fprint(w, "\n## Environment variables\n\nIn addition to those of the flags:\n\n| Variable | Meaning |\n|---|---|\n")
+	for _, v := range pipeline.Variables() {
+		fmt.Fprintf(w, "| `%s` | %s |\n", v.Name, v.Doc)
+	}
 }
 
 const docsHead = `# Configuration reference

@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// storageFlag is the name of the flag that replaces the store of a configuration.
-const storageFlag = "span-storage.type"
+// StorageFlag is the name of the flag that replaces the store of a configuration.
+const StorageFlag = "span-storage.type"
 
 // frameworkFlags returns the flags that do not belong to a component. Their keys begin at the root
 // of the configuration.
@@ -22,9 +22,18 @@ func frameworkFlags() []pipeline.Flag {
 		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "Format of log lines: json, console or auto."},
 		{Name: "config-file", CommandLine: true, Refused: "file of flags in the format of other tools; " +
 			"run `tracing migrate --from jaeger1 FILE > tracing.yaml`, then use --config tracing.yaml"},
-		{Name: storageFlag, Doc: "Type of exporter that replaces the store of the configuration and every reference to it. " +
+		{Name: StorageFlag, Doc: "Type of exporter that replaces the store of the configuration and every reference to it. " +
 			"If it lists several types, separated by commas, spans are written to all of them and read from the first."},
 	}
+}
+
+// FrameworkFlagNames returns the names of the flags that do not belong to a component.
+func FrameworkFlagNames() []string {
+	var names []string
+	for _, f := range frameworkFlags() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // logLevel is the [pipeline.Flag.Value] of log levels. It accepts upper case, and replaces levels
@@ -185,7 +194,7 @@ const (
 func (g GivenFlag) rank() int {
 	f := g.Flag
 	switch {
-	case f.Name == storageFlag:
+	case f.Name == StorageFlag:
 		return rankStore
 	case f.Instead != "" || f.Refused != "" || f.Unless != "":
 		return rankValue

@@ -15,6 +15,7 @@ import (
 // command line.
 type Preset struct {
 	Name string
+	Doc  string // a few words for the help text
 	YAML []byte
 }
 

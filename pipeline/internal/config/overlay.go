@@ -125,7 +125,7 @@ func yamlText(value any) []byte {
 }
 
 func (o *overlay) apply(g GivenFlag) {
-	if g.Flag.Name == storageFlag {
+	if g.Flag.Name == StorageFlag {
 		o.replaceStore(g)
 		return
 	}

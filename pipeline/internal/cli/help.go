@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+)
+
+// usage describes a command for help texts and completion.
+type usage struct {
+	name, args, doc string
+	group           string // heading in the overview
+	examples        []string
+	configured      bool                // whether the command loads a configuration and has the flags for that
+	flags           func(*flag.FlagSet) // defines the other flags; may be nil
+}
+
+// line returns the synopsis of the command.
+func (u *usage) line() string {
+	return strings.Join(strings.Fields("tracing "+u.name+" "+u.args), " ")
+}
+
+// helpCommand returns the command line that prints help for the command.
+func (u *usage) helpCommand() string {
+	if u.name == "" {
+		return "tracing help flags"
+	}
+	return "tracing help " + u.name
+}
+
+// usages returns all commands with a name.
+func (c *command) usages() []usage {
+	var all []usage
+	for _, s := range c.subcommands()[1:] {
+		all = append(all, s.usage)
+	}
+	for _, own := range c.ownCommands() {
+		all = append(all, ownUsage(own))
+	}
+	return all
+}
+
+func isHelp(word string) bool {
+	return slices.Contains([]string{"help", "--help", "-help", "-h"}, word)
+}
+
+// help prints an overview, or help for the command, group or preset that words name.
+func (c *command) help(words []string) int {
+	name := strings.Join(words, " ")
+	all := c.usages()
+	i := slices.IndexFunc(all, func(u usage) bool { return u.name == name })
+	switch {
+	case name == "":
+		c.overview()
+	case name == "flags":
+		c.flagsHelp()
+	case i >= 0:
+		c.commandHelp(all[i])
+	case slices.Contains(c.presets(), name):
+		c.commandHelp(c.subcommands()[0].usage)
+	case len(c.group(name)) > 0:
+		c.groupHelp(c.stdout, name, c.group(name))
+	default:
+		return c.unknownCommand(words)
+	}
+	return exitOK
+}
+
+// commandHelp prints everything about one command.
+func (c *command) commandHelp(u usage) {
+	fmt.Fprintf(c.stdout, "usage: %s\n\n%s.\n", u.line(), strings.ToUpper(u.doc[:1])+u.doc[1:])
+	if len(u.examples) > 0 {
+		fmt.Fprintf(c.stdout, "\nexamples:\n  %s\n", strings.Join(u.examples, "\n  "))
+	}
+	fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
+	if u.flags != nil {
+		u.flags(fs)
+	}
+	writeFlags(c.stdout, "\nflags:\n", fs)
+	if u.configured {
+		c.writePresets()
+		fmt.Fprint(c.stdout, "\nflags of the configuration, the most frequent:\n")
+		writeFlags(c.stdout, "", c.frequentFlags())
+		fmt.Fprint(c.stdout, "\nRun \"tracing help flags\" for all of them.\n")
+	}
+}
+
+// frequentFlags returns the flags of the configuration that every help text shows.
+func (c *command) frequentFlags() *flag.FlagSet {
+	all, some := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
+	c.defineConfigured(all, new(stringList), new(stringList))
+	for _, name := range append([]string{"config", "set", "strict"}, config.FrameworkFlagNames()...) {
+		f := all.Lookup(name)
+		some.Var(f.Value, f.Name, f.Usage)
+	}
+	return some
+}
+
+// flagsHelp prints all flags of the configuration and all variables.
+func (c *command) flagsHelp() {
+	fmt.Fprint(c.stdout, "Flags of the commands that load a configuration. Those from --data-dir on set its keys; each is also an\n"+
+		"environment variable: LOG_LEVEL for --log-level, "+pipeline.VarDataDir+" for --data-dir.\n\n")
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	c.defineConfigured(fs, new(stringList), new(stringList))
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range []string{"config", "set", "strict"} {
+		writeFlag(w, fs.Lookup(name))
+	}
+	for _, d := range config.FlagDocs(c.load.Factories) {
+		fmt.Fprintf(w, "  --%s\t%s\n", d.Name, d.Doc)
+	}
+	w.Flush() //nolint:errcheck // a terminal
+	c.writeVariables()
+}
+
+// writeFlags writes the flags after a heading, or nothing if there are none.
+func writeFlags(out io.Writer, heading string, fs *flag.FlagSet) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fs.VisitAll(func(f *flag.Flag) {
+		io.WriteString(w, heading) //nolint:errcheck // a terminal
+		heading = ""
+		writeFlag(w, f)
+	})
+	w.Flush() //nolint:errcheck // a terminal
+}
+
+// writeFlag writes a flag with its default, unless that is the zero value or the text names it.
+func writeFlag(w io.Writer, f *flag.Flag) {
+	_, doc := flag.UnquoteUsage(f)
+	if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
+		doc += " (default " + f.DefValue + ")"
+	}
+	fmt.Fprintf(w, "  %s\t%s\n", dashed(f), doc)
+}
+
+// dashed returns the name of a flag as it is usually written.
+func dashed(f *flag.Flag) string {
+	if len(f.Name) == 1 {
+		return "-" + f.Name
+	}
+	return "--" + f.Name
+}
+
+// groupHelp prints the commands of a group.
+func (c *command) groupHelp(out io.Writer, word string, group []pipeline.Command) {
+	for i, own := range group {
+		u := ownUsage(own)
+		head := "       "
+		if i == 0 {
+			head = "usage: "
+		}
+		fmt.Fprintf(out, "%s%s\n           %s\n", head, u.line(), u.doc)
+	}
+	fmt.Fprintf(out, "\nRun \"tracing help %s COMMAND\" for the flags of a command.\n", word)
+}
+
+// overview prints all commands, presets and variables.
+func (c *command) overview() {
+	fmt.Fprint(c.stdout, "usage: tracing [PRESET] [flags]   run a preset (by default the first one) or the configuration given by --config\n"+
+		"       tracing COMMAND            run a command\n")
+	c.writePresets()
+	all := c.usages()
+	var groups []string
+	width := 0
+	for _, u := range all {
+		width = max(width, len(u.name))
+		if !slices.Contains(groups, u.group) && u.group != groupOther {
+			groups = append(groups, u.group)
+		}
+	}
+	for _, g := range append(groups, groupOther) {
+		fmt.Fprintf(c.stdout, "\n%s:\n", cmp.Or(g, "commands"))
+		for _, u := range all {
+			if doc, _, _ := strings.Cut(u.doc, "; "); u.group == g {
+				fmt.Fprintf(c.stdout, "  %-*s  %s\n", width, u.name, doc)
+			}
+		}
+	}
+	c.writeVariables()
+	fmt.Fprint(c.stdout, "\nRun \"tracing help COMMAND\" for the flags of a command, \"tracing help flags\" for those of the configuration.\n")
+}
+
+func (c *command) writePresets() {
+	fmt.Fprint(c.stdout, "\npresets:\n")
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, p := range c.load.Presets {
+		fmt.Fprintf(w, "  %s\t%s\n", p.Name, cmp.Or(p.Doc, "preset of this program"))
+	}
+	w.Flush() //nolint:errcheck // a terminal
+}
+
+func (c *command) writeVariables() {
+	fmt.Fprint(c.stdout, "\nenvironment variables:\n")
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, v := range pipeline.Variables() {
+		fmt.Fprintf(w, "  %s\t%s\n", v.Name, v.Doc)
+	}
+	w.Flush() //nolint:errcheck // a terminal
+}

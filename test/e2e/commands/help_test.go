@@ -1,0 +1,95 @@
+package commands_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// execute runs the program with additional environment variables, as NAME=VALUE, and returns its
+// output.
+func execute(t *testing.T, env []string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.Command(harness.Binary(t), args...)
+	cmd.Env = append(os.Environ(), env...)
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	err = cmd.Run()
+	return out.String(), log.String(), err
+}
+
+// Help for a command is about that command only, and fits on a screen.
+func TestHelp(t *testing.T) {
+	overview, _, err := execute(t, nil, "help")
+	if lines := strings.Count(overview, "\n"); err != nil || lines > 60 || strings.Contains(overview, "--collector.") {
+		t.Errorf("%v: overview has %d lines:\n%s", err, lines, overview)
+	}
+	manual, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range pipeline.Variables() {
+		if !strings.Contains(overview, v.Name) || !strings.Contains(string(manual), "`"+v.Name+"`") {
+			t.Errorf("%s is not in the overview or in docs/cli.md", v.Name)
+		}
+	}
+	for _, command := range []string{"validate", "delete", "healthcheck", "migrate", "trace", "search", "services", "canary", "store inspect",
+		"store export", "sampling explain", "completion", "components", "all-in-one"} {
+		words := strings.Fields(command)
+		long, _, err := execute(t, nil, append([]string{"help"}, words...)...)
+		if lines := strings.Count(long, "\n"); err != nil || lines > 40 || !strings.HasPrefix(long, "usage: tracing ") ||
+			!strings.Contains(long, "\nexamples:\n  tracing") && command != "completion" {
+			t.Errorf("help %s: %v, %d lines:\n%s", command, err, lines, long)
+		}
+		flag, _, err := execute(t, nil, append(words, "--help")...)
+		if err != nil || flag != long {
+			t.Errorf("%s --help: %v, %s", command, err, flag)
+		}
+	}
+	flags, _, err := execute(t, nil, "help", "flags")
+	if err != nil || !strings.Contains(flags, "--collector.otlp.grpc.host-port") || !strings.Contains(flags, "--data-dir") {
+		t.Errorf("help flags: %v, %s", err, flags)
+	}
+	for _, args := range []string{"frobnicate", "--frobnicate", "store frobnicate", "help frobnicate", "validate --frobnicate"} {
+		_, stderr, err := execute(t, nil, strings.Fields(args)...)
+		if lines := strings.Count(stderr, "\n"); err == nil || lines > 12 || !strings.Contains(stderr, "Run \"tracing help") {
+			t.Errorf("%s: %v, %d lines:\n%s", args, err, lines, stderr)
+		}
+	}
+}
+
+// Commands that connect to a running process find it by environment variables.
+func TestAddressesFromEnvironment(t *testing.T) {
+	p := harness.RunAllInOne(t, t.TempDir(), "exporters.disk.allow_delete=true")
+	env := []string{"TRACING_QUERY_URL=" + p.QueryURL(), "TRACING_ADMIN_URL=" + p.AdminURL(), "TRACING_OTLP_URL=http://" + p.OTLPHTTP(),
+		"TRACING_SAMPLING_URL=http://" + p.Address("sampling", "http")}
+	for _, args := range []string{"canary --once 1", "services", "search", "healthcheck", "delete --service none --yes",
+		"sampling explain cart"} {
+		if _, stderr, err := execute(t, env, strings.Fields(args)...); err != nil {
+			t.Errorf("%s: %v: %s", args, err, stderr)
+		}
+	}
+	p.Terminate()
+	for args, want := range map[string]string{
+		"services":              "http://127.0.0.9:16686",
+		"canary --once 1":       "http://127.0.0.9:",
+		"healthcheck":           "127.0.0.9:14269",
+		"healthcheck agent":     "127.0.0.9:14271",
+		"delete --trace 1":      "http://127.0.0.9:14269",
+		"sampling explain cart": "http://127.0.0.9:14268",
+	} {
+		_, stderr, err := execute(t, []string{"TRACING_LISTEN_HOST=127.0.0.9"}, strings.Fields(args)...)
+		if err == nil || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %v: %s, want %s", args, err, stderr, want)
+		}
+	}
+	if _, stderr, _ := execute(t, []string{"TRACING_LISTEN_HOST=::"}, "services"); !strings.Contains(stderr, "http://localhost:16686") {
+		t.Errorf("listening on all interfaces: %s", stderr)
+	}
+}
