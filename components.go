@@ -3,13 +3,7 @@
 package tracing
 
 import (
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/attributesprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/groupbytraceprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/redactionprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
+	"slices"
 
 	examples "github.com/tracing-backend/tracing/config-examples"
 	"github.com/tracing-backend/tracing/exporters/debug"
@@ -33,7 +27,6 @@ import (
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
-	"github.com/tracing-backend/tracing/pipeline/otelcol"
 	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
 	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
@@ -46,7 +39,7 @@ import (
 
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
-	return []pipeline.Factory{
+	return slices.Concat([]pipeline.Factory{
 		otlp.Factory().Flags(compatflags.OTLPReceiver()...).Flags(compatflags.Kafka()...),
 		native.Factory().Flags(compatflags.NativeReceiver()...),
 		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
@@ -56,14 +49,6 @@ func Components() []pipeline.Factory {
 		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),
 		probabilisticsampler.Factory().Flags(compatflags.ProbabilisticSampler()...),
 		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
-
-		otelcol.Processor(attributesprocessor.NewFactory()),
-		otelcol.Processor(filterprocessor.NewFactory()),
-		otelcol.Processor(groupbytraceprocessor.NewFactory()),
-		otelcol.Processor(redactionprocessor.NewFactory()),
-		otelcol.Processor(resourceprocessor.NewFactory()),
-		otelcol.Processor(tailsamplingprocessor.NewFactory()),
-		otelcol.Processor(transformprocessor.NewFactory()),
 
 		disk.Factory().Flags(compatflags.DiskExporter()...).Flags(compatflags.OtherStores()...).Commands(storetool.Commands()...),
 		memory.Factory().Flags(compatflags.MemoryExporter()...),
@@ -80,7 +65,7 @@ func Components() []pipeline.Factory {
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),
 		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands(Components)...),
-	}
+	}, collectorProcessors())
 }
 
 // Presets returns the built-in configurations; the first one runs when nothing else is asked for.

@@ -5,64 +5,89 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/collector/component"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
-
-	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/component/componentstatus"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // componentID returns the id of a component as the Collector's type.
 func componentID(f component.Factory, id pipeline.ID) (component.ID, error) {
-	if id.Name == "" {
-		return component.NewID(f.Type()), nil
+	var out component.ID
+	text := f.Type().String()
+	if id.Name != "" {
+		text += "/" + id.Name
 	}
-	out := component.NewIDWithName(f.Type(), id.Name)
-	if err := new(component.ID).UnmarshalText([]byte(out.String())); err != nil {
+	if err := out.UnmarshalText([]byte(text)); err != nil {
 		return out, fmt.Errorf("components of the Collector cannot be called %q: %w", id.Name, err)
 	}
 	return out, nil
 }
 
-func telemetry(set pipeline.Settings) component.TelemetrySettings {
-	return component.TelemetrySettings{
-		Logger: set.Logger, TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(),
-		Resource: pcommon.NewResource(),
+// identity returns the id and the telemetry of a component.
+func identity(f component.Factory, set pipeline.Settings) (component.ID, component.TelemetrySettings, error) {
+	id, err := componentID(f, set.ID)
+	if err != nil {
+		return id, component.TelemetrySettings{}, err
 	}
-}
-
-func buildInfo(set pipeline.Settings) component.BuildInfo {
-	info := component.BuildInfo{Command: "tracing", Description: "tracing backend"}
-	if set.Process != nil {
-		info.Version = set.Process.Build().Version
-	}
-	return info
-}
-
-func docOf(f component.Factory) string {
-	return fmt.Sprintf("The component `%s` of the OpenTelemetry Collector.", f.Type())
+	tel, err := telemetry(set)
+	return id, tel, err
 }
 
 // lifecycle starts and stops a component of the Collector.
 type lifecycle struct {
 	component component.Component
-	set       pipeline.Settings
+	report    func(error)
 }
 
-// Start starts the component. The Collector lets components keep the context that Start gets only
-// while it starts, and so does this program.
+// Start starts the component.
 func (l *lifecycle) Start(ctx context.Context) error {
-	return l.component.Start(ctx, host{})
+	return l.component.Start(ctx, host{l.report})
 }
 
-// Stop stops the component, which passes on what it holds.
-func (l *lifecycle) Stop(ctx context.Context) error { return l.component.Shutdown(ctx) }
+// Stop stops the component, which first passes on what it holds. When ctx ends, Stop returns even
+// if the component does not.
+func (l *lifecycle) Stop(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- l.component.Shutdown(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	default:
+		return fmt.Errorf("component is still stopping: %w", context.Cause(ctx))
+	}
+}
 
 // host is what components of the Collector see of this program.
-type host struct{}
+type host struct{ report func(error) }
+
+var _ componentstatus.Reporter = host{}
 
 // GetExtensions returns no extensions: those of this program are of another kind.
 func (host) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{}
+}
+
+// Report passes on what a component says about its state.
+func (h host) Report(e *componentstatus.Event) {
+	switch {
+	case h.report == nil:
+	case e.Status() == componentstatus.StatusOK:
+		h.report(nil)
+	case e.Status() == componentstatus.StatusFatalError:
+		h.report(pipeline.NotReady(reason(e)))
+	case componentstatus.StatusIsError(e.Status()):
+		h.report(reason(e))
+	}
+}
+
+func reason(e *componentstatus.Event) error {
+	if e.Err() != nil {
+		return e.Err()
+	}
+	return fmt.Errorf("component reports %s without a reason", e.Status())
 }

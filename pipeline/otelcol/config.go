@@ -1,33 +1,210 @@
 package otelcol
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
+// delim joins the parts of a path, in this program and in the Collector.
+const delim = "::"
+
 // Config is the configuration of an adapted component. It decodes and checks itself with the
 // component's own code.
 type Config struct {
+	factory component.Factory
+	// check builds a component for trial and returns what is wrong with its configuration. It is
+	// nil if a trial is not possible.
+	check func(component.Config) error
 	value component.Config // of the component's own type
 	given map[string]any
 }
 
 var _ pipeline.TreeConfig = (*Config)(nil)
 
-func defaults(f component.Factory) func() Config {
-	return func() Config { return Config{value: f.CreateDefaultConfig()} }
+// defaults returns a function that returns the default configuration of a component.
+func defaults(f component.Factory, check func(component.Config) error) func() Config {
+	return func() Config { return Config{factory: f, check: check, value: f.CreateDefaultConfig()} }
 }
 
 // UnmarshalTree implements [pipeline.TreeConfig].
-func (c *Config) UnmarshalTree(tree map[string]any) error {
-	c.given = tree
-	if err := confmap.NewFromStringMap(tree).Unmarshal(c.value); err != nil {
-		return decodeErrors(c.value, err)
+func (c *Config) UnmarshalTree(tree map[string]any, texts map[string]string) error {
+	value, given, err := c.decode(tree, texts)
+	c.given = given
+	if err != nil {
+		return keyErrors(value, given, err)
 	}
-	return validationErrors(tree, confmap.Validate(c.value))
+	c.value = value
+	if err := confmap.Validate(value); err != nil {
+		return keyErrors(value, given, err)
+	}
+	if c.check == nil {
+		return nil
+	}
+	return keyErrors(value, given, c.check(value))
+}
+
+// decode decodes tree into a configuration with the defaults. Where the component needs text and
+// the tree has a number or a bool, it takes the text that the user has written.
+func (c *Config) decode(tree map[string]any, texts map[string]string) (component.Config, map[string]any, error) {
+	for {
+		value := c.factory.CreateDefaultConfig()
+		err := confmap.NewFromStringMap(copyTree(tree).(map[string]any)).Unmarshal(value)
+		path, text, ok := wantsText(err, texts)
+		if !ok {
+			return value, tree, err
+		}
+		tree = withText(tree, strings.Split(path, delim), text).(map[string]any)
+		texts = maps.Clone(texts)
+		delete(texts, path)
+	}
+}
+
+// wantsText returns the path and the text of a value that is not text but must be, if err says so.
+func wantsText(err error, texts map[string]string) (path, text string, ok bool) {
+	eachDecodeError(err, "", func(at string, cause error) {
+		var wrong *unconvertible
+		if t, given := texts[at]; given && errors.As(cause, &wrong) && wrong.Expected.Kind() == reflect.String {
+			path, text, ok = at, t, true
+		}
+	})
+	return path, text, ok
+}
+
+// withText returns a copy of tree in which the value at path is text.
+func withText(tree any, path []string, text string) any {
+	if len(path) == 0 {
+		return text
+	}
+	switch t := tree.(type) {
+	case map[string]any:
+		t = maps.Clone(t)
+		t[path[0]] = withText(t[path[0]], path[1:], text)
+		return t
+	case []any:
+		out := append([]any{}, t...)
+		if i, err := strconv.Atoi(path[0]); err == nil && i < len(out) {
+			out[i] = withText(out[i], path[1:], text)
+		}
+		return out
+	}
+	return tree
+}
+
+// copyTree returns a deep copy of a tree, because decoding may change what it is given.
+func copyTree(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, c := range v {
+			out[k] = copyTree(c)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, c := range v {
+			out[i] = copyTree(c)
+		}
+		return out
+	}
+	return v
 }
 
 // GivenTree implements [pipeline.TreeConfig].
 func (c *Config) GivenTree() map[string]any { return c.given }
+
+// EffectiveTree implements [pipeline.TreeConfig].
+func (c *Config) EffectiveTree() (tree map[string]any) {
+	defer func() {
+		if recover() != nil {
+			tree = map[string]any{"": pipeline.MaskedSecret} // nothing may be shown
+		}
+	}()
+	conf := confmap.New()
+	if err := conf.Marshal(c.value); err != nil {
+		panic(err)
+	}
+	tree = plain(reflect.ValueOf(conf.ToStringMap())).(map[string]any)
+	complete(tree, c.given, reflect.TypeOf(c.value))
+	return tree
+}
+
+// complete adds to an effective tree what the user has set and the Collector leaves out when it
+// writes a configuration: keys of structs that are embedded under a private name.
+func complete(effective, given any, t reflect.Type) {
+	if t == nil {
+		return
+	}
+	switch given := given.(type) {
+	case map[string]any:
+		block, ok := effective.(map[string]any)
+		for k, v := range given {
+			at := typeAt(t, k)
+			if !ok || at == nil {
+				continue
+			}
+			if _, there := block[k]; !there {
+				block[k] = v
+				if at == reflect.TypeFor[configopaque.String]() {
+					block[k] = pipeline.MaskedSecret
+				}
+			}
+			complete(block[k], v, at)
+		}
+	case []any:
+		list, _ := effective.([]any)
+		for i, v := range given[:min(len(given), len(list))] {
+			complete(list[i], v, typeAt(t, strconv.Itoa(i)))
+		}
+	}
+}
+
+// opaque is how the Collector shows a secret.
+const opaque = "[REDACTED]"
+
+// plain returns a value that consists of maps, lists and the types of YAML scalars.
+func plain(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		return plain(v.Elem())
+	case reflect.Map:
+		out := make(map[string]any, v.Len())
+		for _, k := range v.MapKeys() {
+			out[fmt.Sprint(k.Interface())] = plain(v.MapIndex(k))
+		}
+		return out
+	case reflect.Slice, reflect.Array:
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = plain(v.Index(i))
+		}
+		return out
+	case reflect.String:
+		if v.String() == opaque {
+			return pipeline.MaskedSecret
+		}
+		return v.String()
+	case reflect.Bool:
+		return v.Bool()
+	case reflect.Float32, reflect.Float64:
+		return v.Float()
+	case reflect.Invalid, reflect.Func, reflect.Chan:
+		return nil
+	}
+	if s, ok := v.Interface().(fmt.Stringer); ok { // a duration
+		return s.String()
+	}
+	return v.Interface()
+}

@@ -13,36 +13,58 @@ import (
 )
 
 // Processor returns the factory of a processor of the Collector.
-func Processor(f processor.Factory) pipeline.Factory {
-	return pipeline.Processor(f.Type().String(), defaults(f),
+func Processor(f processor.Factory, options ...Option) pipeline.Factory {
+	o := optionsOf(options)
+	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
+	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check),
 		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*tracesProcessor, error) {
 			return newProcessor(f, set, c, next)
-		}).Doc(docOf(f))
+		}))
+}
+
+// checkProcessor builds a processor for trial, because some mistakes are found only then. If start
+// is set, it also starts and stops it.
+func checkProcessor(f processor.Factory, c component.Config, start bool) error {
+	next, err := consumer.NewTraces(func(context.Context, ptrace.Traces) error { return nil })
+	if err != nil {
+		return err
+	}
+	p, err := f.CreateTraces(context.Background(), processor.Settings{
+		ID: component.NewID(f.Type()), TelemetrySettings: silentTelemetry(),
+	}, c, next)
+	if err != nil || !start {
+		return err
+	}
+	if err := p.Start(context.Background(), host{}); err != nil {
+		return err
+	}
+	return p.Shutdown(context.Background())
 }
 
 // tracesProcessor runs a processor of the Collector.
 type tracesProcessor struct {
 	lifecycle
-	inner processor.Traces
+	inner   processor.Traces
+	mutates bool
 }
 
 func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pipeline.Consumer) (*tracesProcessor, error) {
-	id, err := componentID(f, set.ID)
+	id, tel, err := identity(f, set)
 	if err != nil {
 		return nil, err
 	}
 	inner, err := f.CreateTraces(context.Background(), processor.Settings{
-		ID: id, TelemetrySettings: telemetry(set), BuildInfo: buildInfo(set),
+		ID: id, TelemetrySettings: tel, BuildInfo: buildInfo(set),
 	}, c.value, &sink{next})
 	if err != nil {
 		return nil, err
 	}
-	return &tracesProcessor{lifecycle{component: inner, set: set}, inner}, nil
+	return &tracesProcessor{lifecycle{inner, set.Report}, inner, inner.Capabilities().MutatesData}, nil
 }
 
 // Consume passes the spans of b to the component as objects.
 func (p *tracesProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	td, err := objects(b, p.inner.Capabilities().MutatesData)
+	td, err := objects(b, p.mutates)
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
@@ -88,5 +110,3 @@ func metaOf(ctx context.Context) otlpdata.Meta {
 	m, _ := ctx.Value(metaKey{}).(otlpdata.Meta)
 	return m
 }
-
-var _ component.Component = processor.Traces(nil)

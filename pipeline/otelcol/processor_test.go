@@ -28,11 +28,16 @@ func (s *sink) Consume(_ context.Context, b *otlpdata.Batch) error {
 // build builds and starts a component with the given keys.
 func build(t *testing.T, f pipeline.Factory, keys map[string]any, next pipeline.Consumer) pipeline.Consumer {
 	t.Helper()
+	set := pipeline.Settings{ID: pipeline.ID{Type: f.Type()}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry()}
+	return buildWith(t, f, set, keys, next)
+}
+
+func buildWith(t *testing.T, f pipeline.Factory, set pipeline.Settings, keys map[string]any, next pipeline.Consumer) pipeline.Consumer {
+	t.Helper()
 	c := f.Defaults()
-	if err := c.(pipeline.TreeConfig).UnmarshalTree(keys); err != nil {
+	if err := c.(pipeline.TreeConfig).UnmarshalTree(keys, nil); err != nil {
 		t.Fatal(err)
 	}
-	set := pipeline.Settings{ID: pipeline.ID{Type: f.Type()}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry()}
 	p, err := f.Build(set, c, next)
 	if err != nil {
 		t.Fatal(err)

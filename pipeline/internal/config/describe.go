@@ -21,7 +21,8 @@ type keyDoc struct {
 func describe(config any) []keyDoc {
 	d := &describer{}
 	if t, ok := config.(pipeline.TreeConfig); ok {
-		for _, k := range t.TreeKeys() {
+		keys, _ := t.TreeKeys()
+		for _, k := range keys {
 			d.keys = append(d.keys, keyDoc{path: k.Path, typ: k.Type, defaults: k.Default, doc: k.Doc})
 		}
 		return d.keys

@@ -61,13 +61,24 @@ func listTypes(out io.Writer, factories []pipeline.Factory) {
 
 func writeComponent(w io.Writer, f pipeline.Factory) {
 	fmt.Fprintf(w, "%s %s\n%s\n", f.Kind(), f.Type(), f.Summary())
+	if address := documentation(f); address != "" {
+		fmt.Fprintf(w, "Documentation of the keys: %s\n", address)
+	}
 	if len(f.Aliases()) > 0 {
 		fmt.Fprintf(w, "also accepted as: %s\n", strings.Join(f.Aliases(), ", "))
 	}
-	for _, k := range describe(f.Defaults()) {
+	keys := describe(f.Defaults())
+	if !documented(keys) {
+		fmt.Fprintln(w)
+	}
+	for _, k := range keys {
 		typ := k.typ
 		if k.defaults != "" {
 			typ += ", default " + k.defaults
+		}
+		if k.doc == "" {
+			fmt.Fprintf(w, "  %s  (%s)\n", k.path, typ)
+			continue
 		}
 		fmt.Fprintf(w, "\n  %s  (%s)\n      %s\n", k.path, typ, k.doc)
 	}
@@ -99,6 +110,9 @@ func WriteReference(w io.Writer, factories []pipeline.Factory) {
 		if len(f.Aliases()) > 0 {
 			fmt.Fprintf(w, "Also accepted as `%s`.\n\n", strings.Join(f.Aliases(), "`, `"))
 		}
+		if address := documentation(f); address != "" {
+			fmt.Fprintf(w, "The keys are those of the [component's own documentation](%s).\n\n", address)
+		}
 		writeKeys(w, describe(f.Defaults()))
 	}
 	writeFlags(w, factories)
@@ -123,9 +137,27 @@ of bytes, or as a percentage of the memory that the process may use: ` + "`10%`"
 or the content of the file; ` + "`$$`" + ` is a dollar sign.
 `
 
+// documentation returns the address of the documentation of keys that the framework does not know,
+// or "".
+func documentation(f pipeline.Factory) string {
+	t, ok := f.Defaults().(pipeline.TreeConfig)
+	if !ok {
+		return ""
+	}
+	_, address := t.TreeKeys()
+	return address
+}
+
 func writeKeys(w io.Writer, keys []keyDoc) {
 	if len(keys) == 0 {
 		fmt.Fprintln(w, "No keys.")
+		return
+	}
+	if !documented(keys) {
+		fmt.Fprint(w, "| Key | Type | Default |\n|---|---|---|\n")
+		for _, k := range keys {
+			fmt.Fprintf(w, "| `%s` | %s | %s |\n", k.path, k.typ, code(k.defaults))
+		}
 		return
 	}
 	fmt.Fprint(w, "| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
@@ -145,6 +177,12 @@ func writeFlags(w io.Writer, factories []pipeline.Factory) {
 		}
 		fmt.Fprintf(w, "| `--%s` | %s | %s | %s |\n", d.Name, code(d.Env), cell(d.effect), cell(meaning))
 	}
+}
+
+// documented reports whether a key has a documentation, which keys that the framework does not know
+// have not.
+func documented(keys []keyDoc) bool {
+	return slices.ContainsFunc(keys, func(k keyDoc) bool { return k.doc != "" })
 }
 
 func code(s string) string {

@@ -10,7 +10,7 @@ import (
 
 // decodeTree passes the block at path to a configuration that decodes itself.
 func (l *loader) decodeTree(config pipeline.TreeConfig, path []string) {
-	value, problems := l.tree.Values(path...)
+	value, texts, problems := l.tree.Values(path...)
 	if len(problems) > 0 {
 		l.problems = append(l.problems, problems...)
 		return
@@ -23,17 +23,17 @@ func (l *loader) decodeTree(config pipeline.TreeConfig, path []string) {
 	if block == nil {
 		block = map[string]any{}
 	}
-	l.reportInvalid(path, unmarshalSafely(config, block))
+	l.reportInvalid(path, unmarshalSafely(config, block, texts))
 }
 
 // unmarshalSafely calls UnmarshalTree, which may be code of a component's author that panics.
-func unmarshalSafely(config pipeline.TreeConfig, block map[string]any) (err error) {
+func unmarshalSafely(config pipeline.TreeConfig, block map[string]any, texts map[string]string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: decoding the configuration panicked: %v", p)
 		}
 	}()
-	return config.UnmarshalTree(block)
+	return config.UnmarshalTree(block, texts)
 }
 
 // reportUnknownKey reports a key that a configuration at path does not have.

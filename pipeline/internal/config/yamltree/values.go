@@ -6,32 +6,44 @@ import (
 )
 
 // Values returns the block at path with scalars as YAML 1.2 types them: bool, int (uint64 or
-// float64 if the number is larger), float64 and string; a key without a value is nil. The problems
-// are scalars that could not be expanded.
-func (t *Tree) Values(path ...string) (any, Problems) {
-	d := &decoder{tree: t}
-	return d.typed(t.Get(path...), path), d.problems
+// float64 if the number is larger), float64 and string; a key without a value is nil. texts holds
+// the text of the scalars that are not strings, by path below the block. The problems are scalars
+// that could not be expanded.
+func (t *Tree) Values(path ...string) (block any, texts map[string]string, problems Problems) {
+	v := &valuer{decoder: decoder{tree: t}, depth: len(path), texts: map[string]string{}}
+	block = v.typed(t.Get(path...), path)
+	return block, v.texts, v.problems
 }
 
-func (d *decoder) typed(in any, path []string) any {
+type valuer struct {
+	decoder
+	depth int
+	texts map[string]string
+}
+
+func (v *valuer) typed(in any, path []string) any {
 	switch in := in.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(in))
-		for _, k := range d.tree.Keys(path...) {
-			out[k] = d.typed(in[k], append(path[:len(path):len(path)], k))
+		for _, k := range v.tree.Keys(path...) {
+			out[k] = v.typed(in[k], append(path[:len(path):len(path)], k))
 		}
 		return out
 	case []any:
 		out := make([]any, len(in))
-		for i, v := range in {
-			out[i] = d.typed(v, append(path[:len(path):len(path)], strconv.Itoa(i)))
+		for i, item := range in {
+			out[i] = v.typed(item, append(path[:len(path):len(path)], strconv.Itoa(i)))
 		}
 		return out
 	case Scalar:
 		if in.Bad != "" {
-			d.bad(path, "%s", in.Bad)
+			v.bad(path, "%s", in.Bad)
 		}
-		return in.Typed()
+		typed := in.Typed()
+		if _, isText := typed.(string); !isText && typed != nil {
+			v.texts[Join(path[v.depth:]...)] = in.Text
+		}
+		return typed
 	}
 	return nil
 }

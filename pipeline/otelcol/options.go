@@ -1,0 +1,46 @@
+package otelcol
+
+import (
+	"cmp"
+	"fmt"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Option tells what a factory of the Collector does not.
+type Option func(*options)
+
+type options struct {
+	summary        string
+	checkedByStart bool
+}
+
+// Summary sets the sentence that says what the component does, for the reference documentation.
+func Summary(sentence string) Option {
+	return func(o *options) { o.summary = sentence }
+}
+
+// CheckedByStart says that the start of the processor finds mistakes in its configuration and has
+// no effect outside of the process. When a configuration is loaded, the processor is started and
+// stopped for trial.
+func CheckedByStart() Option {
+	return func(o *options) { o.checkedByStart = true }
+}
+
+func optionsOf(all []Option) (o options) {
+	for _, set := range all {
+		set(&o)
+	}
+	return o
+}
+
+// applied returns the factory with what the options and f say about it.
+func (o *options) applied(f component.Factory, out pipeline.Factory) pipeline.Factory {
+	out = out.Doc(cmp.Or(o.summary, fmt.Sprintf("Runs the component %s of the OpenTelemetry Collector.", f.Type())))
+	if old, ok := f.(interface{ DeprecatedAlias() component.Type }); ok && old.DeprecatedAlias().String() != "" {
+		out = out.Alias(old.DeprecatedAlias().String())
+	}
+	return out
+}

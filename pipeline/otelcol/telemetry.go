@@ -1,0 +1,63 @@
+package otelcol
+
+import (
+	"fmt"
+
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
+	"go.opentelemetry.io/otel/sdk/resource"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// telemetry returns what a component logs and counts with: the logger and the metrics of set. Spans
+// about the component itself are discarded.
+func telemetry(set pipeline.Settings) (component.TelemetrySettings, error) {
+	meters, err := meterProvider(set)
+	if err != nil {
+		return component.TelemetrySettings{}, fmt.Errorf("metrics of the component: %w", err)
+	}
+	return telemetryWith(set.Logger, meters), nil
+}
+
+// silentTelemetry returns the telemetry of a component that is built for trial.
+func silentTelemetry() component.TelemetrySettings {
+	return telemetryWith(zap.NewNop(), metricnoop.NewMeterProvider())
+}
+
+func telemetryWith(log *zap.Logger, meters metric.MeterProvider) component.TelemetrySettings {
+	return component.TelemetrySettings{
+		Logger: log, MeterProvider: meters, TracerProvider: tracenoop.NewTracerProvider(), Resource: pcommon.NewResource(),
+	}
+}
+
+// meterProvider returns a provider whose metrics are those of set, under the names that the
+// Collector gives them. It needs no shutdown: it has no goroutine, and the metrics of a component
+// are read until the framework removes the component.
+func meterProvider(set pipeline.Settings) (metric.MeterProvider, error) {
+	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(set.Metrics),
+		otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo(),
+		otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithoutSuffixes))
+	if err != nil {
+		return nil, err
+	}
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(resource.Empty()),
+		sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter)), nil
+}
+
+func buildInfo(set pipeline.Settings) component.BuildInfo {
+	info := component.NewDefaultBuildInfo()
+	info.Command, info.Description = "tracing", "Distributed tracing backend"
+	if set.Process != nil {
+		info.Version = set.Process.Build().Version
+	}
+	return info
+}
