@@ -16,6 +16,7 @@ const (
 	maxInput = 4 << 20 // bytes
 	maxNodes = 20_000
 	maxDepth = 64
+	maxBytes = 16 << 20 // of texts and comments
 )
 
 // noteTag marks the nodes that stand for notes.
@@ -70,8 +71,8 @@ func documentOf(doc *yaml.Node, text string) (*document, error) {
 
 // expander copies nodes and replaces aliases by what they stand for.
 type expander struct {
-	nodes int
-	err   error
+	nodes, bytes int
+	err          error
 }
 
 func (e *expander) fail(n *yaml.Node, format string, args ...any) {
@@ -81,8 +82,10 @@ func (e *expander) fail(n *yaml.Node, format string, args ...any) {
 }
 
 func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
-	if e.nodes++; e.nodes > maxNodes || depth > maxDepth {
-		e.fail(n, "input too large: more than %d values or %d levels", maxNodes, maxDepth)
+	e.nodes++
+	e.bytes += len(n.Value) + len(n.HeadComment) + len(n.LineComment) + len(n.FootComment)
+	if e.nodes > maxNodes || depth > maxDepth || e.bytes > maxBytes {
+		e.fail(n, "input too large: more than %d values, %d levels or %d MiB of text", maxNodes, maxDepth, maxBytes>>20)
 	}
 	if e.err != nil {
 		return n

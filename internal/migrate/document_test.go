@@ -99,7 +99,7 @@ func TestUnusableInput(t *testing.T) {
 		"a: 1\n---\nb: 2\n":     "input has several YAML documents; pass one of them",
 		"a: 1\nb: 1\na: 2\n":    `line 3: duplicate key "a"`,
 		"? [a, b]\n: 1\n":       "line 1: keys must be words",
-		"a: &a [*a]\n":          "input too large: more than 20000 values or 64 levels",
+		"a: &a [*a]\n":          "input too large: more than 20000 values, 64 levels or 16 MiB of text",
 		"a: {<<: [1]}\n":        "line 1: << needs an alias of a map, or a list of such aliases",
 		"service: {}\nx: *gone": "not valid YAML: unknown anchor 'gone' referenced",
 	} {

@@ -102,12 +102,25 @@ func fileFor(t *testing.T, dir, typ string, tag reflect.StructTag, name string) 
 		return filepath.Join(dir, "cert.pem")
 	case key == "key_file":
 		return filepath.Join(dir, "key.pem")
-	case tag.Get("path") == "data" || tag.Get("path") == "folder":
+	case tag.Get("path") == "data":
 		return filepath.Join(dir, typ, strings.ReplaceAll(name, string(filepath.Separator), "_"))
+	case tag.Get("path") == "folder": // of the Jaeger UI
+		content = "<!doctype html><head><base href=\"/\"></head>"
+		name = filepath.Join(dir, key)
+		if err := os.MkdirAll(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(name, "index.html"), content)
+		return name
 	}
 	file := filepath.Join(dir, key+filepath.Ext(name))
+	writeFile(t, file, content)
+	return file
+}
+
+func writeFile(t *testing.T, file, content string) {
+	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return file
 }
