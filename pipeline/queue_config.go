@@ -18,11 +18,13 @@ type QueueConfig struct {
 	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, regardless of sizer. 0 means 64MiB in memory and 1GiB on disk."`
 	Overflow        string   `yaml:"overflow" doc:"Behaviour when the queue is full: refuse (refuse the batch as overloaded), block (wait until there is capacity) or drop_oldest (discard the oldest batches). Empty means refuse."`
 	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether to wait when the queue is full. true has the same effect as overflow: block."`
+
+	Batch Optional[QueueBatchConfig] `yaml:"batch" doc:"Joins batches of one tenant before they are sent. Without it, each batch is sent as it was queued."`
 }
 
 // DefaultQueue returns the default configuration of a queue that is enabled.
 func DefaultQueue() QueueConfig {
-	return QueueConfig{Enabled: true, NumConsumers: 10, QueueSize: 1000, Sizer: queueopt.SizerRequests}
+	return QueueConfig{Enabled: true, NumConsumers: 10, QueueSize: 1000, Sizer: queueopt.SizerRequests, Batch: Absent(defaultQueueBatch())}
 }
 
 // maxConsumers is the maximum of num_consumers.
@@ -54,6 +56,10 @@ func (c *QueueConfig) Validate() error {
 	}
 	if c.BlockOnOverflow && c.Overflow != "" && c.Overflow != queueopt.OverflowBlock {
 		errs = append(errs, BadKey("block_on_overflow", "contradicts overflow: %s", c.Overflow))
+	}
+	if b, on := c.Batch.Get(); on && b.Sizer == c.Sizer && c.QueueSize > 0 && b.MinSize > c.QueueSize {
+		errs = append(errs, BadKey("batch::min_size", "must be at most queue_size (%d), not %d; the queue would never hold as much",
+			c.QueueSize, b.MinSize))
 	}
 	return errors.Join(errs...)
 }

@@ -37,7 +37,11 @@ func (e *ExporterEdge) setQueue(set pipeline.Settings, reportFull func(error)) {
 	}
 	e.queue = newDiskQueue(c, set, evicted, e.countLost, e.metrics.lost.WithLabelValues(e.component.ID), reportFull)
 	e.stopping = make(chan struct{})
-	e.queueMemory = min(diskQueueMemory, int64(c.MaxBytes))
+	e.queueMemory = diskQueueMemory
+	if _, joins := c.Batch.Get(); joins {
+		e.queueMemory += maxJoining
+	}
+	e.queueMemory = min(e.queueMemory, int64(c.MaxBytes))
 }
 
 // countLost counts queued spans that were lost on disk. A negative number counts spans that were
@@ -66,8 +70,12 @@ func (e *ExporterEdge) Start() error {
 	e.count.in.Add(float64(max(e.queue.state().spans-known, 0)))
 	var ctx context.Context
 	ctx, e.cancelSends = context.WithCancel(context.Background())
-	for range e.senders {
-		e.consumers.Go(func() { e.sendQueued(ctx) })
+	if batch, on := e.config.Batch.Get(); on {
+		e.startJoining(ctx, batch)
+	} else {
+		for range e.senders {
+			e.consumers.Go(func() { e.sendQueued(ctx) })
+		}
 	}
 	e.started = true
 	return nil
@@ -81,16 +89,26 @@ func (e *ExporterEdge) sendQueued(ctx context.Context) {
 			return
 		}
 		err := consumeSafely(ctx, e.next, item.batch, e.log)
-		switch {
-		case err == nil:
-		case isClosed(e.stopping) && retryable(err):
-			return // the batch stays in the queue
-		case ctx.Err() != nil && e.stopping == nil:
-			err = fmt.Errorf("%w: %w", pipeline.ErrStopping, err)
+		err, stays := e.outcomeOf(ctx, err)
+		if stays {
+			return
 		}
 		e.settle(item.batch, err)
 		e.queue.done(item)
 	}
+}
+
+// outcomeOf returns the outcome of a batch whose attempt ended with err, or that the batch stays in
+// the queue on disk because the edge is being stopped.
+func (e *ExporterEdge) outcomeOf(ctx context.Context, err error) (outcome error, stays bool) {
+	switch {
+	case err == nil:
+	case isClosed(e.stopping) && retryable(err):
+		return nil, true
+	case ctx.Err() != nil && e.stopping == nil:
+		err = fmt.Errorf("%w: %w", pipeline.ErrStopping, err)
+	}
+	return err, false
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -44,6 +44,13 @@ func withDefaults(c pipeline.QueueConfig) pipeline.QueueConfig {
 	case c.Overflow == "":
 		c.Overflow = queueopt.OverflowRefuse
 	}
+	if b, on := c.Batch.Get(); on && b.Sizer == "" {
+		b.Sizer = queueopt.SizerItems
+		if c.Sizer == queueopt.SizerBytes {
+			b.Sizer = queueopt.SizerBytes
+		}
+		c.Batch = pipeline.Present(b)
+	}
 	return c
 }
 
