@@ -64,7 +64,7 @@ func Components() []pipeline.Factory {
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),
-		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands(Components)...),
+		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands(Components, Presets)...),
 	}, collectorProcessors())
 }
 

@@ -18,6 +18,9 @@ type Flag struct {
 	// have an effect; "" is the component. If it is not configured, the flag is an error and the
 	// environment variable a warning. Missing, if set, is the message, and makes both an error.
 	Block, Missing string
+	// Optional makes the flag a warning if Block is not configured by another flag or source; the
+	// text says why it has no effect.
+	Optional string
 	// Unless is the path, below the component, of a key that, if true, makes the flag an error with
 	// the message Missing.
 	Unless string

@@ -9,33 +9,36 @@ import (
 	"os"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// Commands returns the command `migrate`. It checks its result with the given components.
-func Commands(components func() []pipeline.Factory) []pipeline.Command {
+// Commands returns the command `migrate`. It checks its result with the given components. The
+// presets take the place of programs of Jaeger 1.
+func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []pipeline.Command {
 	return []pipeline.Command{{
-		Name: "migrate", Args: "[--from auto|otelcol|jaeger1|jaeger2] [--output FILE] FILE|--env",
+		Name: "migrate", Args: "[--from auto|otelcol|jaeger1|jaeger2] [--service NAME] [--output FILE] FILE|--env",
 		Doc: "translate a configuration of the Collector, Jaeger 2 or Jaeger 1, with comments; exit code 0 if nothing is left to decide",
 		Setup: func(flags *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
-			return setup(flags, components)
+			return setup(flags, &command{components: components, presets: presets})
 		},
 		Group:    "configuration",
 		Examples: []string{"tracing migrate collector.yaml > tracing.yaml", "tracing migrate --env --output tracing.yaml"},
 	}}
 }
 
-func setup(flags *flag.FlagSet, components func() []pipeline.Factory) func(context.Context, pipeline.Invocation) error {
-	c := &command{components: components}
+func setup(flags *flag.FlagSet, c *command) func(context.Context, pipeline.Invocation) error {
 	flags.StringVar(&c.from, "from", string(Auto), "Format of the input: auto, otelcol, jaeger1 or jaeger2.")
 	flags.BoolVar(&c.env, "env", false, "Whether to translate the environment variables of this process, as those of Jaeger 1.")
+	flags.StringVar(&c.service, "service", "", "Service of a compose file to translate; by default all programs of Jaeger 1.")
 	flags.StringVar(&c.output, "output", "", "File to write; by default the result is written to standard output.")
 	return c.run
 }
 
 type command struct {
-	from, output string
-	env          bool
-	components   func() []pipeline.Factory
+	from, service, output string
+	env                   bool
+	components            func() []pipeline.Factory
+	presets               func() []app.Preset
 }
 
 func (c *command) run(_ context.Context, in pipeline.Invocation) error {
@@ -53,7 +56,7 @@ func (c *command) run(_ context.Context, in pipeline.Invocation) error {
 	if err != nil {
 		return err
 	}
-	result, err := Migrate(Input{From: from, Source: source, Components: c.components()})
+	result, err := Migrate(Input{From: from, Source: source, Components: c.components(), Presets: c.presets(), Service: c.service})
 	if err != nil {
 		return &pipeline.ExitError{Code: 2, Err: fmt.Errorf("%s: %w", name, err)}
 	}

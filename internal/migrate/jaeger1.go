@@ -1,11 +1,142 @@
 package migrate
 
-import "errors"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// fromJaeger1 translates flags and environment variables of Jaeger 1.
-func fromJaeger1(string) (*document, error) {
-	return nil, errors.New("flags of Jaeger 1 cannot be translated yet")
+	"gopkg.in/yaml.v3"
+
+	"github.com/tracing-backend/tracing/pipeline/app"
+)
+
+// jaeger1Program is one process of Jaeger 1: its flags and variables.
+type jaeger1Program struct {
+	name    string // of the service, or "" if there is only one program
+	preset  string // that takes its place
+	args    []string
+	environ []string // NAME=value
+	notes   []string // decisions about the program as a whole
 }
 
-// isJaeger1 reports whether a text holds flags or environment variables of Jaeger 1.
-func isJaeger1(string) bool { return false }
+// fromJaeger1 translates flags and environment variables of Jaeger 1: each program becomes a
+// document, the preset that takes its place with the values that the program would have.
+func fromJaeger1(in Input) ([]*document, error) {
+	programs, err := readJaeger1(string(in.Source), in.Service)
+	if err != nil {
+		return nil, err
+	}
+	var docs []*document
+	for _, p := range programs {
+		d, err := p.document(in)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, d)
+	}
+	return docs, nil
+}
+
+// document returns the configuration of a program.
+func (p *jaeger1Program) document(in Input) (*document, error) {
+	i := slices.IndexFunc(in.Presets, func(preset app.Preset) bool { return preset.Name == p.preset })
+	if i < 0 {
+		return nil, fmt.Errorf("this build has no preset %s", p.preset)
+	}
+	d, err := newDocument(string(in.Presets[i].YAML))
+	if err != nil {
+		return nil, err
+	}
+	if p.name != "" {
+		d.head = fmt.Sprintf("# service %s: run `tracing --config FILE` with this document", p.name)
+	}
+	edits, notes, err := app.FlagEffects(app.LoadOptions{Factories: in.Components, Presets: in.Presets, Preset: p.preset}, p.args, p.environ)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range edits {
+		d.edit(e)
+	}
+	first := d.root.keys()[0]
+	for _, text := range p.notes {
+		d.root.note(decide, first, "%s", text)
+	}
+	for _, n := range mergeNotes(notes) {
+		switch {
+		case n.Mistake:
+			d.root.note(decide, first, "%s: %s", n.Flag, n.Text)
+		case n.Text == "":
+			d.root.note(dropped, first, "%s: asks for the default", n.Flag)
+		default:
+			text, without := strings.CutPrefix(n.Text, "has no effect: ")
+			d.root.note(kindOf(without), first, "%s: %s", n.Flag, text)
+		}
+	}
+	return d, nil
+}
+
+func kindOf(withoutEffect bool) noteKind {
+	if withoutEffect {
+		return dropped
+	}
+	return changed
+}
+
+// mergeNotes joins notes with the same text, which flags of a family have.
+func mergeNotes(notes []app.FlagNote) (merged []app.FlagNote) {
+	for _, n := range notes {
+		i := slices.IndexFunc(merged, func(m app.FlagNote) bool { return m.Text == n.Text && m.Mistake == n.Mistake })
+		if i < 0 {
+			merged = append(merged, n)
+			continue
+		}
+		if !slices.Contains(strings.Split(merged[i].Flag, ", "), n.Flag) {
+			merged[i].Flag += ", " + n.Flag
+		}
+	}
+	return merged
+}
+
+// edit sets the value of a flag, with a note above it.
+func (d *document) edit(e app.FlagEdit) {
+	last := len(e.Path) - 1
+	parent, key := d.root.ensure(e.Path[:last]...), e.Path[last]
+	var doc yaml.Node
+	switch err := yaml.Unmarshal([]byte(e.YAML), &doc); {
+	case err == nil && e.YAML == "null":
+		parent.drop(key, "%s", e.Flag)
+		return
+	case err != nil || len(doc.Content) == 0: // a block with its defaults
+		if !parent.has(key) {
+			parent.setNode(key, emptyNode())
+		}
+	default:
+		value := doc.Content[0]
+		plainStyle(value)
+		keepComment(parent.value(key), value)
+		parent.setNode(key, value)
+	}
+	parent.note(changed, key, "%s", e.Flag)
+}
+
+// plainStyle removes quotes that a value does not need. Numbers are written without them, because
+// the key determines the type.
+func plainStyle(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		n.Style = 0
+		plain := yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
+		if tag := plain.ShortTag(); tag == "!!int" || tag == "!!float" {
+			n.Tag = tag
+		}
+	}
+	for _, c := range n.Content {
+		plainStyle(c)
+	}
+}
+
+// keepComment keeps the comment on the line of a value.
+func keepComment(old, value *yaml.Node) {
+	if old != nil {
+		value.LineComment = old.LineComment
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 // From is the format of the input.
@@ -32,6 +33,11 @@ type Input struct {
 	// Components are those of the program that will run the result. The result is checked with
 	// them.
 	Components []pipeline.Factory
+	// Presets take the place of programs of Jaeger 1.
+	Presets []app.Preset
+	// Service selects one service of a compose file. Without it, each program of Jaeger 1 becomes a
+	// document.
+	Service string
 }
 
 // Result is a configuration of this program.
@@ -57,30 +63,40 @@ func Migrate(in Input) (*Result, error) {
 			return nil, errors.New("format not recognized; say which one it is with --from otelcol, jaeger1 or jaeger2")
 		}
 	}
-	d, err := translate(in.From, text)
+	docs, err := translate(in)
 	if err != nil {
 		return nil, err
 	}
-	out, err := d.check(in.Components)
-	if err != nil {
-		return nil, err
+	r := &Result{From: in.From}
+	for i, d := range docs {
+		out, err := d.check(in.Components)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			r.YAML = append(r.YAML, "---\n"...)
+		}
+		r.YAML = append(r.YAML, out...)
+		r.Changed += d.count(changed)
+		r.Dropped += d.count(dropped)
+		r.Decisions += d.count(decide)
 	}
-	return &Result{From: in.From, YAML: out, Changed: d.count(changed), Dropped: d.count(dropped), Decisions: d.count(decide)}, nil
+	return r, nil
 }
 
-func translate(from From, text string) (*document, error) {
-	if from == Jaeger1 {
-		return fromJaeger1(text)
+func translate(in Input) ([]*document, error) {
+	if in.From == Jaeger1 {
+		return fromJaeger1(in)
 	}
-	d, err := openDocument(text)
+	d, err := openDocument(string(in.Source))
 	if err != nil {
 		return nil, err
 	}
-	if from == Jaeger2 {
+	if in.From == Jaeger2 {
 		fromJaeger2(d)
 	}
 	fromCollector(d)
-	return d, nil
+	return []*document{d}, nil
 }
 
 // detect returns the format of a text, or "".

@@ -30,6 +30,10 @@ type (
 	LoadOptions = config.Options
 	// Override is one value from the command line.
 	Override = config.Override
+	// FlagEdit is one value of a configuration that a flag or environment variable sets.
+	FlagEdit = config.FlagEdit
+	// FlagNote says why a flag or environment variable has no effect, or is a mistake.
+	FlagNote = config.FlagNote
 	// Preset is a configuration that is built into the program.
 	Preset = config.Preset
 	// Problem is a mistake in a configuration, with its position.
@@ -69,6 +73,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, component
 
 // Load reads, merges and checks a configuration. The error lists all mistakes, one per line.
 func Load(o LoadOptions) (*Config, error) { return config.Load(o) }
+
+// FlagEffects returns what the arguments of a command line, and variables as `NAME=value`, do to the
+// configuration of o: the edits in their order, and a note for everything else. Stores that are not
+// supported are replaced.
+func FlagEffects(o LoadOptions, args, environ []string) ([]FlagEdit, []FlagNote, error) {
+	return config.FlagEffects(o, args, environ)
+}
 
 // ParseSet parses the argument of --set: `path=value`.
 func ParseSet(s string) (Override, error) { return config.ParseSet(s) }

@@ -189,6 +189,7 @@ const (
 	rankStore             // replaces the store; may add an exporter, to which other flags apply
 	rankStructural        // adds or removes blocks and components
 	rankValue             // sets values
+	rankOptional          // sets values if others are set
 )
 
 func (g GivenFlag) rank() int {
@@ -196,6 +197,8 @@ func (g GivenFlag) rank() int {
 	switch {
 	case f.Name == StorageFlag:
 		return rankStore
+	case f.Optional != "":
+		return rankOptional
 	case f.Instead != "" || f.Refused != "" || f.Unless != "":
 		return rankValue
 	case f.Adds:

@@ -40,13 +40,21 @@ var foreignStores = map[string]foreignStore{
 		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
 }
 
+// readElsewhere replaces stores in a process that writes no spans: it reads those of a collector.
+var readElsewhere = foreignStore{"grpc", false, "the query service reads the store of a collector: set --grpc-storage.server to its " +
+	"address, port 17271; " + oldSpans}
+
 // knownStores returns the types of exporters that a storage flag asks for. It reports stores of
-// other tools: a warning for those that are replaced, an error for all others.
-func (o *overlay) knownStores(g GivenFlag, expected string) (types []string, ok bool) {
+// other tools: a warning for those that are replaced, an error for all others. written says that a
+// pipeline ends in the store that is replaced.
+func (o *overlay) knownStores(g GivenFlag, expected string, written bool) (types []string, ok bool) {
 	ok = true
 	for typ := range strings.SplitSeq(g.Text, ",") {
 		typ = strings.TrimSpace(typ)
 		foreign := foreignStores[typ]
+		if foreign.exporter == "disk" && !written {
+			foreign = readElsewhere
+		}
 		_, builtIn := o.base.factories[pipeline.KindExporter][foreign.exporter]
 		switch {
 		case !builtIn: // not foreign, or a custom build without the exporter
@@ -54,15 +62,24 @@ func (o *overlay) knownStores(g GivenFlag, expected string) (types []string, ok 
 			o.warn(g, "%q is replaced by %s; %s", typ, foreign.exporter, foreign.text)
 			typ = foreign.exporter
 		default:
-			o.problem(g, "%q is not %s of this program; use %s: %s; %s; `tracing migrate` prints a configuration file",
-				typ, expected, foreign.exporter, g.with(foreign.exporter), foreign.text)
-			ok = false
+			o.unsupportedStore(g, typ, expected, foreign)
+			ok = o.options.replaceStores
+			typ = foreign.exporter
 		}
 		if !slices.Contains(types, typ) {
 			types = append(types, typ)
 		}
 	}
 	return types, ok
+}
+
+func (o *overlay) unsupportedStore(g GivenFlag, typ, expected string, foreign foreignStore) {
+	if o.options.replaceStores {
+		o.problem(g, "%q is not %s of this program; replaced by %s; %s", typ, expected, foreign.exporter, foreign.text)
+		return
+	}
+	o.problem(g, "%q is not %s of this program; use %s: %s; %s; `tracing migrate` prints a configuration file",
+		typ, expected, foreign.exporter, g.with(foreign.exporter), foreign.text)
 }
 
 // with returns the flag or environment variable with another value, for messages.

@@ -63,6 +63,8 @@ type Options struct {
 	// variables if LookupEnv is set.
 	Environ  func() []string
 	ReadFile func(string) ([]byte, error)
+
+	replaceStores bool // replace stores that are not supported, although that is reported as a problem
 }
 
 func (o *Options) setDefaults() {

@@ -26,7 +26,7 @@ type overlay struct {
 func newOverlay(o *Options, below []yamltree.Source) *overlay {
 	out := &overlay{options: o, below: below}
 	out.reload()
-	for rank := range rankValue + 1 {
+	for rank := range rankOptional + 1 {
 		out.applyRank(rank)
 	}
 	return out
@@ -40,8 +40,11 @@ func (o *overlay) reload() {
 // applyRank applies the flags of one rank. Flags that add a component take effect before the next
 // flag, all others before the next rank.
 func (o *overlay) applyRank(rank int) {
-	before := len(o.sources)
-	for _, g := range o.ordered(rank) {
+	before, given := len(o.sources), o.ordered(rank)
+	if rank == rankOptional && len(given) > 0 {
+		o.reload()
+	}
+	for _, g := range given {
 		o.apply(g)
 		if rank == rankAdds {
 			o.reload()
@@ -172,6 +175,9 @@ func (o *overlay) applyTo(g GivenFlag, owner flagOwner) (missing string) {
 		}
 		switch {
 		case o.applies(owner.flag, path):
+		case owner.flag.Optional != "":
+			o.warn(g, "has no effect: %s", owner.flag.Optional)
+			return ""
 		case owner.flag.Missing != "":
 			o.problem(g, "%s", owner.flag.Missing)
 			return ""

@@ -25,7 +25,7 @@ func (o *overlay) replaceStore(g GivenFlag) {
 		o.absent(g, "the configuration has no store: no component refers to an exporter")
 		return
 	}
-	ids, ok := o.knownStores(g, refs[0].expected)
+	ids, ok := o.knownStores(g, refs[0].expected, o.isWritten(old))
 	if !ok {
 		return
 	}
@@ -82,6 +82,18 @@ func (o *overlay) moveWriters(g GivenFlag, old []pipeline.ID, ids []string) {
 			o.sources = append(o.sources, yamltree.Source{Name: g.source(), Path: []string{"exporters", id}})
 		}
 	}
+}
+
+// isWritten reports whether a pipeline ends in one of the stores.
+func (o *overlay) isWritten(stores []pipeline.ID) bool {
+	for _, p := range o.base.config.Pipelines {
+		for _, e := range p.Exporters {
+			if slices.Contains(stores, e.Key.ID) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func sameSet(a, b []string) bool {

@@ -2,8 +2,9 @@
 // tools in testdata/foreign, and starts what migrate returns.
 //
 // Each folder there is a format. A file NAME.yaml is a configuration file, NAME.flags the command
-// line of a program of Jaeger 1 (with spaces and line breaks between arguments), and NAME.env its
-// environment, a line for each variable. The golden files hold the exit code and the output.
+// line of a program of Jaeger 1 (with spaces and line breaks between arguments, and the name of the
+// preset or a line `docker run` before them), and NAME.env its environment, a line for each
+// variable. The golden files hold the exit code and the output.
 package migrate_test
 
 import (
@@ -100,11 +101,36 @@ func (in input) validate(t *testing.T) outcome {
 	t.Helper()
 	switch filepath.Ext(in.file) {
 	case ".flags":
-		return in.run(t, nil, append([]string{"validate"}, strings.Fields(in.text)...)...)
+		env, args := commandLine(in.text)
+		return in.run(t, env, append([]string{"validate"}, args...)...)
 	case ".env":
-		return in.run(t, strings.Fields(in.text), "validate")
+		return in.run(t, variable.FindAllString(in.text, -1), "validate")
 	}
 	return in.run(t, nil, "validate", "--config", filepath.Join(in.dir, in.file))
+}
+
+var (
+	variable = regexp.MustCompile(`(?m)^[A-Z_]+=.*`)
+	image    = regexp.MustCompile(`^jaegertracing/(?:jaeger-)?([a-z-]+):`)
+)
+
+// commandLine returns the variables and arguments with which this program takes the place of the
+// one that a text starts: the preset of its name and its flags. The text is that, or a line
+// `docker run -e NAME=value IMAGE FLAGS`.
+func commandLine(text string) (env, args []string) {
+	words := strings.Fields(text)
+	at := slices.IndexFunc(words, image.MatchString)
+	if at < 0 {
+		return nil, words
+	}
+	preset := image.FindStringSubmatch(words[at])[1]
+	if preset == "ingester" || preset == "remote-storage" {
+		preset = "collector"
+	}
+	for _, word := range words[:at] {
+		env = append(env, variable.FindAllString(word, -1)...)
+	}
+	return env, append([]string{preset}, words[at+1:]...)
 }
 
 // hasTraces reports whether the configuration has a traces pipeline. Programs of Jaeger 1 always
@@ -133,9 +159,11 @@ func TestForeignConfigurations(t *testing.T) {
 					t.Logf("not usable: %s", migrated.stderr)
 					return
 				}
-				if err := start(t, migrated.stdout); err != nil {
-					t.Logf("does not run: %v", err)
-					return
+				for document := range strings.SplitSeq(migrated.stdout, "\n---\n") {
+					if err := start(t, document); err != nil {
+						t.Logf("does not run: %v", err)
+						return
+					}
 				}
 				started.Add(1)
 			})

@@ -1,0 +1,196 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// readJaeger1 returns the programs that a text describes: a compose file, a YAML file of flags,
+// lines NAME=value, or command lines. service selects one service of a compose file.
+func readJaeger1(text, service string) ([]jaeger1Program, error) {
+	if d, err := newDocument(text); err == nil {
+		if services := d.root.block("services"); services != nil {
+			return readCompose(services, service)
+		}
+		if service != "" {
+			return nil, errors.New("--service needs a compose file")
+		}
+		return []jaeger1Program{{preset: "all-in-one", args: flatten(d.root.node, "")}}, nil
+	}
+	if environ, ok := readEnv(text); ok {
+		return []jaeger1Program{{preset: "all-in-one", environ: environ}}, nil
+	}
+	words, err := shellWords(text)
+	if err != nil {
+		return nil, err
+	}
+	return []jaeger1Program{readCommandLine(words)}, nil
+}
+
+// isJaeger1 reports whether a text holds flags or environment variables of Jaeger 1.
+func isJaeger1(text string) bool {
+	if d, err := newDocument(text); err == nil {
+		return d.root.has("services") || slices.ContainsFunc(flatten(d.root.node, ""), jaeger1Flag.MatchString)
+	}
+	if environ, ok := readEnv(text); ok {
+		return slices.ContainsFunc(environ, jaeger1Variable.MatchString)
+	}
+	words, err := shellWords(text)
+	return err == nil && slices.ContainsFunc(words, func(word string) bool {
+		_, _, isProgram := presetOf(word)
+		return isProgram || jaeger1Flag.MatchString(word)
+	})
+}
+
+// Beginnings of flags and variables by which a text is recognized.
+var (
+	jaeger1Flag = regexp.MustCompile(`^--?(admin|agent|badger|cassandra|collector|downsampling|es|es-archive|grpc-storage|http-server` +
+		`|ingester|kafka|log-level|memory|metrics-|multi-tenancy|processor|prometheus|query|reporter|sampling|span-storage)\b`)
+	jaeger1Variable = regexp.MustCompile(`^(ADMIN|AGENT|BADGER|CASSANDRA|COLLECTOR|DOWNSAMPLING|ES|GRPC_STORAGE|HTTP_SERVER` +
+		`|KAFKA|LOG_LEVEL|MEMORY|METRICS|MULTI_TENANCY|PROCESSOR|PROMETHEUS|QUERY|REPORTER|SAMPLING|SPAN_STORAGE)[_=]`)
+	variableLine = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_]\w*)=(.*)$`)
+)
+
+// readEnv parses lines NAME=value. Empty lines and comments are skipped.
+func readEnv(text string) (environ []string, ok bool) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		m := variableLine.FindStringSubmatch(line)
+		if m == nil {
+			return nil, false
+		}
+		environ = append(environ, m[1]+"="+unquote(m[2]))
+	}
+	return environ, len(environ) > 0
+}
+
+func unquote(text string) string {
+	for _, quote := range []string{`"`, `'`} {
+		if inner, ok := strings.CutPrefix(text, quote); ok && strings.HasSuffix(inner, quote) {
+			return strings.TrimSuffix(inner, quote)
+		}
+	}
+	return text
+}
+
+// flatten returns a tree of flags, whose keys are joined by dots, as arguments.
+func flatten(n *yaml.Node, prefix string) (args []string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, v := prefix+n.Content[i].Value, n.Content[i+1]
+		switch v.Kind {
+		case yaml.MappingNode:
+			args = append(args, flatten(v, name+".")...)
+		case yaml.SequenceNode:
+			args = append(args, "--"+name+"="+strings.Join((&block{node: n}).texts(n.Content[i].Value), ","))
+		default:
+			args = append(args, "--"+name+"="+v.Value)
+		}
+	}
+	return args
+}
+
+// shellWords splits a command line like a shell, without expansions. Comments are skipped.
+func shellWords(text string) (words []string, err error) {
+	var word strings.Builder
+	inWord := false
+	var quote rune
+	runes := []rune(text)
+	flush := func() {
+		if inWord {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		inWord = false
+	}
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == '\'':
+			word.WriteRune(r)
+		case r == '\\' && i+1 < len(runes):
+			i++
+			if runes[i] != '\n' && runes[i] != '\r' {
+				word.WriteRune(runes[i])
+				inWord = true
+			}
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote, inWord = r, true
+		case strings.ContainsRune(" \t\r\n", r):
+			flush()
+		case r == '#' && !inWord:
+			for i+1 < len(runes) && runes[i+1] != '\n' {
+				i++
+			}
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("quote %c is not closed", quote)
+	}
+	flush()
+	return words, nil
+}
+
+// readCommandLine returns the program that a command line starts. Words before its name, such as
+// `docker run`, may set variables.
+func readCommandLine(words []string) jaeger1Program {
+	isProgram := func(word string) bool {
+		_, _, ok := presetOf(word)
+		return ok
+	}
+	i := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "/") && isProgram(word) })
+	if i < 0 { // not an image, before which `--name` may name a container
+		i = slices.IndexFunc(words, isProgram)
+	}
+	if i < 0 {
+		return jaeger1Program{preset: "all-in-one", args: words}
+	}
+	preset, notes, _ := presetOf(words[i])
+	return jaeger1Program{preset: preset, notes: notes, environ: variablesOf(words[:i]), args: words[i+1:]}
+}
+
+// variablesOf returns the variables that words set: NAME=value, alone or after -e, --env and -e=.
+func variablesOf(words []string) (environ []string) {
+	for _, word := range words {
+		word = strings.TrimPrefix(strings.TrimPrefix(word, "--env="), "-e=")
+		if m := variableLine.FindStringSubmatch(word); m != nil {
+			environ = append(environ, word)
+		}
+	}
+	return environ
+}
+
+// programName matches the name of a program or image of Jaeger 1, and of the presets.
+var programName = regexp.MustCompile(`(?:^|/)(?:jaeger-?|jaegertracing-)?(all-in-one|agent|collector|ingester|query|remote-storage)` +
+	`(?:-linux|-debug)?(?:-(?:amd64|arm64|s390x|ppc64le))?(?:[:@].*)?$`)
+
+// presetOf returns the preset that takes the place of a program, given by its path or image.
+func presetOf(word string) (preset string, notes []string, ok bool) {
+	m := programName.FindStringSubmatch(word)
+	if m == nil || strings.HasPrefix(word, "-") {
+		return "", nil, false
+	}
+	switch m[1] {
+	case "ingester":
+		return "collector", []string{"ingester: spans are not read from Kafka: let collectors send them to this process over OTLP, " +
+			"with a queue on disk in front of the connection, which takes the place of the topic: exporter otlp with " +
+			"sending_queue: {storage: disk}"}, true
+	case "remote-storage":
+		return "collector", nil, true
+	}
+	return m[1], nil, true
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// FlagEdit is one value of a configuration that a flag or environment variable sets. The value is
+// YAML: nothing stands for a block with its defaults, and null removes the key.
+type FlagEdit struct {
+	Flag string // `--name`, or the name of the variable
+	Path []string
+	YAML string
+}
+
+// FlagNote says why a flag or environment variable has no effect or, with Mistake, why it is a
+// mistake or not supported. Without a text, it asks for what is the case anyway.
+type FlagNote struct {
+	Flag    string
+	Text    string
+	Mistake bool
+}
+
+// FlagEffects returns what the arguments of a command line, and variables as `NAME=value`, do to
+// the configuration of o: the edits in their order, and a note for everything else. Stores that are
+// not supported are replaced.
+func FlagEffects(o Options, args, environ []string) (edits []FlagEdit, notes []FlagNote, err error) {
+	o.setDefaults()
+	o.replaceStores = true
+	sources, err := o.sources()
+	if err != nil {
+		return nil, nil, err
+	}
+	known := Flags(o.Factories)
+	given, notes := parseArgs(known, args)
+	onCommandLine := func(v GivenFlag) bool {
+		return slices.ContainsFunc(given, func(g GivenFlag) bool { return g.Flag.Name == v.Flag.Name })
+	}
+	o.Flags = append(slices.DeleteFunc(Variables(known, environ), onCommandLine), given...)
+	out := newOverlay(&o, sources)
+	for _, s := range out.sources {
+		edits = append(edits, FlagEdit{flagName(s.Name), s.Path, string(s.YAML)})
+	}
+	for _, g := range o.Flags {
+		notes = append(notes, out.notes(g)...)
+	}
+	return edits, notes, nil
+}
+
+// flagName shortens the source of a value.
+func flagName(source string) string { return strings.TrimPrefix(source, "environment ") }
+
+// notes returns the problems and warnings about a flag.
+func (o *overlay) notes(g GivenFlag) (notes []FlagNote) {
+	add := func(problems yamltree.Problems, mistake bool) {
+		for _, p := range problems {
+			if note := (FlagNote{flagName(g.source()), p.Msg, mistake}); p.Pos.Source == g.source() && !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
+	}
+	add(o.problems, true)
+	add(o.warnings, false)
+	edited := slices.ContainsFunc(o.sources, func(s yamltree.Source) bool { return s.Name == g.source() })
+	if len(notes) == 0 && !edited {
+		notes = append(notes, FlagNote{Flag: flagName(g.source())})
+	}
+	return notes
+}
+
+// parseArgs returns the flags in args, and a mistake for every argument that is none.
+func parseArgs(known []Flag, args []string) (given []GivenFlag, mistakes []FlagNote) {
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		name, text, hasText := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if !strings.HasPrefix(arg, "-") || name == "" {
+			mistakes = append(mistakes, FlagNote{arg, "unexpected argument", true})
+			continue
+		}
+		i := slices.IndexFunc(known, func(f Flag) bool { return f.Name == name })
+		isSwitch := i >= 0 && (known[i].Switch || known[i].Presence)
+		switch {
+		case hasText:
+		case isSwitch:
+			text = "true"
+		case len(args) > 0 && !strings.HasPrefix(args[0], "--"):
+			text, args = args[0], args[1:]
+		}
+		if i >= 0 {
+			given = append(given, GivenFlag{Flag: known[i], Text: text})
+			continue
+		}
+		mistakes = append(mistakes, FlagNote{"--" + name, "unknown flag" + similarFlags(name, known), true})
+	}
+	return given, mistakes
+}
+
+func similarFlags(name string, known []Flag) string {
+	var names []string
+	for _, f := range known {
+		names = append(names, f.Name)
+	}
+	nearest, _ := yamltree.Nearest(name, names, 1)
+	if len(nearest) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean --%s?", nearest[0])
+}
