@@ -1,6 +1,9 @@
 package foreign
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // block is a block of a component, with the rules for its keys.
 type block struct {
@@ -84,7 +87,15 @@ var grpcServer = slices.Concat([]rule{
 
 var udpServer = []rule{
 	{"socket_buffer_size", to("socket_buffer")},
-	{"queue_size", drop("queue_size is a number of bytes here; the default is used")},
+	{"queue_size", dropDatagrams},
+}
+
+// dropDatagrams leaves out a queue size that is a number of datagrams: here it is a size in bytes,
+// of at least 1 MiB.
+func dropDatagrams(r *rewriter, _, path []string) {
+	if n, err := strconv.Atoi(r.Text(path...)); err == nil && n < 1<<20 {
+		r.Drop(path, "queue_size is a number of bytes here; the default is used")
+	}
 }
 
 var anyTLS = []rule{

@@ -41,7 +41,7 @@ func fromJaeger1(in Input) ([]*document, error) {
 func (p *jaeger1Program) document(in Input) (*document, error) {
 	i := slices.IndexFunc(in.Presets, func(preset app.Preset) bool { return preset.Name == p.preset })
 	if i < 0 {
-		return nil, fmt.Errorf("this build has no preset %s", p.preset)
+		return nil, fmt.Errorf("preset %s is missing in this build", p.preset)
 	}
 	d, err := newDocument(string(in.Presets[i].YAML))
 	if err != nil {
