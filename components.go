@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/disk/storetool"
 	"github.com/tracing-backend/tracing/exporters/grpc"
+	loadbalancing "github.com/tracing-backend/tracing/exporters/load_balancing"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
 	"github.com/tracing-backend/tracing/exporters/nop"
@@ -55,6 +56,7 @@ func Components() []pipeline.Factory {
 		grpc.Factory().Flags(compatflags.GRPCExporter()...),
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),
 		otlpexporter.Factory().Alias("otlp_grpc"),
+		loadbalancing.Factory(),
 		otlphttp.Factory().Alias("otlp_http"),
 		zipkinexporter.Factory(),
 		debug.Factory().Alias("logging"),

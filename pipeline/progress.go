@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -13,14 +14,18 @@ type Progress struct {
 	Requests  int             // number of requests that were answered, with success or a permanent error
 	Remaining *otlpdata.Batch // spans of requests that were not answered so; nil before the first attempt
 	Taken     int             // number of spans in requests that were answered with success
-	Refusal   error           // first permanent error
+	Refusal   error           // first permanent error or *Partial
 }
 
 // Result returns the error of Consume for a batch of this number of spans, after every request was
-// answered with success or a permanent error: nil, the first permanent error if no span was
+// answered with success or a permanent error: nil, Refusal if it is permanent and no span was
 // accepted, or else a [*Partial].
 func (p *Progress) Result(spans int) error {
-	if p.Refusal == nil || p.Taken == 0 {
+	var partial *Partial
+	switch {
+	case errors.As(p.Refusal, &partial):
+		return &Partial{Rejected: spans - p.Taken, Err: partial.Err}
+	case p.Refusal == nil || p.Taken == 0:
 		return p.Refusal
 	}
 	return &Partial{Rejected: spans - p.Taken, Err: p.Refusal}

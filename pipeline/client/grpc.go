@@ -131,7 +131,7 @@ func (c *GRPCConfig) target() (target, error) {
 	}
 	if strings.HasPrefix(c.Endpoint, "dns:") {
 		u, err := url.Parse(c.Endpoint)
-		if err != nil || checkHostPort(strings.TrimPrefix(u.Path, "/")) != nil {
+		if err != nil || CheckAddress(strings.TrimPrefix(u.Path, "/")) != nil {
 			return target{}, fmt.Errorf("%q is not a DNS target; write dns:///host:port", c.Endpoint)
 		}
 		return target{name: c.Endpoint}, nil
@@ -150,16 +150,17 @@ func (c *GRPCConfig) target() (target, error) {
 	var t target
 	for addr := range strings.SplitSeq(rest, ",") {
 		addr = strings.TrimSpace(addr)
-		if err := checkHostPort(addr); err != nil {
+		if err := CheckAddress(addr); err != nil {
 			return target{}, err
 		}
-		host, port, _ := pipeline.SplitHostPort(addr) // checkHostPort has checked it
+		host, port, _ := pipeline.SplitHostPort(addr) // CheckAddress has checked it
 		t.addrs = append(t.addrs, net.JoinHostPort(host, port))
 	}
 	return t, nil
 }
 
-func checkHostPort(addr string) error {
+// CheckAddress reports an address that is not host:port with a port above 0.
+func CheckAddress(addr string) error {
 	host, port, err := pipeline.SplitHostPort(addr)
 	if err == nil && host != "" && !strings.ContainsAny(host, "/ ") {
 		if n, perr := strconv.ParseUint(port, 10, 16); perr == nil && n > 0 {

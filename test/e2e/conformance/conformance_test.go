@@ -23,6 +23,7 @@ import (
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
+	loadbalancing "github.com/tracing-backend/tracing/exporters/load_balancing"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/exporters/nop"
 	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
@@ -60,6 +61,7 @@ func TestConformance(t *testing.T) {
 		"exporter native":                 nativeExporter,
 		"exporter grpc":                   grpcExporter,
 		"exporter otlp":                   otlpExporter,
+		"exporter load_balancing":         loadBalancingExporter,
 		"exporter otlphttp":               otlphttpExporter,
 		"exporter zipkin":                 zipkinExporter,
 		"exporter debug":                  debugExporter,
@@ -244,6 +246,25 @@ func otlpExporter(t *testing.T) {
 			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", startHop(tb, next))
 		},
 	})
+}
+
+// loadBalancingExporter sends each request to one of several backends: a request whose parts have
+// different outcomes is not for this suite, because a retry continues with some of its parts.
+func loadBalancingExporter(t *testing.T) {
+	for name, backends := range map[string]int{"one backend": 1, "three backends": 3} {
+		t.Run(name, func(t *testing.T) {
+			pipelinetest.Exporter(t, loadbalancing.Factory(), pipelinetest.ExporterOptions{
+				Config: func(tb testing.TB, next pipeline.Consumer) string {
+					hops := make([]string, backends)
+					for i := range hops {
+						hops[i] = startHop(tb, next)
+					}
+					return fmt.Sprintf("{routing_key: service, resolver: {static: {hostnames: [%s]}}, protocol: {otlp: {tls: {insecure: true}}}}",
+						strings.Join(hops, ", "))
+				},
+			})
+		})
+	}
 }
 
 func otlphttpExporter(t *testing.T) {

@@ -83,6 +83,10 @@ func (d *decoder) structure(in any, out reflect.Value, path []string) {
 		for _, k := range d.tree.Keys(path...) {
 			at := append(path[:len(path):len(path)], k)
 			f, ok := fields[k]
+			if hint := unsupported(out.Type(), k); hint != "" {
+				d.problem(d.tree.KeyPos(at...), at, "not supported; %s", hint)
+				continue
+			}
 			if !ok {
 				d.problem(d.tree.KeyPos(at...), path, "unknown key %q%s", k, Suggest(k, Keys(out.Type()), "known"))
 				continue
@@ -112,6 +116,20 @@ func collect(v reflect.Value, fields map[string]reflect.Value) {
 			fields[key] = v.Field(i)
 		}
 	}
+}
+
+// unsupported returns what to do about a key of another program, or "" for any other key. A struct
+// type names such keys in fields without a name:
+//
+//	_ struct{} `unsupported:"key" hint:"delete the key"`
+func unsupported(t reflect.Type, key string) string {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("unsupported") == key {
+			return f.Tag.Get("hint")
+		}
+	}
+	return ""
 }
 
 // Keys returns the keys of a struct type in the order of its fields.
