@@ -82,8 +82,8 @@ func TestWrongConfig(t *testing.T) {
 			"routing_attributes: has no effect with routing_key: traceID"},
 		{"protocol: {otlp: {endpoint: 'a:4317'}}" + static,
 			"protocol.otlp.endpoint: not supported; delete the key"},
-		{"protocol: {otlp: {compression: lzma}}" + static,
-			`protocol.otlp.compression: unknown compression "lzma"`},
+		{"protocol: {otlp: {connect_timeout: 0s}}" + static,
+			`protocol.otlp.connect_timeout: must be above 0`},
 		{"max_backends: 1\nresolver: {static: {hostnames: [a, b]}}",
 			"hostnames: has 2 backends; max_backends is 1"},
 	} {

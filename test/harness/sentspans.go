@@ -50,12 +50,12 @@ func (r recorder) Span(s *otlpdata.Span) error {
 }
 
 // Check queries every trace and checks that each acknowledged span is found exactly once, and that
-// no span is found that was not sent. It returns the number of acknowledged spans and of spans
-// found.
-func (l *SentSpans) Check(tb testing.TB, queryURL string) (acknowledged, found int) {
+// no span is found that was not sent. With several programs, all spans of a trace must be at one of
+// them. It returns the number of acknowledged spans and of spans found.
+func (l *SentSpans) Check(tb testing.TB, queryURLs ...string) (acknowledged, found int) {
 	tb.Helper()
 	for trace, spans := range l.traces {
-		have := SpanCounts(tb, queryURL, trace)
+		have := countsAtOne(tb, queryURLs, trace)
 		for id, n := range have {
 			if _, sent := spans[id]; !sent || n != 1 {
 				tb.Errorf("trace %s: span %s was found %d times; sent: %v", trace, id, n, sent)
@@ -75,6 +75,21 @@ func (l *SentSpans) Check(tb testing.TB, queryURL string) (acknowledged, found i
 		}
 	}
 	return acknowledged, found
+}
+
+// countsAtOne returns the counts of the only program that has a trace.
+func countsAtOne(tb testing.TB, queryURLs []string, trace string) (counts map[string]int) {
+	tb.Helper()
+	for _, url := range queryURLs {
+		have := SpanCounts(tb, url, trace)
+		if len(have) > 0 && len(counts) > 0 {
+			tb.Errorf("trace %s is divided: %d spans at %s, %d at another program", trace, len(have), url, len(counts))
+		}
+		if len(have) > 0 {
+			counts = have
+		}
+	}
+	return counts
 }
 
 // SpanCounts returns how often each span id occurs in a trace, or nil if the trace is not found.
