@@ -30,7 +30,7 @@ func BenchmarkQueue(b *testing.B) {
 	var floor, memory, disk float64
 	n := 0
 	through := func(storage string) float64 {
-		sink, next := startBench(b, "nop", "localhost:1")
+		sink, next := startBench(b, "batch", "nop", "localhost:1")
 		p := harness.RunYAML(b, fmt.Sprintf(benchQueueConfig, next, storage, b.TempDir()))
 		cpu := measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
 			harness.AwaitQueue(b, p, 0)

@@ -32,22 +32,26 @@ func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], c
 
 // BenchmarkServer measures the CPU time per span of servers that run in separate processes.
 // Requests have 512 spans and are sent over gRPC. The servers are the baseline F, which decodes
-// requests into pdata and discards them, and this program with otlp -> batch -> nop and with otlp
-// -> batch -> otlp. They are measured alternately in one run. The benchmark reports the ratios to
-// F.
+// requests into pdata and discards them, and this program with otlp -> batch -> nop, with the
+// Collector's processor attributes before batch, with two such processors, and with otlp -> batch
+// -> otlp. They are measured alternately in one run. The benchmark reports the ratios to F.
 func BenchmarkServer(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all := slices.Values(requests)
-	var floor, nop, hop float64
+	var floor, nop, attributes, two, hop float64
 	n := 0
 	for b.Loop() {
 		floor += measureFloor(b, all)
-		nop += measureNop(b, all)
+		nop += measureNop(b, all, "batch")
+		attributes += measureNop(b, all, "attributes, batch")
+		two += measureNop(b, all, "attributes, resource, batch")
 		hop += measureHop(b, all)
 		n++
 	}
 	b.ReportMetric(floor/float64(n), "F-ns/span")
 	b.ReportMetric(nop/floor, "nop/F")
+	b.ReportMetric(attributes/floor, "attributes/F")
+	b.ReportMetric(two/floor, "two/F")
 	b.ReportMetric(hop/floor, "otlp/F")
 	b.ReportMetric(0, "ns/op")
 }
@@ -83,25 +87,28 @@ func measureFloor(b *testing.B, requests iter.Seq[bench.Request]) float64 {
 
 const benchConfig = `
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
-processors: {batch: }
+processors:
+  batch:
+  attributes: {actions: [{key: cluster, value: c1, action: insert}]}
+  resource: {attributes: [{key: region, value: eu, action: insert}]}
 exporters:
   nop:
   otlp: {endpoint: %q, tls: {insecure: true}, compression: none}
 extensions: {admin: {endpoint: "localhost:0"}}
 service:
   extensions: [admin]
-  pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [%s]}}
+  pipelines: {traces: {receivers: [otlp], processors: [%s], exporters: [%s]}}
 `
 
 // startBench runs the program with benchConfig, and returns the process and the address of its
 // receiver.
-func startBench(b *testing.B, exporter, nextHop string) (*harness.Process, string) {
-	p := harness.RunYAML(b, fmt.Sprintf(benchConfig, nextHop, exporter))
+func startBench(b *testing.B, processors, exporter, nextHop string) (*harness.Process, string) {
+	p := harness.RunYAML(b, fmt.Sprintf(benchConfig, nextHop, processors, exporter))
 	return p, p.OTLPGRPC()
 }
 
-func measureNop(b *testing.B, requests iter.Seq[bench.Request]) float64 {
-	p, addr := startBench(b, "nop", "localhost:1")
+func measureNop(b *testing.B, requests iter.Seq[bench.Request], processors string) float64 {
+	p, addr := startBench(b, processors, "nop", "localhost:1")
 	return measureCPU(b, addr, requests, p.Cmd, func() {
 		p.Terminate()
 		checkSent(p, benchSpans)
@@ -109,8 +116,8 @@ func measureNop(b *testing.B, requests iter.Seq[bench.Request]) float64 {
 }
 
 func measureHop(b *testing.B, requests iter.Seq[bench.Request]) float64 {
-	sink, next := startBench(b, "nop", "localhost:1")
-	p, addr := startBench(b, "otlp", next)
+	sink, next := startBench(b, "batch", "nop", "localhost:1")
+	p, addr := startBench(b, "batch", "otlp", next)
 	cpu := measureCPU(b, addr, requests, p.Cmd, func() { p.Terminate() })
 	sink.Terminate()
 	checkSent(sink, benchSpans)
