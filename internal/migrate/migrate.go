@@ -95,7 +95,7 @@ func translate(in Input) ([]*document, error) {
 	if in.From == Jaeger2 {
 		fromJaeger2(d)
 	}
-	fromCollector(d)
+	fromCollector(d, in.Components)
 	return []*document{d}, nil
 }
 
