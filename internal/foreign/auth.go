@@ -47,12 +47,20 @@ func (r *rewriter) authenticator(block []string) (path []string, typ string) {
 	return nil, ""
 }
 
-// setAuth replaces the block auth by a key of this program.
-func (r *rewriter) setAuth(block []string, keys ...string) {
+// credential is a scalar of an extension that becomes a key of a block.
+type credential struct {
+	from   []string
+	to     string
+	prefix string
+}
+
+// setAuth replaces the block auth by keys of this program.
+func (r *rewriter) setAuth(block []string, credentials ...credential) {
 	reason := r.Text(at(block, "auth.authenticator")...) + " provides the credentials"
 	r.Drop(at(block, "auth"), "")
-	for i := 0; i < len(keys); i += 2 {
-		r.Set(at(block, keys[i]), keys[i+1], reason)
+	for _, c := range credentials {
+		section, key, _ := strings.Cut(c.to, ".")
+		r.Copy(c.from, append(slices.Clone(block), section, key), c.prefix, reason)
 		reason = ""
 	}
 }
@@ -62,21 +70,21 @@ func (r *rewriter) authenticateServer(block []string) {
 	ext, typ := r.authenticator(block)
 	switch typ {
 	case "basicauth":
-		switch file := r.Text(at(ext, "htpasswd.file")...); {
+		switch {
 		case r.Has(at(ext, "htpasswd.inline")...):
 			r.Refuse(at(ext, "htpasswd.inline"), "is not supported; write the lines to a file, with hashes of htpasswd -B, and name it in file")
-		case file == "":
+		case !r.Has(at(ext, "htpasswd.file")...):
 			r.Refuse(ext, "must have htpasswd.file")
 		default:
-			r.setAuth(block, "auth.htpasswd_file", file)
+			r.setAuth(block, credential{at(ext, "htpasswd.file"), "auth.htpasswd_file", ""})
 		}
 	case "bearertokenauth":
-		switch file := r.Text(at(ext, "filename")...); {
+		switch {
 		case !r.standardToken(ext):
-		case file == "":
+		case !r.Has(at(ext, "filename")...):
 			r.Refuse(ext, "must have filename; write the tokens to that file, one per line")
 		default:
-			r.setAuth(block, "auth.bearer_tokens_file", file)
+			r.setAuth(block, credential{at(ext, "filename"), "auth.bearer_tokens_file", ""})
 		}
 	case "headers_setter":
 		r.Refuse(at(block, "auth.authenticator"), "headers_setter does not authenticate clients")
@@ -106,7 +114,8 @@ func (r *rewriter) authenticateClient(block []string) {
 				return
 			}
 		}
-		r.setAuth(block, "auth.username", r.Text(at(ext, "client_auth.username")...), "auth.password", r.Text(at(ext, "client_auth.password")...))
+		r.setAuth(block, credential{at(ext, "client_auth.username"), "auth.username", ""},
+			credential{at(ext, "client_auth.password"), "auth.password", ""})
 	case "bearertokenauth":
 		r.sendToken(block, ext)
 	case "headers_setter":
@@ -115,9 +124,9 @@ func (r *rewriter) authenticateClient(block []string) {
 }
 
 func (r *rewriter) sendToken(block, ext []string) {
-	if file := r.Text(at(ext, "filename")...); file != "" {
+	if r.Has(at(ext, "filename")...) {
 		if r.standardToken(ext) {
-			r.setAuth(block, "auth.bearer_token_file", file)
+			r.setAuth(block, credential{at(ext, "filename"), "auth.bearer_token_file", ""})
 		}
 		return
 	}
@@ -128,12 +137,12 @@ func (r *rewriter) sendToken(block, ext []string) {
 	if h := r.Text(at(ext, "header")...); h != "" {
 		header = h
 	}
-	r.setAuth(block, "headers."+header, scheme+r.Text(at(ext, "token")...))
+	r.setAuth(block, credential{at(ext, "token"), "headers." + header, scheme})
 }
 
 // sendHeaders sets headers with fixed values.
 func (r *rewriter) sendHeaders(block, ext []string) {
-	var keys []string
+	var sent []credential
 	for i := 0; r.Has(at(ext, "headers."+itoa(i))...); i++ {
 		h := at(ext, "headers."+itoa(i))
 		switch action := r.Text(at(h, "action")...); {
@@ -144,11 +153,11 @@ func (r *rewriter) sendHeaders(block, ext []string) {
 			r.Refuse(h, "action "+action+" is not supported")
 			return
 		}
-		keys = append(keys, "headers."+r.Text(at(h, "key")...), r.Text(at(h, "value")...))
+		sent = append(sent, credential{at(h, "value"), "headers." + r.Text(at(h, "key")...), ""})
 	}
 	if r.Has(at(ext, "additional_auth")...) {
 		r.Refuse(at(ext, "additional_auth"), "is not supported; use headers of the exporter instead of headers_setter")
 		return
 	}
-	r.setAuth(block, keys...)
+	r.setAuth(block, sent...)
 }

@@ -36,6 +36,11 @@ type File interface {
 	Move(from, to []string, reason string)
 	// Set sets a value to a text. An empty reason says that the meaning is the same.
 	Set(path []string, text, reason string)
+	// Copy sets the value at to to the scalar at from, with a prefix. The value may be a secret.
+	Copy(from, to []string, prefix, reason string)
+	// Append adds the items of the list from to a list, which may not exist yet, unless it has
+	// them.
+	Append(list, from []string)
 	// Replace replaces an item of a list by others.
 	Replace(list []string, item string, by ...string)
 	// Refuse records that the configuration cannot run because of the key at path, and what to do.

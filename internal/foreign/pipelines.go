@@ -52,24 +52,66 @@ const (
 		`or run this connector in a Collector in front of this program`
 )
 
-// connectors leaves out connectors that are built in, and pipelines that only fed them.
+// connectors leaves out connectors that are built in, and pipelines that only fed them. It joins
+// the pipelines that a connector `forward` connects.
 func (r *rewriter) connectors() {
+	var own []string
 	for _, id := range r.Keys(connectors) {
-		if !slices.Contains(builtInConnectors, TypeOf(id)) {
+		switch {
+		case slices.Contains(builtInConnectors, TypeOf(id)):
+			r.unlistConnector(id)
+			own = append(own, id)
+		case TypeOf(id) != "forward" || !r.join(id):
 			r.Refuse([]string{connectors, id}, noOther)
-			continue
-		}
-		refs := References(r, connectors, id)
-		r.dropComponent(connectors, id, builtIn)
-		for _, ref := range refs {
-			if r.Has(ref[:3]...) && len(r.Texts(ref[:4]...)) == 0 {
-				r.Drop(ref[:3], "only connected to "+id, r.usedOnlyBy(ref[:3], ref[2:3])...)
-			}
 		}
 	}
-	if r.Has(connectors) && len(r.Keys(connectors)) == 0 {
-		r.Drop([]string{connectors}, "")
+	if len(own) > 0 && len(own) == len(r.Keys(connectors)) {
+		r.Drop([]string{connectors}, strings.Join(own, " and ")+" are "+builtIn)
+		return
 	}
+	for _, id := range own {
+		r.Drop([]string{connectors, id}, builtIn)
+	}
+}
+
+// unlistConnector removes a connector from all lists, and the pipelines that only fed it.
+func (r *rewriter) unlistConnector(id string) {
+	refs := References(r, connectors, id)
+	for _, list := range lists(r, connectors) {
+		r.Replace(list, id)
+	}
+	for _, ref := range refs {
+		if r.Has(ref[:3]...) && len(r.Texts(ref[:4]...)) == 0 {
+			r.Drop(ref[:3], "only connected to "+id, r.usedOnlyBy(ref[:3], ref[2:3])...)
+		}
+	}
+}
+
+// join appends the processors and exporters of the pipeline that a connector feeds to those of the
+// pipelines that feed it. It reports whether this is possible: one pipeline has no other receiver.
+func (r *rewriter) join(id string) bool {
+	var from [][]string
+	var to []string
+	for _, ref := range References(r, connectors, id) {
+		switch {
+		case ref[3] == exporters:
+			from = append(from, ref[:3])
+		case to != nil || len(r.Texts(ref[:4]...)) > 1:
+			return false
+		default:
+			to = ref[:3]
+		}
+	}
+	if to == nil || len(from) == 0 {
+		return false
+	}
+	for _, p := range from {
+		r.Append(at(p, processors), at(to, processors))
+		r.Replace(at(p, exporters), id)
+		r.Append(at(p, exporters), at(to, exporters))
+	}
+	r.Drop(to, "its processors and exporters are in the pipelines that fed it", []string{connectors, id})
+	return true
 }
 
 // jaegerReceivers splits a receiver for all protocols of Jaeger into one for TCP and one for UDP.

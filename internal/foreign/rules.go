@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -80,23 +81,26 @@ func lower(r *rewriter, _, path []string) {
 }
 
 // headers makes a map of a list of names and values.
-func headers(r *rewriter, _, path []string) {
-	values := map[string]string{}
-	var names []string
-	for i := 0; r.Has(at(path, itoa(i))...); i++ {
-		name := r.Text(at(path, itoa(i)+".name")...)
-		if name == "" {
-			return
-		}
-		values[name] = r.Text(at(path, itoa(i)+".value")...)
-		names = append(names, name)
-	}
-	if len(names) == 0 {
+func headers(r *rewriter, block, path []string) {
+	if !r.Has(at(path, "0")...) {
 		return
 	}
-	r.Drop(path, "")
-	for _, name := range names {
-		r.Set(append(slices.Clone(path), name), values[name], "")
+	const list = "list of headers" // a name that no key has
+	moved := append(slices.Clone(block), list)
+	r.Move(path, moved, "")
+	for i := 0; r.Has(at(moved, itoa(i))...); i++ {
+		name := r.Text(at(moved, itoa(i)+".name")...)
+		r.Copy(at(moved, itoa(i)+".value"), append(slices.Clone(path), name), "", "")
+	}
+	r.Drop(moved, "")
+}
+
+// atMost leaves out a number above the maximum that this program accepts.
+func atMost(limit int, reason string) action {
+	return func(r *rewriter, _, path []string) {
+		if n, err := strconv.Atoi(r.Text(path...)); err == nil && n > limit {
+			r.Drop(path, reason)
+		}
 	}
 }
 

@@ -87,6 +87,7 @@ var grpcServer = slices.Concat([]rule{
 
 var udpServer = []rule{
 	{"socket_buffer_size", to("socket_buffer")},
+	{"max_packet_size", atMost(65527, "no datagram is longer than 65527 bytes")},
 	{"queue_size", dropDatagrams},
 }
 
@@ -237,7 +238,7 @@ func moveUp(r *rewriter, block, path []string) {
 
 const (
 	oneLog  = "the log is written to standard error"
-	metrics = "metrics are served by the extension admin on /metrics; it is at localhost:14269 unless its endpoint is set"
+	metrics = "the extension admin serves metrics on /metrics, at localhost:14269 unless its endpoint is set"
 )
 
 // telemetryRules are the rules of service.telemetry.
@@ -251,10 +252,10 @@ var telemetryRules = []rule{
 	{"logs.disable_caller", drop("lines of the log have no caller")},
 	{"logs.disable_stacktrace", drop("lines of the log have no stack trace")},
 	{"logs.processors", drop(oneLog)},
-	{"metrics.level", drop(metrics)},
+	{"metrics.level", drop("all metrics are always collected")},
 	{"metrics.address", drop(metrics)},
 	{"metrics.readers", drop(metrics)},
-	{"metrics.views", drop(metrics)},
+	{"metrics.views", drop("all metrics are always collected")},
 	{"traces", drop("this program sends no spans of its own")},
 	{"resource", drop("metrics and lines of the log have no resource")},
 }

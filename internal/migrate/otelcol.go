@@ -3,7 +3,6 @@ package migrate
 import (
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -129,10 +128,35 @@ func (c *collector) Drop(path []string, reason string, with ...[]string) {
 // Move implements foreign.File.
 func (c *collector) Move(from, to []string, _ string) {
 	b, key := c.parent(from)
+	value := b.value(key)
 	last := len(to) - 1
-	if into := c.root.ensure(to[:last]...); key != to[last] || !slices.Equal(from[:len(from)-1], to[:last]) {
-		b.move(key, into, to[last])
+	b.remove(key)
+	into := c.root.ensure(to[:last]...)
+	into.setNode(to[last], value)
+	was := key
+	if key == to[last] {
+		was = strings.Join(from, ".")
 	}
+	into.note(changed, to[last], "%s was %s", to[last], was)
+}
+
+// Copy implements foreign.File.
+func (c *collector) Copy(from, to []string, prefix, reason string) {
+	c.Set(to, prefix+c.Text(from...), reason)
+}
+
+// Append implements foreign.File.
+func (c *collector) Append(list, from []string) {
+	items := c.Texts(from...)
+	if len(items) == 0 {
+		return
+	}
+	last := len(list) - 1
+	b := c.root.ensure(list[:last]...)
+	for _, item := range items {
+		b.addItem(list[last], item)
+	}
+	b.note(changed, list[last], "%s added", strings.Join(items, ", "))
 }
 
 // Set implements foreign.File.
@@ -255,7 +279,8 @@ func metricsListener(d *document) {
 	}
 	admin := d.addExtension("admin")
 	admin.setText("endpoint", address)
-	admin.note(changed, "endpoint", "the address of service.telemetry.metrics; admin serves metrics there, and also health, status and profiles")
+	admin.note(changed, "endpoint", "the address of service.telemetry.metrics; admin serves metrics there, and also health, "+
+		"status and profiles")
 }
 
 // metricsAddress returns where the Collector serves its own metrics if that is configured, or "".

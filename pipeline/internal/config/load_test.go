@@ -186,6 +186,13 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add(hosttest.Small, "exporters::sink=[1, {a: b}]")
 	f.Add(hosttest.Small, "receivers=}")
+	for _, name := range []string{"foreign", "foreign-forward", "foreign-refused"} {
+		text, err := os.ReadFile("testdata/load/" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text), "")
+	}
 	f.Fuzz(func(t *testing.T, text, set string) {
 		w := hosttest.NewWorld()
 		var overrides []app.Override

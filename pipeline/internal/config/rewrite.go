@@ -78,6 +78,17 @@ func (f foreignFile) Set(path []string, text, reason string) {
 	}
 }
 
+// Copy implements foreign.File.
+func (f foreignFile) Copy(from, to []string, prefix, reason string) {
+	f.tree.Copy(from, to, prefix)
+	if reason != "" {
+		f.warn(f.valuePos(to), to, "%s", reason)
+	}
+}
+
+// Append implements foreign.File.
+func (f foreignFile) Append(list, from []string) { f.tree.AppendItems(list, from) }
+
 // Replace implements foreign.File.
 func (f foreignFile) Replace(list []string, item string, by ...string) {
 	f.tree.ReplaceItem(list, item, by...)
@@ -87,6 +98,7 @@ func (f foreignFile) Replace(list []string, item string, by ...string) {
 func (f foreignFile) Refuse(path []string, problem string) {
 	if len(path) > 2 {
 		f.problem(f.tree.KeyPos(path...), path, "%s", problem)
+		f.tree.Remove(path...)
 		return
 	}
 	id, err := pipeline.ParseID(path[1])

@@ -227,6 +227,7 @@ func (d *decoder) primitive(in any, out reflect.Value, path []string) {
 
 // setNumber parses text into out. It leaves out unchanged if it returns an error.
 func setNumber(out reflect.Value, text string) error {
+	text = strings.ReplaceAll(text, "_", "") // YAML allows them between digits
 	number := reflect.New(out.Type()).Elem()
 	var err error
 	of := "a whole number"

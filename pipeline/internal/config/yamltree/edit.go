@@ -44,6 +44,35 @@ func (t *Tree) SetText(path []string, text string) {
 	t.put(path, Scalar{Text: text, Quoted: true}, t.KeyPos(path...))
 }
 
+// Copy sets the value at to to the scalar at from, with a prefix. What is wrong with the one is
+// wrong with the other.
+func (t *Tree) Copy(from, to []string, prefix string) {
+	s, _ := t.Get(from...).(Scalar)
+	s.Text, s.Quoted = prefix+s.Text, true
+	t.put(to, s, t.KeyPos(to...))
+}
+
+// AppendItems adds the texts of another list to a list that does not have them, with their
+// positions.
+func (t *Tree) AppendItems(list, from []string) {
+	more, _ := t.Get(from...).([]any)
+	if len(more) == 0 {
+		return
+	}
+	items, _ := t.Get(list...).([]any)
+	items = slices.Clip(items)
+	for i, v := range more {
+		text, ok := v.(Scalar)
+		has := func(v any) bool { s, ok := v.(Scalar); return ok && s.Text == text.Text }
+		if !ok || slices.ContainsFunc(items, has) {
+			continue
+		}
+		t.copyPositions(v, append(slices.Clone(from), strconv.Itoa(i)), append(slices.Clone(list), strconv.Itoa(len(items))))
+		items = append(items, v)
+	}
+	t.put(list, items, t.KeyPos(list...))
+}
+
 // put sets a value. Blocks above it that do not exist are created at pos.
 func (t *Tree) put(path []string, value any, pos Pos) {
 	m := t.Root
