@@ -24,6 +24,8 @@ type Meta struct {
 	Transport string
 	// Received is the time at which the request was complete.
 	Received time.Time
+	// Metadata are the headers of the request that its receiver keeps. Sending queues drop them.
+	Metadata Metadata
 }
 
 // Batch is one trace request. It is immutable and safe for concurrent use: branches, retries and
@@ -99,7 +101,8 @@ func FromTraces(td ptrace.Traces, m Meta) *Batch {
 
 // Concat joins batches of one tenant into one. It copies no bytes: the encoded form keeps the
 // chunks of its parts, which together are one valid request. Format, transport and time are those
-// of the first part. Concat returns an error if there are no parts or if their tenants differ.
+// of the first part; metadata is kept if all parts have the same. Concat returns an error if there
+// are no parts or if their tenants differ.
 func Concat(parts ...*Batch) (*Batch, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("otlpdata: Concat without batches")
@@ -112,6 +115,9 @@ func Concat(parts ...*Batch) (*Batch, error) {
 	for _, p := range parts {
 		if p.meta.Tenant != out.meta.Tenant {
 			return nil, fmt.Errorf("otlpdata: Concat of batches of tenants %q and %q", out.meta.Tenant, p.meta.Tenant)
+		}
+		if p.meta.Metadata != out.meta.Metadata {
+			out.meta.Metadata = Metadata{}
 		}
 		chunks, err := p.chunks()
 		if err != nil {

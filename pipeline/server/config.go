@@ -30,6 +30,7 @@ type HTTPConfig struct {
 	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Maximum time from the request headers to the end of the response. 0 disables the limit."`
 	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a request."`
 	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
+	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys)."`
 	SecurityConfig
 	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Off by default."`
 	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers added to every response."`
@@ -98,6 +99,7 @@ type GRPCConfig struct {
 	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send the first message of a call."`
 	WriteTimeout         pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for which a client may stop reading a response. Then its connection is closed and the response is discarded. 0 disables the limit."`
 	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"Detection of dead connections and of clients that ping too often."`
+	IncludeMetadata      bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys)."`
 	SecurityConfig
 }
 

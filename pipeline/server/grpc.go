@@ -46,6 +46,7 @@ type GRPC struct {
 	// serviceCtx is the context of health and reflection calls, which may never end by themselves.
 	serviceCtx      context.Context
 	endServiceCalls context.CancelFunc
+	keepsHeaders    bool // for Metadata
 }
 
 var (
@@ -67,7 +68,8 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	if err != nil {
 		return nil, err
 	}
-	g := &GRPC{acceptor: a, set: a.set, maxMsg: int64(cfg.MaxRecvMsgSizeMiB) << 20, timeout: cfg.ReadTimeout, health: health.NewServer()}
+	g := &GRPC{acceptor: a, set: a.set, maxMsg: int64(cfg.MaxRecvMsgSizeMiB) << 20, timeout: cfg.ReadTimeout, health: health.NewServer(),
+		keepsHeaders: cfg.IncludeMetadata}
 	if limit := capToBudget(g.maxMsg, set.Budget); limit < g.maxMsg {
 		g.set.Logger.Warn("max_recv_msg_size_mib exceeds service.limits.inflight; using that limit", zap.Int64("bytes", limit))
 		g.maxMsg = limit

@@ -117,6 +117,9 @@ func (g *GRPC) authorize(ctx context.Context, c *call, info *tap.Info) (_ contex
 		if c.login, err = g.acceptor.security.authenticate(remoteAddress(ctx), info.Header.Get); err == nil {
 			checked, err = g.acceptor.security.withTenant(ctx, info.Header.Get)
 		}
+		if g.keepsHeaders {
+			checked = withMetadata(checked, info.Header)
+		}
 		if err != nil {
 			c.refused = pipeline.GRPCStatus(err).Err()
 			return ctx, err.(*Denied).Reason

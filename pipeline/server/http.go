@@ -34,6 +34,8 @@ type HTTP struct {
 	srv       *http.Server
 	active    activeCalls // requests
 	unused    unusedConns
+
+	keepsHeaders bool // for Metadata
 }
 
 var (
@@ -58,7 +60,7 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		return nil, err
 	}
 	s := &HTTP{acceptor: a, set: a.set, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget),
-		denied: deny, public: func(*http.Request) bool { return false }, durations: durations}
+		denied: deny, public: func(*http.Request) bool { return false }, durations: durations, keepsHeaders: cfg.IncludeMetadata}
 	// While a buffer grows, the body is in memory twice, so at most half the budget can be
 	// admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {
@@ -145,6 +147,9 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			s.deny(tw, r, err.(*Denied))
 			return
+		}
+		if s.keepsHeaders {
+			ctx = withMetadata(ctx, requestHeaders(r))
 		}
 		r = r.WithContext(ctx)
 	}

@@ -10,13 +10,15 @@
 //	   ▲                                                   │
 //	   └──────────── outcome of the own spans ◀────────────┘
 //
+// With `metadata_keys`, there is a queue for each tenant and each combination of values of these
+// request headers.
+//
 // If a joined request fails permanently, its halves are sent separately, and so on, so that only
 // the caller with invalid spans gets the error.
 package batch
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -24,39 +26,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-// Config configures the processor. Sizes are in spans.
-type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time that a request waits until send_batch_size spans have arrived. 0 sends requests as soon as possible."`
-	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which a batch is sent before the timeout. Not used if timeout is 0."`
-	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A single request that is already larger is passed on unsplit."`
-	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a batch. A single request that is already larger is passed on unsplit."`
-	Concurrency       int               `yaml:"concurrency" doc:"Maximum number of batches sent concurrently. 0 uses the number of CPUs."`
-}
-
-func defaults() Config {
-	// The default gRPC message limit of a next hop is 4 MiB.
-	return Config{SendBatchSize: 8192, SendBatchMaxSize: 16384, SendBatchMaxBytes: 3 << 20}
-}
-
-// Validate reports invalid sizes.
-func (c *Config) Validate() error {
-	var errs []error
-	if c.SendBatchSize < 1 {
-		errs = append(errs, pipeline.BadKey("send_batch_size", "must be above 0, not %d", c.SendBatchSize))
-	}
-	if c.SendBatchMaxSize < c.SendBatchSize {
-		errs = append(errs, pipeline.BadKey("send_batch_max_size", "must be at least send_batch_size (%d), not %d",
-			c.SendBatchSize, c.SendBatchMaxSize))
-	}
-	if c.SendBatchMaxBytes < 1 {
-		errs = append(errs, pipeline.BadKey("send_batch_max_bytes", "must be above 0"))
-	}
-	if c.Concurrency < 0 {
-		errs = append(errs, pipeline.BadKey("concurrency", "must not be below 0"))
-	}
-	return errors.Join(errs...)
-}
 
 // Factory returns the factory of processors of type batch.
 func Factory() pipeline.Factory {
@@ -68,14 +37,15 @@ func Factory() pipeline.Factory {
 type batcher struct {
 	next     pipeline.Consumer
 	config   Config
+	metadata *metadata // nil without metadata_keys
 	maxSends int
 	ctx      context.Context    // parent of the contexts of all groups
 	cancel   context.CancelFunc // cancels ctx
 
 	mu       sync.Mutex
-	sends    int               // active sends, including those of single requests
-	queues   map[string]*queue // by tenant; only tenants with waiting callers
-	due      []*queue          // queues that are ready to be sent, in order
+	sends    int                 // active sends, including those of single requests
+	queues   map[queueKey]*queue // only those with waiting callers
+	due      []*queue            // queues that are ready to be sent, in order
 	stopping bool
 	idle     chan struct{} // closed when sends becomes 0; nil unless Stop is waiting
 }
@@ -86,22 +56,29 @@ func newBatch(_ pipeline.Settings, c Config, next pipeline.Consumer) (*batcher, 
 	if c.Concurrency == 0 {
 		c.Concurrency = runtime.GOMAXPROCS(0)
 	}
-	p := &batcher{next: next, config: c, maxSends: c.Concurrency, queues: map[string]*queue{}}
+	p := &batcher{next: next, config: c, metadata: newMetadata(&c), maxSends: c.Concurrency, queues: map[queueKey]*queue{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
 
-// queue holds the waiting calls of one tenant.
+// queueKey is what requests have in common that may be joined.
+type queueKey struct {
+	tenant   string
+	metadata otlpdata.Metadata // the headers in metadata_keys
+}
+
+// queue holds the waiting calls with one key.
 type queue struct {
-	tenant string
-	calls  []*call
-	spans  int
-	isDue  bool
-	timer  *time.Timer
+	queueKey
+	calls []*call
+	spans int
+	isDue bool
+	timer *time.Timer
 }
 
 // call is a waiting call of Consume.
 type call struct {
+	key     queueKey
 	batch   *otlpdata.Batch
 	until   time.Time // end of the timeout; zero without a timeout
 	caller  context.Context
@@ -113,6 +90,13 @@ type call struct {
 // Consume returns its cause: the spans are not sent, or they are being sent with an unknown
 // outcome.
 func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	key := queueKey{tenant: b.Meta().Tenant}
+	if p.metadata != nil {
+		var err error
+		if b, key.metadata, err = p.metadata.keep(b); err != nil {
+			return err
+		}
+	}
 	p.mu.Lock()
 	if p.config.Timeout == 0 && p.sends < p.maxSends {
 		p.sends++
@@ -120,7 +104,7 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		defer p.sendDone()
 		return p.next.Consume(ctx, b)
 	}
-	c := &call{batch: b, caller: ctx, outcome: make(chan error, 1)}
+	c := &call{key: key, batch: b, caller: ctx, outcome: make(chan error, 1)}
 	if p.config.Timeout > 0 {
 		c.until = time.Now().Add(p.config.Timeout.Std())
 	}
@@ -157,13 +141,12 @@ func (p *batcher) sendDone() {
 	}
 }
 
-// enqueue adds a call to the queue of its tenant. The caller holds p.mu.
+// enqueue adds a call to the queue with its key. The caller holds p.mu.
 func (p *batcher) enqueue(c *call) {
-	tenant := c.batch.Meta().Tenant
-	q := p.queues[tenant]
+	q := p.queues[c.key]
 	if q == nil {
-		q = &queue{tenant: tenant}
-		p.queues[tenant] = q
+		q = &queue{queueKey: c.key}
+		p.queues[c.key] = q
 	}
 	q.calls = append(q.calls, c)
 	q.spans += c.batch.Len()
@@ -186,7 +169,7 @@ func (p *batcher) startTimer(q *queue) {
 func (p *batcher) onTimeout(q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.queues[q.tenant] == q && !q.isDue {
+	if p.queues[q.queueKey] == q && !q.isDue {
 		p.makeDue(q)
 		p.dispatch()
 	}
@@ -202,7 +185,7 @@ func (p *batcher) makeDue(q *queue) {
 	p.due = append(p.due, q)
 }
 
-// dispatch starts sends up to the maximum. It serves the tenants in turn. The caller holds p.mu.
+// dispatch starts sends up to the maximum. It serves the queues in turn. The caller holds p.mu.
 func (p *batcher) dispatch() {
 	for p.sends < p.maxSends && len(p.due) > 0 {
 		q := p.due[0]
@@ -212,7 +195,7 @@ func (p *batcher) dispatch() {
 		if len(q.calls) > 0 {
 			p.requeue(q)
 		} else {
-			delete(p.queues, q.tenant)
+			delete(p.queues, q.queueKey)
 		}
 		if g == nil {
 			continue
@@ -265,7 +248,7 @@ func (p *batcher) remove(c *call) {
 		c.group.leave()
 		return
 	}
-	q := p.queues[c.batch.Meta().Tenant]
+	q := p.queues[c.key]
 	for i, other := range q.calls {
 		if other == c {
 			q.calls = append(q.calls[:i:i], q.calls[i+1:]...)

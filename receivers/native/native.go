@@ -122,7 +122,8 @@ func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *ser
 	if err != nil {
 		return nil, pipeline.Permanent(&undecodable{err})
 	}
-	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: format, Transport: w.transport, Received: r.set.Env.Now()}
+	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: format, Transport: w.transport, Received: r.set.Env.Now(),
+		Metadata: server.Metadata(ctx)}
 	b, err := otlpdata.FromOTLP(otlp, meta, r.limits)
 	if err != nil {
 		return nil, pipeline.Permanent(err)

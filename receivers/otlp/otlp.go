@@ -129,5 +129,6 @@ func (r *receiver) reserve(what string, size int64) (*pipeline.Reservation, erro
 }
 
 func (r *receiver) meta(ctx context.Context, transport string) otlpdata.Meta {
-	return otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "otlp", Transport: transport, Received: r.set.Env.Now()}
+	return otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "otlp", Transport: transport, Received: r.set.Env.Now(),
+		Metadata: server.Metadata(ctx)}
 }

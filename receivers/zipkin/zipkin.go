@@ -82,7 +82,8 @@ func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*o
 	if err != nil {
 		return nil, pipeline.Permanent(err)
 	}
-	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "zipkin", Transport: "http", Received: opt.Now}
+	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "zipkin", Transport: "http", Received: opt.Now,
+		Metadata: server.Metadata(ctx)}
 	b, err := otlpdata.FromOTLP(otlp, meta, noLimits)
 	if err != nil {
 		return nil, pipeline.Permanent(err)

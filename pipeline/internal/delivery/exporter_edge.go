@@ -116,7 +116,7 @@ func (e *ExporterEdge) InterruptRetries() {
 func (e *ExporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
 	if e.queue != nil {
-		err := e.queue.put(ctx, b)
+		err := e.queue.put(ctx, b.WithMetadata(otlpdata.Metadata{})) // nothing after the queue needs it
 		if err != nil {
 			e.count.settle(b.Len(), err, outcomeRefused)
 		}
