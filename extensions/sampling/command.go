@@ -50,7 +50,8 @@ type tool struct {
 	getenv func(string) string
 }
 
-func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func (t tool) check(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+	strict := fs.Bool("strict", false, "Treats warnings as errors.")
 	return func(_ context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 {
 			return pipeline.BadUsage("expected one file, got %d", len(in.Args))
@@ -59,9 +60,17 @@ func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) er
 		if err != nil {
 			return err
 		}
-		f, err := readStrategies(in.Args[0], text)
+		f, err := readStrategies(in.Args[0], text, defaultFile().DefaultProbability)
 		if err != nil {
 			return err
+		}
+		if f.warnings != nil {
+			if *strict {
+				return f.warnings
+			}
+			for warning := range strings.Lines(f.warnings.Error()) {
+				fmt.Fprintf(in.Stderr, "warning: %s\n", strings.TrimSuffix(warning, "\n"))
+			}
 		}
 		for _, ignored := range f.ignored {
 			fmt.Fprintf(in.Stderr, "warning: unknown member ignored: %s\n", ignored)

@@ -37,10 +37,14 @@ func TestCheckCommand(t *testing.T) {
 		strings.Count(warnings, "unknown member ignored") != 2 {
 		t.Errorf("%q %q %v", out, warnings, err)
 	}
-	for _, args := range [][]string{{"testdata/bad/no-type.json"}, {"testdata/none.json"}, {}, {"a", "b"}} {
+	for _, args := range [][]string{{"testdata/bad/param-text.json"}, {"--strict", "testdata/bad/unknown-type.json"}, {"testdata/none.json"}, {}, {"a", "b"}} {
 		if out, _, err := run(t, "check", args...); err == nil || out != "" {
 			t.Errorf("%v: %q, %v", args, out, err)
 		}
+	}
+	out, warnings, err = run(t, "check", "testdata/bad/limit-with-operations.json")
+	if err != nil || !strings.HasPrefix(out, "strategies are valid: ") || !strings.HasPrefix(warnings, "warning: testdata/bad/limit-with-") {
+		t.Errorf("file that clients cannot follow: %q %q %v", out, warnings, err)
 	}
 }
 

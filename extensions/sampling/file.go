@@ -173,14 +173,15 @@ func (s *fileSource) reload(ctx context.Context) {
 	case err != nil:
 		s.fail(err)
 	case s.state.Load().problem != "":
-		s.state.Store(&fileState{table: s.state.Load().table})
-		s.set.Report(nil)
+		t := s.state.Load().table
+		s.state.Store(&fileState{table: t})
+		s.set.Report(t.warning())
 	}
 }
 
 // load parses a text and activates its strategies.
 func (s *fileSource) load(text []byte) error {
-	f, err := readStrategies(s.name, text)
+	f, err := readStrategies(s.name, text, s.cfg.DefaultProbability)
 	if err != nil {
 		return err
 	}
@@ -188,14 +189,22 @@ func (s *fileSource) load(text []byte) error {
 	before := s.state.Load()
 	s.text = text
 	s.activate(t)
-	if before != nil && before.problem != "" {
-		s.set.Report(nil)
+	if t.warnings != nil || before != nil && (before.problem != "" || before.table.warnings != nil) {
+		s.set.Report(t.warning())
 	}
 	s.set.Logger.Info("loaded sampling strategies", zap.String("file", s.name), zap.Int("services", len(t.services)))
 	if len(t.ignored) > 0 {
 		s.set.Logger.Warn("ignored unknown members of the strategies file", zap.Strings("members", t.ignored))
 	}
 	return nil
+}
+
+// warning returns the settings that are not followed as written, for a report.
+func (t *table) warning() error {
+	if t.warnings == nil {
+		return nil
+	}
+	return fmt.Errorf("sampling strategies are active, but not all as written: %w", t.warnings)
 }
 
 // activate makes a table current.

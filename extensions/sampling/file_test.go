@@ -49,8 +49,8 @@ func TestReload(t *testing.T) {
 		expect("probabilistic 0.5", "")
 		write(t, file, "0.25")
 		expect("probabilistic 0.25", "")
-		write(t, file, "25")
-		expect("probabilistic 0.25", failed+file+`:1:57: 25 is not a probability from 0 to 1; for 25 % use 0.25, for a number of traces per second use type "ratelimiting"`)
+		write(t, file, `"x"`)
+		expect("probabilistic 0.25", failed+file+`:1:57: param must be a number, not the string "x"; expected a probability from 0 to 1`)
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +64,50 @@ func TestReload(t *testing.T) {
 		write(t, file, "1")
 		expect("probabilistic 1", "")
 	})
+}
+
+// Settings that clients cannot follow are reported while the strategies are active, until the file
+// is corrected.
+func TestWarnings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.json")
+	rewrite := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const limited = `{"default_strategy": {"type": "ratelimiting", "param": 2,
+  "operation_strategies": [{"operation": "a", "type": "probabilistic", "param": 1}]}}`
+	rewrite(limited)
+	e, r := start(t, fileConfig(file))
+	expect := func(strategy, report string) {
+		t.Helper()
+		if report != "" {
+			report = "sampling strategies are active, but not all as written: " + file + report
+		}
+		if got := e.answer(t); got != strategy || !strings.HasPrefix(r.get(), report) || report == "" && r.get() != "" {
+			t.Errorf("got %s, %q, want %s, %q", got, r.get(), strategy, report)
+		}
+	}
+	reload := func(text string) {
+		t.Helper()
+		rewrite(text)
+		e.source.(*fileSource).reload(t.Context())
+	}
+	expect("2 traces per second", ":2:3: clients ignore the rate limit of a service that has operation_strategies")
+	reload(`{"service_strategies": [{"service": "cart", "type": "const", "param": 1}]}`)
+	expect("probabilistic 0.001", `:1:53: unknown type "const", so the probability 0.001 applies; use "probabilistic" with param 1 or 0`)
+	reload("{")
+	if !strings.HasPrefix(r.get(), "loading new sampling strategies: ") {
+		t.Errorf("reported %q", r.get())
+	}
+	reload(`{"service_strategies": [{"service": "cart", "type": "const", "param": 1}]}`)
+	expect("probabilistic 0.001", `:1:53: unknown type "const"`)
+	reload(`{"default_strategy": {"Type": "probabilistic", "param": 0.5, "operation_strategies": [
+  {"operation": "a", "type": "ratelimiting", "param": 1}, {"operation": "b", "type": "probabilistic", "param": 1}]}}`)
+	expect("probabilistic 0.5; 1 operation strategies", ":2:30: clients do not support rate limits for operations, so this one is left out")
+	reload(`{"default_strategy": {"type": "probabilistic", "param": 0.5}}`)
+	expect("probabilistic 0.5", "")
 }
 
 // The answer to a client from before a change is shown as outdated.

@@ -222,8 +222,8 @@ func TestBadStart(t *testing.T) {
 		"file::path: " + dir + " is not a regular file":                  fileConfig(dir),
 		"file::path: " + large + " is larger than 4KiB; increase file::max_size": fileConfig(large,
 			func(f *FileConfig) { f.MaxSize = 4 << 10 }),
-		"file::path: testdata/bad/no-type.json:2:23: type is missing; use \"probabilistic\" or \"ratelimiting\"": fileConfig(
-			"testdata/bad/no-type.json"),
+		"file::path: testdata/bad/param-text.json:2:58: param must be a number, not the string \"0.5\"; " +
+			"expected a probability from 0 to 1": fileConfig("testdata/bad/param-text.json"),
 	} {
 		e, err := newExtension(settings(&reports{}), withListeners(c))
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // Members of a strategies file: default_strategy and a list of service_strategies, in the common
-// format of the field. Mistakes are errors: the parser does not guess, and does not silently ignore
-// settings that look intended.
+// format of the field. What cannot be parsed is a mistake. What can be parsed but not followed is a
+// warning, and the strategies are those that clients follow with other servers.
 const (
 	keyDefault    = "default_strategy"
 	keyServices   = "service_strategies"
@@ -50,33 +50,40 @@ type strategiesFile struct {
 	byDefault *fileStrategy // default_strategy; nil if missing
 	services  []fileStrategy
 	ignored   []string // unknown members, with their positions
+	warnings  error    // a line for each setting that is not followed as written; nil if there is none
 }
 
 // readStrategies parses a strategies file. The error has a line for each mistake. `null` is a file
-// without strategies.
-func readStrategies(name string, text []byte) (*strategiesFile, error) {
+// without strategies. Strategies of an unknown type have the given probability.
+func readStrategies(name string, text []byte, probability float64) (*strategiesFile, error) {
 	doc, err := parseDocument(name, text)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{doc: doc}
+	r := &reader{doc: doc, probability: probability}
 	f := &strategiesFile{doc: doc}
 	if doc.root.kind != scalarKind || doc.root.scalar != nil {
 		r.file(doc.root, f)
 	}
-	f.ignored = r.ignored
+	f.ignored, f.warnings = r.ignored, doc.problems(r.warnings...)
 	return f, doc.problems(r.problems...)
 }
 
 // reader converts a document and collects its mistakes.
 type reader struct {
-	doc      *document
-	problems []problem
-	ignored  []string
+	doc         *document
+	probability float64 // of strategies of an unknown type
+	problems    []problem
+	warnings    []problem
+	ignored     []string
 }
 
 func (r *reader) problem(at int, format string, args ...any) {
 	r.problems = append(r.problems, problem{at, fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) warn(at int, format string, args ...any) {
+	r.warnings = append(r.warnings, problem{at, fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) file(v value, f *strategiesFile) {
@@ -96,8 +103,12 @@ func (r *reader) file(v value, f *strategiesFile) {
 	lines := map[string]int{}
 	for _, item := range services.items {
 		w := r.strategy(item, keyServices)
-		if line, twice := lines[w.service]; twice && w.service != "" {
-			r.problem(w.at, "service %s already has a strategy on line %d; delete one of them", quoted(w.service), line)
+		if w.service == "" {
+			continue // reported
+		}
+		if line, twice := lines[w.service]; twice {
+			r.warn(w.at, "service %s already has a strategy on line %d, which this one replaces; delete one of them",
+				quoted(w.service), line)
 		}
 		lines[w.service] = r.doc.line(w.at)
 		f.services = append(f.services, w)
@@ -117,21 +128,29 @@ func (r *reader) strategy(v value, section string) fileStrategy {
 	case section == keyServices:
 		w.service = r.name(v, service, named, keyService, keyDefault+" applies to all other services")
 	case named:
-		r.problem(service.at, "%s applies to all services; move a strategy with a service name to %s", keyDefault, keyServices)
+		r.warn(service.at, "%s applies to all services; move a strategy with a service name to %s", keyDefault, keyServices)
 	}
-	typ, ok := r.typ(v, all)
-	if !ok {
-		return w
-	}
-	w.typ, w.param = typ, r.param(v, all, typ)
-	if m, ok := all[keyOperations]; ok && !m.isNull() {
+	w.typ, w.param = r.typeAndParam(v, all)
+	m, ok := all[keyOperations]
+	switch {
+	case !ok || m.isNull():
+	case w.typ == sampling.RateLimiting && len(m.items) > 0:
+		r.warn(m.at, "clients ignore the rate limit of a service that has %s, so these are left out; "+
+			"change the type to %s, or delete them", keyOperations, typeProbabilistic)
+	default:
 		w.operations = r.operations(m)
-		if typ == sampling.RateLimiting && len(w.operations) > 0 {
-			r.problem(m.at, "clients ignore the rate limit of a service that has %s; change the type to %s, or delete them",
-				keyOperations, typeProbabilistic)
-		}
 	}
 	return w
+}
+
+// typeAndParam parses the type of a strategy and its parameter. An unknown type is reported; the
+// strategy then is probabilistic, with the probability of services without a strategy.
+func (r *reader) typeAndParam(in value, all map[string]member) (sampling.Type, float64) {
+	typ, ok := r.typ(in, all)
+	if !ok {
+		return sampling.Probabilistic, r.probability
+	}
+	return typ, r.param(in, all, typ)
 }
 
 func (r *reader) operations(m member) []fileOperation {
@@ -149,17 +168,20 @@ func (r *reader) operations(m member) []fileOperation {
 		o := fileOperation{at: item.at}
 		name, named := all[keyOperation]
 		o.name = r.name(item, name, named, keyOperation, "the enclosing strategy applies to all other operations")
-		if line, twice := lines[o.name]; twice && o.name != "" {
-			r.problem(item.at, "operation %s already has a strategy on line %d; delete one of them", quoted(o.name), line)
+		if o.name == "" {
+			continue // reported
+		}
+		if line, twice := lines[o.name]; twice {
+			r.warn(item.at, "operation %s already has a strategy on line %d; delete one of them", quoted(o.name), line)
 		}
 		lines[o.name] = r.doc.line(item.at)
-		typ, ok := r.typ(item, all)
-		if ok && typ == sampling.RateLimiting {
-			r.problem(all[keyType].value.at, "clients do not support rate limits for operations; use type %q with a probability",
-				typeProbabilistic)
-		} else if ok {
-			o.probability = r.param(item, all, typ)
+		typ, probability := r.typeAndParam(item, all)
+		if typ == sampling.RateLimiting {
+			r.warn(all[keyType].value.at, "clients do not support rate limits for operations, so this one is left out; "+
+				"use type %q with a probability", typeProbabilistic)
+			continue
 		}
+		o.probability = probability
 		out = append(out, o)
 	}
 	return out
@@ -168,8 +190,8 @@ func (r *reader) operations(m member) []fileOperation {
 // isNull reports whether the value is null.
 func (m member) isNull() bool { return m.kind == scalarKind && m.scalar == nil }
 
-// object returns the members of an object by name; nil if v is not an object. Duplicate names, and
-// names similar to a known one, are mistakes.
+// object returns the members of an object by name; nil if v is not an object. Upper case does not
+// matter. Of duplicate members, the last counts.
 func (r *reader) object(v value, what string, known ...string) map[string]member {
 	if v.kind != objectKind {
 		r.problem(v.at, "%s must be an object, not %s; put its members in { }", what, v.what())
@@ -177,15 +199,17 @@ func (r *reader) object(v value, what string, known ...string) map[string]member
 	}
 	all := map[string]member{}
 	for _, m := range v.members {
+		if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, m.name) }); i >= 0 {
+			m.name = known[i]
+		}
 		if before, twice := all[m.name]; twice {
-			r.problem(m.at, "duplicate member %s; first on line %d", quoted(m.name), r.doc.line(before.at))
-			continue
+			r.warn(m.at, "duplicate member %s replaces the one on line %d", quoted(m.name), r.doc.line(before.at))
 		}
 		all[m.name] = m
 		switch meant, isKnown := closest(m.name, known); {
 		case isKnown:
 		case meant != "":
-			r.problem(m.at, "unknown member %s; did you mean %q?", quoted(m.name), meant)
+			r.warn(m.at, "unknown member %s has no effect; did you mean %q?", quoted(m.name), meant)
 		case len(r.ignored) < maxProblems:
 			r.ignored = append(r.ignored, fmt.Sprintf("%s:%d: %s", r.doc.name, r.doc.line(m.at), quoted(m.name)))
 		}
@@ -198,12 +222,12 @@ func (r *reader) object(v value, what string, known ...string) map[string]member
 func (r *reader) name(in value, m member, ok bool, key, hint string) string {
 	name, isText := m.scalar.(string)
 	switch {
-	case !ok:
-		r.problem(in.at, "%s is missing; %s", key, hint)
+	case !ok || m.isNull():
+		r.warn(in.at, "%s is missing, so this strategy is left out; %s", key, hint)
 	case !isText:
 		r.problem(m.value.at, "%s must be a string, not %s", key, m.what())
 	case name == "":
-		r.problem(m.value.at, "%s is empty; %s", key, hint)
+		r.warn(m.value.at, "%s is empty, so this strategy is left out; %s", key, hint)
 	}
 	return name
 }
@@ -212,8 +236,9 @@ func (r *reader) typ(in value, all map[string]member) (typ sampling.Type, ok boo
 	m, given := all[keyType]
 	name, isText := m.scalar.(string)
 	switch {
-	case !given:
-		r.problem(in.at, "%s is missing; use %q or %q", keyType, typeProbabilistic, typeRateLimiting)
+	case !given || m.isNull():
+		r.warn(in.at, "%s is missing, so the probability %v applies; use %q or %q", keyType, r.probability,
+			typeProbabilistic, typeRateLimiting)
 	case isText && name == typeProbabilistic:
 		return sampling.Probabilistic, true
 	case isText && name == typeRateLimiting:
@@ -225,22 +250,23 @@ func (r *reader) typ(in value, all map[string]member) (typ sampling.Type, ok boo
 		} else if name == "const" {
 			hint = fmt.Sprintf("use %q with param 1 or 0", typeProbabilistic)
 		}
-		r.problem(m.value.at, "unknown type %s; %s", quoted(name), hint)
+		r.warn(m.value.at, "unknown type %s, so the probability %v applies; %s", quoted(name), r.probability, hint)
 	default:
 		r.problem(m.value.at, "%s must be a string, not %s", keyType, m.what())
 	}
 	return 0, false
 }
 
-// param parses the parameter of a strategy of type typ.
+// param parses the parameter of a strategy of type typ. A number outside its range becomes the
+// nearest one that clients follow.
 func (r *reader) param(in value, all map[string]member, typ sampling.Type) float64 {
-	meaning := "a probability from 0 to 1"
+	meaning, limit := "a probability from 0 to 1", 1.0
 	if typ == sampling.RateLimiting {
-		meaning = "a whole number of traces per second"
+		meaning, limit = "a whole number of traces per second", math.MaxInt32
 	}
 	m, ok := all[keyParam]
-	if !ok {
-		r.problem(in.at, "%s is missing; expected %s", keyParam, meaning)
+	if !ok || m.isNull() {
+		r.warn(in.at, "%s is missing, so it is 0; expected %s", keyParam, meaning)
 		return 0
 	}
 	number, isNumber := m.scalar.(json.Number)
@@ -249,19 +275,29 @@ func (r *reader) param(in value, all map[string]member, typ sampling.Type) float
 		return 0
 	}
 	param, err := number.Float64()
-	switch {
-	case err != nil, param < 0, typ == sampling.RateLimiting && param > math.MaxInt32:
+	if err != nil {
 		r.problem(m.value.at, "%s is not %s", number, meaning)
-	case typ == sampling.RateLimiting && param != math.Trunc(param):
-		r.problem(m.value.at, "%s is not %s; clients support only whole numbers; use %.0f or %.0f",
-			number, meaning, math.Floor(param), math.Ceil(param))
-	case typ == sampling.Probabilistic && param > 1 && param <= 100:
-		r.problem(m.value.at, "%s is not %s; for %s %% use %.4g, for a number of traces per second use type %q",
-			number, meaning, number, param/100, typeRateLimiting)
-	case typ == sampling.Probabilistic && param > 1:
-		r.problem(m.value.at, "%s is not %s; for a number of traces per second use type %q", number, meaning, typeRateLimiting)
+		return 0
 	}
-	return param
+	follow := min(max(param, 0), limit)
+	if typ == sampling.RateLimiting {
+		follow = math.Trunc(follow)
+	}
+	if follow != param {
+		r.warn(m.value.at, "%s is not %s, so clients use %.10g%s", number, meaning, follow, paramHint(number, param, typ))
+	}
+	return follow
+}
+
+// paramHint returns what a parameter outside its range may mean.
+func paramHint(number json.Number, param float64, typ sampling.Type) string {
+	switch {
+	case typ == sampling.RateLimiting || param <= 1:
+		return ""
+	case param <= 100:
+		return fmt.Sprintf("; for %s %% use %.4g, for a number of traces per second use type %q", number, param/100, typeRateLimiting)
+	}
+	return fmt.Sprintf("; for a number of traces per second use type %q", typeRateLimiting)
 }
 
 // closest returns the known name that is equal (isKnown) or similar to name; "" if there is none.

@@ -34,10 +34,16 @@ func TestMistakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = readStrategies(filepath.Base(file), text); err == nil {
-			t.Errorf("%s: no mistake found", file)
+		f, err := readStrategies(filepath.Base(file), text, 0.001)
+		if f != nil && f.warnings != nil {
+			fmt.Fprintf(&all, "warning: %s\n", strings.ReplaceAll(f.warnings.Error(), "\n", "\nwarning: "))
+		} else if err == nil {
+			t.Errorf("%s: neither a mistake nor a warning", file)
 		}
-		fmt.Fprintf(&all, "%v\n\n", err)
+		if err != nil {
+			fmt.Fprintln(&all, err)
+		}
+		fmt.Fprintln(&all)
 	}
 	checkGolden(t, "bad.golden", all.String())
 }
@@ -46,7 +52,7 @@ func TestMistakes(t *testing.T) {
 // of the shortest possible strategies is accepted.
 func TestManyValues(t *testing.T) {
 	for _, many := range []string{strings.Repeat("0,", 1<<20), "[" + strings.Repeat("0,", 1<<20)} {
-		_, err := readStrategies("s.json", []byte("["+many+"0"+strings.Repeat("]", 1+strings.Count(many, "["))))
+		_, err := readStrategies("s.json", []byte("["+many+"0"+strings.Repeat("]", 1+strings.Count(many, "["))), 0)
 		if err == nil || !strings.HasSuffix(err.Error(), "check that this is the right file") {
 			t.Errorf("%v", err)
 		}
@@ -64,7 +70,7 @@ func TestManyValues(t *testing.T) {
 // tableOf parses strategies without mistakes.
 func tableOf(t *testing.T, text string) *table {
 	t.Helper()
-	f, err := readStrategies("s.json", []byte(text))
+	f, err := readStrategies("s.json", []byte(text), 0.001)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +145,7 @@ func FuzzReadStrategies(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file, err := readStrategies("s.json", text)
+		file, err := readStrategies("s.json", text, 0.001)
 		if err != nil {
 			for line := range strings.Lines(err.Error()) {
 				if !strings.HasPrefix(line, "s.json:") {

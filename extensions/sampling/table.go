@@ -12,6 +12,7 @@ type table struct {
 	services map[string]*entry
 	other    *entry // for services that are not in the table
 	ignored  []string
+	warnings error // see strategiesFile
 	// removed holds services whose entry was deleted, with the time since when their strategy is
 	// unchanged.
 	removed map[string]time.Time
@@ -52,7 +53,7 @@ func (t *table) of(service string) *entry {
 // itself. Its other operations have the probability of the service. A rate-limited service inherits
 // none: clients ignore the limit if there are operation strategies.
 func newTable(f *strategiesFile, probability float64) *table {
-	t := &table{services: make(map[string]*entry, len(f.services)), ignored: f.ignored}
+	t := &table{services: make(map[string]*entry, len(f.services)), ignored: f.ignored, warnings: f.warnings}
 	if f.byDefault != nil {
 		t.other = f.entry(*f.byDefault, keyDefault+": the service has no entry", "entry of the operation in "+keyDefault)
 	} else {
