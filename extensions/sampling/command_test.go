@@ -37,7 +37,8 @@ func TestCheckCommand(t *testing.T) {
 		strings.Count(warnings, "unknown member ignored") != 2 {
 		t.Errorf("%q %q %v", out, warnings, err)
 	}
-	for _, args := range [][]string{{"testdata/bad/param-text.json"}, {"--strict", "testdata/bad/unknown-type.json"}, {"testdata/none.json"}, {}, {"a", "b"}} {
+	for _, args := range [][]string{{"testdata/bad/param-text.json"}, {"--strict", "testdata/bad/unknown-type.json"},
+		{"testdata/none.json"}, {}, {"a", "b"}} {
 		if out, _, err := run(t, "check", args...); err == nil || out != "" {
 			t.Errorf("%v: %q, %v", args, out, err)
 		}
