@@ -198,15 +198,18 @@ func (c *sender) close() {
 // simulatedService is the name of the service of all spans.
 const simulatedService = "simulated"
 
-// numberedSpans returns one trace with spans whose ids are their numbers.
+// spansPerTrace is the maximum number of spans of a trace. A request has up to eight spans.
+const spansPerTrace = 3
+
+// numberedSpans returns traces with spans whose ids are their numbers.
 func numberedSpans(at time.Time, numbers []uint64) ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", simulatedService)
 	spans := rs.ScopeSpans().AppendEmpty().Spans()
-	var trace pcommon.TraceID
-	bin.BigEndian.PutUint64(trace[8:], numbers[0])
-	for _, n := range numbers {
+	for i, n := range numbers {
+		var trace pcommon.TraceID
+		bin.BigEndian.PutUint64(trace[8:], numbers[i-i%spansPerTrace])
 		s := spans.AppendEmpty()
 		var id pcommon.SpanID
 		bin.BigEndian.PutUint64(id[:], n)

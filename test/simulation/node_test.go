@@ -131,7 +131,7 @@ func (l *process) start() error {
 	}
 	rng := &lockedRand{rng: rand.New(rand.NewPCG(n.seed, uint64(n.started)))}
 	env := pipeline.Env{FS: l.disk.inject(l, l.mem), Rand: rng.Uint64,
-		Listen: l.host.Listen, ListenPacket: l.host.ListenPacket, Dial: l.host.Dial,
+		LookupHost: n.w.lookupHost, Listen: l.host.Listen, ListenPacket: l.host.ListenPacket, Dial: l.host.Dial,
 		Now: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }}
 	l.app, err = app.New(cfg, app.Options{Env: &env, Log: l})
 	if err != nil {

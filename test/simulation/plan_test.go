@@ -27,11 +27,17 @@ type plan struct {
 	faults                      []fault
 }
 
+// loadBalancing is the exporter of agents that divide spans among the collectors that run.
+const loadBalancing = "load_balancing"
+
 func newPlan(seed uint64) plan {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := plan{seed: seed, agents: 1 + r.IntN(3), collectors: 1 + r.IntN(2), clients: 2 + r.IntN(3), senders: 1 + r.IntN(4),
 		exporter: []string{"native", "otlp"}[r.IntN(2)], memtableAge: between(r, time.Second, time.Minute),
 		syncTime: between(r, 0, 5*time.Millisecond), requests: 5 + r.IntN(15), length: between(r, 5*time.Second, 30*time.Second)}
+	if p.exporter == "otlp" && p.collectors > 1 && seed%2 == 1 {
+		p.exporter = loadBalancing
+	}
 	p.conditions = simnet.Conditions{Delay: between(r, 0, 5*time.Millisecond), Jitter: between(r, 0, 5*time.Millisecond)}
 	p.queueBytes, p.overflow = 1<<30, []string{"refuse", "block", "drop_oldest"}[r.IntN(3)]
 	p.reloadsOnly = r.IntN(8) == 0

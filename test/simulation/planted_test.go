@@ -27,6 +27,11 @@ type plantedBug struct {
 }
 
 var plantedBugs = []plantedBug{
+	{name: "part given up", promise: "parts of a batch that fail are sent again", file: "exporters/load_balancing/load_balancing.go",
+		piece: `failed = append(failed, parts[i].batch)`,
+		instead: `if i == 0 {
+				failed = append(failed, parts[i].batch)
+			}`, first: 49},
 	{name: "ack before sync", promise: "acknowledged spans survive a power cut", file: "pipeline/storage/wal/flush.go",
 		piece: `if err == nil && (sync || len(d.unsynced) > l.opts.MaxPending) {
 		err = d.sync()

@@ -54,8 +54,7 @@ exporters:
     tls: {insecure: true}
     retry_on_failure: {initial_interval: 200ms, max_interval: 1s, max_elapsed_time: 3s}
   %[4]s:
-    endpoint: "%[5]s"
-    tls: {insecure: true}
+    %[5]s
     timeout: %[6]s
     retry_on_failure: {initial_interval: %[7]s, max_interval: 3s, max_elapsed_time: 0s}
     sending_queue: {storage: "%[8]s", queue_size: 0, num_consumers: %[9]d, max_bytes: %[10]d, overflow: %[11]s}
@@ -81,17 +80,25 @@ service:
 `
 
 func (p *plan) agentConfig(i int, v variant) string {
-	var endpoints []string
-	for c := range p.collectors {
-		endpoints = append(endpoints, p.hopAddr(c))
-	}
 	storage := "disk"
 	if p.inMemory[i] {
 		storage = ""
 	}
 	return fmt.Sprintf(simulatedAgent, agentAddr(i), 2+v.concurrency, collectorAddr(i%p.collectors),
-		p.exporter, strings.Join(endpoints, ","), 5*time.Second+v.patience, 200*time.Millisecond+v.patience,
+		p.exporter, p.connection(), 5*time.Second+v.patience, 200*time.Millisecond+v.patience,
 		storage, p.senders+v.senders, p.queueBytes+v.queueBytes, p.overflow, v.chain(), v.secondExporter())
+}
+
+// connection returns the lines of the exporter's configuration that say where the collectors are.
+func (p *plan) connection() string {
+	if p.exporter == loadBalancing {
+		return fmt.Sprintf("resolver: {dns: {hostname: %s, interval: 2s}}\n    protocol: {otlp: {tls: {insecure: true}}}", collectorName)
+	}
+	var endpoints []string
+	for c := range p.collectors {
+		endpoints = append(endpoints, p.hopAddr(c))
+	}
+	return fmt.Sprintf("endpoint: %q\n    tls: {insecure: true}", strings.Join(endpoints, ","))
 }
 
 func (p *plan) collectorConfig(i int, v variant) string {

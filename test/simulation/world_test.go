@@ -1,8 +1,10 @@
 package simulation_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -179,4 +181,22 @@ func (r *lockedRand) Uint64() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rng.Uint64()
+}
+
+// collectorName is the DNS name of all collectors.
+const collectorName = "collectors.test"
+
+// lookupHost resolves collectorName: its addresses are those of the collectors that run.
+func (w *world) lookupHost(_ context.Context, host string) (addresses []string, err error) {
+	for _, n := range w.collectors {
+		n.mu.Lock()
+		if n.current != nil {
+			addresses = append(addresses, n.addr)
+		}
+		n.mu.Unlock()
+	}
+	if host != collectorName || len(addresses) == 0 {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return addresses, nil
 }
