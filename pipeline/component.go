@@ -81,6 +81,9 @@ type Settings struct {
 	// HeldMemory limits the bytes that all processors together hold; see [Holder]. It is nil for
 	// components that are not processors.
 	HeldMemory *Budget
+	// HeldTenants is the maximum number of tenants, beside the default one, of which a Holder holds
+	// spans at the same time.
+	HeldTenants int
 	// Dropped records that a Holder dropped n spans that it had accepted, and Made that it passed
 	// on n spans that it had not been given. They are nil for components that are not a Holder.
 	Dropped func(spans int, reason string)

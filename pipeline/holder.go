@@ -34,7 +34,8 @@ type Dropper interface {
 
 // Reasons for which a [Holder] drops spans: values of the label reason.
 const (
-	DroppedByPolicy  = "policy"   // on purpose: the configuration says so
-	DroppedByEvicted = "evicted"  // to make space for others, or lost by the component
-	DroppedByStop    = "stopping" // still held when the process or the processor had to stop
+	DroppedByPolicy  = "policy"    // on purpose: the configuration says so
+	DroppedBySize    = "too_large" // spans of a trace that is larger than the configured maximum
+	DroppedByEvicted = "evicted"   // to make space for others, or lost by the component
+	DroppedByStop    = "stopping"  // still held when the process or the processor had to stop
 )

@@ -2,6 +2,8 @@ package otelcol
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
@@ -62,13 +64,22 @@ func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pip
 	return &tracesProcessor{lifecycle{inner, set.Report}, inner, inner.Capabilities().MutatesData}, nil
 }
 
-// Consume passes the spans of b to the component as objects.
+// Consume passes the spans of b to the component. See ConsumeDropping.
 func (p *tracesProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	_, err := p.ConsumeDropping(ctx, b)
+	return err
+}
+
+// ConsumeDropping passes the spans of b to the component as objects. What the component has not
+// passed on when it returns, it has dropped.
+func (p *tracesProcessor) ConsumeDropping(ctx context.Context, b *otlpdata.Batch) (dropped int, err error) {
 	td, err := objects(b, p.mutates)
 	if err != nil {
-		return pipeline.Permanent(err)
+		return 0, pipeline.Permanent(err)
 	}
-	return classified(p.inner.ConsumeTraces(withMeta(ctx, b.Meta()), td))
+	c := &call{meta: b.Meta()}
+	err = p.inner.ConsumeTraces(context.WithValue(ctx, callKey{}, c), td)
+	return b.Len() - int(c.passed.Load()), classified(err)
 }
 
 // objects returns the spans of b, or a copy that may be changed.
@@ -90,23 +101,27 @@ type sink struct{ next pipeline.Consumer }
 // Capabilities says that the sink keeps the spans, so that the component must not use them again.
 func (*sink) Capabilities() consumer.Capabilities { return consumer.Capabilities{MutatesData: true} }
 
+// errHolds is the error of components that are not adapted as what they are.
+var errHolds = errors.New("component passes on spans later than it has acknowledged them; use otelcol.HoldingProcessor for it")
+
 // ConsumeTraces passes spans on with the origin of the request that they arrived with.
 func (s *sink) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	b := otlpdata.FromTraces(td, metaOf(ctx))
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return pipeline.Permanent(errHolds)
+	}
+	b := otlpdata.FromTraces(td, c.meta)
 	if b.Len() == 0 {
 		return nil
 	}
+	c.passed.Add(int64(b.Len()))
 	return s.next.Consume(ctx, b)
 }
 
-type metaKey struct{}
+type callKey struct{}
 
-// withMeta returns a context by which the sink finds the origin of a request.
-func withMeta(ctx context.Context, m otlpdata.Meta) context.Context {
-	return context.WithValue(ctx, metaKey{}, m)
-}
-
-func metaOf(ctx context.Context) otlpdata.Meta {
-	m, _ := ctx.Value(metaKey{}).(otlpdata.Meta)
-	return m
+// call is a call of a component, which the sink finds by the context.
+type call struct {
+	meta   otlpdata.Meta
+	passed atomic.Int64 // spans
 }

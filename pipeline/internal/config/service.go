@@ -36,6 +36,7 @@ type Limits struct {
 	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
 	QueryMemory pipeline.ByteSize `yaml:"query_memory" doc:"Maximum memory of all running queries and their responses together, including spans buffered for live-tail clients. Further queries are refused as overloaded; clients can retry them. 0 stands for a quarter of the soft memory limit."`
 	Held        pipeline.ByteSize `yaml:"held" doc:"Maximum memory of the spans that processors such as tail_sampling hold, estimated from their encoded size and the numbers of their parts. Further spans are refused as overloaded. 0 stands for a quarter of the memory of the machine or its cgroup."`
+	HeldTenants int               `yaml:"held_tenants" doc:"Maximum number of tenants, besides the default one, whose spans a processor such as tail_sampling holds at the same time. Spans of further tenants are refused as overloaded."`
 	HeldRetry   pipeline.Duration `yaml:"held_retry" doc:"Maximum time for which spans that a processor has held are passed on again after a temporary error of the next component. After that, they are dropped and counted, because no client can send them again."`
 	MaxWait     pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a client waits for the answer to its spans. If they are not stored, sent or queued by then, or shortly before the deadline of a gRPC call, the answer is 503 with Retry-After, or UNAVAILABLE with RetryInfo over gRPC. 0 disables the limit."`
 }
@@ -60,7 +61,7 @@ type Logs struct {
 func defaultService() Service {
 	return Service{
 		DataDir:        "./data",
-		Limits:         Limits{Inflight: 256 << 20, HeldRetry: pipeline.Duration(time.Minute), MaxWait: pipeline.Duration(8 * time.Second)},
+		Limits:         Limits{Inflight: 256 << 20, HeldTenants: 100, HeldRetry: pipeline.Duration(time.Minute), MaxWait: pipeline.Duration(8 * time.Second)},
 		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}},
 		DeadLetterSize: 1 << 30,
 		StopTimeout:    pipeline.Duration(30 * time.Second),
@@ -112,6 +113,9 @@ func (c *Limits) Validate() error {
 	if c.Held != 0 && c.Held < minHeld {
 		return pipeline.BadKey("held", "must be at least %s, or 0 for a quarter of the memory", pipeline.ByteSize(minHeld))
 	}
+	if c.HeldTenants < 0 {
+		return pipeline.BadKey("held_tenants", "must not be below 0")
+	}
 	if c.QueryMemory != 0 && c.QueryMemory < minQueryMemory {
 		return pipeline.BadKey("query_memory", "must be at least %s, or 0 for a quarter of the soft memory limit",
 			pipeline.ByteSize(minQueryMemory))
@@ -130,5 +134,6 @@ func (c *Service) NeedsRestart(next *Service) error {
 	}
 	return errors.Join(fixed("data_dir", c.DataDir, next.DataDir),
 		fixed("limits::inflight", c.Limits.Inflight.String(), next.Limits.Inflight.String()),
+		fixed("limits::held_tenants", fmt.Sprint(c.Limits.HeldTenants), fmt.Sprint(next.Limits.HeldTenants)),
 		fixed("telemetry::logs::encoding", c.Telemetry.Logs.Encoding, next.Telemetry.Logs.Encoding))
 }

@@ -247,7 +247,7 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 		Write:   func(exporter pipeline.Consumer) pipeline.Consumer { return b.writer(n, exporter, log) },
 	}
 	if key.Kind == pipeline.KindProcessor {
-		set.HeldMemory = b.app.held
+		set.HeldMemory, set.HeldTenants = b.app.held, b.config.Service.Limits.HeldTenants
 	}
 	if key.Kind == pipeline.KindReceiver {
 		set.Refused = b.app.metrics.delivery.Received(n.deliveryName()).RefuseRequests

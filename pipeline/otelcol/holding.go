@@ -1,0 +1,293 @@
+package otelcol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/processor"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Holding says how a processor of the Collector holds spans.
+type Holding struct {
+	// Longest returns the maximum time for which the processor holds spans of a trace after it was
+	// given any. What has not come out some seconds later counts as dropped.
+	Longest func(component.Config) time.Duration
+	// Flushes says that Shutdown of the processor passes on what it holds. Before the Shutdown of
+	// any other processor, Stop waits until it has passed on all spans.
+	Flushes bool
+	// Observe returns a copy of the configuration with which the processor reports to events what
+	// it does. It is nil if the processor cannot do that.
+	Observe func(c component.Config, events Events) (component.Config, error)
+}
+
+// Events is what some processors can report about the spans of a trace. It is safe for concurrent
+// use, but the calls for one trace must come one after the other.
+type Events interface {
+	// Taken says that the processor begins with the next spans that it was given: those of one
+	// resource in one request.
+	Taken(id TraceID)
+	// Dropped says that the processor has dropped what it has taken and not passed on, for a
+	// reason, except the latest spans up to a number.
+	Dropped(id TraceID, reason string, except int64)
+}
+
+// settleMargin is the time after which spans that have not come out count as dropped, in addition
+// to [Holding.Longest].
+const settleMargin = 10 * time.Second
+
+// HoldingProcessor returns the factory of a processor of the Collector that acknowledges spans and
+// passes them on later: a [pipeline.Holder]. It has an instance for each tenant, so that it never
+// joins spans of two of them.
+func HoldingProcessor(f processor.Factory, h Holding, options ...Option) pipeline.Factory {
+	o := optionsOf(options)
+	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
+	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check),
+		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*holdingProcessor, error) {
+			return newHoldingProcessor(f, h, set, c, next)
+		}))
+}
+
+// holdingProcessor runs a processor of the Collector that holds spans. What the spans need is
+// reserved from when they are accepted until they are settled.
+type holdingProcessor struct {
+	create func(*instance) (processor.Traces, error)
+	set    pipeline.Settings
+	settle time.Duration // after the last event of a trace
+	flush  bool
+	memory *pipeline.Reservation
+	held   atomic.Int64 // spans
+	outlet *outlet
+	cancel context.CancelFunc // ends sweeps
+	swept  chan struct{}
+
+	mu        sync.Mutex
+	instances map[string]*instance // by tenant
+	stopping  bool
+}
+
+var (
+	_ pipeline.Holder  = (*holdingProcessor)(nil)
+	_ pipeline.Starter = (*holdingProcessor)(nil)
+	_ pipeline.Stopper = (*holdingProcessor)(nil)
+)
+
+func newHoldingProcessor(f processor.Factory, h Holding, set pipeline.Settings, c Config,
+	next pipeline.Consumer) (*holdingProcessor, error) {
+	id, tel, err := identity(f, set)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := set.HeldMemory.Reserve(0)
+	if err != nil {
+		return nil, err
+	}
+	p := &holdingProcessor{set: set, flush: h.Flushes, settle: h.Longest(c.value) + settleMargin, memory: memory,
+		instances: map[string]*instance{}}
+	p.outlet = newOutlet(next, p.settled)
+	p.create = func(i *instance) (processor.Traces, error) {
+		value := c.value
+		if h.Observe != nil {
+			var err error
+			if value, err = h.Observe(value, i); err != nil {
+				return nil, err
+			}
+			i.ledger.tracked = true
+		}
+		return f.CreateTraces(context.Background(), processor.Settings{ID: id, TelemetrySettings: tel, BuildInfo: buildInfo(set)}, value, i)
+	}
+	_, err = p.add("")
+	return p, err
+}
+
+// add adds the instance of a tenant. The caller holds p.mu, or is the only one.
+func (p *holdingProcessor) add(tenant string) (*instance, error) {
+	i := &instance{p: p, tenant: tenant, used: p.set.Env.Now(), ledger: ledger{traces: map[TraceID]*heldTrace{}}}
+	inner, err := p.create(i)
+	if err != nil {
+		return nil, err
+	}
+	i.inner, i.mutates = inner, inner.Capabilities().MutatesData
+	p.instances[tenant] = i
+	return i, nil
+}
+
+// Start starts the instance of the default tenant; others follow when they are needed.
+func (p *holdingProcessor) Start(ctx context.Context) error {
+	if err := p.instances[""].inner.Start(ctx, host{p.set.Report}); err != nil {
+		return err
+	}
+	p.outlet.start()
+	ctx, p.cancel = context.WithCancel(context.Background())
+	p.swept = make(chan struct{})
+	go p.sweep(ctx)
+	return nil
+}
+
+// Held returns the number of spans that were accepted and are not settled.
+func (p *holdingProcessor) Held() int64 { return p.held.Load() }
+
+// Consume passes the spans of b to the instance of the tenant.
+func (p *holdingProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	i, err := p.use(b.Meta().Tenant)
+	if err != nil {
+		return err
+	}
+	td, err := objects(b, i.mutates)
+	if err != nil {
+		i.unuse()
+		return pipeline.Permanent(err)
+	}
+	meta := b.Meta()
+	parts, bytes := partsOf(td)
+	if err := p.memory.Grow(bytes); err != nil {
+		i.unuse()
+		return err
+	}
+	p.held.Add(int64(b.Len()))
+	i.ledger.add(parts, &meta, p.set.Env.Now())
+	done := make(chan error, 1)
+	go func() { // some components wait and ignore ctx
+		defer i.unuse()
+		err := consumeSafely(context.WithoutCancel(ctx), i.inner, td)
+		if err != nil {
+			p.free(i.ledger.remove(parts))
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return classified(err)
+	case <-ctx.Done():
+		return nil // the component has the spans, and takes them later
+	}
+}
+
+// use returns the instance of a tenant, which is not removed before unuse.
+func (p *holdingProcessor) use(tenant string) (*instance, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopping {
+		return nil, pipeline.ErrStopping
+	}
+	i := p.instances[tenant]
+	if i == nil {
+		if len(p.instances) > p.set.HeldTenants {
+			return nil, pipeline.Overloaded(fmt.Errorf("spans of %d other tenants are held: service.limits.held_tenants is %d",
+				p.set.HeldTenants, p.set.HeldTenants), 0)
+		}
+		var err error
+		if i, err = p.add(tenant); err == nil {
+			err = i.inner.Start(context.Background(), host{p.set.Report})
+		}
+		if err != nil {
+			delete(p.instances, tenant)
+			return nil, fmt.Errorf("starting for tenant %q: %w", tenant, err)
+		}
+	}
+	i.users.Add(1)
+	i.calls.Add(1)
+	i.used = p.set.Env.Now()
+	return i, nil
+}
+
+// free records that spans are not held any more.
+func (p *holdingProcessor) free(spans, bytes int64) {
+	p.memory.Shrink(bytes)
+	p.held.Add(-spans)
+}
+
+// settled is called with spans that were passed on or dropped behind the processor.
+func (p *holdingProcessor) settled(spans, bytes int64) { p.free(spans, bytes) }
+
+// drop counts spans that the component has dropped.
+func (p *holdingProcessor) drop(spans, bytes int64, reason string) {
+	if spans > 0 {
+		p.set.Dropped(int(spans), reason)
+	}
+	p.free(spans, bytes)
+}
+
+// sweep settles spans that are overdue, and removes instances that are idle.
+func (p *holdingProcessor) sweep(ctx context.Context) {
+	defer close(p.swept)
+	tick := time.NewTicker(max(time.Second, p.settle/16))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := p.set.Env.Now()
+		for _, i := range p.all() {
+			spans, bytes := i.ledger.overdue(now.Add(-p.settle))
+			p.drop(spans, bytes, pipeline.DroppedByEvicted)
+			p.removeIdle(i, now)
+		}
+	}
+}
+
+func (p *holdingProcessor) all() []*instance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]*instance, 0, len(p.instances))
+	for _, i := range p.instances {
+		all = append(all, i)
+	}
+	return all
+}
+
+// removeIdle removes the instance of a tenant that has sent nothing for some time.
+func (p *holdingProcessor) removeIdle(i *instance, now time.Time) {
+	p.mu.Lock()
+	idle := i.tenant != "" && i.users.Load() == 0 && now.Sub(i.used) > p.settle && i.ledger.empty()
+	if idle {
+		delete(p.instances, i.tenant)
+	}
+	p.mu.Unlock()
+	if !idle {
+		return
+	}
+	if err := i.inner.Shutdown(context.Background()); err != nil {
+		p.set.Report(fmt.Errorf("stopping the instance of tenant %q: %w", i.tenant, err))
+	}
+}
+
+// errHeldLeft is the error of a Stop with spans that could not be passed on.
+var errHeldLeft = errors.New("held spans were dropped because there was no time to pass them on")
+
+// Stop passes on what is held. What the component keeps back, or is left when ctx ends, is dropped.
+func (p *holdingProcessor) Stop(ctx context.Context) error {
+	p.mu.Lock()
+	p.stopping = true
+	p.mu.Unlock()
+	var errs []error
+	if p.cancel != nil {
+		p.cancel()
+		<-p.swept
+		for _, i := range p.all() {
+			errs = append(errs, i.stop(ctx))
+		}
+	}
+	var left int64
+	for _, i := range p.all() {
+		spans, bytes := i.ledger.close()
+		p.drop(spans, bytes, pipeline.DroppedByStop)
+		left += spans
+	}
+	unsent, bytes := p.outlet.stop(ctx)
+	p.drop(unsent, bytes, pipeline.DroppedByStop)
+	if left+unsent > 0 {
+		errs = append(errs, fmt.Errorf("%w: %d spans", errHeldLeft, left+unsent))
+	}
+	p.memory.Release()
+	return errors.Join(errs...)
+}
