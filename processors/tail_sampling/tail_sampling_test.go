@@ -45,7 +45,8 @@ func TestEverySpanHasAnOutcome(t *testing.T) {
 				time.Sleep(8 * time.Second)
 			}
 		}, "in:21 sent:9 dropped_policy:12 held:0 held_bytes:0"},
-		{"late spans of cached decisions", "decision_wait: 5s, decision_cache: {sampled_cache_size: 10, non_sampled_cache_size: 10}, " + keepPolicy,
+		{"late spans of cached decisions", "decision_wait: 5s, decision_cache: {sampled_cache_size: 10, non_sampled_cache_size: 10}, " +
+			keepPolicy,
 			func(t *testing.T, p *program) {
 				for range 3 {
 					mustSend(t, p, "", 1, 3, true)
@@ -228,14 +229,16 @@ func TestRandomTrafficIsBalanced(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round)))
 			settings := func() (processor, settings string) {
 				if r.IntN(4) == 0 {
-					return "groupbytrace", fmt.Sprintf("wait_duration: %ds, num_traces: %d, num_workers: %d", 1+r.IntN(5), 20+r.IntN(40), 1+r.IntN(2))
+					return "groupbytrace", fmt.Sprintf("wait_duration: %ds, num_traces: %d, num_workers: %d",
+						1+r.IntN(5), 20+r.IntN(40), 1+r.IntN(2))
 				}
 				return "tail_sampling", fmt.Sprintf("decision_wait: %ds, num_traces: %d, num_shards: %d, maximum_trace_size_bytes: %d, "+
 					"decision_cache: {sampled_cache_size: %d, non_sampled_cache_size: %d}, %s", 1+r.IntN(5), 5+r.IntN(40), 1+r.IntN(2),
 					500*r.IntN(3), 10*r.IntN(2), 10*r.IntN(2), keepPolicy)
 			}
 			processor, s := settings()
-			p, stop := start(t, processor, s, "held_retry: 3s, held_tenants: 2")
+			const limits = "held_retry: 3s, held_tenants: 2"
+			p, stop := start(t, processor, s, limits)
 			p.fail = func(*otlpdata.Batch) error {
 				switch r.IntN(8) {
 				case 0:
@@ -251,13 +254,14 @@ func TestRandomTrafficIsBalanced(t *testing.T) {
 				switch r.IntN(40) {
 				case 0:
 					processor, s := settings()
-					if err := p.Reload(t.Context(), func() (*app.Config, error) { return p.load(processor, s, "held_retry: 3s, held_tenants: 2") }); err != nil {
+					if err := p.Reload(t.Context(), func() (*app.Config, error) { return p.load(processor, s, limits) }); err != nil {
 						t.Fatal(err)
 					}
 				case 1, 2, 3:
 					time.Sleep(time.Duration(r.IntN(4000)) * time.Millisecond)
 				default:
-					p.send(t, []string{"", "a", "b", "c"}[r.IntN(4)], r.IntN(30), 1+r.IntN(9), r.IntN(3) == 0) //nolint:errcheck // some are refused
+					tenant := []string{"", "a", "b", "c"}[r.IntN(4)]
+					p.send(t, tenant, r.IntN(30), 1+r.IntN(9), r.IntN(3) == 0) //nolint:errcheck // some are refused
 				}
 			}
 			stop(time.Duration(r.IntN(2)) * time.Minute) //nolint:errcheck // spans may be left, which is counted

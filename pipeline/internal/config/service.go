@@ -60,8 +60,9 @@ type Logs struct {
 
 func defaultService() Service {
 	return Service{
-		DataDir:        "./data",
-		Limits:         Limits{Inflight: 256 << 20, HeldTenants: 100, HeldRetry: pipeline.Duration(time.Minute), MaxWait: pipeline.Duration(8 * time.Second)},
+		DataDir: "./data",
+		Limits: Limits{Inflight: 256 << 20, HeldTenants: 100, HeldRetry: pipeline.Duration(time.Minute),
+			MaxWait: pipeline.Duration(8 * time.Second)},
 		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}},
 		DeadLetterSize: 1 << 30,
 		StopTimeout:    pipeline.Duration(30 * time.Second),
