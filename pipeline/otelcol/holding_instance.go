@@ -38,7 +38,9 @@ func (i *instance) unuse() {
 }
 
 // Capabilities says that the spans belong to the instance.
-func (*instance) Capabilities() consumer.Capabilities { return consumer.Capabilities{MutatesData: true} }
+func (*instance) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: true}
+}
 
 // ConsumeTraces takes spans that the component passes on. It never waits.
 func (i *instance) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
