@@ -72,17 +72,25 @@ var distinctive = []string{"BADGER_", "COLLECTOR_OTLP_", "COLLECTOR_ZIPKIN_", "G
 // similar by chance.
 const minMisspelt = 10
 
+// maxTypos is the maximum number of mistakes in a name that need not be distinctive.
+const maxTypos = 2
+
 // misspelling returns what to write instead of a variable that is similar to a known one, or "".
 func misspelling(name string, known []string) string {
 	isDistinctive := slices.ContainsFunc(distinctive, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 	if len(name) < minMisspelt || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return ""
 	}
+	if !isDistinctive { // most variables of other programs: leave out what is not similar enough
+		known = slices.DeleteFunc(slices.Clone(known), func(k string) bool {
+			return len(k) > len(name)+maxTypos || len(k) < len(name)-maxTypos
+		})
+	}
 	nearest, distance := yamltree.Nearest(name, known, 1)
 	switch {
 	case len(nearest) == 0:
 		return ""
-	case distance <= 2 || isDistinctive:
+	case distance <= maxTypos || isDistinctive:
 		return fmt.Sprintf("unknown variable; did you mean %s?", nearest[0])
 	}
 	return ""

@@ -63,17 +63,16 @@ func editDistance(a, b string) int {
 	if len(a) > long || len(b) > long {
 		return long
 	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
+	var rows [long + 1][long + 1]uint8 // not allocated: called for every known name at start
+	for i := range len(a) + 1 {
+		rows[i][0] = uint8(i)
 	}
-	for j := range rows[0] {
-		rows[0][j] = j
+	for j := range len(b) + 1 {
+		rows[0][j] = uint8(j)
 	}
 	for i := 1; i <= len(a); i++ {
 		for j := 1; j <= len(b); j++ {
-			cost := 1
+			cost := uint8(1)
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
@@ -83,5 +82,5 @@ func editDistance(a, b string) int {
 			}
 		}
 	}
-	return rows[len(a)][len(b)]
+	return int(rows[len(a)][len(b)])
 }
