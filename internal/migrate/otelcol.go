@@ -234,7 +234,7 @@ func (c *collector) dropUnknown() {
 			if hint == "" {
 				hint = "there is no such component"
 			}
-			c.leaveOut(section, id, hint+"; a custom build can add it, see docs/custom-components.md")
+			c.leaveOut(section, id, hint+"; a custom build can add it, see docs/collector-components.md")
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamlt
 	path := []string{kind.Section()}
 	deletion := l.deletion(kind.Section(), id.String())
 	if hint := foreign.Hint(kind.Section(), id.Type); hint != "" {
-		l.problem(pos, path, "%s %q is not built in: %s; %s, or add it in a custom build, see docs/custom-components.md",
+		l.problem(pos, path, "%s %q is not built in: %s; %s, or add it in a custom build, see docs/collector-components.md",
 			kind, id.Type, hint, deletion)
 		return
 	}
@@ -137,7 +137,7 @@ func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamlt
 	}
 	suggestion := yamltree.Suggest(id.Type, known, "known")
 	if pos.Line > 0 && !strings.Contains(suggestion, "did you mean") {
-		suggestion += "; if another program has it, " + deletion + ", or add it in a custom build, see docs/custom-components.md"
+		suggestion += "; if another program has it, " + deletion + ", or add it in a custom build, see docs/collector-components.md"
 	}
 	l.problem(pos, path, "unknown %s type %q%s", kind, id.Type, suggestion)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME},
-// ${env:NAME:-default}, ${file:/path} and $$. It is applied once, after parsing, so that values
-// cannot add structure and a dollar in a value is not expanded again.
+// ${env:NAME:-default}, ${file:/path} and $$. A default may have references. It is applied once,
+// after parsing, so that values cannot add structure and a dollar in a value is not expanded again.
 type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)
@@ -42,7 +42,7 @@ func (e *Expander) Expand(s string) (string, error) {
 			out.WriteByte('$')
 			s = s[i+2:]
 		case '{':
-			end := strings.IndexByte(s[i:], '}')
+			end := closingBrace(s[i:])
 			if end < 0 {
 				return "", errors.New("has no closing brace after ${; write $$ for a dollar")
 			}
@@ -59,6 +59,25 @@ func (e *Expander) Expand(s string) (string, error) {
 	}
 }
 
+// closingBrace returns the index of the brace that closes the one at the beginning of s, or -1.
+// References in between have braces of their own.
+func closingBrace(s string) int {
+	depth := 0
+	for i := range len(s) {
+		switch {
+		case strings.HasPrefix(s[i:], "${"):
+			if depth++; depth > maxDepth {
+				return -1
+			}
+		case s[i] == '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
 func (e *Expander) lookup(ref string) (string, error) {
 	if path, ok := strings.CutPrefix(ref, "file:"); ok {
 		b, err := e.ReadFile(path)
@@ -71,9 +90,6 @@ func (e *Expander) lookup(ref string) (string, error) {
 		return strings.TrimRight(string(b), "\r\n"), nil
 	}
 	name, def, hasDefault := strings.Cut(strings.TrimPrefix(ref, "env:"), ":-")
-	if strings.Contains(def, "${") {
-		return "", fmt.Errorf("${%s}: a default cannot contain another reference", ref)
-	}
 	if !envName.MatchString(name) {
 		return "", fmt.Errorf("${%s} is neither an environment variable nor ${file:/path}; write $$ for a dollar", ref)
 	}
@@ -81,7 +97,7 @@ func (e *Expander) lookup(ref string) (string, error) {
 		return v, nil
 	}
 	if hasDefault {
-		return def, nil
+		return e.Expand(def) // may be another variable
 	}
 	return "", fmt.Errorf("environment variable %s is not set; write ${%s:-default} for a default", name, name)
 }
