@@ -52,7 +52,6 @@ var httpServer = slices.Concat([]rule{
 	{"keepalive", quietly},
 	{"keep_alives_enabled", drop("connections stay open for idle_timeout")},
 	{"middlewares", refuse(noMiddleware)},
-	{"include_metadata", drop(metadata)},
 	{"metrics_url_path", drop(onlySpans)},
 	{"logs_url_path", drop(onlySpans)},
 	{"profiles_url_path", drop(onlySpans)},
@@ -63,8 +62,6 @@ var httpServer = slices.Concat([]rule{
 	{"read_header_timeout", when(drop(defaultLimit), "0", "0s")},
 	{"idle_timeout", when(drop(defaultLimit), "0", "0s")},
 }, below("tls", serverTLS))
-
-const metadata = "headers of requests are not passed on, except the tenant: see the key tenancy"
 
 // leadingSlash adds the slash that the Collector adds.
 func leadingSlash(r *rewriter, _, path []string) {
@@ -80,7 +77,6 @@ var grpcServer = slices.Concat([]rule{
 	{"read_buffer_size", drop(fixedBuffers)},
 	{"write_buffer_size", drop(fixedBuffers)},
 	{"middlewares", refuse(noMiddleware)},
-	{"include_metadata", drop(metadata)},
 	{"max_recv_msg_size_mib", when(drop(defaultLimit), "0")},
 	{"max_concurrent_streams", when(drop(defaultLimit), "0")},
 }, below("tls", serverTLS))
