@@ -5,7 +5,6 @@ package loadbalancing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -84,28 +83,42 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 	if len(table.backends) == 0 {
 		return pipeline.Unavailable(errNoBackends, 0)
 	}
-	reservation, err := e.reserve(b, len(table.backends))
+	parts, reservation, err := e.split(b, table.ring)
 	if err != nil {
 		return err
 	}
 	defer reservation.Release()
-	parts, err := split(b, table.ring, &e.routing)
-	if err != nil {
-		return pipeline.Permanent(fmt.Errorf("splitting spans by backend: %w", err))
-	}
 	return e.record(b, parts, e.send(ctx, table, parts), progress)
 }
 
-// reserve reserves memory for the copies of the spans of a batch.
-func (e *exporter) reserve(b *otlpdata.Batch, backends int) (*pipeline.Reservation, error) {
+// split divides a batch by backend. A batch of one backend is passed on as it is; memory is
+// reserved for the copies of the spans of any other.
+func (e *exporter) split(b *otlpdata.Batch, ring ring) ([]part, *pipeline.Reservation, error) {
 	size := int64(0)
-	if backends > 1 {
-		size = int64(b.Size())
+	var parts []part
+	if b.Len() > 0 {
+		backend, sole, err := soleBackend(b, ring, &e.routing)
+		switch {
+		case err != nil:
+			return nil, nil, pipeline.Permanent(err)
+		case sole:
+			parts = []part{{backend, b}}
+		default:
+			size = int64(b.Size())
+		}
 	}
-	if limit := e.budget.Limit(); limit > 0 && size > limit {
-		return nil, &otlpdata.LimitError{Limit: "bytes of memory for parts of a batch", Max: int(limit), TooLarge: true}
+	if limit := e.budget.Limit(); limit > 0 {
+		size = min(size, limit) // a queued batch may be larger than a limit that was changed
 	}
-	return e.budget.Reserve(size)
+	reservation, err := e.budget.Reserve(size)
+	if err != nil || size == 0 {
+		return parts, reservation, err
+	}
+	if parts, err = divide(b, ring, &e.routing); err != nil {
+		reservation.Release()
+		return nil, nil, pipeline.Permanent(err)
+	}
+	return parts, reservation, nil
 }
 
 // send sends all parts at the same time and returns their errors.

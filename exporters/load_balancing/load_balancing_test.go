@@ -225,3 +225,29 @@ func TestNoBackends(t *testing.T) {
 		t.Errorf("reported %v", r)
 	}
 }
+
+// Memory for the parts of a batch is reserved. A batch of one backend needs none.
+func TestMemoryOfParts(t *testing.T) {
+	f := fixture()
+	e := start(t, f, static(startHop(t), startHop(t)))
+	many, one := batch(t, "", 20, 2), batch(t, "", 1, 20)
+	f.Settings.Budget.SetLimit(int64(many.Size()))
+	held, err := f.Settings.Budget.Reserve(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Consume(t.Context(), many); !errors.Is(err, pipeline.ErrOverBudget) {
+		t.Errorf("error %v", err)
+	}
+	if err := e.Consume(t.Context(), one); err != nil {
+		t.Error(err)
+	}
+	held.Release()
+	if err := e.Consume(t.Context(), many); err != nil {
+		t.Error(err)
+	}
+	f.Settings.Budget.SetLimit(int64(many.Size()) - 1)
+	if err := e.Consume(t.Context(), many); err != nil {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,6 +1,8 @@
 package loadbalancing
 
 import (
+	"errors"
+
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
@@ -11,15 +13,25 @@ type part struct {
 	batch   *otlpdata.Batch
 }
 
-// split divides a batch by backend. Spans keep their bytes, their resource and their scope. A batch
-// of one backend is returned as it is; parts without spans are left out.
-func split(b *otlpdata.Batch, ring ring, by *routing) ([]part, error) {
-	if b.Len() == 0 {
-		return nil, nil
-	}
+// soleBackend returns the backend of all spans of a batch, or false if they belong to several. The
+// batch must have spans, and the ring backends.
+func soleBackend(b *otlpdata.Batch, ring ring, by *routing) (int, bool, error) {
 	if len(ring.seeds) == 1 {
-		return []part{{0, b}}, nil
+		return 0, true, nil
 	}
+	s := &splitter{ring: ring, by: by}
+	switch err := b.Walk(s); err {
+	case nil:
+		return s.lastPart, true, nil
+	case errSeveral:
+		return 0, false, nil
+	default:
+		return 0, false, err
+	}
+}
+
+// divide divides a batch by backend. Spans keep their bytes, their resource and their scope.
+func divide(b *otlpdata.Batch, ring ring, by *routing) ([]part, error) {
 	s := &splitter{ring: ring, by: by, parts: make([]partWriter, len(ring.seeds)), share: b.Size() / len(ring.seeds)}
 	if err := b.Walk(s); err != nil {
 		return nil, err
@@ -27,19 +39,20 @@ func split(b *otlpdata.Batch, ring ring, by *routing) ([]part, error) {
 	var parts []part
 	for i := range s.parts {
 		w := &s.parts[i]
-		switch w.spans {
-		case 0:
-		case b.Len():
-			return []part{{i, b}}, nil
-		default:
-			w.endResource()
-			parts = append(parts, part{i, otlpdata.FromStored(w.out, b.Meta(), w.services...)})
+		if w.out == nil {
+			continue
 		}
+		w.endResource()
+		parts = append(parts, part{i, otlpdata.FromStored(w.out, b.Meta(), w.services...)})
 	}
 	return parts, nil
 }
 
-// splitter is the visitor that copies each span to the part of its backend.
+// errSeveral ends a walk that looks for a sole backend.
+var errSeveral = errors.New("spans of several backends")
+
+// splitter is the visitor that copies each span to the part of its backend. Without parts, it stops
+// at the first span of a second backend.
 type splitter struct {
 	ring  ring
 	by    *routing
@@ -72,16 +85,21 @@ func (s *splitter) Scope(scope *otlpdata.Scope) error {
 func (s *splitter) Span(span *otlpdata.Span) error {
 	key := s.by.key(s.resource, s.scope, span)
 	if !s.lastSet || key != s.lastKey {
-		s.lastKey, s.lastPart, s.lastSet = key, s.ring.pick(key), true
+		target := s.ring.pick(key)
+		if s.parts == nil && s.lastSet && target != s.lastPart {
+			return errSeveral
+		}
+		s.lastKey, s.lastPart, s.lastSet = key, target, true
 	}
-	s.parts[s.lastPart].add(s, span)
+	if s.parts != nil {
+		s.parts[s.lastPart].add(s, span)
+	}
 	return nil
 }
 
 // partWriter writes the encoded request of one part.
 type partWriter struct {
 	out      []byte
-	spans    int
 	services []otlpdata.ServiceCount // one for each resource
 
 	resource, scope             int // numbers of the open messages; 0: none
@@ -102,7 +120,6 @@ func (w *partWriter) add(s *splitter, span *otlpdata.Span) {
 		w.beginScope(s)
 	}
 	w.out = protoenc.AppendBytes(w.out, 2, span.Raw)
-	w.spans++
 	w.services[len(w.services)-1].Add(span.ParentID.IsZero(), span.NativeFlags()&otlpdata.FlagDebug != 0)
 }
 

@@ -43,10 +43,16 @@ func contentOf(t testing.TB, by *routing, b *otlpdata.Batch) *content {
 func checkSplit(t testing.TB, b *otlpdata.Batch, backends int, by *routing) []part {
 	t.Helper()
 	r := newRing(addresses(backends))
-	parts, err := split(b, r, by)
+	f := fixture()
+	e := &exporter{routing: *by, budget: f.Settings.Budget}
+	parts, reservation, err := e.split(b, r)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if held := reservation.Held(); held != 0 && len(parts) < 2 || held == 0 && len(parts) > 1 {
+		t.Fatalf("%d bytes reserved for %d parts", held, len(parts))
+	}
+	reservation.Release()
 	want := make([][]string, backends)
 	whole := contentOf(t, by, b)
 	for i, s := range whole.spans {
@@ -168,12 +174,15 @@ func BenchmarkSplit(b *testing.B) {
 	for _, traces := range []int{1, 64, 512} {
 		for _, backends := range []int{2, 10} {
 			b.Run(fmt.Sprintf("traces=%d/backends=%d", traces, backends), func(b *testing.B) {
-				data, r, by := batch(b, "", traces, spans/traces), newRing(addresses(backends)), &routing{by: byTraceID}
+				data, r := batch(b, "", traces, spans/traces), newRing(addresses(backends))
+				e := &exporter{routing: routing{by: byTraceID}, budget: fixture().Settings.Budget}
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := split(data, r, by); err != nil {
+					_, reservation, err := e.split(data, r)
+					if err != nil {
 						b.Fatal(err)
 					}
+					reservation.Release()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spans, "ns/span")
 			})
