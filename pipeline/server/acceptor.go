@@ -25,6 +25,7 @@ type acceptor struct {
 	security  *security
 	listener  net.Listener  // nil before start
 	served    chan struct{} // closed when the accept loop has ended
+	refusals  *pipeline.RepeatLog
 }
 
 func newAcceptor(
@@ -36,7 +37,7 @@ func newAcceptor(
 	}
 	set.Logger = set.Logger.With(zap.String("listener", name))
 	return &acceptor{name: name, transport: transport, endpoint: endpoint, maxConns: maxConns, set: set, metrics: m, security: sec,
-		served: make(chan struct{})}, nil
+		served: make(chan struct{}), refusals: pipeline.NewRepeatLog(set)}, nil
 }
 
 // addr returns the listening address, or "" before start.
@@ -64,10 +65,11 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 	if err != nil {
 		return listen.Error(a.name, a.endpoint, err)
 	}
-	a.listener = &limitListener{Listener: ln, max: int64(a.maxConns), metrics: a.metrics}
+	a.listener = &limitListener{Listener: ln, max: int64(a.maxConns), owner: a}
 	a.set.Logger.Info("listening", zap.String("address", a.addr()))
 	go func() {
 		defer close(a.served)
+		defer a.refusals.Close()
 		if err := serve(a.listener); err != nil && !errors.Is(err, closed) {
 			a.set.Report(fmt.Errorf("%s: serving %s: %w", a.name, a.endpoint, err))
 		}
@@ -79,9 +81,9 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 // the backlog would only hide the overload.
 type limitListener struct {
 	net.Listener
-	max     int64
-	open    atomic.Int64
-	metrics *metrics
+	max   int64
+	open  atomic.Int64
+	owner *acceptor
 }
 
 // Accept returns the next connection within the limit.
@@ -92,19 +94,22 @@ func (l *limitListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.open.Add(1) <= l.max {
-			l.metrics.openConns.Inc()
+			l.owner.metrics.openConns.Inc()
 			return &countedConn{Conn: c, listener: l}, nil
 		}
 		l.open.Add(-1)
-		l.metrics.refusedConns.Inc()
+		l.owner.metrics.refusedConns.Inc()
 		c.Close() //nolint:errcheck // nothing was written to it
 	}
 }
 
-// countedConn is a connection that counts towards the limit of its listener until it is closed.
+// countedConn is a connection that counts towards the limit of its listener until it is closed. It
+// is refused if its client speaks the wrong protocol.
 type countedConn struct {
 	net.Conn
 	listener *limitListener
+	known    bool   // whether the first bytes have been checked
+	peeked   []byte // read for the check, to be returned by Read
 	once     sync.Once
 }
 
@@ -112,7 +117,7 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	c.once.Do(func() {
 		c.listener.open.Add(-1)
-		c.listener.metrics.openConns.Dec()
+		c.listener.owner.metrics.openConns.Dec()
 	})
 	return c.Conn.Close()
 }

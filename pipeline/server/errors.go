@@ -17,17 +17,21 @@ import (
 // Reasons of refused requests: values of the label reason of tracing_server_refused_requests_total.
 // Handlers may add their own.
 const (
-	ReasonTooLarge        = "too_large"       // larger than the limit, before or after decompression
-	ReasonOverBudget      = "over_budget"     // service.limits.inflight is exhausted
-	ReasonEncoding        = "encoding"        // unknown compression or corrupt compressed data
-	ReasonIncomplete      = "incomplete"      // the client stopped sending or was too slow
-	ReasonProtocol        = "protocol"        // refused by gRPC, or canceled before the handler ran
-	ReasonStopping        = "stopping"        // TCP and UDP: received during shutdown and not processed
-	ReasonUndecodable     = "undecodable"     // not a message of the protocol
-	ReasonUnauthenticated = "unauthenticated" // missing or invalid credentials
-	ReasonPasswordDelay   = "password_delay"  // too many wrong passwords from the client address
-	ReasonPasswordLimit   = "password_limit"  // too many passwords to compare
-	ReasonTenant          = "tenant"          // missing or unknown tenant
+	ReasonTooLarge        = "too_large"        // larger than the limit, before or after decompression
+	ReasonOverBudget      = "over_budget"      // service.limits.inflight is exhausted
+	ReasonEncoding        = "encoding"         // unknown compression or corrupt compressed data
+	ReasonIncomplete      = "incomplete"       // the client stopped sending or was too slow
+	ReasonProtocol        = "protocol"         // refused by gRPC, or canceled before the handler ran
+	ReasonStopping        = "stopping"         // TCP and UDP: received during shutdown and not processed
+	ReasonUndecodable     = "undecodable"      // not a message of the protocol
+	ReasonUnauthenticated = "unauthenticated"  // missing or invalid credentials
+	ReasonPasswordDelay   = "password_delay"   // too many wrong passwords from the client address
+	ReasonPasswordLimit   = "password_limit"   // too many passwords to compare
+	ReasonTenant          = "tenant"           // missing or unknown tenant
+	ReasonHTTPOnGRPC      = "http_on_grpc"     // HTTP/1.1 on a gRPC port
+	ReasonGRPCOnHTTP      = "grpc_on_http"     // HTTP/2 on an HTTP port
+	ReasonTLSOnPlaintext  = "tls_on_plaintext" // TLS on a port without TLS
+	ReasonPlaintextOnTLS  = "plaintext_on_tls" // HTTP or gRPC without TLS on a port with TLS
 )
 
 // ReasonOf returns the reason for refusing a request that was read but not accepted, for

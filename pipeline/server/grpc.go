@@ -89,7 +89,7 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 
 // credentials returns the credentials of the server, which limit how long clients stop reading.
 func (g *GRPC) credentials(name string, cfg GRPCConfig) (credentials.TransportCredentials, error) {
-	creds := insecure.NewCredentials()
+	var creds credentials.TransportCredentials = peekCreds{insecure.NewCredentials()}
 	if t := g.acceptor.security.tls; t != nil {
 		creds = credentials.NewTLS(t.Listener())
 	}
