@@ -89,11 +89,14 @@ func TestHealth(t *testing.T) {
 	a := start(t, p, nil)
 	defer a.Stop(context.Background())
 
-	for _, path := range []string{"/", "/anything", "/health/live"} {
-		resp, body := get(t, a, path)
-		if want := `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}`; resp.StatusCode != 503 ||
-			strings.TrimSpace(body) != want {
-			t.Errorf("not ready, %s: %d %s", path, resp.StatusCode, body)
+	resp, body := get(t, a, "/")
+	if want := `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}`; resp.StatusCode != 503 ||
+		strings.TrimSpace(body) != want {
+		t.Errorf("not ready: %d %s", resp.StatusCode, body)
+	}
+	for _, path := range []string{"/anything", "/health/live", "/metric", "/api/traces"} {
+		if resp, body := get(t, a, path); resp.StatusCode != 404 || !strings.Contains(body, "this port serves /, /healthz, /readyz, ") {
+			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
 		}
 	}
 	// A component that is not ready recovers by itself. Liveness probes of "/" must not restart the

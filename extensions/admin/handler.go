@@ -50,9 +50,14 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 		prefix := "/" + kind.String() + "s/"
 		mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) { h.component(w, r, kind, prefix) })
 	}
-	mux.HandleFunc("/", h.health)
+	mux.HandleFunc("/{$}", h.health)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, notFound) })
 	return mux
 }
+
+// notFound is the answer for an unknown path.
+const notFound = "not found; this port serves /, /healthz, /readyz, /status, /metrics, /version, /log-level, /debug/pprof/, /debug/vars, " +
+	"and operations of components below /receivers/, /exporters/ and /extensions/"
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
 	code, body := h.process.Health().Answer(h.now())

@@ -30,7 +30,7 @@ type RemoteConfig struct {
 
 func defaultRemote() RemoteConfig {
 	c := RemoteConfig{GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(),
-		Timeout: pipeline.Duration(3 * time.Second), FreshFor: pipeline.Duration(10 * time.Second),
+		Timeout: pipeline.Duration(3 * time.Second), FreshFor: pipeline.Duration(time.Second),
 		StaleFor: pipeline.Duration(time.Hour), CacheSize: 16 << 20, MaxAnswer: 1 << 20}
 	c.Compression = client.CompressionNone // old collectors do not support compression
 	return c

@@ -121,10 +121,10 @@ func TestRemote(t *testing.T) {
 	c.answers(limit(7))
 	step(200, seven, 1)
 	begin := time.Unix(0, a.clock.Load())
-	a.advance(9 * time.Second)
+	a.advance(999 * time.Millisecond)
 	c.answers(fails)
 	step(200, seven, 0)
-	a.advance(2 * time.Second)
+	a.advance(10001 * time.Millisecond)
 	step(200, seven, 1)
 	step(200, seven, 0) // no immediate retry
 	a.advance(59 * time.Minute)
@@ -156,6 +156,26 @@ func TestRemote(t *testing.T) {
 	if x, err = a.Explain(t.Context(), "", "cart", ""); err != nil || !x.Origin.Since.Equal(begin) || x.Origin.Problem != "" ||
 		a.reports.get() != "" {
 		t.Errorf("%+v, %v, reported %q", x, err, a.reports.get())
+	}
+}
+
+// A changed strategy reaches the clients of an agent after one second, and many clients of a
+// service cause one request per second.
+func TestRemoteChange(t *testing.T) {
+	c := startCollector(t)
+	a := startAgent(t, c.addr)
+	c.answers(limit(7))
+	for range 100 {
+		a.get(t, "GET", "/sampling?service=cart")
+	}
+	if calls := c.calls.Load(); calls != 1 {
+		t.Errorf("%d requests to the collector", calls)
+	}
+	c.answers(limit(8))
+	a.advance(time.Second)
+	const eight = `{"strategyType":"RATE_LIMITING","rateLimitingSampling":{"maxTracesPerSecond":8}}`
+	if code, got := a.get(t, "GET", "/sampling?service=cart"); code != 200 || got != eight {
+		t.Errorf("after a second: %d %s", code, got)
 	}
 }
 

@@ -188,9 +188,11 @@ func grpcAnswer(conn *countedConn, sent io.Reader, text string) {
 				return
 			}
 		case *http2.HeadersFrame:
-			f.WriteHeaders(http2.HeadersFrameParam{StreamID: frame.StreamID, BlockFragment: grpcStatus(codes.Unimplemented, text), //nolint:errcheck
-				EndHeaders: true, EndStream: true})
-			f.WriteGoAway(frame.StreamID, http2.ErrCodeNo, []byte(text)) //nolint:errcheck // the client has disconnected
+			answer := http2.HeadersFrameParam{StreamID: frame.StreamID, EndHeaders: true, EndStream: true,
+				BlockFragment: grpcStatus(codes.Unimplemented, text)}
+			if f.WriteHeaders(answer) == nil {
+				f.WriteGoAway(frame.StreamID, http2.ErrCodeNo, []byte(text)) //nolint:errcheck // the client has disconnected
+			}
 			return
 		default:
 			if err != nil {

@@ -122,5 +122,7 @@ func TestLocate(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 1\n"), 0o600))
 	f(dir, "has several span stores")
 	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 9\ncrc32c eb082a87\n"), 0o600))
-	f(other, "reads up to version 1")
+	f(other, "has format 9, newer than format 1 of this program")
+	check(t, os.RemoveAll(filepath.Join(dir, "disk")))
+	f(dir, "has format 9, newer than format 1 of this program")
 }

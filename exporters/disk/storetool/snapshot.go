@@ -30,14 +30,22 @@ func locate(fsys vfs.FS, name string) (string, error) {
 		return "", fmt.Errorf("finding the span store: %w", err)
 	}
 	var found []string
+	var unusable error
 	for _, e := range entries {
 		sub := path.Join(name, e.Name)
-		if _, err := directory.OpenReadOnly(fsys, sub); e.IsDir && err == nil {
+		switch _, err := directory.OpenReadOnly(fsys, sub); {
+		case !e.IsDir:
+		case err == nil:
 			found = append(found, sub)
+		case !errors.Is(err, fs.ErrNotExist):
+			unusable = err
 		}
 	}
 	switch len(found) {
 	case 0:
+		if unusable != nil { // such as a store of a newer program
+			return "", unusable
+		}
 		return "", fmt.Errorf("%s is not a span store: file FORMAT not found in it or its subfolders; name the folder of a store", name)
 	case 1:
 		return found[0], nil

@@ -93,3 +93,18 @@ func TestAddressesFromEnvironment(t *testing.T) {
 		t.Errorf("listening on all interfaces: %s", stderr)
 	}
 }
+
+// Unknown paths are not found: neither the health check of the admin port nor the web UI answers.
+func TestUnknownPaths(t *testing.T) {
+	p := harness.RunAllInOne(t, t.TempDir())
+	for url, want := range map[string]string{
+		p.AdminURL() + "/metric":             "not found; this port serves /, /healthz, /readyz, /status, /metrics",
+		p.QueryURL() + "/api/trace/1":        `"errors":[{"code":404,"msg":"no API has GET /api/trace/1; see docs/apis.md"}]`,
+		p.QueryURL() + "/api/v3/none":        `"code":404`,
+		p.QueryURL() + "/api/traces/1/2/3/4": `"code":404`,
+	} {
+		if status, body := harness.Fetch(t, url); status != 404 || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %d %s", url, status, body)
+		}
+	}
+}

@@ -62,8 +62,8 @@ func (d *Dir) readFormat() (content []byte, damage, err error) {
 		return content, damage, d.checkFolders(damage)
 	}
 	if v > Version {
-		return nil, nil, fmt.Errorf("span store %s has version %d, but this program reads up to version %d; "+
-			"upgrade this program or configure another data_dir", d.path, v, Version)
+		return nil, nil, fmt.Errorf("span store %s has format %d, newer than format %d of this program; "+
+			"use the program that wrote it, or configure another data_dir", d.path, v, Version)
 	}
 	return content, damage, nil
 }

@@ -23,13 +23,16 @@ type Footer struct {
 	Errors []Error `json:"errors"`
 }
 
+// envelope is an answer without data.
+type envelope struct {
+	Data any `json:"data"`
+	Footer
+}
+
 // WriteError answers with an error. The body is JSON, but its type is text/plain, as existing
 // clients expect.
 func WriteError(w http.ResponseWriter, status int, msg string) {
-	body, err := json.Marshal(struct {
-		Data any `json:"data"`
-		Footer
-	}{Footer: Footer{Errors: []Error{{Code: status, Msg: msg}}}})
+	body, err := json.Marshal(envelope{Footer: Footer{Errors: []Error{{Code: status, Msg: msg}}}})
 	if err != nil {
 		body = []byte(msg)
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 )
@@ -22,8 +23,22 @@ func NewMux(base string, routes []Route) *http.ServeMux {
 			r.Handler(w, req)
 		})
 	}
-	mux.HandleFunc(base+"/api/", http.NotFound)
+	mux.HandleFunc(base+"/api/", notFound)
 	return mux
+}
+
+// notFound answers a request for a path below /api/ that is not a route.
+func notFound(w http.ResponseWriter, r *http.Request) {
+	body, err := json.Marshal(envelope{Footer: Footer{Errors: []Error{{Code: http.StatusNotFound,
+		Msg: "no API has " + r.Method + " " + r.URL.Path + "; see docs/apis.md"}}}})
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusNotFound)
+	w.Write(body) //nolint:errcheck // the client has disconnected
 }
 
 // Version describes the running program, in the form that the web UI reads.
