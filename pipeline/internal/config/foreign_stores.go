@@ -73,9 +73,17 @@ func (o *overlay) knownStores(g GivenFlag, expected string, written bool) (types
 	return types, ok
 }
 
+// remoteStorage is the default address of a remote storage server.
+const remoteStorage = "localhost:17271"
+
+// unsupportedStore reports a store that is not supported. If it is replaced by a remote storage
+// server without an address, it gets one, so that the configuration can be loaded.
 func (o *overlay) unsupportedStore(g GivenFlag, typ, expected string, foreign foreignStore) {
 	if o.options.replaceStores {
 		o.problem(g, "%q is not %s of this program; replaced by %s; %s", typ, expected, foreign.exporter, foreign.text)
+		if address := []string{"exporters", "grpc", "endpoint"}; foreign.exporter == "grpc" && !o.base.tree.Has(address...) {
+			o.set(g, address, remoteStorage)
+		}
 		return
 	}
 	o.problem(g, "%q is not %s of this program; use %s: %s; %s; `tracing migrate` prints a configuration file",
