@@ -19,18 +19,21 @@ func (m *jaeger2) queries() {
 			q.note(decide, "header_forwarding", "header_forwarding: only bearer tokens are forwarded, with bearer_token_propagation")
 			q.remove("header_forwarding")
 		}
-		m.listener(q, "http", ":16686")
-		m.listener(q, "grpc", ":16685")
+		m.listener(q, "http", "16686")
+		m.listener(q, "grpc", "16685")
 		m.moveTenancy(q, q.block("http"), q.block("grpc"))
 	}
 }
 
 // listener makes the default address of Jaeger explicit, which is on all interfaces.
-func (m *jaeger2) listener(b *block, key, address string) {
-	l := b.ensure(key)
+func (m *jaeger2) listener(b *block, key, port string) {
+	m.setEndpoint(b.ensure(key), port)
+}
+
+func (m *jaeger2) setEndpoint(l *block, port string) {
 	if l.text("endpoint") == "" {
-		l.setText("endpoint", address)
-		l.note(changed, "endpoint", "the default of Jaeger; the default here is localhost%s", address)
+		l.setText("endpoint", "0.0.0.0:"+port)
+		l.note(changed, "endpoint", "the default of Jaeger; the default here is localhost:%s", port)
 	}
 }
 
@@ -127,10 +130,7 @@ func (m *jaeger2) remoteStorage() {
 			s.setText("storage", b.id)
 			s.note(changed, "storage", "the store that %s stood for", b.name)
 		}
-		if s.text("endpoint") == "" {
-			s.setText("endpoint", ":17271")
-			s.note(changed, "endpoint", "the default of Jaeger; the default here is localhost:17271")
-		}
+		m.setEndpoint(s, "17271")
 		m.moveTenancy(s, s)
 	}
 }

@@ -18,9 +18,9 @@ func (m *jaeger2) sampling() {
 				file.note(changed, "default_sampling_probability", "the default: there is no file of strategies")
 			}
 		}
-		for key, address := range map[string]string{"http": ":5778", "grpc": ":5779"} {
+		for key, port := range map[string]string{"http": "5778", "grpc": "5779"} {
 			if s.has(key) {
-				m.listener(s, key, address)
+				m.listener(s, key, port)
 			}
 		}
 	}
