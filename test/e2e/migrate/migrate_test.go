@@ -58,8 +58,12 @@ func corpus(t *testing.T) (all []input) {
 		}
 		dir, file := filepath.Split(f)
 		kind := filepath.Base(dir)
-		all = append(all, input{dir: filepath.Clean(dir), file: file, kind: kind, text: string(text), real: !seen[kind]})
-		seen[kind] = true
+		in := input{dir: filepath.Clean(dir), file: file, kind: kind, text: string(text), real: !seen[kind]}
+		if seen[in.golden()] {
+			t.Fatalf("%s: another input has the same golden files; rename it", in.name())
+		}
+		seen[kind], seen[in.golden()] = true, true
+		all = append(all, in)
 	}
 	return all
 }
