@@ -90,10 +90,10 @@ type call struct {
 // Consume returns its cause: the spans are not sent, or they are being sent with an unknown
 // outcome.
 func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	key := queueKey{tenant: b.Meta().Tenant}
+	var headers otlpdata.Metadata
 	if p.metadata != nil {
 		var err error
-		if b, key.metadata, err = p.metadata.keep(b); err != nil {
+		if b, headers, err = p.metadata.keep(b); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		defer p.sendDone()
 		return p.next.Consume(ctx, b)
 	}
-	c := &call{key: key, batch: b, caller: ctx, outcome: make(chan error, 1)}
+	c := &call{key: queueKey{b.Meta().Tenant, headers}, batch: b, caller: ctx, outcome: make(chan error, 1)}
 	if p.config.Timeout > 0 {
 		c.until = time.Now().Add(p.config.Timeout.Std())
 	}
