@@ -263,6 +263,38 @@ func writeFile(t *testing.T, yaml string) string {
 	return file
 }
 
+// TestHeldMemoryIsBounded sends more traces than service.limits.held allows.
+func TestHeldMemoryIsBounded(t *testing.T) {
+	const held = 16 << 20
+	yaml := configuration(t, t.TempDir(), "60s", "200000") + "  limits: {held: 16MiB}\n"
+	p := harness.RunYAML(t, yaml)
+	p.AwaitReady()
+	refused := 0
+	for from := trace(0); from < 20000; from += perRequest {
+		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(request(from, from+perRequest, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, _ := harness.Request(t, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", string(body), "Content-Type", "application/x-protobuf")
+		switch status {
+		case http.StatusOK:
+		case http.StatusTooManyRequests:
+			refused++
+		default:
+			t.Fatalf("status %d", status)
+		}
+	}
+	a := accounts(t, p)
+	if refused < 50 || a["tracing_held_bytes"] > held || a["tracing_held_bytes"] < held/2 {
+		t.Errorf("%d requests were refused: %v", refused, a)
+	}
+	if peak := p.PeakMemory(); peak > 256 {
+		t.Errorf("peak memory is %d MiB with %d MiB of held spans", peak, held>>20)
+	}
+	p.Terminate()
+	p.Accounting()
+}
+
 // TestOpenTracesAreBounded holds many open traces and compares the memory with its limit.
 func TestOpenTracesAreBounded(t *testing.T) {
 	n := trace(soak.Rounds(t, 100000, 10000))
