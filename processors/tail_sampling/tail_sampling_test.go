@@ -239,8 +239,9 @@ func TestRandomTrafficIsBalanced(t *testing.T) {
 			processor, s := settings()
 			const limits = "held_retry: 3s, held_tenants: 2"
 			p, stop := start(t, processor, s, limits)
-			p.fail = func(*otlpdata.Batch) error {
-				switch r.IntN(8) {
+			failures := rand.New(rand.NewPCG(seed, uint64(1000+round)))
+			p.fail = func(*otlpdata.Batch) error { // not called concurrently
+				switch failures.IntN(8) {
 				case 0:
 					return pipeline.Unavailable(errors.New("gone"), 0)
 				case 1:
