@@ -266,6 +266,7 @@ func TestRandomTrafficIsBalanced(t *testing.T) {
 				}
 			}
 			stop(time.Duration(r.IntN(2)) * time.Minute) //nolint:errcheck // spans may be left, which is counted
+			time.Sleep(time.Minute)                      // components that were not given time stop later
 			p.check(t, "held:0 held_bytes:0")
 			p.checkBalanced(t)
 			if t.Failed() {
