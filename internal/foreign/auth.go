@@ -65,6 +65,12 @@ func (r *rewriter) setAuth(block []string, credentials ...credential) {
 	}
 }
 
+// refuseAuth reports a problem of the extension that a block names.
+func (r *rewriter) refuseAuth(block []string, problem string) {
+	key := at(block, "auth.authenticator")
+	r.Refuse(key, r.Text(key...)+": "+problem)
+}
+
 // authenticateServer names the file with the credentials of clients.
 func (r *rewriter) authenticateServer(block []string) {
 	ext, typ := r.authenticator(block)
@@ -72,33 +78,33 @@ func (r *rewriter) authenticateServer(block []string) {
 	case "basicauth":
 		switch {
 		case r.Has(at(ext, "htpasswd.inline")...):
-			r.Refuse(at(ext, "htpasswd.inline"), "is not supported; write the lines to a file, with hashes of htpasswd -B, and name it in file")
+			r.refuseAuth(block, "htpasswd.inline is not supported; write the lines to a file, with hashes of htpasswd -B, and name it in file")
 		case !r.Has(at(ext, "htpasswd.file")...):
-			r.Refuse(ext, "must have htpasswd.file")
+			r.refuseAuth(block, "must have htpasswd.file")
 		default:
 			r.setAuth(block, credential{at(ext, "htpasswd.file"), "auth.htpasswd_file", ""})
 		}
 	case "bearertokenauth":
 		switch {
-		case !r.standardToken(ext):
+		case !r.standardToken(block, ext):
 		case !r.Has(at(ext, "filename")...):
-			r.Refuse(ext, "must have filename; write the tokens to that file, one per line")
+			r.refuseAuth(block, "must have filename; write the tokens to that file, one per line")
 		default:
 			r.setAuth(block, credential{at(ext, "filename"), "auth.bearer_tokens_file", ""})
 		}
 	case "headers_setter":
-		r.Refuse(at(block, "auth.authenticator"), "headers_setter does not authenticate clients")
+		r.refuseAuth(block, "does not authenticate clients")
 	}
 }
 
 // standardToken reports whether tokens are sent as `Authorization: Bearer TOKEN`, or reports a
 // problem.
-func (r *rewriter) standardToken(ext []string) bool {
+func (r *rewriter) standardToken(block, ext []string) bool {
 	scheme, header := r.Text(at(ext, "scheme")...), r.Text(at(ext, "header")...)
 	if (scheme == "" || scheme == "Bearer") && (header == "" || strings.EqualFold(header, "authorization")) {
 		return true
 	}
-	r.Refuse(ext, "tokens in a file are always sent as Authorization: Bearer TOKEN; for another header, "+
+	r.refuseAuth(block, "tokens in a file are always sent as Authorization: Bearer TOKEN; for another header, "+
 		"use headers of the exporter with ${file:/path}")
 	return false
 }
@@ -110,7 +116,7 @@ func (r *rewriter) authenticateClient(block []string) {
 	case "basicauth":
 		for _, key := range []string{"client_auth.username_file", "client_auth.password_file"} {
 			if r.Has(at(ext, key)...) {
-				r.Refuse(at(ext, key), "is not supported; write "+strings.TrimSuffix(key[len("client_auth."):], "_file")+": ${file:/path}")
+				r.refuseAuth(block, key+" is not supported; write "+strings.TrimSuffix(key, "_file")+": ${file:/path}")
 				return
 			}
 		}
@@ -125,7 +131,7 @@ func (r *rewriter) authenticateClient(block []string) {
 
 func (r *rewriter) sendToken(block, ext []string) {
 	if r.Has(at(ext, "filename")...) {
-		if r.standardToken(ext) {
+		if r.standardToken(block, ext) {
 			r.setAuth(block, credential{at(ext, "filename"), "auth.bearer_token_file", ""})
 		}
 		return
@@ -147,16 +153,16 @@ func (r *rewriter) sendHeaders(block, ext []string) {
 		h := at(ext, "headers."+itoa(i))
 		switch action := r.Text(at(h, "action")...); {
 		case !r.Has(at(h, "value")...):
-			r.Refuse(h, "only a value that is set here can be sent; for tenants, see tenancy of listeners and tenant_header of exporters")
+			r.refuseAuth(block, "only a value that is set here can be sent; for tenants, see tenancy of listeners and tenant_header of exporters")
 			return
 		case action != "" && !slices.Contains([]string{"upsert", "insert", "update"}, action):
-			r.Refuse(h, "action "+action+" is not supported")
+			r.refuseAuth(block, "action "+action+" is not supported")
 			return
 		}
 		sent = append(sent, credential{at(h, "value"), "headers." + r.Text(at(h, "key")...), ""})
 	}
 	if r.Has(at(ext, "additional_auth")...) {
-		r.Refuse(at(ext, "additional_auth"), "is not supported; use headers of the exporter instead of headers_setter")
+		r.refuseAuth(block, "additional_auth is not supported; use headers of the exporter instead of headers_setter")
 		return
 	}
 	r.setAuth(block, sent...)

@@ -48,15 +48,6 @@ func when(do action, values ...string) action {
 	}
 }
 
-// unless does something if the value is none of values.
-func unless(do action, values ...string) action {
-	return func(r *rewriter, block, path []string) {
-		if !slices.Contains(values, strings.ToLower(r.Text(path...))) {
-			do(r, block, path)
-		}
-	}
-}
-
 // set sets the value.
 func set(text, reason string) action {
 	return func(r *rewriter, _, path []string) { r.Set(path, text, reason) }

@@ -143,7 +143,7 @@ var anyClient = slices.Concat([]rule{
 	{"key_file", to("tls.key_file")},
 	{"server_name_override", to("tls.server_name_override")},
 	{"headers", headers},
-	{"compression", unless(set("gzip", "gzip is used: this compression is not supported"), "gzip", "zstd", "snappy", "none", "")},
+	{"compression", when(set("gzip", "gzip is used: this compression is not supported"), "zlib", "deflate", "lz4", "x-snappy-framed")},
 	{"compression_params", drop("the level of compression is fixed")},
 	{"middlewares", refuse("is not supported; delete the key")},
 	{"timeout", when(drop("an attempt always has a timeout; the default is used"), "0", "0s")},
@@ -151,7 +151,7 @@ var anyClient = slices.Concat([]rule{
 
 var grpcClient = slices.Concat([]rule{
 	{"user_agent", drop("the header User-Agent is fixed")},
-	{"balancer_name", unless(drop("round_robin is used"), "round_robin", "pick_first")},
+	{"balancer_name", when(drop("round_robin is used"), "weighted_round_robin", "least_request_experimental", "grpclb")},
 }, anyClient)
 
 var httpClient = slices.Concat([]rule{
