@@ -196,18 +196,6 @@ func (b *block) rename(key, to string) {
 	b.note(changed, to, "%s was %s", to, key)
 }
 
-// move moves a value to another block, below the key to, which must not exist there yet. A note at
-// the new place says where it was.
-func (b *block) move(key string, into *block, to string) {
-	v := b.value(key)
-	if v == nil {
-		return
-	}
-	b.remove(key)
-	into.setNode(to, v)
-	into.note(changed, to, "%s was %s", to, key)
-}
-
 // replaceItemBy replaces a text of a list by several, and reports whether it was there. The list
 // gets no note.
 func (b *block) replaceItemBy(key, old string, texts ...string) bool {
