@@ -20,6 +20,7 @@ func fromCollector(d *document, components []pipeline.Factory) {
 	}
 	metricsListener(d)
 	foreign.Rewrite(c, c.types.has)
+	c.samplerMode()
 	if len(components) == 0 {
 		return
 	}
