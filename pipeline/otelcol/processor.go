@@ -3,8 +3,10 @@ package otelcol
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 
+	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -78,8 +80,18 @@ func (p *tracesProcessor) ConsumeDropping(ctx context.Context, b *otlpdata.Batch
 		return 0, pipeline.Permanent(err)
 	}
 	c := &call{meta: b.Meta()}
-	err = p.inner.ConsumeTraces(context.WithValue(ctx, callKey{}, c), td)
+	err = p.inner.ConsumeTraces(context.WithValue(withClient(ctx, c.meta), callKey{}, c), td)
 	return b.Len() - int(c.passed.Load()), classified(err)
+}
+
+// withClient returns a context in which components find the headers of the request that the spans
+// arrived with, if its receiver keeps them (from_context: metadata.x-org).
+func withClient(ctx context.Context, meta otlpdata.Meta) context.Context {
+	if meta.Metadata == (otlpdata.Metadata{}) {
+		return ctx
+	}
+	headers := maps.Collect(meta.Metadata.All())
+	return client.NewContext(ctx, client.Info{Metadata: client.NewMetadata(headers)})
 }
 
 // objects returns the spans of b, or a copy that may be changed.

@@ -91,3 +91,27 @@ func TestAttributes(t *testing.T) {
 		t.Errorf("before %d, after %d", in, out)
 	}
 }
+
+// Components find the headers that the receiver keeps.
+func TestFromContext(t *testing.T) {
+	next := &sink{}
+	p := build(t, otelcol.Processor(attributesprocessor.NewFactory()), map[string]any{"actions": []any{
+		map[string]any{"key": "org", "from_context": "metadata.X-Org", "action": "insert"},
+	}}, next)
+	headers := otlpdata.NewMetadata(map[string][]string{"x-org": {"acme"}})
+	for _, meta := range []otlpdata.Meta{{Metadata: headers}, {}} {
+		if err := p.Consume(t.Context(), otlpdata.FromTraces(spans("a"), meta)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"acme", ""} {
+		td, err := next.got[i].Traces()
+		if err != nil {
+			t.Fatal(err)
+		}
+		attributes := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes()
+		if org, found := attributes.Get("org"); org.Str() != want || found != (want != "") {
+			t.Errorf("org is %q, want %q", org.Str(), want)
+		}
+	}
+}
