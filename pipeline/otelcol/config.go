@@ -153,10 +153,8 @@ func complete(effective, given any, t reflect.Type) {
 				continue
 			}
 			if _, there := block[k]; !there {
-				block[k] = v
-				if at == reflect.TypeFor[configopaque.String]() {
-					block[k] = pipeline.MaskedSecret
-				}
+				block[k] = withoutSecrets(v, at)
+				continue
 			}
 			complete(block[k], v, at)
 		}
@@ -166,6 +164,34 @@ func complete(effective, given any, t reflect.Type) {
 			complete(list[i], v, typeAt(t, strconv.Itoa(i)))
 		}
 	}
+}
+
+// withoutSecrets returns a copy of what the user has set, without secrets and what might be one.
+func withoutSecrets(given any, t reflect.Type) any {
+	switch {
+	case t == nil || t == reflect.TypeFor[configopaque.String]():
+		return pipeline.MaskedSecret
+	case t.Kind() == reflect.Interface:
+		return given
+	}
+	switch given := given.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(given))
+		for k, v := range given {
+			out[k] = withoutSecrets(v, typeAt(t, k))
+		}
+		return out
+	case []any:
+		out := make([]any, len(given))
+		for i, v := range given {
+			out[i] = withoutSecrets(v, typeAt(t, strconv.Itoa(i)))
+		}
+		return out
+	}
+	if t.Kind() <= reflect.Float64 || t.Kind() == reflect.String || reflect.PointerTo(t).Implements(textUnmarshaler) {
+		return given
+	}
+	return pipeline.MaskedSecret // text where the configuration has a block or a list
 }
 
 // opaque is how the Collector shows a secret.

@@ -69,7 +69,11 @@ type probeBlock struct {
 }
 
 type probeInner struct {
-	Name string `mapstructure:"name"`
+	Name    string                         `mapstructure:"name"`
+	Inner   map[string]configopaque.String `mapstructure:"inner"`
+	Pairs   configopaque.MapList           `mapstructure:"pairs"`
+	Keys    []configopaque.String          `mapstructure:"keys"`
+	Numbers []probeBlock                   `mapstructure:"numbers"`
 }
 
 // probeConfig has fields of all kinds that configurations of the Collector have.
@@ -102,7 +106,9 @@ func TestKeys(t *testing.T) {
 		got = append(got, strings.TrimSpace(k.Path+": "+k.Type+" "+k.Default))
 	}
 	want := []string{
-		"name: text", "texts: list of texts", "headers: list of blocks", "headers[].name: text", "headers[].value: secret",
+		"name: text", "inner: map of secrets", "pairs: list of blocks", "pairs[].name: text", "pairs[].value: secret",
+		"keys: list of secrets", "numbers: list of blocks", "numbers[].level: whole number",
+		"texts: list of texts", "headers: list of blocks", "headers[].name: text", "headers[].value: secret",
 		"token: secret ***", "optional: block, off unless given", "optional.level: whole number",
 		"given: block, off unless given", "given.level: whole number 3", "pointer: block", "pointer.level: whole number",
 		"blocks: map of blocks", "blocks.<name>.level: whole number", "id: id", "any: any value", "ratio: number 0.5",
@@ -121,6 +127,11 @@ func TestSecretsAreMasked(t *testing.T) {
 		"text":   `token: geheim`,
 		"a list": `headers: [{name: authorization, value: geheim}]`,
 		"a map":  `headers: {authorization: geheim}`,
+
+		"an embedded map":            `inner: {authorization: geheim}`,
+		"an embedded list":           `keys: [geheim]`,
+		"an embedded list of blocks": `pairs: [{name: authorization, value: geheim}]`,
+		"an embedded list as a map":  `pairs: {authorization: geheim}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := t.TempDir() + "/config.yaml"
