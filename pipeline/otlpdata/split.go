@@ -1,6 +1,7 @@
 package otlpdata
 
 import (
+	"errors"
 	"math"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
@@ -9,7 +10,8 @@ import (
 // Split returns the batch in parts of at most maxSpans spans and maxBytes bytes each; 0 disables a
 // limit. A part has at least one span, even if that exceeds maxBytes. Resources and scopes are
 // repeated in each part that has spans of them; those without spans are left out. A batch within
-// the limits is returned unchanged. The error is that of encoding a batch of objects.
+// the limits is returned unchanged. The error is that of encoding a batch of objects, or
+// [ErrManyCopies].
 func (b *Batch) Split(maxSpans, maxBytes int) ([]*Batch, error) {
 	if maxSpans <= 0 {
 		maxSpans = math.MaxInt
@@ -24,7 +26,7 @@ func (b *Batch) Split(maxSpans, maxBytes int) ([]*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := splitter{meta: b.meta, maxSpans: maxSpans, maxBytes: maxBytes}
+	s := splitter{meta: b.meta, maxSpans: maxSpans, maxBytes: maxBytes, space: maxSplitGrowth*b.Size() + minSplitSpace}
 	for _, c := range chunks {
 		for f := range protoenc.Fields(c) {
 			if f.Num == 1 && f.Bytes {
@@ -33,8 +35,21 @@ func (b *Batch) Split(maxSpans, maxBytes int) ([]*Batch, error) {
 		}
 	}
 	s.endPart()
-	return s.parts, s.err
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.parts, nil
 }
+
+// ErrManyCopies is the error of Split if the parts would need much more memory than the batch,
+// because of large resources that many parts repeat.
+var ErrManyCopies = errors.New("otlpdata: split batch would repeat large resources too often")
+
+// The parts of a batch have at most maxSplitGrowth times its size and minSplitSpace in bytes.
+const (
+	maxSplitGrowth = 4
+	minSplitSpace  = 16 << 20
+)
 
 // splitter writes the spans of a batch into parts. A resource or scope is written before the first
 // of its spans in a part, so none is written without spans.
@@ -47,6 +62,7 @@ type splitter struct {
 	resourceFields  []byte // all fields of the resource but its scopes
 	scopeFields     []byte // all fields of the scope but its spans
 	spans           int    // of the part
+	space           int    // bytes that are left for parts
 	parts           []*Batch
 	err             error
 }
@@ -93,6 +109,9 @@ func (s *splitter) scopeSpans(content []byte) {
 func isSpan(f protoenc.Field) bool { return f.Bytes && f.Num == 2 }
 
 func (s *splitter) span(raw []byte) {
+	if s.err != nil {
+		return
+	}
 	size := len(s.out) + len(raw) + 2*messageOverhead // the open messages have no lengths yet
 	if s.scope == 0 {
 		size += len(s.scopeFields)
@@ -131,13 +150,15 @@ func (s *splitter) endResource() {
 // endPart adds the part, unless it is empty.
 func (s *splitter) endPart() {
 	s.endResource()
-	if s.spans == 0 {
+	if s.spans == 0 || s.err != nil {
+		return
+	}
+	if s.space -= len(s.out); s.space < 0 {
+		s.err, s.out = ErrManyCopies, nil
 		return
 	}
 	part, err := FromOTLP(s.out, s.meta, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt})
-	if err != nil && s.err == nil {
-		s.err = err
-	}
+	s.err = err
 	s.parts = append(s.parts, part)
 	s.out, s.spans = nil, 0
 }

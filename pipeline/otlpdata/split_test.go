@@ -1,9 +1,13 @@
 package otlpdata_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -109,6 +113,26 @@ func TestSplit(t *testing.T) {
 		t.Errorf("a batch within the limits: %d parts, %v", len(parts), err)
 	}
 	if parts, err := one.Split(10, 0); err != nil || len(parts) != 4 || parts[0].Len() != 10 || parts[3].Len() != 6 {
+		t.Errorf("%d parts, %v", len(parts), err)
+	}
+}
+
+// A small request must not become gigabytes because each part repeats its resource.
+func TestSplitRepeatsLargeResource(t *testing.T) {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("large", strings.Repeat("x", 1<<20))
+	spans := rs.ScopeSpans().AppendEmpty().Spans()
+	for range 5000 {
+		spans.AppendEmpty().SetName("a")
+	}
+	b := otlpdata.FromTraces(td, otlpdata.Meta{})
+	for _, limits := range [][2]int{{1, 0}, {0, 1000}} {
+		if parts, err := b.Split(limits[0], limits[1]); !errors.Is(err, otlpdata.ErrManyCopies) || parts != nil {
+			t.Errorf("limits %v: %d parts, %v", limits, len(parts), err)
+		}
+	}
+	if parts, err := b.Split(1000, 0); err != nil || len(parts) != 5 {
 		t.Errorf("%d parts, %v", len(parts), err)
 	}
 }

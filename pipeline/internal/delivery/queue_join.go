@@ -138,7 +138,8 @@ func (j *joiner) add(item queued) bool {
 	return true
 }
 
-// split returns the parts of a batch that is larger than max_size.
+// split returns the parts of a batch that is larger than max_size, or the batch itself if parts
+// would need too much memory.
 func (j *joiner) split(b *otlpdata.Batch) []*otlpdata.Batch {
 	limit := int(min(j.config.MaxSize, math.MaxInt))
 	spans, bytes := limit, 0
@@ -146,7 +147,7 @@ func (j *joiner) split(b *otlpdata.Batch) []*otlpdata.Batch {
 		spans, bytes = 0, limit
 	}
 	parts, err := b.Split(spans, bytes)
-	if err != nil || len(parts) == 0 { // its sender finds the same error, or it has no spans
+	if err != nil || len(parts) == 0 { // as one, it is sent, or its sender finds the same error
 		return []*otlpdata.Batch{b}
 	}
 	return parts
