@@ -98,6 +98,9 @@ func (c *config) DeliveryConfig() *pipeline.Delivery {
 	return &d
 }
 
+// KeepsOnDisk reports whether there is a queue on disk.
+func (c *config) KeepsOnDisk() bool { return c.DeliveryConfig().KeepsOnDisk() }
+
 // Validate reports an invalid routing and invalid limits.
 func (c *config) Validate() error {
 	var errs []error

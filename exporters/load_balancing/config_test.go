@@ -53,6 +53,24 @@ resolver: {dns: {hostname: gateways}}
 	}
 }
 
+// A queue on disk is recognized at both places where it can be configured.
+func TestQueueOnDisk(t *testing.T) {
+	queue := pipeline.DefaultQueue()
+	queue.Storage = "disk"
+	for name, change := range map[string]func(*config){
+		"exporter": func(c *config) { c.Queue = pipeline.Present(queue) },
+		"protocol": func(c *config) { c.Protocol.OTLP.Queue = pipeline.Present(queue) },
+	} {
+		c := defaults()
+		if c.KeepsOnDisk() {
+			t.Error("the default is a queue on disk")
+		}
+		if change(&c); !c.KeepsOnDisk() {
+			t.Errorf("%s: queue on disk is not recognized", name)
+		}
+	}
+}
+
 func TestWrongConfig(t *testing.T) {
 	const static = "\nresolver: {static: {hostnames: [a]}}"
 	for _, c := range []struct{ text, want string }{
