@@ -163,6 +163,25 @@ func TestHolderStopsWithSpans(t *testing.T) {
 	}
 }
 
+// A holder that cannot be started holds nothing: its place in the metrics goes with it.
+func TestHolderThatDoesNotStart(t *testing.T) {
+	for _, panics := range []bool{false, true} {
+		s := startShelves(t, "shelf", time.Minute)
+		s.w.Fail["start shelf/b"], s.w.Panics["start shelf/b"] = errors.New("no"), panics
+		if err := s.Reload(t.Context(), func() (*app.Config, error) { return s.load("shelf, shelf/b") }); err == nil {
+			t.Fatal("reloaded")
+		}
+		s.send(t, hosttest.BatchFor("", "a"))
+		if got := s.held(t); got != `tracing_held_spans{component="shelf"} 1` {
+			t.Errorf("panics=%v: %s", panics, got)
+		}
+		if err := s.End(); err != nil {
+			t.Error(err)
+		}
+		s.CheckBalanced(t)
+	}
+}
+
 func TestHolderWarnsBeforeDisk(t *testing.T) {
 	w := hosttest.NewWorld()
 	factories := append(w.Factories(), w.ShelfFactory(func(*hosttest.Shelf) {}), pipeline.Exporter("net",

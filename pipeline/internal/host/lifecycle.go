@@ -84,6 +84,9 @@ func startSafely(ctx context.Context, n *node) (err error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: Start panicked: %v\n%s", p, debug.Stack())
 		}
+		if err != nil && n.held != nil {
+			n.held.Forget() // a component that has not started is not stopped
+		}
 	}()
 	if n.held != nil {
 		n.held.Lead(n.component.(pipeline.Holder))
