@@ -9,6 +9,7 @@ import (
 // ordinary traces with the heap.
 const (
 	sizeOfPart  = 768 // a resource and a scope, and what the ledger and the component know about the trace
+	sizeOfScope = 256 // a further scope
 	sizeOfSpan  = 400
 	sizeOfEvent = 160 // also of a link
 	sizeOfValue = 96  // a key and a value
@@ -21,29 +22,42 @@ type part struct {
 }
 
 // partsOf returns the parts of a request in order, and the sum of their memory. Every part has a
-// copy of the resource.
-func partsOf(td ptrace.Traces) (parts []part, bytes int64) {
+// copy of the resource and of the scopes of its spans. The parts share the metadata of the request.
+func partsOf(td ptrace.Traces, metadata int64) (parts []part, bytes int64) {
 	for _, rs := range td.ResourceSpans().All() {
-		first := len(parts)
-		base := sizeOfPart + sizeOfMap(rs.Resource().Attributes())
-		at := map[TraceID]int{}
-		for _, ss := range rs.ScopeSpans().All() {
-			scope := sizeOfMap(ss.Scope().Attributes())
-			for _, s := range ss.Spans().All() {
-				i, ok := at[s.TraceID()]
-				if !ok {
-					i = len(parts)
-					at[s.TraceID()] = i
-					parts = append(parts, part{s.TraceID(), amount{bytes: base + scope}})
-				}
-				parts[i].add(amount{1, sizeOf(s)})
-			}
-		}
-		for _, p := range parts[first:] {
-			bytes += p.bytes
+		parts = appendParts(parts, rs)
+	}
+	if n := int64(len(parts)); n > 0 {
+		for i := range parts {
+			parts[i].bytes += (metadata + n - 1) / n
+			bytes += parts[i].bytes
 		}
 	}
 	return parts, bytes
+}
+
+// appendParts appends the parts of one resource.
+func appendParts(parts []part, rs ptrace.ResourceSpans) []part {
+	base := sizeOfPart + sizeOfMap(rs.Resource().Attributes()) + int64(len(rs.SchemaUrl()))
+	type place struct{ part, scope int } // scope is the latest one
+	places := map[TraceID]place{}
+	for n, ss := range rs.ScopeSpans().All() {
+		scope := sizeOfMap(ss.Scope().Attributes()) + int64(len(ss.Scope().Name())+len(ss.Scope().Version())+len(ss.SchemaUrl()))
+		for _, s := range ss.Spans().All() {
+			at, ok := places[s.TraceID()]
+			switch {
+			case !ok:
+				at = place{len(parts), n}
+				places[s.TraceID()] = at
+				parts = append(parts, part{s.TraceID(), amount{bytes: base + scope}})
+			case at.scope != n:
+				places[s.TraceID()] = place{at.part, n}
+				parts[at.part].bytes += sizeOfScope + scope
+			}
+			parts[at.part].add(amount{1, sizeOf(s)})
+		}
+	}
+	return parts
 }
 
 func sizeOf(s ptrace.Span) int64 {

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -146,27 +148,54 @@ func (p *holdingProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error
 		return pipeline.Permanent(err)
 	}
 	meta := b.Meta()
-	parts, bytes := partsOf(td)
+	parts, bytes := partsOf(td, int64(meta.Metadata.Size()))
 	if err := p.memory.Grow(bytes); err != nil {
 		i.unuse()
 		return err
 	}
 	p.held.Add(int64(b.Len()))
 	i.ledger.add(parts, &meta, p.set.Env.Now())
+	return classified(p.give(ctx, i, td, parts))
+}
+
+// give gives spans to a component and returns its error. If ctx ends before, give returns nil: the
+// component has the spans, and takes them later.
+func (p *holdingProcessor) give(ctx context.Context, i *instance, td ptrace.Traces, parts []part) error {
+	spans := int64(td.SpanCount())
 	done := make(chan error, 1)
-	go func() { // some components wait and ignore ctx
+	var answered atomic.Bool // by the component, or by the end of ctx
+	go func() {              // some components wait and ignore ctx
 		defer i.unuse()
 		err := consumeSafely(context.WithoutCancel(ctx), i.inner, td)
+		late := answered.Swap(true)
 		if err != nil {
-			p.free(i.ledger.remove(parts))
+			p.refused(i, parts, spans, late, err)
 		}
 		done <- err
 	}()
 	select {
 	case err := <-done:
-		return classified(err)
+		return err
 	case <-ctx.Done():
-		return nil // the component has the spans, and takes them later
+	}
+	if answered.Swap(true) {
+		return <-done
+	}
+	return nil
+}
+
+// refused settles spans that a component has refused with err. If late is set, they were already
+// accepted, and the component has lost them.
+func (p *holdingProcessor) refused(i *instance, parts []part, spans int64, late bool, err error) {
+	left, bytes := i.ledger.remove(parts)
+	if late {
+		p.set.Logger.Error("component refused spans after they were accepted", zap.Int64("spans", left), zap.Error(err))
+		p.drop(left, bytes, pipeline.DroppedByEvicted)
+		return
+	}
+	p.free(left, bytes)
+	if passed := spans - left; passed > 0 { // the client gets the error for these, too
+		p.set.Made(int(passed))
 	}
 }
 

@@ -70,6 +70,9 @@ func (m Metadata) All() iter.Seq2[string, []string] {
 	}
 }
 
+// Size returns the memory of the headers in bytes.
+func (m Metadata) Size() int { return len(m.encoded) }
+
 // Only returns the headers with the given names, which are in lower case.
 func (m Metadata) Only(names []string) Metadata {
 	if m.encoded == "" || len(names) == 0 {
