@@ -71,8 +71,9 @@ var hints = map[string]map[string]string{
 		"file":                    "use debug, or disk to store traces",
 	},
 	extensions: {
-		"jaeger_storage": "stores are exporters, for example memory",
-		"jaeger_query":   "use query",
+		"jaeger_storage":  "stores are exporters, for example memory",
+		"jaeger_query":    "use query",
+		"remote_sampling": "use sampling",
 	},
 }
 

@@ -47,7 +47,7 @@ func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
 var builtInConnectors = []string{"spanmetrics", "servicegraph"}
 
 const (
-	builtIn = "built in: see /api/metrics and /api/dependencies"
+	builtIn = "/api/metrics and /api/dependencies answer from stored spans; metrics for Prometheus need a Collector"
 	noOther = `pipelines cannot feed each other: list the receivers, processors and exporters of both pipelines in one, ` +
 		`or run this connector in a Collector in front of this program`
 )
@@ -66,7 +66,7 @@ func (r *rewriter) connectors() {
 		}
 	}
 	if len(own) > 0 && len(own) == len(r.Keys(connectors)) {
-		r.Drop([]string{connectors}, strings.Join(own, " and ")+" are "+builtIn)
+		r.Drop([]string{connectors}, strings.Join(own, " and ")+": "+builtIn)
 		return
 	}
 	for _, id := range own {

@@ -237,7 +237,7 @@ func moveUp(r *rewriter, block, path []string) {
 
 const (
 	oneLog  = "the log is written to standard error"
-	metrics = "the extension admin serves metrics on /metrics, at localhost:14269 unless its endpoint is set"
+	metrics = "the extension admin serves metrics on /metrics of its endpoint, by default localhost:14269"
 )
 
 // telemetryRules are the rules of service.telemetry.

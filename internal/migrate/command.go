@@ -61,7 +61,7 @@ func (c *command) run(_ context.Context, in pipeline.Invocation) error {
 		return &pipeline.ExitError{Code: 2, Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	if err := c.write(in.Stdout, result.YAML); err != nil {
-		return err
+		return &pipeline.ExitError{Code: 2, Err: err}
 	}
 	if result.Decisions > 0 {
 		return fmt.Errorf("%s: %s; search the output for \"# decide:\"", name, result.Summary())

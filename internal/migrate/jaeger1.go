@@ -48,7 +48,7 @@ func (p *jaeger1Program) document(in Input) (*document, error) {
 		return nil, err
 	}
 	if p.name != "" {
-		d.head = fmt.Sprintf("# service %s: run `tracing --config FILE` with this document", p.name)
+		d.head = fmt.Sprintf("# service %s: run `tracing --config FILE` with this document; in a container, set TRACING_LISTEN_HOST=0.0.0.0", p.name)
 	}
 	edits, notes, err := app.FlagEffects(app.LoadOptions{Factories: in.Components, Presets: in.Presets, Preset: p.preset}, p.args, p.environ)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *jaeger1Program) document(in Input) (*document, error) {
 		case n.Mistake:
 			d.root.note(decide, first, "%s: %s", n.Flag, n.Text)
 		case n.Text == "":
-			d.root.note(dropped, first, "%s: asks for the default", n.Flag)
+			d.root.note(dropped, first, "%s: already the default", n.Flag)
 		default:
 			text, without := strings.CutPrefix(n.Text, "has no effect: ")
 			d.root.note(kindOf(without), first, "%s: %s", n.Flag, text)

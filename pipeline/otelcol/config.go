@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configopaque"
@@ -38,7 +39,7 @@ func defaults(f component.Factory, check func(component.Config) error) func() Co
 
 // UnmarshalTree implements [pipeline.TreeConfig].
 func (c *Config) UnmarshalTree(tree map[string]any, texts map[string]string) error {
-	value, given, err := c.decode(tree, texts)
+	value, given, err := c.decode(c.withUnits(tree, texts), texts)
 	c.given = given
 	if err != nil {
 		return keyErrors(value, given, err)
@@ -51,6 +52,18 @@ func (c *Config) UnmarshalTree(tree map[string]any, texts map[string]string) err
 		return nil
 	}
 	return keyErrors(value, given, c.check(value))
+}
+
+// withUnits returns a copy of tree in which durations are text, because the Collector's code would
+// take a number for nanoseconds.
+func (c *Config) withUnits(tree map[string]any, texts map[string]string) map[string]any {
+	t := reflect.TypeOf(c.factory.CreateDefaultConfig())
+	for path, text := range texts {
+		if typeAt(t, path) == reflect.TypeFor[time.Duration]() {
+			tree = withText(tree, strings.Split(path, delim), text).(map[string]any)
+		}
+	}
+	return tree
 }
 
 // decode decodes tree into a configuration with the defaults. Where the component needs text and

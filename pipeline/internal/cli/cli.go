@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 	"github.com/tracing-backend/tracing/pipeline/internal/host"
@@ -46,11 +47,11 @@ type command struct {
 	build          status.Build
 
 	// Flags and argument of single subcommands.
-	origin, defaults, dot bool
-	endpoint              string
-	deletion              deleteFlags
-	operand               string // PRESET, TYPE or SHELL
-	chosen                usage  // of the subcommand that runs
+	origin, defaults, dot, printVersion bool
+	endpoint                            string
+	deletion                            deleteFlags
+	operand                             string // PRESET, TYPE or SHELL
+	chosen                              usage  // of the subcommand that runs
 }
 
 // subcommand is one use of the program. The subcommand without a name runs it.
@@ -79,7 +80,8 @@ func (c *command) subcommands() []subcommand {
 	}
 	return []subcommand{
 		preset(groupConfiguration, "", "",
-			"run a preset (by default the first one) or the configuration given by --config", nil, c.serve,
+			"run a preset (by default the first one) or the configuration given by --config",
+			func(fs *flag.FlagSet) { fs.BoolVar(&c.printVersion, "version", false, "Print the version and exit.") }, c.serve,
 			"tracing", "tracing agent --reporter.grpc.host-port=collector:14250", "tracing --config tracing.yaml"),
 		preset(groupConfiguration, "validate", "", "check the configuration, and the files and folders that it names, and exit", nil, c.validate,
 			"tracing validate --config tracing.yaml --strict"),
@@ -163,8 +165,11 @@ func (c *command) unknownCommand(args []string) int {
 		known = append(known, strings.Fields(u.name)[0])
 	}
 	slices.Sort(known)
-	fmt.Fprintf(c.stderr, "tracing: unknown command or preset %q%s\n\nRun \"tracing help\" for an overview.\n",
-		args[0], yamltree.Suggest(args[0], slices.Compact(known), "known"))
+	hint := yamltree.Suggest(args[0], slices.Compact(known), "known")
+	if slices.ContainsFunc(c.load.Factories, func(f pipeline.Factory) bool { return f.Type() == args[0] }) {
+		hint = fmt.Sprintf("; for the keys of this component, run \"tracing components %s\"", args[0])
+	}
+	fmt.Fprintf(c.stderr, "tracing: unknown command or preset %q%s\n\nRun \"tracing help\" for an overview.\n", args[0], hint)
 	return exitUsage
 }
 
@@ -212,6 +217,9 @@ func (c *command) prepare() (*host.App, int) {
 }
 
 func (c *command) serve(ctx context.Context) int {
+	if c.printVersion {
+		return c.version(ctx)
+	}
 	files := config.NewWatcher(c.load.ReadFile)
 	c.load.ReadFile = files.ReadFile
 	app, code := c.prepare()

@@ -71,6 +71,13 @@ func TestCommandLine(t *testing.T) {
 		"completion, components, delete, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
 	f("completion tcsh", 2, "", "tracing: unknown shell \"tcsh\"; write bash, zsh or fish\n")
 	f("--confg x", 2, "", "tracing: unknown flag --confg; did you mean --config?\n")
+	f("validate --str", 2, "", "tracing: unknown flag --str; did you mean --strict?\n")
+	f("--verison", 2, "", "tracing: unknown flag --verison; did you mean --version?\n")
+	f("-v", 2, "", "tracing: unknown flag --v; did you mean --version?\n")
+	f("--frobnicate", 2, "", "tracing: unknown flag --frobnicate\n")
+	f("small --version", 0, "tracing dev ", "")
+	f("help source", 2, "", "tracing: unknown command or preset \"source\"; "+
+		"for the keys of this component, run \"tracing components source\"\n")
 	f("--config", 2, "", "tracing: --config has no value\n")
 	f("validate --strict small", 0, valid, "")
 	f("version x", 2, "", "tracing: unexpected argument \"x\"\n")

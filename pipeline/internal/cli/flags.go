@@ -106,11 +106,18 @@ func flagError(fs *flag.FlagSet, err error) error {
 // suggestedFlags is the number of similar flags that the message about an unknown one names.
 const suggestedFlags = 3
 
-// unknownFlag returns the error for an unknown flag, with the flags that are most similar.
+// unknownFlag returns the error for an unknown flag, with the flags that it abbreviates, or those
+// that are most similar.
 func unknownFlag(fs *flag.FlagSet, name string) error {
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	nearest, _ := yamltree.Nearest(name, names, suggestedFlags)
+	nearest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, name) })
+	if len(nearest) == 0 || len(nearest) > suggestedFlags {
+		var distance int
+		if nearest, distance = yamltree.Nearest(name, names, suggestedFlags); distance > 1+len(name)/2 {
+			nearest = nil
+		}
+	}
 	for i := range nearest {
 		nearest[i] = "--" + nearest[i]
 	}

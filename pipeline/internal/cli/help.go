@@ -97,8 +97,9 @@ func (c *command) frequentFlags() *flag.FlagSet {
 	all, some := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
 	c.defineConfigured(all, new(stringList), new(stringList))
 	for _, name := range append([]string{"config", "set", "strict"}, config.FrameworkFlagNames()...) {
-		f := all.Lookup(name)
-		some.Var(f.Value, f.Name, f.Usage)
+		if f := all.Lookup(name); f.Usage != "" { // not those without an effect
+			some.Var(f.Value, f.Name, f.Usage)
+		}
 	}
 	return some
 }

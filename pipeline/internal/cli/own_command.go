@@ -79,7 +79,11 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return c.fail(errors.New("interrupted"))
 	}
-	return c.fail(err)
+	code := c.fail(err)
+	if exit := (*pipeline.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.Code
+	}
+	return code
 }
 
 // ownUsage returns the usage of a command of a component.

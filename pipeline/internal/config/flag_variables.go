@@ -76,9 +76,11 @@ const minMisspelt = 10
 const maxTypos = 2
 
 // misspelling returns what to write instead of a variable that is similar to a known one, or "".
+// Those with the prefix of the program's own are for [loader.warnVariables].
 func misspelling(name string, known []string) string {
 	isDistinctive := slices.ContainsFunc(distinctive, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-	if len(name) < minMisspelt || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+	if len(name) < minMisspelt || strings.HasPrefix(name, variablePrefix) ||
+		strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return ""
 	}
 	if !isDistinctive { // most variables of other programs: leave out what is not similar enough

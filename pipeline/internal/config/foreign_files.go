@@ -20,6 +20,9 @@ var foreignKinds = []struct {
 	{isTempo, func(string) string {
 		return "this is a Tempo configuration; docs/migrating/tempo.md lists what takes the place of its keys"
 	}},
+	{isCompose, func(file string) string {
+		return "this is a compose file; run `tracing migrate " + file + "` for its services of Jaeger 1"
+	}},
 	{isJaeger1, func(file string) string {
 		return "these are flags of Jaeger 1; run `tracing migrate --from jaeger1 " + file + "`"
 	}},
@@ -77,6 +80,14 @@ func isTempo(keys map[string]yaml.Node, _ []byte) bool {
 		}
 	}
 	return n >= 2
+}
+
+var jaegerImage = regexp.MustCompile(`(?m)^\s*image:.*jaeger`)
+
+// isCompose reports whether the file lists services, one of them with an image of Jaeger.
+func isCompose(keys map[string]yaml.Node, text []byte) bool {
+	_, ok := keys["services"]
+	return ok && jaegerImage.Match(text)
 }
 
 var (

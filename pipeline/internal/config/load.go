@@ -118,7 +118,12 @@ func (l *loader) loadSection(kind pipeline.Kind) {
 func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamltree.Pos) {
 	path := []string{kind.Section()}
 	deletion := l.deletion(kind.Section(), id.String())
-	if hint := foreign.Hint(kind.Section(), id.Type); hint != "" {
+	hint := foreign.Hint(kind.Section(), id.Type)
+	switch {
+	case hint != "" && jaeger2Component.MatchString(id.Type): // nothing to delete: the hint about the file says what to do
+		l.problem(pos, path, "%s %q is not built in: %s", kind, id.Type, hint)
+		return
+	case hint != "":
 		l.problem(pos, path, "%s %q is not built in: %s; %s, or add it in a custom build, see docs/collector-components.md",
 			kind, id.Type, hint, deletion)
 		return
