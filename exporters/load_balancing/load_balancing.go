@@ -5,6 +5,7 @@ package loadbalancing
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -107,18 +108,38 @@ func (e *exporter) split(b *otlpdata.Batch, ring ring) ([]part, *pipeline.Reserv
 			size = int64(b.Size())
 		}
 	}
-	if limit := e.budget.Limit(); limit > 0 {
-		size = min(size, limit) // a queued batch may be larger than a limit that was changed
+	limit := e.budget.Limit()
+	if limit <= 0 {
+		limit = math.MaxInt64
 	}
-	reservation, err := e.budget.Reserve(size)
+	reservation, err := e.budget.Reserve(min(size, limit)) // a queued batch may be larger than a limit that was changed
 	if err != nil || size == 0 {
 		return parts, reservation, err
 	}
-	if parts, err = divide(b, ring, &e.routing); err != nil {
+	copies := copyMemory{limit: limit, reservation: reservation}
+	if parts, err = divide(b, ring, &e.routing, copies.grow); err != nil {
 		reservation.Release()
-		return nil, nil, pipeline.Permanent(err)
+		if !errors.Is(err, pipeline.ErrOverBudget) {
+			err = pipeline.Permanent(err)
+		}
+		return nil, nil, err
 	}
 	return parts, reservation, nil
+}
+
+// copyMemory reserves memory for resources and scopes that several parts of a batch repeat.
+type copyMemory struct {
+	limit, used int64
+	reservation *pipeline.Reservation
+}
+
+// grow reserves memory for a copy. Copies that alone exceed the limit are refused permanently.
+func (m *copyMemory) grow(n int) error {
+	m.used += int64(n)
+	if m.used > m.limit {
+		return &otlpdata.LimitError{Limit: "bytes of resources repeated for several backends", Max: int(m.limit), TooLarge: true}
+	}
+	return m.reservation.Grow(min(int64(n), m.limit-m.reservation.Held()))
 }
 
 // send sends all parts at the same time and returns their errors.

@@ -30,9 +30,10 @@ func soleBackend(b *otlpdata.Batch, ring ring, by *routing) (int, bool, error) {
 	}
 }
 
-// divide divides a batch by backend. Spans keep their bytes, their resource and their scope.
-func divide(b *otlpdata.Batch, ring ring, by *routing) ([]part, error) {
-	s := &splitter{ring: ring, by: by, parts: make([]partWriter, len(ring.seeds)), share: b.Size() / len(ring.seeds)}
+// divide divides a batch by backend. Spans keep their bytes, their resource and their scope. grow
+// is called before a resource or scope is repeated in another part, with its size in bytes.
+func divide(b *otlpdata.Batch, ring ring, by *routing, grow func(bytes int) error) ([]part, error) {
+	s := &splitter{ring: ring, by: by, parts: make([]partWriter, len(ring.seeds)), share: b.Size() / len(ring.seeds), grow: grow}
 	if err := b.Walk(s); err != nil {
 		return nil, err
 	}
@@ -59,9 +60,13 @@ type splitter struct {
 	parts []partWriter
 	share int // bytes of a part, if all are equal
 
+	grow func(bytes int) error
+
 	resource          *otlpdata.Resource
 	scope             *otlpdata.Scope
-	resources, scopes int // seen so far
+	resources, scopes int  // seen so far
+	resourceWritten   bool // to a part
+	scopeWritten      bool
 	lastKey           uint64
 	lastPart          int
 	lastSet           bool
@@ -69,14 +74,14 @@ type splitter struct {
 
 // Resource implements otlpdata.Visitor.
 func (s *splitter) Resource(r *otlpdata.Resource) error {
-	s.resource = r
+	s.resource, s.resourceWritten = r, false
 	s.resources++
 	return nil
 }
 
 // Scope implements otlpdata.Visitor.
 func (s *splitter) Scope(scope *otlpdata.Scope) error {
-	s.scope = scope
+	s.scope, s.scopeWritten = scope, false
 	s.scopes++
 	return nil
 }
@@ -92,7 +97,7 @@ func (s *splitter) Span(span *otlpdata.Span) error {
 		s.lastKey, s.lastPart, s.lastSet = key, target, true
 	}
 	if s.parts != nil {
-		s.parts[s.lastPart].add(s, span)
+		return s.parts[s.lastPart].add(s, span)
 	}
 	return nil
 }
@@ -110,17 +115,33 @@ type partWriter struct {
 // reserved is the number of bytes for the length of a message before it is known.
 const reserved = 2
 
-func (w *partWriter) add(s *splitter, span *otlpdata.Span) {
+func (w *partWriter) add(s *splitter, span *otlpdata.Span) error {
 	if w.resource != s.resources {
 		w.endResource()
+		if err := s.reserve(&s.resourceWritten, s.resource.Raw, s.resource.SchemaURL); err != nil {
+			return err
+		}
 		w.beginResource(s)
 	}
 	if w.scope != s.scopes {
 		w.endScope()
+		if err := s.reserve(&s.scopeWritten, s.scope.Raw, s.scope.SchemaURL); err != nil {
+			return err
+		}
 		w.beginScope(s)
 	}
 	w.out = protoenc.AppendBytes(w.out, 2, span.Raw)
 	w.services[len(w.services)-1].Add(span.ParentID.IsZero(), span.NativeFlags()&otlpdata.FlagDebug != 0)
+	return nil
+}
+
+// reserve reserves memory for a resource or scope that was written before.
+func (s *splitter) reserve(written *bool, raw []byte, schema string) error {
+	if !*written {
+		*written = true
+		return nil
+	}
+	return s.grow(len(raw) + len(schema))
 }
 
 func (w *partWriter) beginResource(s *splitter) {

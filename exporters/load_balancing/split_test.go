@@ -1,10 +1,13 @@
 package loadbalancing
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -186,6 +189,47 @@ func BenchmarkSplit(b *testing.B) {
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spans, "ns/span")
 			})
+		}
+	}
+}
+
+// A large resource that several parts repeat needs memory for each.
+func TestMemoryOfRepeatedResource(t *testing.T) {
+	const large, backends = 100 << 10, 16
+	var out otlpdata.Builder
+	out.Resource([]otlpdata.KeyValue{{Key: "large", Value: otlpdata.StringValue(strings.Repeat("x", large))}})
+	for i := range 200 {
+		out.Span(&otlpdata.Span{TraceID: otlpdata.TraceID{byte(i), 1}, SpanID: otlpdata.SpanID{1}})
+	}
+	b, err := otlpdata.FromOTLP(out.Bytes(), otlpdata.Meta{}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		limit, used int64
+		class       func(error) bool
+	}{
+		{4 << 20, 0, func(err error) bool { return err == nil }},
+		{4 << 20, 3 << 20, func(err error) bool { return errors.Is(err, pipeline.ErrOverBudget) && pipeline.IsTemporary(err) }},
+		{1 << 20, 0, pipeline.IsPermanent},
+	} {
+		budget := pipeline.NewBudget(c.limit)
+		if _, err := budget.Reserve(c.used); err != nil {
+			t.Fatal(err)
+		}
+		e := &exporter{routing: routing{by: byTraceID}, budget: budget}
+		parts, reservation, err := e.split(b, newRing(addresses(backends)))
+		if !c.class(err) {
+			t.Errorf("limit %d, used %d: %d parts, error %v", c.limit, c.used, len(parts), err)
+		}
+		if err == nil {
+			if held := reservation.Held(); len(parts) != backends || held < backends*large {
+				t.Errorf("%d bytes are reserved for %d parts", held, len(parts))
+			}
+			reservation.Release()
+		}
+		if used := budget.Used(); used != c.used {
+			t.Errorf("%d bytes stay reserved, want %d", used, c.used)
 		}
 	}
 }
