@@ -317,6 +317,9 @@ func (p *holdingProcessor) Stop(ctx context.Context) error {
 	if left+unsent > 0 {
 		errs = append(errs, fmt.Errorf("%w: %d spans", errHeldLeft, left+unsent))
 	}
+	if sending := p.held.Load(); sending > 0 { // the framework counts them as dropped
+		errs = append(errs, fmt.Errorf("%w: next component is still sending %d spans after its context was canceled", errHeldLeft, sending))
+	}
 	p.memory.Release()
 	return errors.Join(errs...)
 }

@@ -28,9 +28,27 @@ type holdings struct {
 	next          *sink
 }
 
-func buildHolding(t *testing.T, consume func(ctx context.Context, td ptrace.Traces, next consumer.Traces) error) *holdings {
+// consumeTraces is what a component does with spans.
+type consumeTraces func(ctx context.Context, td ptrace.Traces, next consumer.Traces) error
+
+// buildHolding builds, starts and later stops a processor with a sink.
+func buildHolding(t *testing.T, consume consumeTraces) *holdings {
 	t.Helper()
-	h := &holdings{memory: pipeline.NewHeldBudget(1 << 20), next: &sink{}}
+	next := &sink{}
+	h := newHoldings(t, next, consume)
+	h.next = next
+	t.Cleanup(func() {
+		if err := h.Holder.(pipeline.Stopper).Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// newHoldings builds and starts a processor.
+func newHoldings(t *testing.T, next pipeline.Consumer, consume consumeTraces) *holdings {
+	t.Helper()
+	h := &holdings{memory: pipeline.NewHeldBudget(1 << 20)}
 	f := processor.NewFactory(component.MustNewType("late"), func() component.Config { return &hopConfig{} },
 		processor.WithTraces(func(_ context.Context, _ processor.Settings, _ component.Config, next consumer.Traces) (processor.Traces, error) {
 			inner, err := consumer.NewTraces(func(ctx context.Context, td ptrace.Traces) error { return consume(ctx, td, next) })
@@ -40,9 +58,16 @@ func buildHolding(t *testing.T, consume func(ctx context.Context, td ptrace.Trac
 	set.HeldMemory = h.memory
 	set.Made = func(spans int) { h.made.Add(int64(spans)) }
 	set.Dropped = func(spans int, _ string) { h.dropped.Add(int64(spans)) }
-	p := buildWith(t, otelcol.HoldingProcessor(f, otelcol.Holding{
+	factory := otelcol.HoldingProcessor(f, otelcol.Holding{
 		Longest: func(component.Config) time.Duration { return time.Minute }, Flushes: true,
-	}), set, nil, h.next)
+	})
+	p, err := factory.Build(set, factory.Defaults(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.(pipeline.Starter).Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	h.Holder = p.(pipeline.Holder)
 	return h
 }
@@ -95,6 +120,38 @@ func TestRefusedAfterPassingOn(t *testing.T) {
 		if len(h.next.got) != 1 {
 			t.Errorf("passed on %d batches", len(h.next.got))
 		}
+	})
+}
+
+// stuck is a next consumer that ignores its context.
+type stuck struct{ release chan struct{} }
+
+func (s *stuck) Consume(context.Context, *otlpdata.Batch) error {
+	<-s.release
+	return nil
+}
+
+// A next consumer that ignores its context does not keep the process from stopping.
+func TestStopWithStuckExporter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := &stuck{make(chan struct{})}
+		h := newHoldings(t, next, func(ctx context.Context, td ptrace.Traces, next consumer.Traces) error {
+			return next.ConsumeTraces(ctx, td)
+		})
+		if err := h.Consume(t.Context(), otlpdata.FromTraces(spans("a", "b"), otlpdata.Meta{})); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := h.Holder.(pipeline.Stopper).Stop(ctx); err == nil || !strings.Contains(err.Error(), "still sending 2 spans") {
+			t.Errorf("got %v", err)
+		}
+		if h.Held() != 2 {
+			t.Errorf("%d spans are held", h.Held())
+		}
+		close(next.release)
+		synctest.Wait()
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -103,7 +104,11 @@ func (o *outlet) send(releases []release) {
 	})
 }
 
-// stop returns when all is sent, or ctx ends. It returns what was not sent.
+// canceledSendWait is how long stop waits for canceled sends to return: an exporter that ignores
+// its context must not delay the end of the process.
+const canceledSendWait = 5 * time.Second
+
+// stop returns when all is sent, or soon after ctx ends. It returns what was not begun to be sent.
 func (o *outlet) stop(ctx context.Context) (spans, bytes int64) {
 	o.mu.Lock()
 	o.closed = true
@@ -115,7 +120,19 @@ func (o *outlet) stop(ctx context.Context) (spans, bytes int64) {
 		o.mu.Unlock()
 		o.cancel()
 	})
-	o.senders.Wait()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		o.senders.Wait()
+	}()
+	select {
+	case <-sent:
+	case <-ctx.Done():
+		select {
+		case <-sent:
+		case <-time.After(canceledSendWait):
+		}
+	}
 	stopSending()
 	o.cancel()
 	o.mu.Lock()

@@ -142,9 +142,12 @@ func (e *HolderEdge) pause(ctx context.Context, start time.Time, d time.Duration
 	}
 }
 
-// settle counts the outcome of batches. It logs dropped spans, and writes batches that were refused
-// permanently as dead letters.
+// settle counts the outcome of batches, unless Forget has counted them as dropped. It logs dropped
+// spans, and writes batches that were refused permanently as dead letters.
 func (e *HolderEdge) settle(batches []*otlpdata.Batch, err error) {
+	if e.ended.Load() {
+		return
+	}
 	for _, b := range batches {
 		dropped := e.count.settle(b.Len(), err, outcomeDropped)
 		if dropped == 0 {
