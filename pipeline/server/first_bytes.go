@@ -162,10 +162,13 @@ func (c *countedConn) refuse(wrong *wrongProtocol, start []byte) {
 	}
 }
 
-// httpAnswer answers a request of HTTP/1.1 with status 400.
+// httpAnswer answers a request of HTTP/1.1 with status 400, also if its body does not come in time.
 func httpAnswer(conn *countedConn, sent io.Reader, text string) {
-	if r, err := http.ReadRequest(bufio.NewReader(sent)); err == nil {
+	if r, err := http.ReadRequest(bufio.NewReader(sent)); err == nil && r.Header.Get("Expect") == "" {
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // the answer does not depend on it
+	}
+	if conn.SetDeadline(time.Now().Add(answerTime)) != nil {
+		return
 	}
 	fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
 		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(text)+1, text)

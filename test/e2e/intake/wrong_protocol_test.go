@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -44,6 +45,7 @@ func TestWrongProtocol(t *testing.T) {
 		t.Errorf("%v: %s: %s", err, resp.Status, body)
 	}
 	check("protocols.grpc", "http_on_grpc", "refused HTTP request on a gRPC port")
+	checkWaitingClient(t, "http://"+p.OTLPGRPC()+"/v1/traces")
 
 	// gRPC on an HTTP port.
 	conn, err := grpc.NewClient(p.OTLPHTTP(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -67,6 +69,26 @@ func TestWrongProtocol(t *testing.T) {
 	}
 	if status, _ := harness.Request(t, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", "{}"); status != 200 {
 		t.Errorf("a request on the right port: %d", status)
+	}
+}
+
+// checkWaitingClient checks that a client which waits before it sends the body is refused as well.
+func checkWaitingClient(t *testing.T, url string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Expect", "100-continue")
+	c := http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
+	defer c.CloseIdleConnections()
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Error(resp.Status)
 	}
 }
 
