@@ -70,20 +70,6 @@ func TestSecondProcessIsRejected(t *testing.T) {
 	}
 }
 
-func TestNewerVersion(t *testing.T) {
-	fs := vfstest.NewMem()
-	if err := fs.MkdirAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := vfs.WriteFileAtomic(fs, folder+"/FORMAT", []byte("tracing span store, version 7\ncrc32c 1fd3b80d\n")); err != nil {
-		t.Fatal(err)
-	}
-	err := newSetup(fs).build(t).Start(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "version 7") || !strings.Contains(err.Error(), "upgrade this program") {
-		t.Errorf("folder of a newer version: %v", err)
-	}
-}
-
 func TestConsumeAfterStop(t *testing.T) {
 	e := newSetup(vfstest.NewMem()).start(t)
 	n := newNumbers()
