@@ -166,6 +166,8 @@ func buildPlanted(root, dir string, bugs []plantedBug) (program string, err erro
 	return program, nil
 }
 
+var packageClause = regexp.MustCompile(`(?m)^package \w+$`)
+
 // plantedSources returns the changed files by name: those with bugs, and a new one in each of their
 // packages that reads the name of the active bug.
 func plantedSources(root string, bugs []plantedBug) (map[string]string, error) {
@@ -184,8 +186,8 @@ func plantedSources(root string, bugs []plantedBug) (map[string]string, error) {
 		}
 		branches := fmt.Sprintf("if planted == %q {\n%s\n} else {\n%s\n}", b.name, b.instead, b.piece)
 		sources[b.file] = strings.Replace(text, b.piece, branches, 1)
-		folder := path.Dir(b.file)
-		sources[folder+"/planted.go"] = fmt.Sprintf("package %s\nimport \"os\"\nvar planted = os.Getenv(%q)\n", path.Base(folder), plantedName)
+		clause := packageClause.FindString(text)
+		sources[path.Dir(b.file)+"/planted.go"] = fmt.Sprintf("%s\nimport \"os\"\nvar planted = os.Getenv(%q)\n", clause, plantedName)
 	}
 	return sources, nil
 }
