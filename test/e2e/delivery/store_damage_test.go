@@ -158,7 +158,7 @@ func readStore(t *testing.T, p *harness.Process) (found, silent int) {
 	if n := strings.Count(string(body), `"operationName":"pay `); status != http.StatusOK || n != all {
 		t.Errorf("search: status %d, %d spans; %d are found by id", status, n, all)
 	}
-	if status, body := harness.Fetch(t, p.AdminURL()+"/ready"); status != http.StatusOK {
+	if status, body := harness.Fetch(t, p.AdminURL()+"/readyz"); status != http.StatusOK {
 		t.Errorf("not ready: %d %s", status, body)
 	}
 	return found, silent

@@ -132,8 +132,9 @@ func checkUDPAccounting(p *harness.Program) {
 	if refused := spans("kind=receiver", "outcome=refused"); in != handled || accepted+refused != in {
 		t.Errorf("%v datagrams: %v spans received, %v accepted, %v refused", handled, in, accepted, refused)
 	}
-	sent, refused, gone := spans("outcome=sent"), spans("kind=exporter", "outcome=refused"), spans("outcome=dropped")
-	if in := spans("outcome=in"); sent+refused+gone != in || sent+gone != accepted {
+	exported := func(outcome string) float64 { return spans("kind=exporter", "outcome="+outcome) }
+	sent, refused, gone := exported("sent"), exported("refused"), exported("dropped")
+	if in := exported("in"); sent+refused+gone != in || sent+gone != accepted {
 		t.Errorf("%v spans passed to the exporter: %v sent, %v refused, %v dropped; %v were accepted", in, sent, refused, gone, accepted)
 	}
 }
