@@ -115,6 +115,9 @@ func (e *HolderEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Batc
 			return
 		}
 		if err := e.pause(ctx, start, max(delay, min(errclass.Of(last).Requested, maxHeldRetry))); err != nil {
+			if u := (*unfinished)(nil); errors.As(last, &u) {
+				last = u.err // the exporter has counted all spans as refused, and may have joined others with these
+			}
 			err = fmt.Errorf("%w: %w", err, last)
 			e.settle(again, err)
 			outcome(again, err)

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -161,6 +162,41 @@ func TestHolderStopsWithSpans(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Spans that were given up count as dropped, even if the next hop has accepted some of the request
+// that they were joined to: it is unknown which.
+func TestHolderGivesUpPartOfARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		var shelf *hosttest.Shelf
+		down := func(ctx context.Context, _ *otlpdata.Batch) error {
+			pipeline.ProgressOf(ctx).Taken = 2
+			return errors.New("down")
+		}
+		factories := append(w.Factories(), w.ShelfFactory(func(s *hosttest.Shelf) { shelf = s }), pipeline.Exporter("net",
+			func() hosttest.NetConfig { return hosttest.NetConfig{Delivery: pipeline.DefaultDelivery()} },
+			func(pipeline.Settings, hosttest.NetConfig) (*hosttest.Net, error) {
+				return &hosttest.Net{Send: down}, nil
+			}))
+		c, err := w.LoadWith(factories, "receivers: {source: }\nprocessors: {shelf: }\nexporters: {net: {retry_on_failure: "+
+			"{initial_interval: 1s, max_elapsed_time: 2s}}}\nservice: {limits: {held_retry: 1s}, pipelines: {traces: "+
+			"{receivers: [source], processors: [shelf], exporters: [net]}}}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &shelves{w: w, shelf: shelf, Program: hosttest.NewProgram(t, c, pipeline.SystemEnv())}
+		s.StartWithin(t, time.Minute)
+		for range 3 {
+			s.send(t, hosttest.BatchFor("", "a"))
+		}
+		shelf.Release(t.Context())
+		s.checkCounts(t, "shelf in:3 sent:0 dropped:3")
+		if err := s.End(); err != nil {
+			t.Error(err)
+		}
+		s.CheckBalanced(t)
+	})
 }
 
 // A holder that cannot be started holds nothing: its place in the metrics goes with it.
