@@ -392,7 +392,8 @@ func TestDamageWhileRunning(t *testing.T) {
 func TestNewerFilesStopTheStart(t *testing.T) {
 	v := newVictim(t)
 	content := []byte("tracing span store, version 7\ncrc32c 1fd3b80d\n")
-	if err := v.check(t, folder+"/FORMAT", content); err == nil || !strings.Contains(err.Error(), "format 7, newer than format 1 of this program") {
+	const want = "format 7, newer than format 1 of this program"
+	if err := v.check(t, folder+"/FORMAT", content); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want an error about the version", err)
 	}
 }
