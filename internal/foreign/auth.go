@@ -120,6 +120,10 @@ func (r *rewriter) authenticateClient(block []string) {
 				return
 			}
 		}
+		if !r.Has(at(ext, "client_auth.username")...) {
+			r.refuseAuth(block, "must have client_auth.username")
+			return
+		}
 		r.setAuth(block, credential{at(ext, "client_auth.username"), "auth.username", ""},
 			credential{at(ext, "client_auth.password"), "auth.password", ""})
 	case "bearertokenauth":
@@ -134,6 +138,10 @@ func (r *rewriter) sendToken(block, ext []string) {
 		if r.standardToken(block, ext) {
 			r.setAuth(block, credential{at(ext, "filename"), "auth.bearer_token_file", ""})
 		}
+		return
+	}
+	if !r.Has(at(ext, "token")...) {
+		r.refuseAuth(block, "must have token or filename")
 		return
 	}
 	scheme, header := "Bearer ", "authorization"

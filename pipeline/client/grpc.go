@@ -36,17 +36,17 @@ type GRPCConfig struct {
 
 // GRPCSettings are the settings of a gRPC connection to any server.
 type GRPCSettings struct {
-	TLS             TLSConfig                  `yaml:"tls" doc:"TLS settings of the connection."`
-	Compression     string                     `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
-	Headers         map[string]pipeline.Secret `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
-	Auth            AuthConfig                 `yaml:"auth" doc:"Authentication of requests."`
-	Keepalive       KeepaliveConfig            `yaml:"keepalive" doc:"Detection of dead connections."`
-	BalancerName    string                     `yaml:"balancer_name" doc:"Load balancing policy: round_robin distributes requests over all addresses, pick_first uses one address as long as it works."`
-	WaitForReady    bool                       `yaml:"wait_for_ready" doc:"Whether requests wait for a connection until they time out, instead of failing immediately."`
-	Authority       string                     `yaml:"authority" doc:"Value of the :authority header. If empty, the endpoint is used."`
-	ConnectTimeout  pipeline.Duration          `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
-	ReadBufferSize  pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
-	WriteBufferSize pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
+	TLS             TLSConfig                     `yaml:"tls" doc:"TLS settings of the connection."`
+	Compression     string                        `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
+	Headers         map[string]pipeline.Secret    `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
+	Auth            pipeline.Optional[AuthConfig] `yaml:"auth" doc:"Authentication of requests. Without the block, requests carry no credentials."`
+	Keepalive       KeepaliveConfig               `yaml:"keepalive" doc:"Detection of dead connections."`
+	BalancerName    string                        `yaml:"balancer_name" doc:"Load balancing policy: round_robin distributes requests over all addresses, pick_first uses one address as long as it works."`
+	WaitForReady    bool                          `yaml:"wait_for_ready" doc:"Whether requests wait for a connection until they time out, instead of failing immediately."`
+	Authority       string                        `yaml:"authority" doc:"Value of the :authority header. If empty, the endpoint is used."`
+	ConnectTimeout  pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	ReadBufferSize  pipeline.ByteSize             `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
+	WriteBufferSize pipeline.ByteSize             `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
 }
 
 // KeepaliveConfig is the block `keepalive`.

@@ -24,7 +24,7 @@ func TestGRPCSendsHeadersAndReloadsToken(t *testing.T) {
 	write(t, token, "first\n")
 	cfg := plainGRPC(srv.addr)
 	cfg.Headers = map[string]pipeline.Secret{"X-Scope": "blue", "api-key": "k"}
-	cfg.Auth.BearerTokenFile = token
+	cfg.Auth = pipeline.Present(client.AuthConfig{BearerTokenFile: token})
 	c := fix.grpc(cfg)
 	expect := func(want ...string) {
 		t.Helper()
@@ -190,8 +190,12 @@ func TestStartErrorNamesTheFile(t *testing.T) {
 		t.Helper()
 		g, h := client.DefaultGRPCConfig(), client.DefaultHTTPConfig()
 		g.Endpoint, h.Endpoint = "localhost:4317", "https://localhost:4318"
-		change(&g.TLS, &g.Auth)
-		change(&h.TLS, &h.Auth)
+		var auth client.AuthConfig
+		change(&g.TLS, &auth)
+		change(&h.TLS, &auth)
+		if auth != (client.AuthConfig{}) {
+			g.Auth, h.Auth = pipeline.Present(auth), pipeline.Present(auth)
+		}
 		gc, err := client.NewGRPC(fix.set, g)
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +227,11 @@ func TestGRPCValidate(t *testing.T) {
 		t.Helper()
 		c := plainGRPC("localhost:4317")
 		change(&c)
-		expectErrors(t, want, c.Validate(), c.GRPCSettings.Validate(), c.TLS.Validate(), c.Auth.Validate())
+		errs := []error{c.Validate(), c.GRPCSettings.Validate(), c.TLS.Validate()}
+		if auth, on := c.Auth.Get(); on {
+			errs = append(errs, auth.Validate())
+		}
+		expectErrors(t, want, errs...)
 	}
 	f("", func(*client.GRPCConfig) {})
 	f("", func(c *client.GRPCConfig) { c.Endpoint = "[::1]:4317,b:1" })
@@ -248,11 +256,16 @@ func TestGRPCValidate(t *testing.T) {
 		"\nheaders::key: value contains a line break or another character that is not printable ASCII",
 		func(c *client.GRPCConfig) { c.Headers = map[string]pipeline.Secret{"a b": "", "key": "secret\n"} })
 	f("headers::Authorization: also set by auth; remove one of them", func(c *client.GRPCConfig) {
-		c.Headers, c.Auth.BearerTokenFile = map[string]pipeline.Secret{"Authorization": "x"}, "file"
+		c.Headers = map[string]pipeline.Secret{"Authorization": "x"}
+		c.Auth = pipeline.Present(client.AuthConfig{BearerTokenFile: "file"})
 	})
 	f("username: contradicts bearer_token_file; remove one of them\nusername: must not contain a colon",
-		func(c *client.GRPCConfig) { c.Auth = client.AuthConfig{Username: "a:b", BearerTokenFile: "file"} })
-	f("password: needs username", func(c *client.GRPCConfig) { c.Auth.Password = "p" })
+		func(c *client.GRPCConfig) {
+			c.Auth = pipeline.Present(client.AuthConfig{Username: "a:b", BearerTokenFile: "file"})
+		})
+	f("password: needs username", func(c *client.GRPCConfig) { c.Auth = pipeline.Present(client.AuthConfig{Password: "p"}) })
+	f("must have username and password, or bearer_token_file",
+		func(c *client.GRPCConfig) { c.Auth = pipeline.Present(client.AuthConfig{}) })
 	f("must have both cert_file and key_file or neither", func(c *client.GRPCConfig) { c.TLS = client.TLSConfig{CertFile: "x"} })
 	f("insecure: true disables TLS, but certificate files are set; remove insecure or the files",
 		func(c *client.GRPCConfig) { c.TLS.CAFile = "x" })

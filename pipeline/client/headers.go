@@ -27,8 +27,12 @@ func (c *AuthConfig) fixed() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(c.Username+":"+string(c.Password)))
 }
 
-// Validate reports contradictions. Errors do not contain the password.
+// Validate reports contradictions and missing credentials: a block without any must not lead to
+// requests without any. Errors do not contain the password.
 func (c *AuthConfig) Validate() error {
+	if c.Username == "" && c.Password == "" && c.BearerTokenFile == "" {
+		return pipeline.BadKey("", "must have username and password, or bearer_token_file")
+	}
 	var errs []error
 	if c.Username != "" && c.BearerTokenFile != "" {
 		errs = append(errs, pipeline.BadKey("username", "contradicts bearer_token_file; remove one of them"))
@@ -51,8 +55,9 @@ type headers struct {
 	secret bool                    // whether auth is configured
 }
 
-func newHeaders(set pipeline.Settings, fixed map[string]pipeline.Secret, auth AuthConfig) headers {
-	h := headers{secret: auth != AuthConfig{}}
+func newHeaders(set pipeline.Settings, fixed map[string]pipeline.Secret, block pipeline.Optional[AuthConfig]) headers {
+	auth, on := block.Get()
+	h := headers{secret: on}
 	for _, name := range slices.Sorted(maps.Keys(fixed)) {
 		h.fixed = append(h.fixed, strings.ToLower(name), string(fixed[name]))
 	}
@@ -97,8 +102,9 @@ func parseToken(file string) func([][]byte) (string, error) {
 
 // validateHeaders reports invalid names and values. Errors do not contain values, which may be
 // secret.
-func validateHeaders(fixed map[string]pipeline.Secret, auth AuthConfig) error {
+func validateHeaders(fixed map[string]pipeline.Secret, auth pipeline.Optional[AuthConfig]) error {
 	var errs []error
+	_, authenticates := auth.Get()
 	for _, name := range slices.Sorted(maps.Keys(fixed)) {
 		key := "headers::" + name
 		switch {
@@ -106,7 +112,7 @@ func validateHeaders(fixed map[string]pipeline.Secret, auth AuthConfig) error {
 			errs = append(errs, pipeline.BadKey(key, "%q is not a valid header name; use letters, digits, -, _ and .", name))
 		case strings.ContainsFunc(string(fixed[name]), func(r rune) bool { return r < ' ' || r > '~' }):
 			errs = append(errs, pipeline.BadKey(key, "value contains a line break or another character that is not printable ASCII"))
-		case strings.EqualFold(name, authorization) && auth != AuthConfig{}:
+		case strings.EqualFold(name, authorization) && authenticates:
 			errs = append(errs, pipeline.BadKey(key, "also set by auth; remove one of them"))
 		}
 	}

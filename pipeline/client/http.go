@@ -23,21 +23,21 @@ import (
 // HTTPConfig is the configuration of an HTTP client. Keys that the OpenTelemetry Collector also has
 // carry the same names, except `timeout`, which is part of [pipeline.Delivery].
 type HTTPConfig struct {
-	Endpoint            string                     `yaml:"endpoint" doc:"Base URL of the server, for example http://localhost:4318."`
-	TLS                 TLSConfig                  `yaml:"tls" doc:"TLS settings for https URLs."`
-	Compression         string                     `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
-	Headers             map[string]pipeline.Secret `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
-	Auth                AuthConfig                 `yaml:"auth" doc:"Authentication of requests."`
-	ConnectTimeout      pipeline.Duration          `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
-	MaxConnsPerHost     int                        `yaml:"max_conns_per_host" doc:"Maximum number of open connections per server. Further requests wait."`
-	MaxIdleConns        int                        `yaml:"max_idle_conns" doc:"Maximum number of idle connections, for all servers together."`
-	MaxIdleConnsPerHost int                        `yaml:"max_idle_conns_per_host" doc:"Maximum number of idle connections per server."`
-	IdleConnTimeout     pipeline.Duration          `yaml:"idle_conn_timeout" doc:"Time after which an idle connection is closed. 0 disables the limit."`
-	DisableKeepAlives   bool                       `yaml:"disable_keep_alives" doc:"Whether to use a new connection for every request."`
-	ReadIdleTimeout     pipeline.Duration          `yaml:"http2_read_idle_timeout" doc:"Time without activity on an HTTP/2 connection after which the client pings the server. 0 disables pings."`
-	PingTimeout         pipeline.Duration          `yaml:"http2_ping_timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
-	ReadBufferSize      pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
-	WriteBufferSize     pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
+	Endpoint            string                        `yaml:"endpoint" doc:"Base URL of the server, for example http://localhost:4318."`
+	TLS                 TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`
+	Compression         string                        `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
+	Headers             map[string]pipeline.Secret    `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
+	Auth                pipeline.Optional[AuthConfig] `yaml:"auth" doc:"Authentication of requests. Without the block, requests carry no credentials."`
+	ConnectTimeout      pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	MaxConnsPerHost     int                           `yaml:"max_conns_per_host" doc:"Maximum number of open connections per server. Further requests wait."`
+	MaxIdleConns        int                           `yaml:"max_idle_conns" doc:"Maximum number of idle connections, for all servers together."`
+	MaxIdleConnsPerHost int                           `yaml:"max_idle_conns_per_host" doc:"Maximum number of idle connections per server."`
+	IdleConnTimeout     pipeline.Duration             `yaml:"idle_conn_timeout" doc:"Time after which an idle connection is closed. 0 disables the limit."`
+	DisableKeepAlives   bool                          `yaml:"disable_keep_alives" doc:"Whether to use a new connection for every request."`
+	ReadIdleTimeout     pipeline.Duration             `yaml:"http2_read_idle_timeout" doc:"Time without activity on an HTTP/2 connection after which the client pings the server. 0 disables pings."`
+	PingTimeout         pipeline.Duration             `yaml:"http2_ping_timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
+	ReadBufferSize      pipeline.ByteSize             `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
+	WriteBufferSize     pipeline.ByteSize             `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
 }
 
 // DefaultHTTPConfig returns a config with gzip and up to 100 connections, and without an endpoint.

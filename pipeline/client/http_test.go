@@ -143,8 +143,9 @@ func TestHTTPSendsHeaders(t *testing.T) {
 	srv, got := serveHTTP(t)
 	cfg := httpConfig(srv.URL)
 	cfg.Headers = map[string]pipeline.Secret{"api-key": "k", "content-type": "wrong"}
-	cfg.Auth.BearerTokenFile = filepath.Join(t.TempDir(), "token")
-	write(t, cfg.Auth.BearerTokenFile, "tok")
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "tok")
+	cfg.Auth = pipeline.Present(client.AuthConfig{BearerTokenFile: token})
 	if _, err := fix.http(cfg).Post(t.Context(), srv.URL, http.Header{"Content-Type": {"right"}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestHTTPSendsPassword(t *testing.T) {
 	fix := newFixture(t)
 	srv, got := serveHTTP(t)
 	cfg := httpConfig(srv.URL)
-	cfg.Auth = client.AuthConfig{Username: "ann", Password: "p:w"}
+	cfg.Auth = pipeline.Present(client.AuthConfig{Username: "ann", Password: "p:w"})
 	if _, err := fix.http(cfg).Post(t.Context(), srv.URL, nil, nil); err != nil {
 		t.Fatal(err)
 	}
