@@ -28,13 +28,21 @@ func (r *rewriter) otherSignals() {
 
 // usedOnlyBy returns the components of a pipeline that only pipelines to be left out list.
 func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
-	for _, kind := range []string{receivers, processors, exporters} {
-		for _, id := range r.Texts(at(pipeline, kind)...) {
-			section := kind
-			if r.Has(connectors, id) {
-				section = connectors
+	type item struct{ list, id string }
+	kept := map[item]bool{}
+	for _, p := range r.Keys("service", "pipelines") {
+		for _, list := range []string{receivers, processors, exporters} {
+			for _, id := range r.Texts("service", "pipelines", p, list) {
+				kept[item{list, id}] = kept[item{list, id}] || !slices.Contains(leftOut, p)
 			}
-			elsewhere := slices.ContainsFunc(References(r, section, id), func(ref []string) bool { return !slices.Contains(leftOut, ref[2]) })
+		}
+	}
+	for _, list := range []string{receivers, processors, exporters} {
+		for _, id := range r.Texts(at(pipeline, list)...) {
+			section, elsewhere := list, kept[item{list, id}]
+			if r.Has(connectors, id) {
+				section, elsewhere = connectors, kept[item{receivers, id}] || kept[item{exporters, id}]
+			}
 			if !elsewhere && r.Has(section, id) {
 				paths = append(paths, []string{section, id})
 			}

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -105,6 +106,20 @@ func TestUnusableInput(t *testing.T) {
 	} {
 		_, err := Migrate(Input{From: OtelCol, Source: []byte(text)})
 		if err == nil || err.Error() != want && err.Error() != "line 1: "+want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A format that is not recognized has the reason in its error.
+func TestUnrecognizedInput(t *testing.T) {
+	for text, want := range map[string]string{
+		"hello":        "format not recognized: input must be a map of sections such as receivers, exporters and service; ",
+		"a: 1":         "format not recognized: no sections such as receivers, exporters and service; ",
+		"a: &a [*a]\n": "format not recognized: line 1: input too large: more than 20000 values, 64 levels or 16 MiB of text; ",
+	} {
+		_, err := Migrate(Input{From: Auto, Source: []byte(text)})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

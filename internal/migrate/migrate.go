@@ -59,8 +59,9 @@ func Migrate(in Input) (*Result, error) {
 	}
 	text := string(in.Source)
 	if in.From == Auto {
-		if in.From = detect(text); in.From == "" {
-			return nil, errors.New("format not recognized; say which one it is with --from otelcol, jaeger1 or jaeger2")
+		var err error
+		if in.From, err = detect(text); err != nil {
+			return nil, err
 		}
 	}
 	docs, err := translate(in)
@@ -99,16 +100,18 @@ func translate(in Input) ([]*document, error) {
 	return []*document{d}, nil
 }
 
-// detect returns the format of a text, or "".
-func detect(text string) From {
+// detect returns the format of a text.
+func detect(text string) (From, error) {
 	d, err := openDocument(text)
 	switch {
 	case err == nil && isJaeger2(d):
-		return Jaeger2
+		return Jaeger2, nil
 	case err == nil && isConfiguration(d):
-		return OtelCol
+		return OtelCol, nil
 	case isJaeger1(text):
-		return Jaeger1
+		return Jaeger1, nil
+	case err == nil:
+		err = errors.New("no sections such as receivers, exporters and service")
 	}
-	return ""
+	return "", fmt.Errorf("format not recognized: %w; say which one it is with --from otelcol, jaeger1 or jaeger2", err)
 }
