@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,21 +31,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // server is a Zipkin server with a preset response.
 type server struct {
 	url     string
-	respond http.HandlerFunc // nil responds with 202
-	request *http.Request    // the last one
-	body    []byte           // of the last request
+	respond atomic.Pointer[http.HandlerFunc] // nil responds with 202
+	request *http.Request                    // the last one
+	body    []byte                           // of the last request
 }
 
 func startServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		respond := s.respond.Load()
 		body, err := io.ReadAll(r.Body)
-		if err != nil && s.respond == nil {
+		if err != nil && respond == nil {
 			t.Errorf("reading the request: %v", err)
 		}
-		if s.request, s.body = r, body; s.respond != nil {
-			s.respond(w, r)
+		if s.request, s.body = r, body; respond != nil {
+			(*respond)(w, r)
 			return
 		}
 		w.WriteHeader(http.StatusAccepted)
@@ -54,15 +56,17 @@ func startServer(t *testing.T) *server {
 	return s
 }
 
+func (s *server) respondBy(h http.HandlerFunc) { s.respond.Store(&h) }
+
 // respondWith sets the response: status, body, and alternating names and values of headers.
 func (s *server) respondWith(code int, body string, header ...string) {
-	s.respond = func(w http.ResponseWriter, _ *http.Request) {
+	s.respondBy(func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(code)
 		io.WriteString(w, body) //nolint:errcheck // the client reports errors
-	}
+	})
 }
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -210,15 +214,15 @@ func TestOtherResponses(t *testing.T) {
 	if err := e.Consume(t.Context(), batch(t, "", 1)); err == nil || pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "web page") {
 		t.Errorf("web page: error %v", err)
 	}
-	s.respond = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	s.respondBy(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if err := e.Consume(t.Context(), batch(t, "", 1)); err == nil || pipeline.IsPermanent(err) {
 		t.Errorf("aborted response: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.respond = func(_ http.ResponseWriter, r *http.Request) {
+	s.respondBy(func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
-	}
+	})
 	if err := e.Consume(ctx, batch(t, "", 1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: error %v", err)
 	}
