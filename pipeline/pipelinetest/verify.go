@@ -111,28 +111,39 @@ func (s *suite) arrivals(p *program) map[string][]content {
 	return arrived
 }
 
-// maxMismatches is the maximum number of requests that are reported together.
+// maxMismatches is the maximum number of requests with the same outcome that are reported.
 const maxMismatches = 5
 
 // verify compares answers with what became of the spans, and reports the first mismatch of each
-// request.
+// request: first of those that were acknowledged, then of the others.
 func (s *suite) verify(p *program, all ...outcome) {
 	s.Helper()
 	if s.sub.discards {
 		return
 	}
-	arrived, failed := s.arrivals(p), 0
+	var acknowledged, others []string
+	arrived := s.arrivals(p)
 	for _, o := range all {
-		text := s.mismatch(o, arrived)
-		if text == "" {
-			continue
-		}
-		if failed++; failed <= maxMismatches {
-			s.Errorf("%s: %s", o.request, text)
+		switch text := s.mismatch(o, arrived); {
+		case text == "":
+		case o.err == nil:
+			acknowledged = append(acknowledged, fmt.Sprintf("%s: %s", o.request, text))
+		default:
+			others = append(others, fmt.Sprintf("%s: %s", o.request, text))
 		}
 	}
-	if failed > maxMismatches {
-		s.Errorf("%d more requests", failed-maxMismatches)
+	s.report(acknowledged)
+	s.report(others)
+}
+
+// report reports mismatches, of which there may be many.
+func (s *suite) report(mismatches []string) {
+	s.Helper()
+	for _, text := range mismatches[:min(len(mismatches), maxMismatches)] {
+		s.Errorf("%s", text)
+	}
+	if more := len(mismatches) - maxMismatches; more > 0 {
+		s.Errorf("%d more requests", more)
 	}
 }
 
