@@ -27,7 +27,7 @@ func greet(name string) pipeline.Command {
 				case "ghost":
 					return errors.New("it is gone")
 				case "wall":
-					return &pipeline.ExitError{Code: 3, Err: errors.New("it does not listen")}
+					return &pipeline.ExitError{Code: 3, Err: errors.New("wall does not listen")}
 				case "Sisyphus":
 					<-ctx.Done()
 					return fmt.Errorf("rolling: %w", ctx.Err())
@@ -54,7 +54,7 @@ func TestCommandsOfComponents(t *testing.T) {
 	f("say hello --help", 0, "usage: tracing say hello NAME [--loud]\n\nGreet.\n\n"+
 		"examples:\n  tracing say hello Ann\n\nflags:\n  --loud  Says so.\n", "")
 	f("say hello ghost", 1, "", "tracing: it is gone\n")
-	f("say hello wall", 3, "", "tracing: it does not listen\n")
+	f("say hello wall", 3, "", "tracing: wall does not listen\n")
 	f("say hello", 2, "", "tracing: greeting: missing name\n\nusage: tracing say hello NAME")
 	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean --loud?\n\nusage: tracing say hello")
 	f("say hello Ann --config x", 2, "", "unknown flag --config")
