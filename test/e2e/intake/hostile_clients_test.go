@@ -37,8 +37,8 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [nop]}}
 `
 
-// hostileMemory is the maximum peak memory of the process in MiB: limits.inflight and 128 MiB.
-const hostileMemory = 128 + 128
+// hostileMemory is the maximum peak memory of the process in MiB: limits.inflight and 104 MiB.
+const hostileMemory = 128 + 104
 
 // TestHostileClients runs attackers of every kind while a well-behaved client sends its spans. The
 // attackers are refused with the right status, the client is served, memory stays within its limit,
