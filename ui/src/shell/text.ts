@@ -1,0 +1,65 @@
+// The texts of the UI. The English text is the key of its translation, so that a reader of the source
+// sees what users see.
+
+import { Fragment, h, type ComponentChildren, type VNode } from 'preact';
+
+/** Values for the placeholders of a text, by name. */
+export type Values = Record<string, string | number>;
+
+/** Translations of one language: by English text or, for texts with a number, the forms by plural category. */
+export interface Catalogue {
+  /** BCP 47 tag of the language, for plural categories. */
+  language: string;
+  texts: Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>;
+}
+
+const english: Catalogue = { language: 'en', texts: {} };
+let catalogue = english;
+let plurals = new Intl.PluralRules('en');
+
+/** Chooses a language before the first text is shown; null is English. */
+export function setCatalogue(chosen: Catalogue | null): void {
+  catalogue = chosen ?? english;
+  plurals = new Intl.PluralRules(catalogue.language);
+}
+
+/** Returns a text with values instead of its placeholders: `t('Sort by {key}', { key: 'time' })`. */
+export function t(text: string, values?: Values): string {
+  const found = catalogue.texts[text];
+  return fill(typeof found === 'string' ? found : text, values);
+}
+
+/**
+ * Returns a text for a number, in the singular or the plural: `tn(spans, '{n} span', '{n} spans', { n: count(spans) })`.
+ * Without a value for it, `{n}` is the number. The plural is the key of the translation.
+ */
+export function tn(n: number, one: string, other: string, values?: Values): string {
+  return fill(form(n, one, other), { n, ...values });
+}
+
+function form(n: number, one: string, other: string): string {
+  const found = catalogue.texts[other];
+  if (typeof found === 'string') return found;
+  const category = plurals.select(n);
+  return found?.[category] ?? found?.other ?? (n === 1 ? one : other);
+}
+
+function fill(text: string, values?: Values): string {
+  return values ? text.replace(/\{(\w+)\}/g, (all, name: string) => String(values[name] ?? all)) : text;
+}
+
+/** A text with elements as values: `<Text of="Slower than {usual}" usual={<b>1 s</b>} />`. */
+export function Text({ of, ...values }: { of: string } & Record<string, ComponentChildren>): VNode {
+  const found = catalogue.texts[of];
+  return elements(typeof found === 'string' ? found : of, values);
+}
+
+/** A text for a number with elements as values, as `tn`. `{n}` needs a value. */
+export function TextN({ count, one, other, ...values }: { count: number; one: string; other: string } & Record<string, ComponentChildren>): VNode {
+  return elements(form(count, one, other), values);
+}
+
+function elements(text: string, values: Record<string, ComponentChildren>): VNode {
+  const parts = text.split(/\{(\w+)\}/).map((part, i) => (i % 2 === 0 ? part : values[part] ?? `{${part}}`));
+  return h(Fragment, null, ...parts);
+}
