@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
@@ -46,7 +47,7 @@ func TestEstimate(t *testing.T) {
 		share   float64
 		want    uint64
 	}{{10, 1, 10}, {10, 0.5, 20}, {1, 0.3, 3}, {0, 0.1, 0}, {7, 0, 7}, {1 << 60, 1e-9, 1 << 63}} {
-		if got := estimate(c.counted, c.share); got != c.want {
+		if got := page.Estimate(c.counted, c.share); got != c.want {
 			t.Errorf("%d of a share of %v: %d, want %d", c.counted, c.share, got, c.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -53,7 +54,7 @@ func (f *changeFinder) addServices(services []string) error {
 	}
 	for i := range got.Series {
 		s := &got.Series[i]
-		at := max(nanos(s.Points[0].Start), nanosOf(w.From)) // the first step may begin earlier
+		at := max(page.Nanos(s.Points[0].Start), page.NanosOf(w.From)) // the first step may begin earlier
 		f.found = append(f.found, change{At: at, Service: s.Service, Kind: newService})
 	}
 	return nil
@@ -116,7 +117,7 @@ func (f *changeFinder) addKey(service, key string, seen uint64) error {
 
 // newSince reports whether no span met a condition in the period before, and about when the first
 // one did. seen is when one did.
-func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at nanos, isNew bool, err error) {
+func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at page.Nanos, isNew bool, err error) {
 	if f.done() {
 		return 0, false, nil
 	}
@@ -130,7 +131,7 @@ func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at nanos, i
 
 // firstSpan returns about when the first span of the current period that meets a condition starts.
 // seen is not before that.
-func (f *changeFinder) firstSpan(where tracestore.Expr, seen uint64) (nanos, error) {
+func (f *changeFinder) firstSpan(where tracestore.Expr, seen uint64) (page.Nanos, error) {
 	low, high := uint64(f.periods.start.UnixNano()), seen // the first span starts from low to high
 	for high-min(low, high) > uint64(changePrecision) && !f.done() {
 		middle := low + (high-low)/2
@@ -144,7 +145,7 @@ func (f *changeFinder) firstSpan(where tracestore.Expr, seen uint64) (nanos, err
 			low = middle + 1
 		}
 	}
-	return nanos(high), nil
+	return page.Nanos(high), nil
 }
 
 // probe reports whether a span meets a condition.
@@ -171,7 +172,7 @@ func (f *changeFinder) newest(where tracestore.Expr, w core.Window) (start uint6
 }
 
 // versionBefore returns the version of the newest span of a service before a time, or "".
-func (f *changeFinder) versionBefore(service string, at nanos) (version string, _ error) {
+func (f *changeFinder) versionBefore(service string, at page.Nanos) (version string, _ error) {
 	f.probes++
 	q := tracestore.Query{Tenant: f.slot.Tenant(), From: f.periods.before, To: time.Unix(0, int64(at)-int64(changePrecision)), Limit: 1,
 		Where: is(tracestore.Service, "", service), Budget: f.slot.Budget()}
@@ -209,7 +210,7 @@ func (f *changeFinder) addInstances(service string, s *serviceSample) error {
 	if err != nil || before == 0 || now == 0 || before == now {
 		return err
 	}
-	at := nanosOf(f.periods.start)
+	at := page.NanosOf(f.periods.start)
 	switch {
 	case now > before && len(added) > 0:
 		first := slices.MinFunc(added, func(a, b string) int { return cmp.Compare(s.instances[a].first, s.instances[b].first) })
@@ -234,12 +235,12 @@ func ofInstance(service, instance string) tracestore.Expr {
 
 // lastSpan returns when the last span of the current period that meets a condition starts, or the
 // start of the period if none does.
-func (f *changeFinder) lastSpan(where tracestore.Expr) (nanos, error) {
+func (f *changeFinder) lastSpan(where tracestore.Expr) (page.Nanos, error) {
 	start, found, err := f.newest(where, f.periods.current())
 	if !found {
-		return nanosOf(f.periods.start), err
+		return page.NanosOf(f.periods.start), err
 	}
-	return nanos(start), err
+	return page.Nanos(start), err
 }
 
 // instances returns the number of instances at the end of a period, or 0 if it is not known.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -34,7 +35,7 @@ type changesAnswer struct {
 // change is what a service did not have in the period before. From and To are versions, numbers of
 // instances, or "" and an attribute key.
 type change struct {
-	At      nanos      `json:"at"`
+	At      page.Nanos `json:"at"`
 	Service string     `json:"service"`
 	Kind    changeKind `json:"kind"`
 	From    string     `json:"from"`
@@ -52,16 +53,16 @@ const (
 
 // changes parses GET /api/ui/v1/changes, which compares a time range with the period of the same
 // length before.
-func (a *API) changes(ctx context.Context, v url.Values) (query, error) {
+func (a *API) changes(ctx context.Context, v url.Values) (page.Query, error) {
 	store, ok := core.StoreAs[tracestore.Metrics](ctx, a.backend)
 	if !ok {
-		return nil, fmt.Errorf("%w count the calls of services", errUnsupported)
+		return nil, fmt.Errorf("%w count the calls of services", page.ErrUnsupported)
 	}
-	w, err := windowParams(v, a.backend.Now())
+	w, err := page.WindowParams(v, a.backend.Now())
 	if err != nil {
 		return nil, err
 	}
-	limit, err := countParam(v, "limit", defaultChanges, maxChanges)
+	limit, err := page.CountParam(v, "limit", defaultChanges, maxChanges)
 	if err != nil {
 		return nil, err
 	}

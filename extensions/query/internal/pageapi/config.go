@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -59,7 +60,7 @@ type language struct {
 func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	l := a.backend.Limits()
 	answer := configAnswer{
-		Version: a.version, Capabilities: a.capabilities(r.Context()), DefaultLookback: defaultLookback.Nanoseconds(),
+		Version: a.version, Capabilities: a.capabilities(r.Context()), DefaultLookback: page.DefaultLookback.Nanoseconds(),
 		Limits: limits{
 			Traces: l.Traces, TraceSize: l.TraceSize, Scanned: l.Scanned, Aggregated: l.Aggregated,
 			Timeout: l.Timeout.Nanoseconds(), Columns: tracestore.MaxColumns, Exemplars: tracestore.MaxExemplars,
@@ -74,7 +75,7 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	for _, s := range attributeScopes() {
 		answer.Language.Scopes = append(answer.Language.Scopes, s.prefix)
 	}
-	a.writeData(w, r, &answer, "")
+	page.WriteData(a.backend, w, r, &answer, "")
 }
 
 func (a *API) capabilities(ctx context.Context) capabilities {

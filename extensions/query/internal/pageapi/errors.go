@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -30,32 +31,32 @@ const (
 type errorsAnswer struct {
 	Examined int           `json:"examined"` // error spans
 	Complete bool          `json:"complete"` // all error spans of the range were examined
-	Since    nanos         `json:"since"`    // all error spans that start after this were examined
+	Since    page.Nanos    `json:"since"`    // all error spans that start after this were examined
 	Omitted  int           `json:"omitted"`  // groups that are left out because of the limit
 	Groups   []*errorGroup `json:"groups"`   // those with the most spans first
 }
 
 type errorGroup struct {
-	Service   string `json:"service"`
-	Operation string `json:"operation"`
-	Type      string `json:"type"` // see errorType
-	Message   string `json:"message"`
-	Count     int    `json:"count"`
-	First     nanos  `json:"first"`
-	Last      nanos  `json:"last"`
-	Points    []int  `json:"points"`
-	TraceID   string `json:"traceID"` // of the newest span, as are Message and SpanID
-	SpanID    string `json:"spanID"`
+	Service   string     `json:"service"`
+	Operation string     `json:"operation"`
+	Type      string     `json:"type"` // see errorType
+	Message   string     `json:"message"`
+	Count     int        `json:"count"`
+	First     page.Nanos `json:"first"`
+	Last      page.Nanos `json:"last"`
+	Points    []int      `json:"points"`
+	TraceID   string     `json:"traceID"` // of the newest span, as are Message and SpanID
+	SpanID    string     `json:"spanID"`
 }
 
 // errors parses GET /api/ui/v1/errors. It reads the traces of the newest error spans until
 // Limits.Errors error spans or maxMatchedSpans spans were read.
-func (a *API) errors(_ context.Context, v url.Values) (query, error) {
-	w, err := windowParams(v, a.backend.Now())
+func (a *API) errors(_ context.Context, v url.Values) (page.Query, error) {
+	w, err := page.WindowParams(v, a.backend.Now())
 	if err != nil {
 		return nil, err
 	}
-	limit, err := countParam(v, "limit", defaultErrorGroups, maxErrorGroups)
+	limit, err := page.CountParam(v, "limit", defaultErrorGroups, maxErrorGroups)
 	if err != nil {
 		return nil, err
 	}
@@ -158,15 +159,15 @@ func (e *errorReader) add(s tracestore.Span) error {
 			return err
 		}
 		key = errorKey{strings.Clone(key.service), strings.Clone(key.operation), strings.Clone(key.errorType)}
-		g = &errorGroup{Service: key.service, Operation: key.operation, Type: key.errorType, First: nanos(s.Start),
+		g = &errorGroup{Service: key.service, Operation: key.operation, Type: key.errorType, First: page.Nanos(s.Start),
 			Points: make([]int, errorPoints)}
 		e.groups[key] = g
 	}
 	g.Count++
-	g.First = min(g.First, nanos(s.Start))
+	g.First = min(g.First, page.Nanos(s.Start))
 	g.Points[e.part(s.Start)]++
-	if g.TraceID == "" || nanos(s.Start) > g.Last {
-		g.Last, g.Message = nanos(s.Start), strings.Clone(storequery.FacetText(message))
+	if g.TraceID == "" || page.Nanos(s.Start) > g.Last {
+		g.Last, g.Message = page.Nanos(s.Start), strings.Clone(storequery.FacetText(message))
 		g.TraceID, g.SpanID = hex.EncodeToString(s.TraceID[:]), hex.EncodeToString(s.SpanID[:])
 	}
 	return nil
@@ -180,7 +181,7 @@ func (e *errorReader) part(start uint64) int {
 
 // answer returns the groups with the most spans.
 func (e *errorReader) answer(limit int) *errorsAnswer {
-	out := &errorsAnswer{Examined: e.examined, Complete: e.complete, Since: nanos(e.since), Groups: make([]*errorGroup, 0, len(e.groups))}
+	out := &errorsAnswer{Examined: e.examined, Complete: e.complete, Since: page.Nanos(e.since), Groups: make([]*errorGroup, 0, len(e.groups))}
 	for _, g := range e.groups {
 		out.Groups = append(out.Groups, g)
 	}

@@ -2,11 +2,11 @@ package pageapi
 
 import (
 	"context"
-	"errors"
 	"net/url"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -19,7 +19,7 @@ type facetsAnswer struct {
 	Spans    uint64 `json:"spans"`
 	Errors   uint64 `json:"errors"`
 	Selected uint64 `json:"selected"` // spans that are in the selection
-	sampleShare
+	page.SampleShare
 	EstimatedSelected uint64        `json:"estimatedSelected"`
 	Omitted           int           `json:"omitted"` // further fields
 	Facets            []facetAnswer `json:"facets"`
@@ -45,7 +45,7 @@ type valueColumns struct {
 
 // facets parses GET /api/ui/v1/facets, which returns the values of fields with the number of spans
 // that have them.
-func (a *API) facets(ctx context.Context, v url.Values) (query, error) {
+func (a *API) facets(ctx context.Context, v url.Values) (page.Query, error) {
 	agg, err := a.facetQuery(ctx, v)
 	if err != nil {
 		return nil, err
@@ -55,22 +55,22 @@ func (a *API) facets(ctx context.Context, v url.Values) (query, error) {
 
 // compare parses GET /api/ui/v1/compare, which returns how the values of selected spans differ from
 // those of the other spans.
-func (a *API) compare(ctx context.Context, v url.Values) (query, error) {
+func (a *API) compare(ctx context.Context, v url.Values) (page.Query, error) {
 	agg, err := a.facetQuery(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	if err = parseSelection(v, &agg); err != nil {
+	if err = page.SelectionParams(v, &agg); err != nil {
 		return nil, err
 	}
 	return runFacets(agg)
 }
 
 func (a *API) facetQuery(ctx context.Context, v url.Values) (agg core.Aggregation, err error) {
-	if agg, err = a.aggregation(ctx, v); err != nil {
+	if agg, err = page.AggregationParams(ctx, a.backend, v); err != nil {
 		return agg, err
 	}
-	if agg.Spec.Facets.Values, err = countParam(v, "values", defaultFacetValues, tracestore.MaxFacetValues); err != nil {
+	if agg.Spec.Facets.Values, err = page.CountParam(v, "values", defaultFacetValues, tracestore.MaxFacetValues); err != nil {
 		return agg, err
 	}
 	agg.Spec.Facets.Fields, err = httpapi.ParseFields(v["fields"]...)
@@ -80,7 +80,7 @@ func (a *API) facetQuery(ctx context.Context, v url.Values) (agg core.Aggregatio
 	return agg, err
 }
 
-func runFacets(agg core.Aggregation) (query, error) {
+func runFacets(agg core.Aggregation) (page.Query, error) {
 	if err := agg.Check(); err != nil {
 		return nil, err
 	}
@@ -89,73 +89,19 @@ func runFacets(agg core.Aggregation) (query, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return facetsOf(&found), reasonOf(&found), nil
+		return facetsOf(&found), page.ReasonOf(&found), nil
 	}, nil
-}
-
-var errNoSelection = errors.New("no selection: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
-
-// parseSelection parses the area of a heatmap of spans that a user selects, and a further
-// condition.
-func parseSelection(v url.Values, agg *core.Aggregation) error {
-	selected := false
-	for _, name := range []string{"sel_start", "sel_end", "sel_min", "sel_max", "sel_q"} {
-		selected = selected || v.Get(name) != ""
-	}
-	if !selected {
-		return errNoSelection
-	}
-	var s tracestore.Selection
-	var err error
-	if s.From, err = nanosParam(v, "sel_start", agg.Window.From); err != nil {
-		return err
-	}
-	if s.To, err = nanosParam(v, "sel_end", agg.Window.To); err != nil {
-		return err
-	}
-	set, err := httpapi.SetParam(v, "sel_q")
-	if err != nil {
-		return err
-	}
-	all := tracestore.And{}
-	if where, err := httpapi.SpanCondition(set); err != nil {
-		agg.Selected = set
-		dependOnTraces(agg)
-	} else if where != nil {
-		all = append(all, where)
-	}
-	if all, err = boundDuration(all, v, "sel_min", tracestore.Ge); err != nil {
-		return err
-	}
-	if all, err = boundDuration(all, v, "sel_max", tracestore.Le); err != nil {
-		return err
-	}
-	s.Where = all
-	agg.Spec.Facets.Selection = &s
-	return nil
-}
-
-// boundDuration appends the condition for a parameter, if it is set.
-func boundDuration(all tracestore.And, v url.Values, name string, op tracestore.Op) (tracestore.And, error) {
-	if v.Get(name) == "" {
-		return all, nil
-	}
-	d, err := httpapi.DurationParam(v, name)
-	if err != nil {
-		return nil, err
-	}
-	return append(all, core.WhereDuration(tracestore.Duration, op, d)), nil
 }
 
 func facetsOf(a *tracestore.Aggregate) *facetsAnswer {
 	out := &facetsAnswer{Spans: a.Spans, Errors: a.Errors, Facets: []facetAnswer{}}
 	f := a.Facets
 	if f == nil {
-		out.sampleShare = shareOf(a, 1)
+		out.SampleShare = page.ShareOf(a, 1)
 		return out
 	}
-	out.sampleShare, out.Selected, out.Omitted = shareOf(a, f.Share), f.Selected, f.Omitted
-	out.EstimatedSelected = estimate(f.Selected, f.Share)
+	out.SampleShare, out.Selected, out.Omitted = page.ShareOf(a, f.Share), f.Selected, f.Omitted
+	out.EstimatedSelected = page.Estimate(f.Selected, f.Share)
 	for i := range f.Facets {
 		if facet := &f.Facets[i]; facet.Field != serviceAttribute() { // the same as service
 			out.Facets = append(out.Facets, facetOf(facet))

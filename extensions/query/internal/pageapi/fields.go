@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -92,6 +93,9 @@ type namesAnswer struct {
 	Restricted *bool `json:"restricted,omitempty"`
 }
 
+// Length implements page.Listing.
+func (n namesAnswer) Length() int { return len(n.Names) }
+
 // restrictedBy sets Restricted if the request has a `q`.
 func (n namesAnswer) restrictedBy(v url.Values, restricted bool) namesAnswer {
 	if v.Get("q") != "" {
@@ -112,8 +116,8 @@ func limited(names []string, limit int) namesAnswer {
 // keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix,
 // properties first. The prefix can begin with a scope. With `q`, attributes are those of the spans
 // that it may select.
-func (a *API) keys(ctx context.Context, v url.Values) (query, error) {
-	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
+func (a *API) keys(ctx context.Context, v url.Values) (page.Query, error) {
+	limit, err := page.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +172,8 @@ var (
 // values parses GET /api/ui/v1/values, which returns the values of a field that begin with a
 // prefix. Names of spans are those of one service. With `q`, values are those of the spans that it
 // may select.
-func (a *API) values(ctx context.Context, v url.Values) (query, error) {
-	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
+func (a *API) values(ctx context.Context, v url.Values) (page.Query, error) {
+	limit, err := page.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
 	}

@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"math"
 	"net/url"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -22,30 +21,16 @@ const (
 
 // heatmapAnswer is the data of GET /api/ui/v1/heatmap. Counts are of the examined share of spans.
 type heatmapAnswer struct {
-	Of        string `json:"of"`    // what is counted: spans or traces
-	Start     nanos  `json:"start"` // of the first column
-	Step      int64  `json:"step"`
-	Columns   int64  `json:"columns"`
-	PerOctave int    `json:"bucketsPerOctave"` // bucket b begins at the duration 2^(b/bucketsPerOctave)
-	Spans     uint64 `json:"spans"`
-	Errors    uint64 `json:"errors"`
-	sampleShare
+	Of        string     `json:"of"`    // what is counted: spans or traces
+	Start     page.Nanos `json:"start"` // of the first column
+	Step      int64      `json:"step"`
+	Columns   int64      `json:"columns"`
+	PerOctave int        `json:"bucketsPerOctave"` // bucket b begins at the duration 2^(b/bucketsPerOctave)
+	Spans     uint64     `json:"spans"`
+	Errors    uint64     `json:"errors"`
+	page.SampleShare
 	Cells     cellColumns     `json:"cells"`
 	Exemplars exemplarColumns `json:"exemplars"`
-}
-
-// sampleShare says which share of the spans was examined, and estimates the totals.
-type sampleShare struct {
-	Share           float64 `json:"share"`
-	Scanned         int     `json:"scanned"`
-	EstimatedSpans  uint64  `json:"estimatedSpans"`
-	EstimatedErrors uint64  `json:"estimatedErrors"`
-	RelativeError   float64 `json:"relativeError,omitempty"` // of EstimatedSpans
-}
-
-func shareOf(a *tracestore.Aggregate, part float64) sampleShare {
-	return sampleShare{Share: part, Scanned: a.Scanned, EstimatedSpans: estimate(a.Spans, part), EstimatedErrors: estimate(a.Errors, part),
-		RelativeError: a.RelativeError}
 }
 
 // cellColumns are the cells that are not empty, sorted by column and bucket.
@@ -58,47 +43,13 @@ type cellColumns struct {
 
 // exemplarColumns are examples of spans, or of traces, by their root spans.
 type exemplarColumns struct {
-	TraceID  []string `json:"traceID"`
-	SpanID   []string `json:"spanID"`
-	Start    []nanos  `json:"start"`
-	Duration []uint64 `json:"duration"`
-	Service  []string `json:"service"`
-	Name     []string `json:"name"`
-	Error    []bool   `json:"error"`
-}
-
-// aggregation parses the parameters that all aggregations share.
-func (a *API) aggregation(ctx context.Context, v url.Values) (agg core.Aggregation, err error) {
-	var ok bool
-	if agg.Store, ok = core.StoreAs[tracestore.Aggregator](ctx, a.backend); !ok {
-		return agg, fmt.Errorf("%w count spans by their values", errUnsupported)
-	}
-	if agg.Window, err = windowParams(v, a.backend.Now()); err != nil {
-		return agg, err
-	}
-	set, err := httpapi.SetParam(v, "q")
-	if err != nil {
-		return agg, err
-	}
-	if agg.Where, err = httpapi.SpanCondition(set); err != nil {
-		agg.Set = set // it depends on whole traces
-	}
-	return agg, nil
-}
-
-// dependOnTraces sets Set, also if the spans do not depend on whole traces.
-func dependOnTraces(agg *core.Aggregation) {
-	if agg.Set == nil {
-		agg.Set, agg.Where = storequery.Select{Where: agg.Where}, nil
-	}
-}
-
-// reasonOf returns why an answer is incomplete, or "".
-func reasonOf(a *tracestore.Aggregate) string {
-	if a.Complete {
-		return ""
-	}
-	return a.Reason
+	TraceID  []string     `json:"traceID"`
+	SpanID   []string     `json:"spanID"`
+	Start    []page.Nanos `json:"start"`
+	Duration []uint64     `json:"duration"`
+	Service  []string     `json:"service"`
+	Name     []string     `json:"name"`
+	Error    []bool       `json:"error"`
 }
 
 // Values of `of`: what a heatmap counts.
@@ -111,15 +62,15 @@ var errOf = errors.New("must be spans or traces")
 
 // heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans or traces by start and
 // duration, and some of them as examples.
-func (a *API) heatmap(ctx context.Context, v url.Values) (query, error) {
-	agg, err := a.aggregation(ctx, v)
+func (a *API) heatmap(ctx context.Context, v url.Values) (page.Query, error) {
+	agg, err := page.AggregationParams(ctx, a.backend, v)
 	if err != nil {
 		return nil, err
 	}
 	if agg.Spec.Heatmap.Step, err = stepParam(v, agg.Window); err != nil {
 		return nil, err
 	}
-	if agg.Spec.Exemplars, err = countParam(v, "exemplars", defaultExemplars, tracestore.MaxExemplars); err != nil {
+	if agg.Spec.Exemplars, err = page.CountParam(v, "exemplars", defaultExemplars, tracestore.MaxExemplars); err != nil {
 		return nil, err
 	}
 	if err := agg.Check(); err != nil {
@@ -129,7 +80,7 @@ func (a *API) heatmap(ctx context.Context, v url.Values) (query, error) {
 	case "", ofSpans:
 	case ofTraces:
 		agg.Traces = true
-		dependOnTraces(&agg)
+		page.DependOnTraces(&agg)
 	default:
 		return nil, httpapi.ParamError("of", errOf)
 	}
@@ -138,7 +89,7 @@ func (a *API) heatmap(ctx context.Context, v url.Values) (query, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return heatmapOf(&agg, &found), reasonOf(&found), nil
+		return heatmapOf(&agg, &found), page.ReasonOf(&found), nil
 	}, nil
 }
 
@@ -151,7 +102,7 @@ func stepParam(v url.Values, w core.Window) (time.Duration, error) {
 	if step < 0 {
 		return 0, httpapi.ParamError("step", httpapi.ErrNegative)
 	}
-	columns, err := countParam(v, "columns", defaultColumns, tracestore.MaxColumns)
+	columns, err := page.CountParam(v, "columns", defaultColumns, tracestore.MaxColumns)
 	if err != nil {
 		return 0, err
 	}
@@ -203,9 +154,9 @@ func heatmapOf(agg *core.Aggregation, a *tracestore.Aggregate) *heatmapAnswer {
 	if agg.Traces {
 		of = ofTraces
 	}
-	first := int64(nanosOf(w.From)) / int64(step)
+	first := int64(page.NanosOf(w.From)) / int64(step)
 	out := &heatmapAnswer{
-		Of: of, Start: nanos(first * int64(step)), Step: int64(step), Columns: int64(nanosOf(w.To))/int64(step) - first + 1,
+		Of: of, Start: page.Nanos(first * int64(step)), Step: int64(step), Columns: int64(page.NanosOf(w.To))/int64(step) - first + 1,
 		PerOctave: tracestore.BucketsPerOctave, Spans: a.Spans, Errors: a.Errors, Exemplars: exemplarsOf(a.Exemplars),
 	}
 	var cells []tracestore.HeatCell
@@ -213,7 +164,7 @@ func heatmapOf(agg *core.Aggregation, a *tracestore.Aggregate) *heatmapAnswer {
 	if a.Heatmap != nil {
 		cells, part = a.Heatmap.Cells, a.Heatmap.Share
 	}
-	out.sampleShare = shareOf(a, part)
+	out.SampleShare = page.ShareOf(a, part)
 	out.Cells = cellColumns{make([]int64, len(cells)), make([]int, len(cells)), make([]uint64, len(cells)), make([]uint64, len(cells))}
 	for i, c := range cells {
 		out.Cells.Column[i] = int64(c.Start)/int64(step) - first
@@ -224,12 +175,12 @@ func heatmapOf(agg *core.Aggregation, a *tracestore.Aggregate) *heatmapAnswer {
 
 func exemplarsOf(list []tracestore.Exemplar) exemplarColumns {
 	n := len(list)
-	out := exemplarColumns{make([]string, n), make([]string, n), make([]nanos, n), make([]uint64, n), make([]string, n), make([]string, n),
-		make([]bool, n)}
+	out := exemplarColumns{make([]string, n), make([]string, n), make([]page.Nanos, n), make([]uint64, n), make([]string, n),
+		make([]string, n), make([]bool, n)}
 	for i := range list {
 		e := &list[i]
 		out.TraceID[i], out.SpanID[i] = hex.EncodeToString(e.TraceID[:]), e.SpanID.String()
-		out.Start[i], out.Duration[i] = nanos(e.Start), e.Duration
+		out.Start[i], out.Duration[i] = page.Nanos(e.Start), e.Duration
 		out.Service[i], out.Name[i], out.Error[i] = e.Service, e.Name, e.Failed
 	}
 	return out

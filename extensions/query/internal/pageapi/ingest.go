@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -16,14 +17,14 @@ import (
 // started, and what the store holds.
 type ingestAnswer struct {
 	Receives        bool             `json:"receives"` // this process has receivers
-	Now             nanos            `json:"now"`
-	Since           nanos            `json:"since"`
+	Now             page.Nanos       `json:"now"`
+	Since           page.Nanos       `json:"since"`
 	Received        uint64           `json:"received"` // spans
 	Refused         uint64           `json:"refused"`
 	RefusedRequests uint64           `json:"refusedRequests"`
 	Dropped         uint64           `json:"dropped"`
 	Receivers       []receiverAnswer `json:"receivers"`
-	Oldest          any              `json:"oldest"` // nanos, or ""
+	Oldest          any              `json:"oldest"` // page.Nanos, or ""
 	StoredBytes     int64            `json:"storedBytes"`
 	MaxBytes        int64            `json:"maxBytes"`
 	Retention       int64            `json:"retention"`
@@ -40,8 +41,8 @@ type receiverAnswer struct {
 }
 
 type refusalAnswer struct {
-	Reason string `json:"reason"`
-	At     nanos  `json:"at"`
+	Reason string     `json:"reason"`
+	At     page.Nanos `json:"at"`
 }
 
 // hiddenFromTenants is why an answer is incomplete where requests must name their tenant.
@@ -49,9 +50,9 @@ const hiddenFromTenants = "what the process received and stores for all tenants 
 
 // ingest parses GET /api/ui/v1/ingest. If requests must name their tenant, the answer has only the
 // receivers and limits. An error of the store does not hide what was received.
-func (a *API) ingest(context.Context, url.Values) (query, error) {
+func (a *API) ingest(context.Context, url.Values) (page.Query, error) {
 	return func(slot *core.Slot) (any, string, error) {
-		out := &ingestAnswer{Now: nanosOf(a.backend.Now()), Oldest: "", Receivers: []receiverAnswer{}}
+		out := &ingestAnswer{Now: page.NanosOf(a.backend.Now()), Oldest: "", Receivers: []receiverAnswer{}}
 		out.Since = out.Now
 		if a.intake != nil {
 			in := a.intake()
@@ -76,14 +77,14 @@ func (a *API) ingest(context.Context, url.Values) (query, error) {
 
 // addIntake adds what the process received; hide leaves out all that depends on data.
 func (out *ingestAnswer) addIntake(in *status.Intake, hide bool) {
-	out.Receives, out.Since = len(in.Receivers) > 0, nanosOf(in.Since)
+	out.Receives, out.Since = len(in.Receivers) > 0, page.NanosOf(in.Since)
 	for i := range in.Receivers {
 		r := &in.Receivers[i]
 		one := receiverAnswer{Name: r.Component, Protocol: r.Transport, Endpoint: strings.Join(r.Addresses, ", ")}
 		if !hide {
 			one.Received, one.Refused, one.RefusedRequests = r.Received, r.Refused, r.RefusedRequests
 			if r.Refusal != nil {
-				one.Refusal = &refusalAnswer{r.Refusal.Reason, nanosOf(r.Refusal.At)}
+				one.Refusal = &refusalAnswer{r.Refusal.Reason, page.NanosOf(r.Refusal.At)}
 			}
 		}
 		out.Received += one.Received
@@ -104,6 +105,6 @@ func (out *ingestAnswer) addUsage(u *tracestore.Usage, hide bool) {
 	}
 	out.StoredBytes = u.Bytes
 	if !u.Oldest.IsZero() {
-		out.Oldest = nanosOf(u.Oldest)
+		out.Oldest = page.NanosOf(u.Oldest)
 	}
 }

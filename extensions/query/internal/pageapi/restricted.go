@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -35,7 +36,7 @@ func (a *API) restriction(ctx context.Context, v url.Values) (*restriction, erro
 		return nil, err
 	}
 	r := &restriction{core.Aggregation{Where: storequery.Cover(set), MaxSpans: completionSpans, MaxTime: completionTime}}
-	if r.agg.Window, err = windowParams(v, a.backend.Now()); err != nil {
+	if r.agg.Window, err = page.WindowParams(v, a.backend.Now()); err != nil {
 		return nil, err
 	}
 	var ok bool

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -43,7 +44,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.window, err = windowParams(v, a.backend.Now()); err != nil {
+	if s.window, err = page.WindowParams(v, a.backend.Now()); err != nil {
 		return s, err
 	}
 	q, err := httpapi.QueryParam(v, "q")
@@ -51,7 +52,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 		return s, err
 	}
 	s.set = q.Set
-	matched, err := boolParam(v, "matched")
+	matched, err := page.BoolParam(v, "matched")
 	if err != nil {
 		return s, err
 	}
@@ -59,7 +60,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 		s.match = newMatchReader(q, s.window)
 	}
 	most := a.backend.Limits().Traces
-	if s.limit, err = countParam(v, "limit", min(defaultLimit, most), most); err != nil {
+	if s.limit, err = page.CountParam(v, "limit", min(defaultLimit, most), most); err != nil {
 		return s, err
 	}
 	s.after, err = parseCursor(v.Get("cursor"))
@@ -101,7 +102,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if headOnly(w, r, ndjson) {
+	if page.HeadOnly(w, r, ndjson) {
 		return
 	}
 	slot, err := a.backend.Admit(r.Context())
@@ -110,7 +111,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer slot.Release()
-	s := searchRun{backend: a.backend, slot: slot, out: newLines(w, ndjson), params: &params, after: params.after,
+	s := searchRun{backend: a.backend, slot: slot, out: page.NewLines(w, ndjson), params: &params, after: params.after,
 		search: storequery.NewSearch(slot.Store(), params.set, tracestore.WantSummaries)}
 	defer s.search.Close()
 	if err = s.progress(); err == nil {
@@ -129,7 +130,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 type searchRun struct {
 	backend *core.Backend
 	slot    *core.Slot
-	out     *lines
+	out     *page.Lines
 	params  *searchParams
 	search  *storequery.Search
 
@@ -219,7 +220,7 @@ func (s *searchRun) trace(res *tracestore.Result) error {
 			return err
 		}
 	}
-	return s.out.line(func(dst []byte) []byte {
+	return s.out.Line(func(dst []byte) []byte {
 		dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
 		dst = appendSummary(append(dst, '"'), res.Summary)
 		return append(found.appendJSON(dst), "}}"...)
@@ -234,7 +235,7 @@ func (s *searchRun) progress() error {
 		return nil
 	}
 	s.lastProgress = now
-	return s.out.line(func(dst []byte) []byte {
+	return s.out.Line(func(dst []byte) []byte {
 		return append(strconv.AppendInt(append(dst, `{"progress":{"scanned":`...), int64(s.scanned), 10), "}}"...)
 	})
 }
@@ -253,12 +254,12 @@ func (s *searchRun) end(err error) error {
 		last.Complete, last.Reason = false, s.backend.TimeoutText(err)
 	case err != nil:
 		status, text := s.backend.HTTPError(http.Header{}, err)
-		return s.out.value("error", httpapi.Error{Code: status, Msg: text})
+		return s.out.Value("error", httpapi.Error{Code: status, Msg: text})
 	}
 	if s.lost != "" && s.lost != last.Reason {
 		last.Reason = strings.TrimPrefix(last.Reason+"; "+s.lost, "; ")
 	}
-	return s.out.value("outcome", last)
+	return s.out.Value("outcome", last)
 }
 
 // appendSummary appends members of an object, each after a comma.

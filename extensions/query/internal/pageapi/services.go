@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -22,9 +23,9 @@ const (
 // minutes, except End if it is the time of the answer. The period to compare with is from
 // UsualStart to Start.
 type servicesAnswer struct {
-	Start      nanos           `json:"start"`
-	End        nanos           `json:"end"` // exclusive
-	UsualStart nanos           `json:"usualStart"`
+	Start      page.Nanos      `json:"start"`
+	End        page.Nanos      `json:"end"` // exclusive
+	UsualStart page.Nanos      `json:"usualStart"`
 	Step       int64           `json:"step"`
 	Points     int             `json:"points"`
 	Total      serviceSeries   `json:"total"`
@@ -77,20 +78,20 @@ func (n nanosOrNull) MarshalJSON() ([]byte, error) {
 
 // services parses GET /api/ui/v1/services, which returns rate, errors and durations of the requests
 // of each service.
-func (a *API) services(ctx context.Context, v url.Values) (query, error) {
+func (a *API) services(ctx context.Context, v url.Values) (page.Query, error) {
 	if _, ok := core.StoreAs[tracestore.Metrics](ctx, a.backend); !ok {
-		return nil, fmt.Errorf("%w count the calls of services", errUnsupported)
+		return nil, fmt.Errorf("%w count the calls of services", page.ErrUnsupported)
 	}
-	w, err := windowParams(v, a.backend.Now())
+	w, err := page.WindowParams(v, a.backend.Now())
 	if err != nil {
 		return nil, err
 	}
-	points, err := countParam(v, "points", defaultPoints, maxPoints)
+	points, err := page.CountParam(v, "points", defaultPoints, maxPoints)
 	if err != nil {
 		return nil, err
 	}
 	most := a.backend.Limits().Names
-	limit, err := countParam(v, "limit", min(defaultServices, most), most)
+	limit, err := page.CountParam(v, "limit", min(defaultServices, most), most)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (a *API) services(ctx context.Context, v url.Values) (query, error) {
 }
 
 func servicesOf(p *spanmetrics.Periods, s *spanmetrics.Services) *servicesAnswer {
-	out := &servicesAnswer{Start: nanosOf(p.Start), End: nanosOf(p.End), UsualStart: nanosOf(p.UsualStart), Step: int64(p.Step),
+	out := &servicesAnswer{Start: page.NanosOf(p.Start), End: page.NanosOf(p.End), UsualStart: page.NanosOf(p.UsualStart), Step: int64(p.Step),
 		Points: p.Points, Total: seriesOf(&s.Total), Services: make([]serviceAnswer, len(s.List))}
 	for i := range s.List {
 		out.Services[i] = serviceAnswer{Name: s.List[i].Name, serviceSeries: seriesOf(&s.List[i])}

@@ -3,6 +3,7 @@ package pageapi
 import (
 	"encoding/hex"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -18,7 +19,7 @@ type spanDetail struct {
 	Kind          string        `json:"kind"`
 	Status        string        `json:"status"`
 	StatusMessage string        `json:"statusMessage"`
-	Start         nanos         `json:"start"`
+	Start         page.Nanos    `json:"start"`
 	Duration      uint64        `json:"duration"`
 	Attributes    []attribute   `json:"attributes"`
 	Resource      []attribute   `json:"resource"`
@@ -37,7 +38,7 @@ type scopeDetail struct {
 
 type eventDetail struct {
 	Name       string      `json:"name"`
-	Time       nanos       `json:"time"`
+	Time       page.Nanos  `json:"time"`
 	Attributes []attribute `json:"attributes"`
 }
 
@@ -68,7 +69,7 @@ func (d *details) detail(s *otlpdata.Span) spanDetail {
 	out := spanDetail{
 		id: s.SpanID, SpanID: s.SpanID.String(), TraceState: s.TraceState, Service: d.service, Name: s.Name,
 		Kind: kindName(s), Status: otlpdata.StatusName(s.StatusCode), StatusMessage: s.StatusMessage,
-		Start: nanos(s.Start), Duration: ns, Resource: d.resource, Scope: d.scope,
+		Start: page.Nanos(s.Start), Duration: ns, Resource: d.resource, Scope: d.scope,
 		Events: []eventDetail{}, Links: []linkDetail{}, Warnings: ownWarnings(s.Start, reversed),
 	}
 	if !s.ParentID.IsZero() {
@@ -87,7 +88,7 @@ func (d *details) detail(s *otlpdata.Span) spanDetail {
 	out.Attributes = attributesOf(shown)
 	for i := range s.Events {
 		e := &s.Events[i]
-		out.Events = append(out.Events, eventDetail{e.Name, nanos(e.Time), attributesOf(e.Attributes)})
+		out.Events = append(out.Events, eventDetail{e.Name, page.Nanos(e.Time), attributesOf(e.Attributes)})
 	}
 	for i := range s.Links {
 		l := &s.Links[i]

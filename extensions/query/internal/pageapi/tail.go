@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -85,10 +86,10 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	case !ok || a.tails.config.MaxClients == 0:
-		text := fmt.Sprintf("%v report spans as they are stored, or tail.max_clients is 0", errUnsupported)
+		text := fmt.Sprintf("%v report spans as they are stored, or tail.max_clients is 0", page.ErrUnsupported)
 		httpapi.WriteError(w, http.StatusNotImplemented, text)
 		return
-	case headOnly(w, r, eventStream):
+	case page.HeadOnly(w, r, eventStream):
 		return
 	}
 	release, err := a.admitTail()
@@ -103,7 +104,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer feed.Close()
-	c := watcher{out: newLines(w, eventStream), config: &a.tails.config, feed: feed, where: tracestore.WithContext(r.Context(), where)}
+	c := watcher{out: page.NewLines(w, eventStream), config: &a.tails.config, feed: feed, where: tracestore.WithContext(r.Context(), where)}
 	a.backend.LogUndelivered(c.run(r.Context(), a.tails.stop))
 }
 

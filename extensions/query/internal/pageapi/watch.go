@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -15,7 +16,7 @@ import (
 
 // watcher sends spans to one client as they are stored.
 type watcher struct {
-	out    *lines
+	out    *page.Lines
 	config *TailConfig
 	feed   *tracestore.Feed
 	where  tracestore.Expr
@@ -75,9 +76,9 @@ func (c *watcher) flush() error {
 		return nil
 	}
 	c.lastSent = time.Now()
-	err := c.out.extendDeadlines(c.lastSent, tailWriteTimeout)
+	err := c.out.ExtendDeadlines(c.lastSent, tailWriteTimeout)
 	if err == nil {
-		err = c.out.send(c.events)
+		err = c.out.Send(c.events)
 	}
 	c.events = c.events[:0]
 	return err

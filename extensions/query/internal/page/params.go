@@ -1,4 +1,4 @@
-package pageapi
+package page
 
 import (
 	"errors"
@@ -11,15 +11,15 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 )
 
-// defaultLookback is the default length of a time range.
-const defaultLookback = time.Hour
+// DefaultLookback is the default length of a time range.
+const DefaultLookback = time.Hour
 
-// windowParams parses `start` and `end`.
-func windowParams(v url.Values, now time.Time) (w core.Window, err error) {
-	if w.To, err = nanosParam(v, "end", now); err != nil {
+// WindowParams parses `start` and `end`.
+func WindowParams(v url.Values, now time.Time) (w core.Window, err error) {
+	if w.To, err = NanosParam(v, "end", now); err != nil {
 		return w, err
 	}
-	if w.From, err = nanosParam(v, "start", w.To.Add(-defaultLookback)); err != nil {
+	if w.From, err = NanosParam(v, "start", w.To.Add(-DefaultLookback)); err != nil {
 		return w, err
 	}
 	if w.To.Before(w.From) {
@@ -28,8 +28,8 @@ func windowParams(v url.Values, now time.Time) (w core.Window, err error) {
 	return w, nil
 }
 
-// nanosParam parses nanoseconds since the Unix epoch, up to the year 2262.
-func nanosParam(v url.Values, name string, absent time.Time) (time.Time, error) {
+// NanosParam parses nanoseconds since the Unix epoch, up to the year 2262.
+func NanosParam(v url.Values, name string, absent time.Time) (time.Time, error) {
 	p := v.Get(name)
 	if p == "" {
 		return absent, nil
@@ -44,8 +44,8 @@ func nanosParam(v url.Values, name string, absent time.Time) (time.Time, error) 
 	return time.Unix(0, ns), nil
 }
 
-// countParam parses a number from 1 to maximum.
-func countParam(v url.Values, name string, absent, maximum int) (int, error) {
+// CountParam parses a number from 1 to maximum.
+func CountParam(v url.Values, name string, absent, maximum int) (int, error) {
 	p := v.Get(name)
 	if p == "" {
 		return absent, nil
@@ -60,8 +60,8 @@ func countParam(v url.Values, name string, absent, maximum int) (int, error) {
 	return n, nil
 }
 
-// boolParam parses 1, 0, true or false. An absent parameter is false.
-func boolParam(v url.Values, name string) (bool, error) {
+// BoolParam parses 1, 0, true or false. An absent parameter is false.
+func BoolParam(v url.Values, name string) (bool, error) {
 	p := v.Get(name)
 	if p == "" {
 		return false, nil

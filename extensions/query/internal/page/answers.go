@@ -1,0 +1,111 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+)
+
+// Query asks the store. It returns the data of the answer and why the answer is incomplete, or "".
+type Query func(slot *core.Slot) (data any, incomplete string, err error)
+
+// Handler answers requests whose answer is one JSON value. parse reads the parameters; its errors
+// are for the client.
+func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context, v url.Values) (Query, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := httpapi.Query(r)
+		var run Query
+		if err == nil {
+			run, err = parse(r.Context(), v)
+		}
+		if err != nil {
+			httpapi.WriteError(w, statusOf(err), err.Error())
+			return
+		}
+		slot, err := b.Admit(r.Context())
+		if err != nil {
+			httpapi.Fail(b, w, r, err)
+			return
+		}
+		defer slot.Release()
+		var data any
+		var incomplete string
+		err = b.Measure(op, func() (_ int, err error) {
+			data, incomplete, err = run(slot)
+			return lengthOf(data), err
+		})
+		if err != nil {
+			httpapi.Fail(b, w, r, err)
+			return
+		}
+		WriteData(b, w, r, data, incomplete)
+	}
+}
+
+// ErrUnsupported is matched by errors that say that the store cannot answer a request.
+var ErrUnsupported = errors.New("store cannot")
+
+func statusOf(err error) int {
+	if errors.Is(err, ErrUnsupported) {
+		return http.StatusNotImplemented
+	}
+	return http.StatusBadRequest
+}
+
+// WriteData answers with one value. incomplete says why it is incomplete, or is "".
+func WriteData(b *core.Backend, w http.ResponseWriter, r *http.Request, data any, incomplete string) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		httpapi.Fail(b, w, r, err)
+		return
+	}
+	var footer httpapi.Footer
+	if incomplete != "" {
+		footer.Errors = []httpapi.Error{{Msg: core.IncompleteText + incomplete}}
+	}
+	l := httpapi.NewList(w, r)
+	defer l.Close()
+	l.Stream().Buf = append(l.Stream().Buf, text...)
+	b.LogUndelivered(l.Finish("", footer))
+}
+
+// Nanos is a number of nanoseconds that is a string in JSON.
+type Nanos uint64
+
+// MarshalJSON implements json.Marshaler.
+func (n Nanos) MarshalJSON() ([]byte, error) {
+	return append(strconv.AppendUint([]byte{'"'}, uint64(n), 10), '"'), nil
+}
+
+// NanosOf returns a time as nanoseconds since the Unix epoch, 0 for earlier times.
+func NanosOf(t time.Time) Nanos { return Nanos(max(t.UnixNano(), 0)) }
+
+// Estimate returns the estimated total if a share of all items was counted.
+func Estimate(counted uint64, share float64) uint64 {
+	if share <= 0 || share >= 1 {
+		return counted
+	}
+	return uint64(min(math.Round(float64(counted)/share), math.MaxInt64))
+}
+
+// Listing is implemented by data that lists names or traces, which are counted in the metrics of
+// queries.
+type Listing interface {
+	// Length returns the number of elements.
+	Length() int
+}
+
+func lengthOf(data any) int {
+	if l, ok := data.(Listing); ok {
+		return l.Length()
+	}
+	return 0
+}
