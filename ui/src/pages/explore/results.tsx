@@ -6,6 +6,7 @@ import { count } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { announce } from '../../shell/live-region';
 import { Partial, Skeleton } from '../../shell/states';
+import { t } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { ColumnsMenu } from './columns-menu';
@@ -15,7 +16,7 @@ import { OrderChoice } from './order-choice';
 import { ShareButton } from './share-button';
 import type { Slowest } from './slowest';
 import { parseSort, sortTraces } from './sort';
-import { SpanTable } from './span-table';
+import { chosenTab, offeredTabs } from './tabs';
 import { TraceTable } from './trace-table';
 import type { useSearch } from './use-search';
 import css from './results.module.css';
@@ -36,28 +37,28 @@ interface ResultsProps {
 export function Results({ search, slowest, run, heat, fields, facets, onRun }: ResultsProps) {
   const { tab, sort } = view.value;
   const total = useTotal(run, heat);
-  const selected = tab === 'spans' && capable('aggregates') ? 'spans' : 'traces';
+  const chosen = chosenTab(tab);
+  const selected = chosen?.id ?? 'traces';
   const exact = isExact(search, slowest);
   const listed = slowest && search.run !== run ? slowest.shown : undefined;
   const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
   const status = statusOf(search, traces.length, total, sort, exact);
   useEffect(() => { if (!search.reading && status) announce(`${status} traces`); }, [search.reading, status]);
-  const spansTab = capable('aggregates') ? [{ id: 'spans' as const, label: 'Spans' }] : [];
   return (
     <section aria-label="Results" class={css.results}>
       <div class={css.tabs}>
         <Tabs
           label="Results" name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
-          tabs={[{ id: 'traces' as const, label: 'Traces' }, ...spansTab]}
+          tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label() }))]}
           end={<>
-            {selected === 'traces' && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
+            {!chosen && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
             <ShareButton run={run} />
-            {selected === 'traces' && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
+            {!chosen && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
           </>}
         />
       </div>
       <TabPanel name="results" selected={selected} class={css.panel}>
-        {selected === 'spans' ? <SpanTable run={run} /> : <>
+        {chosen ? <chosen.View key={chosen.id} run={run} heat={heat} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}

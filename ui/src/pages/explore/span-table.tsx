@@ -28,7 +28,7 @@ interface Example {
 }
 
 /** Examples of the matching spans, newest first. */
-export function SpanTable({ run }: { run: Run }) {
+export default function SpanTable({ run }: { run: Run }) {
   const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples }, { maxAge: 300_000 });
   const list = useMemo(() => (data ? examplesOf(data) : []), [data]);
   if (error && !data) return <div class={css.notice}><Failure what="Spans" error={error} retry={retry} /></div>;

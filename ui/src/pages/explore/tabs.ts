@@ -1,0 +1,40 @@
+import type { Heatmap } from '../../api/types';
+import { capable } from '../../shell/config';
+import { lazy, type LazyComponent } from '../../shell/lazy';
+import { t } from '../../shell/text';
+import type { RequestState } from '../../shell/use-request';
+import type { Run } from './run';
+
+/** What a tab of the results gets. */
+export interface TabProps {
+  run: Run;
+  /** Counts of all matches; loading until the first traces are there. */
+  heat: RequestState<Heatmap>;
+  /** Searches with another text. */
+  onRun: (text: string) => void;
+}
+
+/** A tab of the results, after that of the traces: loaded when it is first shown. */
+export interface ExploreTab {
+  /** Value of the parameter `tab`. */
+  id: string;
+  label: () => string;
+  /** Whether the store of the server can answer it. Without it: always. */
+  offered?: () => boolean;
+  View: LazyComponent<TabProps>;
+}
+
+/** The tabs after Traces, in their order. */
+export const exploreTabs: ExploreTab[] = [
+  { id: 'spans', label: () => t('Spans'), offered: () => capable('aggregates'), View: lazy(() => import('./span-table')) },
+];
+
+/** The tab of the parameter `tab` if it can be shown; otherwise null, for the traces. */
+export function chosenTab(id: string): ExploreTab | null {
+  return offeredTabs().find((tab) => tab.id === id) ?? null;
+}
+
+/** The tabs that the server can fill. */
+export function offeredTabs(): ExploreTab[] {
+  return exploreTabs.filter((tab) => tab.offered?.() ?? true);
+}
