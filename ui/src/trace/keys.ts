@@ -1,24 +1,38 @@
 // Keyboard shortcuts of the trace page.
 
 import { useKeys } from '../shell/keys';
-import { navigate } from '../shell/url';
+import { t } from '../shell/text';
+import { navigate, view } from '../shell/url';
 import { activeSpan, back, foldLevel, goToNext, goToParent, moveCursor, openActive, panBy, setRoot, setZoom, zoomAround, zoomTo } from './moves';
 import { findBox } from './toolbar';
 import type { TraceState } from './state';
+import { traceTabs } from './tabs/tabs';
 
-/** Registers the shortcuts while the page is shown. Letters of the original keep their meaning where they do not clash. */
-export function useTraceKeys(state: TraceState): void {
-  const withSpan = (run: (span: number) => void) => (): void | false => {
+type Action = () => void | false;
+
+const inPage = (run: () => void): Action => () => (onControl() ? false : run());
+
+function onSpan(state: TraceState, run: (span: number) => void): Action {
+  return () => {
     const span = activeSpan(state);
-    if (span === null) return false;
-    run(span);
+    return span === null ? false : run(span);
   };
-  const match = (step: 1 | -1) => (): void | false => (state.found.value ? goToNext(state, state.found.value.spans, step) : false);
-  const inPage = (run: () => void) => (): void | false => (onControl() ? false : run());
+}
+
+/** Shows a tab; if it is shown, the timeline. */
+function show(id: string): void {
+  navigate({ tab: view.value.tab === id ? '' : id }, { replace: true });
+}
+
+/** Registers the shortcuts of all tabs. Letters of the original keep their meaning where they do not clash. */
+export function useTraceKeys(state: TraceState): void {
+  const match = (step: 1 | -1): Action => () => (state.found.value ? goToNext(state, state.found.value.spans, step) : false);
+  const letters = traceTabs.filter((tab) => tab.key).map((tab) => ({ keys: [tab.key!], label: tab.label(), run: () => show(tab.id) }));
+  const number = (e: KeyboardEvent): void | false => {
+    const id = ['', ...traceTabs.map((tab) => tab.id)][Number(e.key) - 1];
+    return id === undefined ? false : navigate({ tab: id }, { replace: true });
+  };
   useKeys('Trace', [
-    { keys: ['j', 'ArrowDown'], label: 'Next row', run: inPage(() => moveCursor(state, 1)) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous row', run: inPage(() => moveCursor(state, -1)) },
-    { keys: ['ArrowRight', 'ArrowLeft'], label: 'Unfold, fold; go to child, parent' },
     { keys: ['Enter'], label: 'Open details', run: inPage(() => openActive(state)) },
     { keys: ['Escape'], label: 'Close, go back', run: () => back(state) },
     { keys: ['/', 'Mod b'], label: 'Find in trace', run: focusFind },
@@ -26,16 +40,27 @@ export function useTraceKeys(state: TraceState): void {
     { keys: ['p'], label: 'Previous match', run: match(-1) },
     { keys: ['e'], label: 'Next error', run: () => goToNext(state, state.model.value.facts.errors) },
     { keys: ['u'], label: 'Go to the parent', run: () => goToParent(state) },
-    { keys: ['r'], label: 'Show the span as root', run: withSpan((span) => setRoot(state, span)) },
+    { keys: ['r'], label: 'Show the span as root', run: onSpan(state, (span) => setRoot(state, span)) },
     { keys: ['c'], label: 'Critical path', run: () => navigate({ path: !state.showPath.value }, { replace: true }) },
-    { keys: ['['], label: 'Fold one level more', run: () => foldLevel(state, -1) },
-    { keys: [']'], label: 'Unfold one level more', run: () => foldLevel(state, 1) },
-    { keys: ['z'], label: 'Zoom to the span', run: withSpan((span) => zoomTo(state, span)) },
+    { keys: ['z'], label: 'Zoom to the span', run: onSpan(state, (span) => zoomTo(state, span)) },
     { keys: ['+', '='], label: 'Zoom in', run: () => zoomAround(state, 0.5) },
     { keys: ['-'], label: 'Zoom out', run: () => zoomAround(state, 2) },
     { keys: ['0'], label: 'Show the whole trace', run: () => setZoom(state, [0, 1]) },
     { keys: ['a'], label: 'Move left', run: () => panBy(state, -0.2) },
     { keys: ['d'], label: 'Move right', run: () => panBy(state, 0.2) },
+    ...letters,
+    { keys: [...'123456'], label: t('Tabs, from the left'), run: number },
+  ]);
+}
+
+/** Registers the shortcuts of the timeline. */
+export function useTimelineKeys(state: TraceState): void {
+  useKeys(t('Timeline'), [
+    { keys: ['j', 'ArrowDown'], label: 'Next row', run: inPage(() => moveCursor(state, 1)) },
+    { keys: ['k', 'ArrowUp'], label: 'Previous row', run: inPage(() => moveCursor(state, -1)) },
+    { keys: ['ArrowRight', 'ArrowLeft'], label: 'Unfold, fold; go to child, parent' },
+    { keys: ['['], label: 'Fold one level more', run: () => foldLevel(state, -1) },
+    { keys: [']'], label: 'Unfold one level more', run: () => foldLevel(state, 1) },
   ]);
 }
 

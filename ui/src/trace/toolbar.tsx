@@ -1,29 +1,33 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Button, Check, Chip, Input } from '../shell/controls';
+import { Button, Check, Chip, Input, Tabs } from '../shell/controls';
 import { Menu, type MenuItem } from '../shell/floating';
 import { axisDuration, count, percent } from '../shell/format';
 import { announce } from '../shell/live-region';
+import { t } from '../shell/text';
 import { navigate } from '../shell/url';
 import { operation } from './model/span';
 import type { TraceModel } from './model/types';
 import { activeSpan, goToNext } from './moves';
 import { position } from './spans';
 import type { TraceState } from './state';
+import { traceTabs, type TraceTab } from './tabs/tabs';
 import css from './toolbar.module.css';
 
 /** Id of the find box, for the key `/`. */
 export const findBox = 'find-in-trace';
 
-/** Tools of the timeline: find, minimum duration, critical path, and what the rows are limited to. */
-export function Toolbar({ state }: { state: TraceState }) {
+/** The tabs of the trace, and the tools of the chosen one: find, minimum duration, critical path, and what the rows are limited to. */
+export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | null }) {
+  const tabs = [{ id: '', label: t('Timeline') }, ...traceTabs.map(({ id, label }) => ({ id, label: label() }))];
+  const timed = tab?.timed ?? tab === null;
   return (
     <div class={css.toolbar}>
-      <h2 class={css.title}>Timeline</h2>
+      <div class={css.tabs}><Tabs label={t('Views of the trace')} name="trace" tabs={tabs} selected={tab?.id ?? ''} onSelect={(id) => navigate({ tab: id }, { replace: true })} /></div>
       <Limits state={state} />
       <span class={css.grow} />
       <Find state={state} />
       <Menu label="Minimum duration" align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? `At least ${axisDuration(state.min.value)}` : 'Any duration'}</Button>} />
-      <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title="Show time on the critical path solid (c)" onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>Critical path <kbd>c</kbd></Button>
+      {timed && <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title="Show time on the critical path solid (c)" onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>Critical path <kbd>c</kbd></Button>}
     </div>
   );
 }

@@ -1,11 +1,12 @@
 import { useEffect, useMemo } from 'preact/hooks';
-import { classes } from '../shell/controls';
+import { classes, TabPanel } from '../shell/controls';
+import { lazy } from '../shell/lazy';
 import { view } from '../shell/url';
-import { DetailPanel } from './detail/panel';
 import { Header } from './header';
-import { useTraceKeys } from './keys';
+import { useTimelineKeys, useTraceKeys } from './keys';
 import type { TraceModel, TraceSource } from './model/types';
 import { TraceState } from './state';
+import { chosenTab, traceTabs } from './tabs/tabs';
 import { Minimap } from './timeline/minimap';
 import { Waterfall } from './timeline/waterfall';
 import { Toolbar } from './toolbar';
@@ -17,24 +18,43 @@ function embedOption(name: string): boolean {
   return view.value.embed && view.value.embedOptions[name] === '1';
 }
 
-/** A loaded trace: head, tools, minimap, waterfall and the details of the selected span. */
+const DetailPanel = lazy(() => import('./detail/panel'));
+
+/** Loads the parts that are shown later, so that a trace of a file needs no connection. */
+export function preloadParts(): void {
+  DetailPanel.preload();
+  for (const tab of traceTabs) tab.View.preload();
+}
+
+/** A loaded trace: head, tabs and tools, the chosen tab, and the details of the selected span. */
 export function TraceView({ source, model }: { source: TraceSource; model: TraceModel }) {
   const state = useMemo(() => new TraceState(source, model), [source]);
   useEffect(() => () => state.close(), [state]);
+  useEffect(DetailPanel.preload, []); // after the first rows
   useRefresh(state);
   useTraceKeys(state);
   const span = state.selected.value;
+  const tab = chosenTab(view.value.tab);
   return (
     <div class={css.page}>
       <Header state={state} collapsed={embedOption('uiTimelineCollapseTitle')} hideFacts={embedOption('uiTimelineHideSummary')} />
-      <Toolbar state={state} />
+      <Toolbar state={state} tab={tab} />
       <div class={css.columns}>
-        <div class={classes(css.timeline, span >= 0 && css.detailed)}>
-          {!embedOption('uiTimelineHideMinimap') && <Minimap state={state} />}
-          <Waterfall state={state} />
-        </div>
+        <TabPanel name="trace" selected={tab?.id ?? ''} class={classes(css.content, span >= 0 && css.detailed)}>
+          {tab ? <tab.View key={tab.id} state={state} /> : <Timeline state={state} />}
+        </TabPanel>
         {span >= 0 && <DetailPanel state={state} span={span} />}
       </div>
     </div>
+  );
+}
+
+function Timeline({ state }: { state: TraceState }) {
+  useTimelineKeys(state);
+  return (
+    <>
+      {!embedOption('uiTimelineHideMinimap') && <Minimap state={state} />}
+      <Waterfall state={state} />
+    </>
   );
 }

@@ -5,6 +5,7 @@ import { linked, navigate, view } from '../../shell/url';
 import { Files } from '../../trace/client';
 import type { FileContent, TraceSource } from '../../trace/model/types';
 import type { InputFile } from '../../trace/protocol';
+import { preloadParts } from '../../trace/trace-view';
 
 const nothing: FileContent = { traces: [], problems: [] };
 
@@ -19,6 +20,7 @@ let files: Files | null = null;
 /** Loads the program parts that read files, so that the page works offline from now on. */
 export async function prepare(): Promise<void> {
   files ??= new Files();
+  preloadParts();
   await files.read([]);
 }
 

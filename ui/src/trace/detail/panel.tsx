@@ -26,7 +26,7 @@ export const panelWidth = storedWidth('tracing.trace.panel', 376, 320, 640);
 type TabID = 'attributes' | 'events' | 'links' | 'resource';
 
 /** Everything about the selected span; what the outline knows is shown at once. */
-export function DetailPanel({ state, span }: { state: TraceState; span: number }) {
+export default function DetailPanel({ state, span }: { state: TraceState; span: number }) {
   const model = state.model.value;
   const id = spanID(model, span);
   const { detail, error, retry } = useDetail(state.source, id, model);
