@@ -130,7 +130,7 @@ func heavyPaths(data *bench.Dataset, now time.Time) []string {
 
 func (h *heavy) measure() {
 	h.store()
-	settled := h.p.ResetPeakMemory()
+	settled := h.p.WatchMemory()
 	alone := h.ingest()
 	ctx, peak := h.b.Context(), 0
 	var clients sync.WaitGroup

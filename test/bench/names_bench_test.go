@@ -88,6 +88,7 @@ func newManyNames(b *testing.B, services int) *manyNames {
 	}
 	m := &manyNames{b: b, services: services, start: func() *harness.Process {
 		p := harness.RunExecutable(b, path, "--config", file)
+		p.WatchMemory()
 		p.AwaitReady()
 		return p
 	}}
@@ -189,7 +190,7 @@ func (m *manyNames) measure() {
 // run measures one kind of query. Clients that fail once do not try again, because failures take as
 // long as the server or the client waits.
 func (m *manyNames) run(name, tenant string, clients int, path func() string) {
-	m.p.ResetPeakMemory()
+	m.p.WatchMemory()
 	var mu sync.Mutex
 	var took []time.Duration
 	failed := 0

@@ -58,6 +58,7 @@ func measureStore(b *testing.B, requests iter.Seq[bench.Request], spans int) (s 
 	b.Helper()
 	dir := b.TempDir()
 	p := harness.RunYAML(b, fmt.Sprintf(benchStoreConfig, dir))
+	p.WatchMemory()
 	s.cpu = measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
 		s.peak = p.PeakMemory()
 		p.Terminate()

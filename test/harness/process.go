@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -18,7 +19,8 @@ type Process struct {
 	T   testing.TB // the test that started the process
 	Cmd *exec.Cmd
 
-	reader  sync.WaitGroup // reads the log
+	reader  sync.WaitGroup // reads the log, and watches the memory
+	peak    atomic.Int64   // KiB; 0 unless watched
 	mu      sync.Mutex
 	changed *sync.Cond       // lines or ended have changed
 	lines   []map[string]any // of the log

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	encoding "encoding/binary"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -80,6 +79,7 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	p := harness.RunYAML(t, memoryConfig)
 	native, zipkin, admin := "http://"+p.Address("native", "protocols.http"), "http://"+p.Address("zipkin", "http"), p.AdminURL()
 	p.AwaitReady()
+	p.WatchMemory()
 	var wg sync.WaitGroup
 	for _, r := range hostileRequests(native, zipkin) {
 		for range 2 {
@@ -110,10 +110,7 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	peak := 0
-	if runtime.GOOS == "linux" { // /proc
-		peak = p.PeakMemory()
-	}
+	peak := p.PeakMemory()
 	p.Signal(syscall.SIGTERM)
 	p.Accounting()
 	harness.CheckAccounting(t, harness.Metrics(t, admin))

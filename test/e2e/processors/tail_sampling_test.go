@@ -269,6 +269,7 @@ func TestHeldMemoryIsBounded(t *testing.T) {
 	yaml := configuration(t, t.TempDir(), "60s", "200000") + "  limits: {held: 16MiB}\n"
 	p := harness.RunYAML(t, yaml)
 	p.AwaitReady()
+	p.WatchMemory()
 	refused := 0
 	for from := trace(0); from < 20000; from += perRequest {
 		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(request(from, from+perRequest, false))
@@ -301,7 +302,7 @@ func TestOpenTracesAreBounded(t *testing.T) {
 	p := harness.RunYAML(t, configuration(t, t.TempDir(), "60s", "200000"))
 	p.AwaitReady()
 	limits := p.Await("msg", "set soft memory limit")
-	before := p.PeakMemory()
+	before := p.WatchMemory()
 	sendTraces(t, p, n)
 	a := accounts(t, p)
 	if a["tail_sampling held"] != float64(2*n) {

@@ -35,7 +35,7 @@ func TestMemoryOfLargestTrace(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	id := data.Trace(0)[0].TraceID
-	before := p.ResetPeakMemory()
+	before := p.WatchMemory()
 	for _, path := range []string{"/api/traces/", "/api/v3/traces/"} {
 		length, cut := download(t, fmt.Sprint("http://", p.Address("query", "http"), path, id))
 		took := p.PeakMemory() - before
