@@ -30,6 +30,7 @@ var allowedImports = map[string][]string{
 	"pipeline/sampling/samplingtest": {"pipeline/sampling"},
 	"pipeline/tracestore":            {"pipeline/otlpdata"},
 	"pipeline/tracestore/storequery": {"pipeline/otlpdata", "pipeline/tracestore"},
+	"pipeline/tracestore/callpath":   {"pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/storequery"},
 	"pipeline/tracestore/storeadmin": {"pipeline", "pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/storage":               {"+pipeline/storage"},
 	"pipeline/server":                {"pipeline", "pipeline/otlpdata", "pipeline/status", "+pipeline/internal/certs", "+pipeline/server"},
@@ -37,7 +38,8 @@ var allowedImports = map[string][]string{
 	"pipeline/otelcol":               {"pipeline", "pipeline/otlpdata"},
 	"pipeline/pipelinetest":          {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest": {
-		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/storequery",
+		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/callpath",
+		"pipeline/tracestore/storequery",
 	},
 	"receivers":      {"+pipeline", "+internal/wire", "+internal/translate"},
 	"processors":     {"+pipeline"},

@@ -1,0 +1,281 @@
+package callpath
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Counter computes the counts of a path profile from traces that are added to it. The zero value is
+// ready to use, without a limit to its memory. Not safe for concurrent use.
+type Counter struct {
+	sets       [2]tracestore.PathSet // rest, selected
+	paths      []path
+	operations []operation
+	byCall     map[call]int32
+	byName     map[name]int32
+	memory     *tracestore.Memory
+	omitted    bool // because of MaxCallPaths
+	short      bool // because of memory
+
+	pathOf  []int32 // by span of the current trace: its path, -1 for none
+	touched []int32 // paths of the current trace
+	opened  []int32 // operations of the current trace
+	stack   []int32
+}
+
+// name identifies an operation.
+type name struct{ service, name string }
+
+// call identifies a call path.
+type call struct {
+	parent, operation, kind int32
+}
+
+type operation struct {
+	name
+	sums
+}
+
+type path struct {
+	call
+	sums
+}
+
+// sums counts one path or operation.
+type sums struct {
+	sets [2]tracestore.PathCounts // rest, selected
+	// Of the current trace.
+	calls, errors, self uint64
+}
+
+// pathMemory and operationMemory are the approximate sizes in bytes of a path and of an operation
+// without its texts, with the index and the answer.
+const (
+	pathMemory      = 400
+	operationMemory = 400
+)
+
+// ChargeTo makes the counter reserve its memory in m. Paths for which there is none are not
+// counted.
+func (c *Counter) ChargeTo(m *tracestore.Memory) { c.memory = m }
+
+// AddTrace counts a trace with an id in one of the two sets. The spans are as for Tree.Build; the
+// counter retains no strings of them.
+func (c *Counter) AddTrace(t *Tree, id otlpdata.TraceID, selected bool) {
+	side := 0
+	if selected {
+		side = 1
+	}
+	c.assign(t)
+	length := t.CriticalPath(func(span int, time uint64) {
+		if span >= 0 && c.pathOf[span] >= 0 {
+			p := &c.paths[c.pathOf[span]]
+			p.self += time
+			c.operations[p.operation].self += time
+		}
+	})
+	failed := false
+	for i := range t.spans {
+		failed = failed || t.spans[i].Failed
+	}
+	set := &c.sets[side]
+	set.Traces++
+	set.Spans += uint64(len(t.spans))
+	set.Time += length
+	set.TimeSquares += float64(length) * float64(length)
+	set.IDs = append(set.IDs, id)
+	if failed {
+		set.Failed++
+	}
+	for _, i := range c.touched {
+		c.paths[i].endTrace(side)
+	}
+	for _, i := range c.opened {
+		c.operations[i].endTrace(side)
+	}
+}
+
+// assign sets pathOf, and counts the calls and errors of the trace.
+func (c *Counter) assign(t *Tree) {
+	c.pathOf = append(c.pathOf[:0], make([]int32, len(t.spans))...)
+	c.touched, c.opened = c.touched[:0], c.opened[:0]
+	c.stack = append(c.stack[:0], t.tops...)
+	for len(c.stack) > 0 {
+		span := c.stack[len(c.stack)-1]
+		c.stack = append(c.stack[:len(c.stack)-1], t.childrenOf(span)...)
+		s, above := &t.spans[span], int32(-1)
+		if p := t.parent[span]; p >= 0 {
+			if above = c.pathOf[p]; above < 0 {
+				c.pathOf[span] = -1 // that of its parent is not counted
+				continue
+			}
+		}
+		at := c.pathAt(above, s)
+		if c.pathOf[span] = at; at < 0 {
+			continue
+		}
+		p := &c.paths[at]
+		o := &c.operations[p.operation]
+		if p.calls == 0 {
+			c.touched = append(c.touched, at)
+		}
+		if o.calls == 0 {
+			c.opened = append(c.opened, p.operation)
+		}
+		p.addCall(s.Failed)
+		o.addCall(s.Failed)
+	}
+}
+
+func (s *sums) addCall(failed bool) {
+	s.calls++
+	if failed {
+		s.errors++
+	}
+}
+
+// endTrace adds the counts of the current trace to one set.
+func (s *sums) endTrace(side int) {
+	n := &s.sets[side]
+	n.Traces++
+	n.Calls += s.calls
+	n.Errors += s.errors
+	n.SelfTime += s.self
+	n.SelfSquares += float64(s.self) * float64(s.self)
+	n.CallSquares += float64(s.calls) * float64(s.calls)
+	s.calls, s.errors, s.self = 0, 0, 0
+}
+
+// pathAt returns the path of a span below another path, or -1 if it is not counted.
+func (c *Counter) pathAt(parent int32, s *tracestore.SummarySpan) int32 {
+	o := c.operationAt(s)
+	if o < 0 {
+		return -1
+	}
+	key := call{parent, o, s.Kind}
+	at, known := c.byCall[key]
+	if known {
+		return at
+	}
+	if !c.mayAdd(len(c.paths), pathMemory) {
+		return -1
+	}
+	if c.byCall == nil {
+		c.byCall = make(map[call]int32)
+	}
+	at = int32(len(c.paths))
+	c.byCall[key] = at
+	c.paths = append(c.paths, path{call: key})
+	return at
+}
+
+// operationAt returns the operation of a span, or -1 if it is not counted.
+func (c *Counter) operationAt(s *tracestore.SummarySpan) int32 {
+	at, known := c.byName[name{s.Service, s.Name}]
+	if known {
+		return at
+	}
+	if !c.mayAdd(len(c.operations), operationMemory+int64(len(s.Service)+len(s.Name))) {
+		return -1
+	}
+	if c.byName == nil {
+		c.byName = make(map[name]int32)
+	}
+	key := name{strings.Clone(s.Service), strings.Clone(s.Name)}
+	at = int32(len(c.operations))
+	c.byName[key] = at
+	c.operations = append(c.operations, operation{name: key})
+	return at
+}
+
+// mayAdd reports whether another element may be added to n, and reserves its memory.
+func (c *Counter) mayAdd(n int, bytes int64) bool {
+	if n >= tracestore.MaxCallPaths {
+		c.omitted = true
+		return false
+	}
+	if c.short || c.memory.Grow(bytes) != nil {
+		c.short = true
+		return false
+	}
+	return true
+}
+
+// Traces returns the number of traces of a set.
+func (c *Counter) Traces(selected bool) int {
+	if selected {
+		return int(c.sets[1].Traces)
+	}
+	return int(c.sets[0].Traces)
+}
+
+// Answer returns the profile. It is complete unless paths were not counted. The shares are 1.
+func (c *Counter) Answer() tracestore.PathProfile {
+	out := tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0], Complete: true}
+	for _, set := range []*tracestore.PathSet{&out.Selected, &out.Rest} {
+		set.Share = 1
+		set.IDs = slices.SortedFunc(slices.Values(set.IDs), func(a, b otlpdata.TraceID) int { return bytes.Compare(a[:], b[:]) })
+	}
+	out.Paths = c.arrange()
+	for i := range c.operations {
+		o := &c.operations[i]
+		out.Operations = append(out.Operations, tracestore.OperationProfile{
+			Service: o.service, Name: o.name.name, Selected: o.sets[1], Rest: o.sets[0]})
+	}
+	slices.SortFunc(out.Operations, func(a, b tracestore.OperationProfile) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name))
+	})
+	switch {
+	case c.omitted:
+		out.Complete = false
+		out.Reason = fmt.Sprintf("there are more than %d call paths; the others are not counted", tracestore.MaxCallPaths)
+	case c.short:
+		out.Complete, out.Reason = false, "not enough memory for all call paths; some are not counted"
+	}
+	return out
+}
+
+// arrange returns the paths in the order of PathProfile.Paths.
+func (c *Counter) arrange() []tracestore.CallPath {
+	order := make([]int32, len(c.paths))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	// Parents were added before their children, so that a path has a greater index than its parent.
+	slices.SortFunc(order, func(a, b int32) int {
+		p, q := &c.paths[a], &c.paths[b]
+		o, u := &c.operations[p.operation], &c.operations[q.operation]
+		return cmp.Or(cmp.Compare(o.service, u.service), cmp.Compare(o.name.name, u.name.name), cmp.Compare(p.kind, q.kind), cmp.Compare(a, b))
+	})
+	children := make(map[int32][]int32)
+	for _, i := range order {
+		children[c.paths[i].parent] = append(children[c.paths[i].parent], i)
+	}
+	out := make([]tracestore.CallPath, 0, len(c.paths))
+	type entry struct {
+		path   int32
+		parent int
+	}
+	push := func(stack []entry, of int32, parent int) []entry {
+		for _, i := range slices.Backward(children[of]) {
+			stack = append(stack, entry{i, parent})
+		}
+		return stack
+	}
+	for stack := push(nil, -1, -1); len(stack) > 0; {
+		e := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		p := &c.paths[e.path]
+		o := &c.operations[p.operation]
+		out = append(out, tracestore.CallPath{Parent: e.parent, Service: o.service, Name: o.name.name, Kind: p.kind,
+			Selected: p.sets[1], Rest: p.sets[0]})
+		stack = push(stack, e.path, len(out)-1)
+	}
+	return out
+}

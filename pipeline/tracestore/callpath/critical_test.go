@@ -1,0 +1,61 @@
+package callpath
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// describe returns the pieces of a critical path from the first to the last, as "name time".
+func describe(t *Tree) string {
+	var out []string
+	t.CriticalPath(func(span int, time uint64) {
+		name := "nothing"
+		if span >= 0 {
+			name = t.spans[span].Name
+		}
+		out = append(out, fmt.Sprint(name, " ", time))
+	})
+	return strings.Join(out, ", ")
+}
+
+// The cases are those of path.test.ts in the web UI.
+func TestCriticalPath(t *testing.T) {
+	consume := sample{name: "consume", service: "mail", at: 20, long: 79, kind: otlpdata.KindConsumer}
+	for _, c := range []struct {
+		about, want string
+		tops        []sample
+	}{
+		{"the time of a span is given to its children", "a 10, b 30, c 50, a 10", []sample{
+			{name: "a", long: 100, children: []sample{{name: "b", at: 10, long: 30}, {name: "c", at: 40, long: 50}}}}},
+		{"of children that overlap, the one that ends last", "a 5, d 15, c 80", []sample{
+			{name: "a", long: 100, children: []sample{{name: "b", long: 60}, {name: "c", at: 20, long: 80}, {name: "d", at: 5, long: 15}}}}},
+		{"small overlaps are ignored", "b 98, c 102", []sample{
+			{name: "a", long: 200, children: []sample{{name: "b", long: 100}, {name: "c", at: 98, long: 102}}}}},
+		{"larger overlaps are not", "a 97, c 103", []sample{
+			{name: "a", long: 200, children: []sample{{name: "b", long: 100}, {name: "c", at: 97, long: 103}}}}},
+		{"time between children is own time", "b 40, a 20, c 40", []sample{
+			{name: "a", long: 100, children: []sample{{name: "b", long: 40}, {name: "c", at: 60, long: 40}}}}},
+		{"children are cut at their parent", "b 20, a 20, c 50", []sample{
+			{name: "a", at: 10, long: 90, children: []sample{{name: "b", long: 30}, {name: "c", at: 50, long: 500}}}}},
+		{"grandchildren, too", "a 50, b 10, c 40", []sample{
+			{name: "a", long: 100, children: []sample{{name: "b", at: 50, long: 100, children: []sample{
+				{name: "c", at: 60, long: 90}, {name: "d", at: 120, long: 5}}}}}}},
+		{"a server does not wait for a consumer", "a 100", []sample{
+			{name: "a", long: 100, kind: otlpdata.KindServer, children: []sample{consume}}}},
+		{"a producer does", "a 20, consume 79, a 1", []sample{
+			{name: "a", long: 100, kind: otlpdata.KindProducer, children: []sample{consume}}}},
+		{"a consumer waits for one of its service", "a 20, consume 79, a 1", []sample{
+			{name: "a", service: "mail", long: 100, kind: otlpdata.KindConsumer, children: []sample{consume}}}},
+		{"several roots", "a 10, nothing 20, b 10", []sample{{name: "a", long: 10}, {name: "b", at: 30, long: 10}}},
+		{"a missing parent beside a root", "a 10", []sample{{name: "a", long: 10}, {name: "b", at: 30, long: 10, orphan: true}}},
+		{"a missing parent and no root", "b 10", []sample{{name: "b", at: 30, long: 10, orphan: true}}},
+		{"no duration", "", []sample{{name: "a"}}},
+	} {
+		if got := describe(treeOf(t, c.tops...)); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.about, got, c.want)
+		}
+	}
+}

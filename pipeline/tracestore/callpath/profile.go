@@ -1,0 +1,236 @@
+package callpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Profile implements [tracestore.PathProfiler] with the searches of a store, and with its outlines
+// if it is a [tracestore.Outliner].
+func Profile(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
+	if err := errors.Join(o.Check(), ctx.Err()); err != nil {
+		return tracestore.PathProfile{}, err
+	}
+	q.Where, sel.Where = tracestore.WithContext(ctx, q.Where), tracestore.WithContext(ctx, sel.Where)
+	q.OfTrace, q.Skip, q.Limit, q.After = nil, nil, 0, tracestore.Cursor{}
+	p := &profiler{reader: r, query: q, want: o.Traces, deadline: earlyDeadline(ctx), known: make(map[otlpdata.TraceID]bool)}
+	if p.want == 0 {
+		p.want = tracestore.MaxPathTraces
+	}
+	p.outliner, _ = tracestore.As[tracestore.Outliner](ctx, q.Tenant, r)
+	p.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	p.reading, _ = tracestore.Reserve(ctx, 0)
+	defer p.memory.Release()
+	defer p.reading.Release()
+	p.counter.ChargeTo(p.memory)
+	shares, err := p.run(ctx, sel)
+	if enough := len(p.known) > 0; err != nil && enough && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
+		p.note(fmt.Sprintf("stopped after reading %d traces: %s", len(p.known), err))
+		err = nil
+	}
+	if err != nil {
+		return tracestore.PathProfile{}, err
+	}
+	return p.answer(shares), nil
+}
+
+// earlyDeadline returns a time before the deadline of ctx, with a fifth of the remaining time left
+// to answer in. It is zero if ctx has no deadline.
+func earlyDeadline(ctx context.Context) time.Time {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return time.Time{}
+	}
+	return end.Add(-time.Until(end) / 5)
+}
+
+// knownMemory is the approximate number of bytes that a known trace takes.
+const knownMemory = 64
+
+// profiler is a running call of Profile.
+type profiler struct {
+	reader   tracestore.Reader
+	outliner tracestore.Outliner // nil: the store has no outlines
+	query    tracestore.Query
+	want     int // traces of each set
+	deadline time.Time
+	known    map[otlpdata.TraceID]bool // traces that were read, and whether they are selected
+	memory   *tracestore.Memory        // of known and the counter
+	reading  *tracestore.Memory        // of the trace that is read
+	tree     Tree
+	counter  Counter
+	hosts    storequery.Hosts
+	scanned  int
+	reasons  []string
+}
+
+// run counts the selected traces, then the rest, and returns the share of each set that was
+// examined (rest, selected).
+func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2]float64, err error) {
+	shares = [2]float64{1, 1}
+	both, all := p.both(sel)
+	// The deadline is shared: the rest gets the second half.
+	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline), accept: acceptAll}
+	err = chosen.run(ctx)
+	shares[1] = chosen.share()
+	if err != nil {
+		return shares, err
+	}
+	rest := sampling{profiler: p, query: p.query, until: p.deadline, accept: acceptAll}
+	if all {
+		rest.query.Where = tracestore.And{rest.query.Where, tracestore.Not{Expr: sel.Where}}
+	}
+	if !chosen.complete() { // otherwise all selected traces are known
+		isSelected := p.isSelected(ctx, both)
+		rest.accept = func(spans []tracestore.SummarySpan, id otlpdata.TraceID) (bool, error) {
+			selected, err := isSelected(spans, id)
+			return !selected, err
+		}
+	}
+	err = rest.run(ctx)
+	shares[0] = rest.share()
+	return shares, err
+}
+
+func acceptAll([]tracestore.SummarySpan, otlpdata.TraceID) (bool, error) { return true, nil }
+
+// both returns the query for spans that match the query and are selected. all reports whether the
+// selection has the same window as the query.
+func (p *profiler) both(sel tracestore.Selection) (q tracestore.Query, all bool) {
+	q = p.query
+	q.Where = tracestore.And{q.Where, sel.Where}
+	if !sel.From.IsZero() && (q.From.IsZero() || sel.From.After(q.From)) {
+		q.From = sel.From
+	}
+	if !sel.To.IsZero() && (q.To.IsZero() || sel.To.Before(q.To)) {
+		q.To = sel.To
+	}
+	return q, q.From.Equal(p.query.From) && q.To.Equal(p.query.To)
+}
+
+// halfway returns the time between now and a deadline.
+func halfway(deadline time.Time) time.Time {
+	if deadline.IsZero() {
+		return deadline
+	}
+	return deadline.Add(-time.Until(deadline) / 2)
+}
+
+// note records why the answer is not complete.
+func (p *profiler) note(reason string) {
+	for _, known := range p.reasons {
+		if known == reason {
+			return
+		}
+	}
+	p.reasons = append(p.reasons, reason)
+}
+
+// noteOutcome records what a search could not read.
+func (p *profiler) noteOutcome(o tracestore.Outcome) {
+	reason := o.Reason
+	if strings.HasPrefix(reason, tracestore.ReasonUnread) {
+		_, reason, _ = strings.Cut(reason, tracestore.ReasonUnread+"; ")
+	}
+	if !o.Complete && reason != "" && !o.Next.Set {
+		p.note(reason)
+	}
+}
+
+func (p *profiler) answer(shares [2]float64) tracestore.PathProfile {
+	out := p.counter.Answer()
+	out.Rest.Share, out.Selected.Share = shares[0], shares[1]
+	out.Scanned = p.scanned
+	if out.Reason != "" {
+		p.note(out.Reason)
+	}
+	out.Reason = strings.Join(p.reasons, "; ")
+	out.Complete = out.Reason == ""
+	return out
+}
+
+// spanMemory is the approximate size in bytes of a span of a trace that is read, with the tree.
+const spanMemory = 256
+
+// read reads a trace, and counts it in one set if accept is true. counted is false if it was not.
+func (p *profiler) read(
+	ctx context.Context, id otlpdata.TraceID, selected bool, accept func([]tracestore.SummarySpan, otlpdata.TraceID) (bool, error),
+) (counted bool, err error) {
+	defer p.reading.Release()
+	take := func(spans []tracestore.SummarySpan) error {
+		if limit := p.query.Budget.TraceSpans; limit > 0 && len(spans) > limit {
+			p.note(fmt.Sprintf("traces with more than %d spans were examined only in part", limit))
+			spans = spans[:limit]
+		}
+		if counted, err = accept(spans, id); err != nil || !counted {
+			return err
+		}
+		p.tree.Build(spans)
+		p.counter.AddTrace(&p.tree, id, selected)
+		return nil
+	}
+	var damaged *tracestore.DamagedError
+	if p.outliner == nil {
+		err = p.readSpans(ctx, id, take)
+	} else {
+		hold := func(spans, textBytes int) error { return p.reading.Resize(int64(spans)*spanMemory + int64(textBytes)) }
+		err = p.outliner.Outline(ctx, p.query.Tenant, id, p.query.Budget.TraceSpans, hold, take)
+	}
+	if errors.As(err, &damaged) {
+		p.note(damaged.Reason)
+		err = nil
+	}
+	return counted, err
+}
+
+// readSpans is Outliner.Outline for a store without outlines.
+func (p *profiler) readSpans(ctx context.Context, id otlpdata.TraceID, take func([]tracestore.SummarySpan) error) error {
+	var spans []tracestore.SummarySpan
+	var damaged *tracestore.DamagedError
+	seen, limit := storequery.NewDedup(), p.query.Budget.TraceSpans
+	for tr, err := range p.reader.Traces(ctx, p.query.Tenant, []tracestore.TraceRef{{ID: id}}) {
+		if errors.As(err, &damaged) {
+			p.note(damaged.Reason)
+			break
+		}
+		if err == nil {
+			err = p.reading.Grow(int64(tr.Spans.Size() + tr.Spans.Len()*spanMemory))
+		}
+		if err == nil {
+			err = tracestore.WalkSpans(tr.Spans, func(s tracestore.Span) error {
+				if seen.First(s) {
+					one := p.hosts.OutlineSpan(s)
+					one.Name, one.Service, one.Extras = strings.Clone(one.Name), strings.Clone(one.Service), nil
+					spans = append(spans, one)
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			return err
+		}
+		if limit > 0 && len(spans) > limit {
+			break
+		}
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	return take(spans)
+}
+
+// window returns the bounds of start times of a query, and whether there are any.
+func window(q tracestore.Query) (from, to uint64, bounded bool) {
+	from, to, ok := q.Window()
+	return from, to, ok && from > 0 && to < math.MaxUint64
+}
