@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -77,7 +78,7 @@ func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Hand
 		}
 	})
 	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
-	return httpapi.Compress(newRoutes(b, u, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())})), &now
+	return httpapi.Compress(newRoutes(b, u, pageapi.Options{Tail: live.DefaultConfig()}, live.New(b, live.DefaultConfig()))), &now
 }
 
 func TestIndexPage(t *testing.T) {

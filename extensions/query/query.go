@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -30,20 +31,20 @@ type Config struct {
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query APIs. If absent, they are not served."`
 
-	BasePath      string             `yaml:"base_path" doc:"Prefix of the paths of all HTTP routes, for example /tracing."`
-	UI            UIConfig           `yaml:"ui" doc:"Web UI."`
-	QueryTimeout  pipeline.Duration  `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that takes longer returns the traces found so far."`
-	MaxLimit      int                `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
-	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
-	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans or traces. If there are more, a sample is examined, and the response states its share."`
-	MaxErrors     int                `yaml:"max_error_spans" doc:"Maximum number of spans with errors that are read to list the newest errors in groups. If there are more, the response says from when on it is complete."`
-	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
-	MaxNames      int                `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
-	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
-	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
-	Tail          pageapi.TailConfig `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
-	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
+	BasePath      string            `yaml:"base_path" doc:"Prefix of the paths of all HTTP routes, for example /tracing."`
+	UI            UIConfig          `yaml:"ui" doc:"Web UI."`
+	QueryTimeout  pipeline.Duration `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that takes longer returns the traces found so far."`
+	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
+	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
+	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans or traces. If there are more, a sample is examined, and the response states its share."`
+	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of spans with errors that are read to list the newest errors in groups. If there are more, the response says from when on it is complete."`
+	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
+	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
+	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
+	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
+	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
+	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
 }
 
 func defaults() Config {
@@ -57,7 +58,7 @@ func defaults() Config {
 		MaxScanned:    50_000_000,
 		MaxAggregated: 200_000,
 		MaxErrors:     3000,
-		Tail:          pageapi.DefaultTailConfig(),
+		Tail:          live.DefaultConfig(),
 		MaxQueries:    256,
 		MaxNames:      10_000,
 	}
@@ -124,7 +125,7 @@ func Factory() pipeline.Factory {
 type query struct {
 	listeners server.Listeners // `http`, and `grpc` if it is configured
 	ui        *ui
-	tails     *pageapi.Tails
+	tails     *live.API
 	memory    int64 // max_answer_memory
 }
 
@@ -148,12 +149,12 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 		_, ok := core.StoreAs[tracestore.Metrics](ctx, b)
 		return ok
 	})
-	tails := pageapi.NewTails(c.Tail)
-	o := pageapi.Options{Version: pages.boot.Version, Tails: tails, Tenancy: c.HTTP.SeparatesTenants()}
+	tails := live.New(b, c.Tail)
+	o := pageapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants()}
 	if set.Process != nil { // nil in tests
 		o.Intake = set.Process.Intake
 	}
-	mux := newRoutes(b, pages, o)
+	mux := newRoutes(b, pages, o, tails)
 	routes := httpapi.Compress(mux)
 	if c.PassTokens {
 		routes = httpapi.PassToken(set.Logger, routes)

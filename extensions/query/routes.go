@@ -7,18 +7,20 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
 )
 
 // newRoutes returns the HTTP APIs and the web UI, below the base path of the UI.
-func newRoutes(b *core.Backend, pages *ui, o pageapi.Options) *http.ServeMux {
+func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *http.ServeMux {
 	base := pages.base
 	mux := httpapi.NewMux(base, slices.Concat(
 		jaegerapi.New(b).Routes(),
 		v3.New(b).Routes(),
 		pageapi.New(b, o).Routes(),
+		tails.Routes(),
 		tempo.New(b, o.Version).Routes(),
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)

@@ -44,6 +44,8 @@ export interface View {
   cols: string[];
   sort: string;
   limit: number;
+  /** Explore: show traces as they arrive. */
+  live: boolean;
   /** Chosen tab of a page, "" for its first one. */
   tab: string;
   /** Trace page. */
@@ -74,7 +76,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 /** The view of an empty URL for a route. */
 export function emptyView(route: Route): View {
   return {
-    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], sort: '', limit: 0, tab: '',
+    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], sort: '', limit: 0, live: false, tab: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], embedOptions: {},
   };
 }
@@ -148,6 +150,7 @@ export function parse(url: URL, basePath = base): View {
   v.cols = list(p.get('cols'));
   v.sort = p.get('sort') ?? '';
   v.limit = natural(p.get('limit'), 0);
+  v.live = p.get('live') === '1';
   v.tab = p.get('tab') ?? '';
   v.span = p.get('span') ?? '';
   v.zoom = parseZoom(p.get('zoom'));
@@ -181,6 +184,7 @@ export function format(v: View, basePath = base): string {
   set('cols', v.cols.map(quoteItem).join(','));
   set('sort', v.sort);
   set('limit', v.limit ? String(v.limit) : '');
+  set('live', v.live ? '1' : '');
   set('tab', v.tab);
   set('span', v.span);
   set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(6))).join(',') : '');

@@ -10,6 +10,7 @@ package pageapi
 import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
@@ -18,7 +19,7 @@ import (
 type API struct {
 	backend *core.Backend
 	version httpapi.Version
-	tails   *Tails
+	tail    live.Config
 	tenancy bool
 	intake  func() status.Intake // nil: this process receives nothing
 }
@@ -26,7 +27,7 @@ type API struct {
 // Options configure an API.
 type Options struct {
 	Version httpapi.Version
-	Tails   *Tails
+	Tail    live.Config
 	Tenancy bool // requests must name their tenant
 	// Intake returns what this process has received. nil means nothing.
 	Intake func() status.Intake
@@ -34,7 +35,7 @@ type Options struct {
 
 // New returns the API over a backend.
 func New(b *core.Backend, o Options) *API {
-	return &API{backend: b, version: o.Version, tails: o.Tails, tenancy: o.Tenancy, intake: o.Intake}
+	return &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, intake: o.Intake}
 }
 
 // Routes returns the routes of the API.
@@ -54,6 +55,5 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/outline/{id}", Handler: a.outline},
 		{Pattern: "GET /api/ui/v1/outline/{id}/spans", Handler: a.spans},
 		{Pattern: "GET /api/ui/v1/outline/{id}/find", Handler: a.find},
-		{Pattern: "GET /api/ui/v1/tail", Handler: a.tail},
 	}
 }

@@ -10,31 +10,25 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func routes(b *core.Backend, tails *Tails) http.Handler {
-	return httpapi.NewMux("", New(b, Options{Tails: tails}).Routes())
-}
+func routes(b *core.Backend) http.Handler { return httpapi.NewMux("", New(b, Options{}).Routes()) }
 
 func api(t testing.TB, store core.Store, change ...func(*core.Options)) http.Handler {
 	t.Helper()
-	return apiWithTails(t, store, NewTails(DefaultTailConfig()), change...)
-}
-
-func apiWithTails(t testing.TB, store core.Store, tails *Tails, change ...func(*core.Options)) http.Handler {
-	t.Helper()
 	b, _ := querytest.NewBackend(t, store, change...)
-	return routes(b, tails)
+	return routes(b)
 }
 
 func TestAPI(t *testing.T) {
 	g := querytest.Golden{
 		Routes: func(b *core.Backend) http.Handler {
-			return httpapi.NewMux("", New(b, Options{Tails: NewTails(DefaultTailConfig()), Intake: testIntake}).Routes())
+			return httpapi.NewMux("", New(b, Options{Tail: live.DefaultConfig(), Intake: testIntake}).Routes())
 		},
 		Store: querytest.ShopStore, Headers: []string{"Content-Type", "X-Content-Type-Options"},
 	}
@@ -53,22 +47,16 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// HEAD requests for streams are answered at once, without running the query.
-func TestHeadOfStreams(t *testing.T) {
+// A HEAD request for a stream is answered at once, without running the query.
+func TestHeadOfSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := querytest.NewStore(querytest.Shop())
 		s.Hang = true
-		for target, want := range map[string]string{"/api/ui/v1/tail": eventStream, shopSearch: ndjson} {
-			store := core.Store(s)
-			if want == eventStream {
-				store = querytest.FilledMemory(t, querytest.Shop())
-			}
-			h := api(t, store)
-			began := time.Now()
-			w := querytest.Ask(t, h, http.MethodHead, target)
-			if took := time.Since(began); w.Code != http.StatusOK || w.Header().Get("Content-Type") != want || took > 0 {
-				t.Errorf("HEAD %s: %d %v after %s", target, w.Code, w.Header(), took)
-			}
+		h := api(t, s)
+		began := time.Now()
+		w := querytest.Ask(t, h, http.MethodHead, shopSearch)
+		if took := time.Since(began); w.Code != http.StatusOK || w.Header().Get("Content-Type") != ndjson || took > 0 {
+			t.Errorf("%d %v after %s", w.Code, w.Header(), took)
 		}
 	})
 }

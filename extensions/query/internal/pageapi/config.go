@@ -65,7 +65,7 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 			Traces: l.Traces, TraceSize: l.TraceSize, Scanned: l.Scanned, Aggregated: l.Aggregated,
 			Timeout: l.Timeout.Nanoseconds(), Columns: tracestore.MaxColumns, Exemplars: tracestore.MaxExemplars,
 			Facets: tracestore.MaxFacets, FacetValues: tracestore.MaxFacetValues, SearchText: traceql.MaxText,
-			TailRate: a.tails.config.MaxRate,
+			TailRate: a.tail.MaxRate,
 		},
 		Language: language{
 			Fields: properties(), Comparisons: []string{"=", "!=", "<", "<=", ">", ">=", "=~", "!~"}, Logical: []string{"&&", "||", "!"},
@@ -85,6 +85,6 @@ func (a *API) capabilities(ctx context.Context) capabilities {
 	_, c.Dependencies = core.StoreAs[tracestore.Dependencies](ctx, a.backend)
 	_, c.Attributes = core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
 	_, c.Tail = core.StoreAs[tracestore.Follower](ctx, a.backend)
-	c.Tail = c.Tail && a.tails.config.MaxClients > 0
+	c.Tail = c.Tail && a.tail.MaxClients > 0
 	return c
 }

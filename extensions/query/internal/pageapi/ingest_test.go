@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/status"
@@ -44,7 +45,6 @@ func TestIngest(t *testing.T) {
 		"ingest-tenants": {Intake: testIntake, Tenancy: true},
 		"ingest-query":   {Intake: func() status.Intake { return status.Intake{Since: querytest.Start} }},
 	} {
-		o.Tails = NewTails(DefaultTailConfig())
 		b, _ := querytest.NewBackend(t, store)
 		w := querytest.Ask(t, httpapi.NewMux("", New(b, o).Routes()), http.MethodGet, "/api/ui/v1/ingest")
 		golden.Check(t, "testdata/ingest/"+file+".json", w.Body.String())
@@ -58,7 +58,7 @@ func TestIngestOfBrokenStore(t *testing.T) {
 		tracestore.ErrUnsupported: "",
 	} {
 		b, _ := querytest.NewBackend(t, &holder{Store: querytest.NewStore(querytest.Shop()), err: err})
-		h := httpapi.NewMux("", New(b, Options{Tails: NewTails(DefaultTailConfig()), Intake: testIntake}).Routes())
+		h := httpapi.NewMux("", New(b, Options{Tail: live.DefaultConfig(), Intake: testIntake}).Routes())
 		w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/ingest")
 		var a struct {
 			Data   struct{ Received int }

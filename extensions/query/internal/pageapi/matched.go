@@ -1,14 +1,12 @@
 package pageapi
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/hex"
 	"slices"
-	"strconv"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -16,7 +14,6 @@ import (
 )
 
 const (
-	maxMatchedIDs    = 10 // of matching spans, for each trace
 	maxFieldValues   = 3  // for each trace and field
 	maxSelectedField = 32 // fields of `select`
 	// maxMatchedSpans is the maximum number of spans that are read for one search to find the
@@ -49,29 +46,18 @@ func newMatchReader(q traceql.Query, w core.Window) *matchReader {
 
 // match is the matching spans of a trace.
 type match struct {
-	spans  int
-	first  []spanKey // the first ones
+	spans  page.Matched
 	names  []string
 	fields [][]fieldValue // by name; the values of the first spans that have the field
 }
 
-// spanKey orders spans by start.
-type spanKey struct {
-	start uint64
-	id    otlpdata.SpanID
-}
-
-func (a spanKey) compare(b spanKey) int {
-	return cmp.Or(cmp.Compare(a.start, b.start), bytes.Compare(a.id[:], b.id[:]))
-}
-
 type fieldValue struct {
 	text string
-	at   spanKey // the first span with the value
+	at   page.SpanKey // the first span with the value
 }
 
 func (a fieldValue) compare(b fieldValue) int {
-	return cmp.Or(a.at.compare(b.at), cmp.Compare(a.text, b.text))
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text))
 }
 
 // find returns the matching spans of a trace, or nil if there are too many spans to read, if other
@@ -98,9 +84,8 @@ func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, erro
 }
 
 func (m *match) add(s tracestore.Span, fields []tracestore.Field) {
-	m.spans++
-	at := spanKey{s.Start, s.SpanID}
-	m.first = insertFirst(m.first, at, spanKey.compare, maxMatchedIDs)
+	at := page.SpanKey{Start: s.Start, ID: s.SpanID}
+	m.spans.Add(at)
 	for i, f := range fields {
 		for v := range f.Values(s) {
 			text := v.AsString()
@@ -112,16 +97,6 @@ func (m *match) add(s tracestore.Span, fields []tracestore.Field) {
 	}
 }
 
-// insertFirst inserts v into a sorted list and keeps the first ones.
-func insertFirst[T any](list []T, v T, compare func(a, b T) int, most int) []T {
-	i, _ := slices.BinarySearchFunc(list, v, compare)
-	if i == most {
-		return list
-	}
-	list = slices.Insert(list, i, v)
-	return list[:min(len(list), most)]
-}
-
 // addValue adds a value to a list of distinct ones.
 func addValue(list []fieldValue, v fieldValue) []fieldValue {
 	if i := slices.IndexFunc(list, func(o fieldValue) bool { return o.text == v.text }); i >= 0 {
@@ -130,7 +105,7 @@ func addValue(list []fieldValue, v fieldValue) []fieldValue {
 		}
 		list = slices.Delete(list, i, i+1)
 	}
-	return insertFirst(list, v, fieldValue.compare, maxFieldValues)
+	return page.InsertFirst(list, v, fieldValue.compare, maxFieldValues)
 }
 
 // appendJSON appends members of an object, each after a comma. A nil match has none.
@@ -138,12 +113,7 @@ func (m *match) appendJSON(dst []byte) []byte {
 	if m == nil {
 		return dst
 	}
-	dst = strconv.AppendInt(append(dst, `,"matched":{"spans":`...), int64(m.spans), 10)
-	dst = append(dst, `,"ids":[`...)
-	for i, s := range m.first {
-		dst = append(hex.AppendEncode(append(httpapi.Comma(dst, i), '"'), s.id[:]), '"')
-	}
-	dst = append(dst, "]}"...)
+	dst = m.spans.AppendJSON(dst)
 	if len(m.names) == 0 {
 		return dst
 	}

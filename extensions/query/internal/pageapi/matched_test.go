@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -31,25 +32,27 @@ func TestMatchedSpans(t *testing.T) {
 		for _, i := range r.Perm(len(spans)) {
 			m.add(spans[i], fields)
 		}
-		slices.SortFunc(spans, func(a, b tracestore.Span) int { return spanKey{a.Start, a.SpanID}.compare(spanKey{b.Start, b.SpanID}) })
+		slices.SortFunc(spans, func(a, b tracestore.Span) int {
+			return page.SpanKey{Start: a.Start, ID: a.SpanID}.Compare(page.SpanKey{Start: b.Start, ID: b.SpanID})
+		})
 		var ids, wantIDs []otlpdata.SpanID
 		var texts, wantTexts []string
 		for _, s := range spans {
-			if len(wantIDs) < maxMatchedIDs {
+			if len(wantIDs) < page.MaxMatchedIDs {
 				wantIDs = append(wantIDs, s.SpanID)
 			}
 			if len(wantTexts) < maxFieldValues && !slices.Contains(wantTexts, s.Name) {
 				wantTexts = append(wantTexts, s.Name)
 			}
 		}
-		for _, k := range m.first {
-			ids = append(ids, k.id)
+		for _, k := range m.spans.First {
+			ids = append(ids, k.ID)
 		}
 		for _, v := range m.fields[0] {
 			texts = append(texts, v.text)
 		}
-		if m.spans != len(spans) || !slices.Equal(ids, wantIDs) || !slices.Equal(texts, wantTexts) {
-			t.Fatalf("%d of %d spans, ids %v, want %v, values %q, want %q", m.spans, len(spans), ids, wantIDs, texts, wantTexts)
+		if m.spans.Spans != len(spans) || !slices.Equal(ids, wantIDs) || !slices.Equal(texts, wantTexts) {
+			t.Fatalf("%d of %d spans, ids %v, want %v, values %q, want %q", m.spans.Spans, len(spans), ids, wantIDs, texts, wantTexts)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -222,7 +221,7 @@ func (s *searchRun) trace(res *tracestore.Result) error {
 	}
 	return s.out.Line(func(dst []byte) []byte {
 		dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
-		dst = appendSummary(append(dst, '"'), res.Summary)
+		dst = page.AppendSummary(append(dst, '"'), res.Summary)
 		return append(found.appendJSON(dst), "}}"...)
 	})
 }
@@ -260,24 +259,4 @@ func (s *searchRun) end(err error) error {
 		last.Reason = strings.TrimPrefix(last.Reason+"; "+s.lost, "; ")
 	}
 	return s.out.Value("outcome", last)
-}
-
-// appendSummary appends members of an object, each after a comma.
-func appendSummary(dst []byte, s *tracestore.Summary) []byte {
-	dst = append(hex.AppendEncode(append(dst, `,"traceID":"`...), s.ID[:]), '"')
-	dst = otlpdata.AppendJSONString(append(dst, `,"rootService":`...), s.RootService)
-	dst = otlpdata.AppendJSONString(append(dst, `,"rootName":`...), s.RootName)
-	dst = strconv.AppendUint(append(dst, `,"start":"`...), s.Start, 10)
-	dst = strconv.AppendUint(append(dst, `","duration":`...), s.End-min(s.Start, s.End), 10)
-	dst = strconv.AppendInt(append(dst, `,"spans":`...), int64(s.Spans), 10)
-	dst = strconv.AppendInt(append(dst, `,"errors":`...), int64(s.Errors), 10)
-	dst = strconv.AppendInt(append(dst, `,"orphans":`...), int64(s.Orphans), 10)
-	dst = append(dst, `,"services":[`...)
-	for i := range s.Services {
-		svc := &s.Services[i]
-		dst = otlpdata.AppendJSONString(append(httpapi.Comma(dst, i), `{"name":`...), svc.Name)
-		dst = strconv.AppendInt(append(dst, `,"spans":`...), int64(svc.Spans), 10)
-		dst = append(strconv.AppendInt(append(dst, `,"errors":`...), int64(svc.Errors), 10), '}')
-	}
-	return append(dst, ']')
 }

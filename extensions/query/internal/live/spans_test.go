@@ -1,13 +1,11 @@
-package pageapi
+package live
 
 import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -15,83 +13,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// tailClient records the events that it receives.
-type tailClient struct {
-	querytest.Discard
-	mu     sync.Mutex
-	events strings.Builder
-}
-
-func (a *tailClient) Flush() {}
-
-func (a *tailClient) Write(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.events.Write(p)
-}
-
-// received returns the events since the last call.
-func (a *tailClient) received() string {
-	synctest.Wait()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	defer a.events.Reset()
-	return a.events.String()
-}
-
-// watch sends a request. ended is closed when the answer ends.
-func watch(ctx context.Context, h http.Handler, query string) (a *tailClient, ended chan struct{}) {
-	a, ended = &tailClient{Discard: querytest.NewDiscard()}, make(chan struct{})
-	go func() {
-		defer close(ended)
-		h.ServeHTTP(a, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/ui/v1/tail"+query, nil))
-	}()
-	return a, ended
-}
-
-// namedSpans returns a batch of n spans.
-func namedSpans(name string, n int) *otlpdata.Batch {
-	td := ptrace.NewTraces()
-	ss := querytest.AddService(td, "web")
-	for i := range n {
-		querytest.AddSpan(ss, pcommon.TraceID{15: 1}, byte(1+i), 0, name, 0)
-	}
-	return otlpdata.FromTraces(td, otlpdata.Meta{})
-}
-
-func consume(t *testing.T, store pipeline.Consumer, b *otlpdata.Batch) {
-	t.Helper()
-	if err := store.Consume(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func expectEvents(t *testing.T, a *tailClient, want string) {
-	t.Helper()
-	if got := a.received(); got != want {
-		t.Errorf("received %q, want %q", got, want)
-	}
-}
-
-func statusEvent(shown, leftOut, missed int) string {
-	return fmt.Sprintf("event: status\ndata: {\"shown\":%d,\"leftOut\":%d,\"missed\":%d}\n\n", shown, leftOut, missed)
-}
-
 func TestTailConfig(t *testing.T) {
-	c := DefaultTailConfig()
+	c := DefaultConfig()
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	c = TailConfig{MaxClients: -1}
+	c = Config{MaxClients: -1}
 	var keys []string
 	for _, err := range c.Validate().(interface{ Unwrap() []error }).Unwrap() {
 		var key *pipeline.KeyError
@@ -99,8 +31,8 @@ func TestTailConfig(t *testing.T) {
 			keys = append(keys, key.Key)
 		}
 	}
-	if want := []string{"max_spans_per_second", "max_examined_per_second", "max_queue_size", "max_clients",
-		"max_duration"}; !slices.Equal(keys, want) {
+	if want := []string{"max_spans_per_second", "max_examined_per_second", "max_queue_size", "max_duration", "quiet", "max_wait",
+		"max_traces_per_second", "max_traces", "max_trace_spans", "max_clients"}; !slices.Equal(keys, want) {
 		t.Errorf("errors for %v, want %v", keys, want)
 	}
 }
@@ -108,7 +40,7 @@ func TestTailConfig(t *testing.T) {
 func TestTail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
-		h := api(t, store)
+		_, h := newAPI(t, store, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		a, ended := watch(ctx, h, "?q=%7Bname=%22yes%22%7D")
 		expectEvents(t, a, statusEvent(0, 0, 0))
@@ -120,9 +52,9 @@ func TestTail(t *testing.T) {
 		expectEvents(t, a, "event: span\ndata: "+
 			`{"traceID":"00000000000000000000000000000001","spanID":"0000000000000001","parentID":"","service":"web",`+
 			`"name":"yes","kind":"","start":"1714557600000000000","duration":100000000,"error":false}`+"\n\n")
-		time.Sleep(tailInterval)
+		time.Sleep(interval)
 		expectEvents(t, a, statusEvent(1, 0, 0))
-		time.Sleep(2 * tailKeepAlive)
+		time.Sleep(2 * keepAlive)
 		expectEvents(t, a, ":\n\n:\n\n")
 		cancel()
 		<-ended
@@ -133,9 +65,7 @@ func TestTail(t *testing.T) {
 func TestTailIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
-		tails := NewTails(DefaultTailConfig())
-		tails.config.MaxRate, tails.config.MaxExamined = 10, 50
-		h := apiWithTails(t, store, tails)
+		_, h := newAPI(t, store, func(c *Config) { c.MaxRate, c.MaxExamined = 10, 50 })
 		ctx, cancel := context.WithCancel(t.Context())
 		a, ended := watch(ctx, h, "")
 		expectEvents(t, a, statusEvent(0, 0, 0))
@@ -145,7 +75,7 @@ func TestTailIsBounded(t *testing.T) {
 		if n := strings.Count(a.received(), "event: span"); n != 10 {
 			t.Errorf("%d spans, want 10", n)
 		}
-		time.Sleep(tailInterval)
+		time.Sleep(interval)
 		expectEvents(t, a, statusEvent(10, 40, 40))
 		consume(t, store, namedSpans(strings.Repeat("ä", 200), 1))
 		if got := a.received(); !strings.Contains(got, `"name":"`+strings.Repeat("ä", 128)+`",`) {
@@ -158,10 +88,9 @@ func TestTailIsBounded(t *testing.T) {
 
 func TestTailEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tails := NewTails(DefaultTailConfig())
-		tails.config.MaxClients = 1
-		tails.config.MaxDuration = pipeline.Duration(90 * time.Second)
-		h := apiWithTails(t, querytest.FilledMemory(t, querytest.Shop()), tails)
+		tails, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), func(c *Config) {
+			c.MaxClients, c.MaxDuration = 1, pipeline.Duration(90*time.Second)
+		})
 		a, ended := watch(t.Context(), h, "")
 		synctest.Wait()
 		if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests {
@@ -180,7 +109,7 @@ func TestTailEnds(t *testing.T) {
 }
 
 func TestTailReservesMemory(t *testing.T) {
-	h := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = pipeline.NewQueryBudget(1 << 20) })
+	_, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), nil, func(o *core.Options) { o.Memory = pipeline.NewQueryBudget(1 << 20) })
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests ||
 		!strings.Contains(w.Body.String(), "service.limits.query_memory") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -227,7 +156,7 @@ func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
 func TestTailExtendsDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
-		h := api(t, store)
+		_, h := newAPI(t, store, nil)
 		conn, stop := connect(t, h)
 		defer stop()
 		go func() {
@@ -249,9 +178,7 @@ func TestTailExtendsDeadlines(t *testing.T) {
 func TestTailDoesNotBlockStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
-		tails := NewTails(DefaultTailConfig())
-		tails.config.MaxQueue = 4 << 10
-		h := apiWithTails(t, store, tails)
+		tails, h := newAPI(t, store, func(c *Config) { c.MaxQueue = 4 << 10 })
 		_, stop := connect(t, h)
 		defer stop()
 		synctest.Wait()
@@ -262,7 +189,7 @@ func TestTailDoesNotBlockStore(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("Consume waited for %s", took)
 		}
-		time.Sleep(2 * tailWriteTimeout)
+		time.Sleep(2 * writeTimeout)
 		synctest.Wait()
 		if n := tails.running.Load(); n != 0 {
 			t.Errorf("%d clients are still admitted", n)
