@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Heatmap } from '../api/types';
 import { count, duration, none } from '../shell/format';
+import { t } from '../shell/text';
 import { Time } from '../shell/time';
 import { durationAt, gridOf, marginal, quantileRow, type HeatGrid } from './heatmap-model';
 import css from './heatmap-table.module.css';
@@ -12,10 +13,10 @@ export function HeatmapTable({ data }: { data: Heatmap }) {
   const g = useMemo(() => gridOf(data), [data]);
   const parts = useMemo(() => partsOf(g), [g]);
   return (
-    <div class={css.scroll} tabIndex={0} role="region" aria-label="Durations over time, as a table">
+    <div class={css.scroll} tabIndex={0} role="region" aria-label={t('Durations over time, as a table')}>
       <table class={css.table}>
         <thead>
-          <tr><th scope="col">From</th><th scope="col">{g.of === 'traces' ? 'Traces' : 'Spans'}</th><th scope="col">With errors</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">Longest</th></tr>
+          <tr><th scope="col">{t('From')}</th><th scope="col">{g.of === 'traces' ? t('Traces') : t('Spans')}</th><th scope="col">{t('With errors')}</th><th scope="col">p50</th><th scope="col">p95</th><th scope="col">p99</th><th scope="col">{t('Longest')}</th></tr>
         </thead>
         <tbody>
           {parts.map((p) => (

@@ -6,6 +6,7 @@ import { Tip } from '../shell/floating';
 import { axisDuration, clock, count, date, duration, percent, type Zone } from '../shell/format';
 import { announce } from '../shell/live-region';
 import { zone } from '../shell/preferences';
+import { t } from '../shell/text';
 import type { Box } from '../shell/url';
 import { useThemeVersion } from './colors';
 import { drawHeatmap } from './heatmap-draw';
@@ -43,8 +44,8 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example }: Heatm
     <div class={css.chart}>
       <DurationAxis g={g} height={size.height} box={shown} />
       <div
-        ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription="heatmap" onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
-        aria-label={`Durations of ${g.of} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.`}
+        ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription={t('heatmap')} onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
+        aria-label={t('Durations of {ofValue} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { ofValue: g.of })}
       >
         <Cells g={g} width={size.width} height={size.height} />
         {marks.map((m, i) => <MarkLine key={m.at + m.label} mark={m} g={g} named={i === 0 || size.width > 900} />)}
@@ -167,9 +168,9 @@ function describe(g: HeatGrid, c: Cell): string[] {
   const b = boxOf(g, c, c);
   const n = g.count[c.column * g.rows + c.row];
   const errors = g.errors[c.column * g.rows + c.row];
-  const place = `${axisTime(b.t0, g, zone.value)}, ${duration(b.d0)} to ${duration(b.d1)}`;
+  const place = t('{t0}, {d0} to {d1}', { t0: axisTime(b.t0, g, zone.value), d0: duration(b.d0), d1: duration(b.d1) });
   const what = `${count(n)} ${n === 1 ? g.of.slice(0, -1) : g.of}`;
-  return [place, n === 0 ? `no ${g.of}` : errors ? `${what}, ${count(errors)} with errors (${percent(errors / n)})` : what];
+  return [place, n === 0 ? t('no {ofValue}', { ofValue: g.of }) : errors ? t('{what}, {errors} with errors ({n})', { what, errors: count(errors), n: percent(errors / n) }) : what];
 }
 
 function CellTip({ g, cell, size, example }: { g: HeatGrid; cell: Cell; size: Size; example: (cell: Box) => string }) {
@@ -183,8 +184,8 @@ function CellTip({ g, cell, size, example }: { g: HeatGrid; cell: Cell; size: Si
     <Tip x={left} y={Math.max(0, (1 - (cell.row + 1) / g.rows) * size.height - 28)}>
       <div class={css.tipPlace}>{place}</div>
       <div>{counts}</div>
-      {known && <div class={css.tipExample}>Slowest example: {known}</div>}
-      <div class={css.tipHint}>Click opens {known ? 'it' : 'the slowest'}, drag selects</div>
+      {known && <div class={css.tipExample}>{t('Slowest example: {known}', { known })}</div>}
+      <div class={css.tipHint}>{t('Click opens {known}, drag selects', { known: known ? t('it') : t('the slowest') })}</div>
     </Tip>
   );
 }
@@ -195,8 +196,8 @@ function BoxMark({ g, box }: { g: HeatGrid; box: Box }) {
   if (!cellsOf(g, box)) return null;
   const clip = (x: number): number => Math.max(0, Math.min(1, x));
   const [l, r] = [clip(columnOf(g, box.t0) / g.columns), clip(columnOf(g, box.t1) / g.columns)];
-  const [b, t] = [clip(rowOf(g, box.d0) / g.rows), clip(rowOf(g, box.d1) / g.rows)];
-  return <div class={css.box} style={{ left: pct(l), width: pct(r - l), top: pct(1 - t), height: pct(t - b) }} />;
+  const [b, item] = [clip(rowOf(g, box.d0) / g.rows), clip(rowOf(g, box.d1) / g.rows)];
+  return <div class={css.box} style={{ left: pct(l), width: pct(r - l), top: pct(1 - item), height: pct(item - b) }} />;
 }
 
 /** A line without a name, where names would overlap, has it in its title only. */
@@ -210,7 +211,7 @@ function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Bo
   const y = (ns: number): number => 1 - rowOf(g, ns) / g.rows;
   const digits = height < 200 ? 2 : 3; // a small chart has a narrow axis
   const tags = box ? [box.d0, box.d1].filter((ns) => y(ns) > -0.01 && y(ns) < 1.01) : [];
-  const free = (ns: number): boolean => tags.every((t) => Math.abs(y(t) - y(ns)) * height > 16);
+  const free = (ns: number): boolean => tags.every((item) => Math.abs(y(item) - y(ns)) * height > 16);
   return (
     <div class={css.yAxis} aria-hidden="true">
       {durationTicks(g, height).filter(free).map((ns) => <span key={ns} style={{ top: pct(y(ns)) }}>{axisDuration(ns)}</span>)}
@@ -230,12 +231,12 @@ function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | nu
   const x = (ms: number): number => columnOf(g, ms) / g.columns;
   const z = zone.value;
   const offset = z === 'local' ? -new Date(g.start).getTimezoneOffset() * 60_000 : 0;
-  const tags = box ? [box.t0, box.t1].filter((t) => x(t) > -0.01 && x(t) < 1.01) : [];
-  const free = (t: number): boolean => tags.every((tag) => Math.abs(x(tag) - x(t)) * width > 48);
+  const tags = box ? [box.t0, box.t1].filter((item) => x(item) > -0.01 && x(item) < 1.01) : [];
+  const free = (item: number): boolean => tags.every((tag) => Math.abs(x(tag) - x(item)) * width > 48);
   return (
     <div class={css.xAxis} aria-hidden="true">
-      {timeTicks(g, width, offset).filter(free).map((t) => <span key={t} style={{ left: pct(x(t)) }}>{axisTime(t, g, z)}</span>)}
-      {tags.map((t, i) => <span key={`tag${i}`} class={css.tag} style={{ left: pct(x(t)) }}>{axisTime(t, g, z)}</span>)}
+      {timeTicks(g, width, offset).filter(free).map((item) => <span key={item} style={{ left: pct(x(item)) }}>{axisTime(item, g, z)}</span>)}
+      {tags.map((item, i) => <span key={`tag${i}`} class={css.tag} style={{ left: pct(x(item)) }}>{axisTime(item, g, z)}</span>)}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Tip } from '../shell/floating';
 import { clock, type Zone } from '../shell/format';
+import { t } from '../shell/text';
 import { ChartTable } from './chart-table';
 import { areaPath, linePath, maxOf, niceTicks, spread } from './scale';
 import css from './time-chart.module.css';
@@ -79,7 +80,7 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
   // A value belongs to the middle of its step.
   const middle = (i: number): number => x((times[i] + (times[i + 1] ?? end)) / 2);
   const timeAt = (e: PointerEvent): number => start + ((Math.min(left + w, Math.max(left, e.offsetX)) - left) / w) * (end - start);
-  const index = (ms: number): number => Math.max(0, times.findLastIndex((t) => t <= ms));
+  const index = (ms: number): number => Math.max(0, times.findLastIndex((item) => item <= ms));
   const move = (e: PointerEvent): void => {
     setHover(index(timeAt(e)));
     if (drag) setDrag([drag[0], timeAt(e)]);
@@ -129,8 +130,8 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
 function summary(label: string, lines: ChartLine[], format: (v: number) => string): string {
   const parts = lines.map((l) => {
     const known = l.values.filter((v): v is number => v !== null);
-    if (known.length === 0) return `${l.name}: no data`;
-    return `${l.name}: ${format(Math.min(...known))} to ${format(Math.max(...known))}, at the end ${format(known.at(-1)!)}`;
+    if (known.length === 0) return t('{l}: no data', { l: l.name });
+    return t('{l}: {min} to {max}, at the end {at}', { l: l.name, min: format(Math.min(...known)), max: format(Math.max(...known)), at: format(known.at(-1)!) });
   });
   return `${label}. ${parts.join('; ')}`;
 }
@@ -138,10 +139,10 @@ function summary(label: string, lines: ChartLine[], format: (v: number) => strin
 function Grid({ ticks, y, x0, x1, axis }: { ticks: number[]; y: (v: number) => number; x0: number; x1: number; axis: (v: number) => string }) {
   return (
     <g class={css.axis}>
-      {ticks.map((t) => (
-        <g key={t}>
-          <path d={`M${x0} ${y(t).toFixed(1)}H${x1}`} stroke={t === 0 ? 'var(--line-strong)' : 'var(--grid)'} />
-          <text x={x0 - 8} y={y(t) + 4} text-anchor="end">{t === 0 ? '0' : axis(t)}</text>
+      {ticks.map((item) => (
+        <g key={item}>
+          <path d={`M${x0} ${y(item).toFixed(1)}H${x1}`} stroke={item === 0 ? 'var(--line-strong)' : 'var(--grid)'} />
+          <text x={x0 - 8} y={y(item) + 4} text-anchor="end">{item === 0 ? '0' : axis(item)}</text>
         </g>
       ))}
     </g>

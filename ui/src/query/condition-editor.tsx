@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Button, Input, Segmented } from '../shell/controls';
+import { t } from '../shell/text';
 import { operatorsFor } from './complete';
 import { conditionsOn, setBounds } from './edit';
 import { canonical, fieldLabel, fieldType, isDuration } from './field';
@@ -14,7 +15,7 @@ export function TextEditor({ field, label, condition, rest, period, onDone }: { 
   const [value, setValue] = useState('');
   return (
     <div class={css.editor}>
-      <Segmented label="Comparison" value={not ? 'not' : 'is'} segments={[{ value: 'is', label: 'is' }, { value: 'not', label: 'is not' }]} onChange={(v) => setNot(v === 'not')} />
+      <Segmented label={t('Comparison')} value={not ? 'not' : 'is'} segments={[{ value: 'is', label: t('is') }, { value: 'not', label: t('is not') }]} onChange={(v) => setNot(v === 'not')} />
       <ValueInput autofocus field={field} rest={rest} label={label} placeholder={condition?.value || label} value={value} period={period} onChange={setValue} onDone={(v) => onDone(not ? '!=' : '=', v || condition?.value || '')} />
     </div>
   );
@@ -37,14 +38,14 @@ export function DurationEditor({ text, onDone }: { text: string; onDone: (text: 
   };
   return (
     <form class={css.editor} onSubmit={(e) => { e.preventDefault(); apply(min.trim(), max.trim()); }}>
-      <Segmented label="Duration of" value={field} segments={[{ value: 'duration', label: 'Span' }, { value: 'trace.duration', label: 'Trace' }]} onChange={setField} />
+      <Segmented label={t('Duration of')} value={field} segments={[{ value: 'duration', label: t('Span') }, { value: 'trace.duration', label: t('Trace') }]} onChange={setField} />
       <div class={css.bounds}>
-        <Input aria-label="At least" placeholder="at least, 500ms" value={min} invalid={bad(min.trim())} onInput={(e) => setMin(e.currentTarget.value)} />
-        <Input aria-label="At most" placeholder="at most, 2s" value={max} invalid={bad(max.trim())} onInput={(e) => setMax(e.currentTarget.value)} />
+        <Input aria-label={t('At least')} placeholder={t('at least, 500ms')} value={min} invalid={bad(min.trim())} onInput={(e) => setMin(e.currentTarget.value)} />
+        <Input aria-label={t('At most')} placeholder={t('at most, 2s')} value={max} invalid={bad(max.trim())} onInput={(e) => setMax(e.currentTarget.value)} />
       </div>
-      {(bad(min.trim()) || bad(max.trim())) && <p role="alert" class={css.bad}>Write a duration with its unit, such as 500ms, 1.5s or 2m.</p>}
-      <div class={css.presets}>{bounds.map(([lower]) => <Button key={lower} kind="quiet" onClick={() => apply(lower, '')}>{lower ? `≥ ${lower}` : 'any'}</Button>)}</div>
-      <Button type="submit">Apply</Button>
+      {(bad(min.trim()) || bad(max.trim())) && <p role="alert" class={css.bad}>{t('Write a duration with its unit, such as 500ms, 1.5s or 2m.')}</p>}
+      <div class={css.presets}>{bounds.map(([lower]) => <Button key={lower} kind="quiet" onClick={() => apply(lower, '')}>{lower ? `≥ ${lower}` : t('any')}</Button>)}</div>
+      <Button type="submit">{t('Apply')}</Button>
     </form>
   );
 }
@@ -53,14 +54,14 @@ export function DurationEditor({ text, onDone }: { text: string; onDone: (text: 
 export function StatusEditor({ value, onDone }: { value: string; onDone: (value: string) => void }) {
   return (
     <div class={css.choices}>
-      {['', 'error', 'ok', 'unset'].map((v) => <Button key={v} kind="quiet" aria-pressed={v === value} onClick={() => onDone(v)}>{v || 'any'}</Button>)}
+      {['', 'error', 'ok', 'unset'].map((v) => <Button key={v} kind="quiet" aria-pressed={v === value} onClick={() => onDone(v)}>{v || t('any')}</Button>)}
     </div>
   );
 }
 
 const opNames: Record<string, string> = {
-  '=': 'is', '!=': 'is another value than', not: 'is not', '=~': 'matches', '!~': 'does not match', '>': 'is more than', '>=': 'is at least', '<': 'is less than', '<=': 'is at most',
-  exists: 'exists', '!exists': 'does not exist',
+  '=': 'is', '!=': t('is another value than'), not: t('is not'), '=~': 'matches', '!~': t('does not match'), '>': t('is more than'), '>=': t('is at least'), '<': t('is less than'), '<=': t('is at most'),
+  exists: 'exists', '!exists': t('does not exist'),
 };
 
 function opsOf(field: string): string[] {
@@ -77,7 +78,7 @@ export function ConditionEditor({ text, period, condition, onDone }: { text: str
   if (!chosen) {
     return (
       <div class={css.editor}>
-        <ValueInput autofocus field="" rest={text} label="Field" placeholder="Field or attribute" value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
+        <ValueInput autofocus field="" rest={text} label={t('Field')} placeholder={t('Field or attribute')} value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
       </div>
     );
   }
@@ -86,14 +87,14 @@ export function ConditionEditor({ text, period, condition, onDone }: { text: str
   return (
     <div class={css.editor}>
       <div class={css.head}>
-        <Button kind="quiet" icon="left" label="Choose another field" onClick={() => setChosen(false)} />
+        <Button kind="quiet" icon="left" label={t('Choose another field')} onClick={() => setChosen(false)} />
         <span class={css.field} title={field}>{fieldLabel(field)}</span>
-        <select class={css.select} aria-label="Comparison" value={op} onChange={(e) => setOp(e.currentTarget.value)}>
+        <select class={css.select} aria-label={t('Comparison')} value={op} onChange={(e) => setOp(e.currentTarget.value)}>
           {ops.map((o) => <option key={o} value={o}>{opNames[o]}</option>)}
         </select>
       </div>
-      {needsValue && <ValueInput autofocus field={field} rest={text} label="Value" placeholder="Value" value={value} period={period} onChange={setValue} onDone={(v) => onDone(field, op, v)} />}
-      <Button onClick={() => onDone(field, op, value)}>Apply</Button>
+      {needsValue && <ValueInput autofocus field={field} rest={text} label={t('Value')} placeholder={t('Value')} value={value} period={period} onChange={setValue} onDone={(v) => onDone(field, op, v)} />}
+      <Button onClick={() => onDone(field, op, value)}>{t('Apply')}</Button>
     </div>
   );
 }

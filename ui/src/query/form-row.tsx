@@ -3,6 +3,7 @@ import { useMemo, useRef } from 'preact/hooks';
 import { Button, classes, Segmented } from '../shell/controls';
 import { Popover } from '../shell/floating';
 import { Icon } from '../shell/icons';
+import { t } from '../shell/text';
 import { ConditionEditor, DurationEditor, StatusEditor, TextEditor } from './condition-editor';
 import { addCondition, conditionsOf, conditionsOn, removeCondition, setCondition } from './edit';
 import { canonical, fieldLabel } from './field';
@@ -30,8 +31,8 @@ export function FormRow({ draft, period, onRun }: FormRowProps) {
   const editor = { text: q.text, period, onRun };
   return (
     <div class={css.row}>
-      {all ? <Chips conditions={all} {...editor} /> : <Custom text={q.text} label="custom condition" onRemove={() => onRun('')} />}
-      <Popover label="Add a condition" class={css.surface} trigger={(props) => <Button {...props} kind="quiet" icon="plus" class={css.add}>Filter</Button>}>
+      {all ? <Chips conditions={all} {...editor} /> : <Custom text={q.text} label={t('custom condition')} onRemove={() => onRun('')} />}
+      <Popover label={t('Add a condition')} class={css.surface} trigger={(props) => <Button {...props} kind="quiet" icon="plus" class={css.add}>{t('Filter')}</Button>}>
         {(close) => <ConditionEditor {...editor} onDone={(field, op, value) => { close(); onRun(addCondition(q.text, field, op, value)); }} />}
       </Popover>
       {all && <Scope text={q.text} onRun={onRun} />}
@@ -49,8 +50,8 @@ function Chips({ conditions, text, period, onRun }: Editor & { conditions: Condi
   const others = conditions.filter((c) => !standing.includes(canonical(c.name)) || (isOn(c, 'root') && c.value !== 'true') || isRepeated(c, conditions));
   return (
     <>
-      <TextChip field="service" label="service" text={text} period={period} onRun={onRun} />
-      <TextChip field="name" label="operation" text={text} period={period} onRun={onRun} />
+      <TextChip field="service" label={t('service')} text={text} period={period} onRun={onRun} />
+      <TextChip field="name" label={t('operation')} text={text} period={period} onRun={onRun} />
       <DurationChip text={text} onRun={onRun} />
       <StatusChip text={text} onRun={onRun} />
       {others.map((c) => <Other key={`${c.begin}-${c.end}`} condition={c} text={text} period={period} onRun={onRun} />)}
@@ -78,13 +79,13 @@ interface ChipButtonProps {
 
 /** A chip that opens an editor. Without a condition it says "any". */
 function ChipButton({ name, value, title, onRemove, editor }: ChipButtonProps) {
-  const text = <><span class={css.name}>{name}</span><span class={css.value}>{value || 'any'}</span></>;
+  const text = <><span class={css.name}>{name}</span><span class={css.value}>{value || t('any')}</span></>;
   return (
     <span class={classes(css.chip, onRemove && css.removable)} title={title ?? (value ? `${name} ${value}` : undefined)}>
       {editor
-        ? <Popover label={`Condition: ${name}`} class={css.surface} trigger={(props) => <button type="button" {...props} class={css.text}>{text}{!onRemove && <Icon name="chev" size={12} />}</button>}>{editor}</Popover>
+        ? <Popover label={t('Condition: {name}', { name })} class={css.surface} trigger={(props) => <button type="button" {...props} class={css.text}>{text}{!onRemove && <Icon name="chev" size={12} />}</button>}>{editor}</Popover>
         : <span class={css.text}>{text}</span>}
-      {onRemove && <button type="button" class={css.remove} aria-label={`Remove ${name}`} title="Remove" onClick={onRemove}><Icon name="x" size={12} /></button>}
+      {onRemove && <button type="button" class={css.remove} aria-label={t('Remove {name}', { name })} title={t('Remove')} onClick={onRemove}><Icon name="x" size={12} /></button>}
     </span>
   );
 }
@@ -106,14 +107,14 @@ function TextChip({ field, label, text, period, onRun }: Editor & { field: strin
 
 function DurationChip({ text, onRun }: Omit<Editor, 'period'>) {
   const all = [...conditionsOn(text, 'duration'), ...conditionsOn(text, 'trace.duration')];
-  const value = all.map((c) => `${canonical(c.name) === 'duration' ? '' : 'of the trace '}${c.op === '>=' ? '≥' : c.op === '<=' ? '≤' : c.op} ${c.value}`).join(', ');
+  const value = all.map((c) => `${canonical(c.name) === 'duration' ? '' : t('of the trace') + ' '}${c.op === '>=' ? '≥' : c.op === '<=' ? '≤' : c.op} ${c.value}`).join(', ');
   const clear = (): void => onRun(setCondition(setCondition(text, 'duration', '', ''), 'trace.duration', '', ''));
-  return <ChipButton name="duration" value={value} onRemove={value ? clear : undefined} editor={(close) => <DurationEditor text={text} onDone={(t) => { close(); onRun(t); }} />} />;
+  return <ChipButton name="duration" value={value} onRemove={value ? clear : undefined} editor={(close) => <DurationEditor text={text} onDone={(item) => { close(); onRun(item); }} />} />;
 }
 
 function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
   const c = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')][0];
-  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? 'error' : 'not error') : opText(c.op) + c.value;
+  const value = !c ? '' : canonical(c.name) === 'error' ? (c.value === 'true' ? 'error' : t('not error')) : opText(c.op) + c.value;
   const set = (v: string): void => {
     const rest = setCondition(setCondition(text, 'error', '', ''), 'status', '', '');
     onRun(v ? addCondition(rest, 'status', '=', v) : rest);
@@ -123,7 +124,7 @@ function StatusChip({ text, onRun }: Omit<Editor, 'period'>) {
 
 function Other({ condition: c, text, period, onRun }: Editor & { condition: Condition }) {
   const rest = removeCondition(text, c);
-  if (!c.name) return <Custom text={text.slice(c.begin, c.end)} label="custom condition" onRemove={() => onRun(rest)} />;
+  if (!c.name) return <Custom text={text.slice(c.begin, c.end)} label={t('custom condition')} onRemove={() => onRun(rest)} />;
   return (
     <ChipButton
       name={fieldLabel(c.name)} value={opText(c.op) + c.value} onRemove={() => onRun(rest)}
@@ -137,9 +138,9 @@ function Scope({ text, onRun }: Omit<Editor, 'period'>) {
   const root = conditionsOn(text, 'root').some((c) => c.value === 'true');
   return (
     <span class={css.scope}>
-      <span class={css.scopeText}>Traces where any span matches</span>
+      <span class={css.scopeText}>{t('Traces where any span matches')}</span>
       <Segmented
-        label="Spans that can match" value={root ? 'root' : 'any'} segments={[{ value: 'any', label: 'Any span' }, { value: 'root', label: 'Root span', title: 'Only the first span of a trace' }]}
+        label={t('Spans that can match')} value={root ? 'root' : 'any'} segments={[{ value: 'any', label: t('Any span') }, { value: 'root', label: t('Root span'), title: t('Only the first span of a trace') }]}
         onChange={(v) => onRun(v === 'root' ? addCondition(text, 'root', '=', 'true') : setCondition(text, 'root', '=', ''))}
       />
     </span>

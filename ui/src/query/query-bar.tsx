@@ -3,6 +3,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hook
 import { Button, classes } from '../shell/controls';
 import { Icon } from '../shell/icons';
 import { useKeys, type KeyBinding } from '../shell/keys';
+import { t } from '../shell/text';
 import { HistoryMenu } from './history-menu';
 import { Highlight } from './highlight';
 import type { Problem } from './problem';
@@ -61,9 +62,9 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
           <Icon name="search" />
           <Overlay input={input} draft={draft} problem={problem} caret={caret}>
             <input
-              ref={input} class={css.input} type="text" role="combobox" aria-label="Search" aria-expanded={open && list.length > 0} aria-autocomplete="list" aria-controls={`${id}list`}
+              ref={input} class={css.input} type="text" role="combobox" aria-label={t('Search')} aria-expanded={open && list.length > 0} aria-autocomplete="list" aria-controls={`${id}list`}
               aria-activedescendant={active >= 0 ? `${id}option${active}` : undefined} aria-invalid={problem ? 'true' : undefined} aria-describedby={problem ? `${id}problem` : undefined}
-              autocomplete="off" autocapitalize="off" spellcheck={false} value={draft} placeholder={'{ service = "checkout" && duration > 1s }'}
+              autocomplete="off" autocapitalize="off" spellcheck={false} value={draft} placeholder={t('{ service = "checkout" && duration > 1s }')}
               onInput={(e) => { onDraft(e.currentTarget.value); track(); setOpen(true); }}
               onKeyDown={key} onKeyUp={track} onClick={() => { track(); if (draft === '') setOpen(true); }} onBlur={() => setOpen(false)}
             />
@@ -75,14 +76,14 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
         )}
       </div>
       <HistoryMenu onChoose={(text) => { onDraft(text); run(text); }} />
-      <Button kind="primary" class={css.run} onClick={() => run()}>Run <kbd class={css.runKey}>↵</kbd></Button>
-      {problem && <p id={`${id}problem`} role="alert" class={css.problem}>{problem.end > 0 ? `Column ${problem.begin + 1}: ` : ''}{problem.message}</p>}
+      <Button kind="primary" class={css.run} onClick={() => run()}>{t('Run')}{' '}<kbd class={css.runKey}>↵</kbd></Button>
+      {problem && <p id={`${id}problem`} role="alert" class={css.problem}>{problem.end > 0 ? t('Column {begin}: ', { begin: problem.begin + 1 }) : ''}{problem.message}</p>}
     </div>
   );
 }
 
 function shortcuts(focus: () => void): KeyBinding[] {
-  return [{ keys: ['/'], label: 'Edit the search', run: focus }, { keys: ['Ctrl Space'], label: 'Complete' }, { keys: ['Enter'], label: 'Run the search' }];
+  return [{ keys: ['/'], label: t('Edit the search'), run: focus }, { keys: [t('Ctrl Space')], label: t('Complete') }, { keys: ['Enter'], label: t('Run the search') }];
 }
 
 /** The text after a completion, and the caret in it. */

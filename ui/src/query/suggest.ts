@@ -2,6 +2,7 @@
 
 import { get } from '../api/client';
 import type { Language, Names } from '../api/types';
+import { t } from '../shell/text';
 import { operatorsFor, type Context } from './complete';
 import { conditionsOn } from './edit';
 import { canonical, fieldType, formatField, quote, wordsOf } from './field';
@@ -34,7 +35,7 @@ export interface Period {
 }
 
 const meanings: Record<string, string> = {
-  '=': 'equal', '!=': 'not equal', '=~': 'matches the regular expression', '!~': 'does not match', '>': 'more than', '>=': 'at least', '<': 'less than', '<=': 'at most',
+  '=': 'equal', '!=': t('not equal'), '=~': t('matches the regular expression'), '!~': t('does not match'), '>': t('more than'), '>=': t('at least'), '<': t('less than'), '<=': t('at most'),
   '>>': 'descendants', '&&': 'and', '||': 'or',
 };
 
@@ -45,11 +46,11 @@ export function localSuggestions(c: Context): Suggestions | null {
     list: list.filter(([text]) => text.toLowerCase().startsWith(c.prefix.toLowerCase())).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
   });
   switch (c.kind) {
-    case 'operator': return of(`Comparisons of ${c.field}`, operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
-    case 'logical': return of('Join conditions', [['&&', '&& ', 'both conditions hold', true], ['||', '|| ', 'one of the conditions holds', true]]);
-    case 'set': return of('Spans', [['{ }', '{ ', 'spans with these conditions', true]]);
-    case 'structural': return of('After a set of spans', [['>>', '>> { ', 'descendants of these spans', true], ['>', '> { ', 'children of these spans', true],
-      ['&&', '&& { ', 'traces with both', true], ['||', '|| { ', 'traces with one of them', true], ['| select(', '| select(', 'further columns', true]]);
+    case 'operator': return of(t('Comparisons of {field}', { field: c.field }), operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
+    case 'logical': return of(t('Join conditions'), [['&&', '&& ', t('both conditions hold'), true], ['||', '|| ', t('one of the conditions holds'), true]]);
+    case 'set': return of('Spans', [['{ }', '{ ', t('spans with these conditions'), true]]);
+    case 'structural': return of(t('After a set of spans'), [['>>', '>> { ', t('descendants of these spans'), true], ['>', '> { ', t('children of these spans'), true],
+      ['&&', '&& { ', t('traces with both'), true], ['||', '|| { ', t('traces with one of them'), true], ['| select(', '| select(', t('further columns'), true]]);
     case 'value': return localValues(c, of);
     case 'field': return null;
   }
@@ -58,7 +59,7 @@ export function localSuggestions(c: Context): Suggestions | null {
 const durations = ['1ms', '10ms', '100ms', '500ms', '1s', '5s', '30s', '1m'];
 
 function localValues(c: Context, of: (title: string, list: [string, string, string][]) => Suggestions): Suggestions | null {
-  const title = `Values of ${canonical(c.field)}`;
+  const title = t('Values of {field}', { field: canonical(c.field) });
   const words = wordsOf(c.field);
   if (words.length) return of(title, words.map((w) => [w, w, '']));
   if (fieldType(c.field) === 'boolean') return of(title, ['true', 'false'].map((w) => [w, w, '']));
@@ -82,7 +83,7 @@ export async function remoteSuggestions(c: Context, period: Period, language: La
   const [service] = conditionsOn(c.rest, 'service').filter((s) => s.op === '=');
   const operations = canonical(c.field) === 'name' ? { service: service?.value, q: c.rest || '{}' } : {};
   const { data } = await get<Names>('values', { ...common, ...operations, key: formatField(c.field) }, options);
-  return { title: titleOf(`Values of ${canonical(c.field)}`, c, data), more: data.more, list: data.names.map((n) => ({ text: n, insert: quote(n), note: '', more: false })) };
+  return { title: titleOf(t('Values of {field}', { field: canonical(c.field) }), c, data), more: data.more, list: data.names.map((n) => ({ text: n, insert: quote(n), note: '', more: false })) };
 }
 
 /** The server quotes names where needed. */
@@ -91,5 +92,5 @@ function fieldInsert(name: string): string {
 }
 
 function titleOf(what: string, c: Context, data: Names): string {
-  return data.restricted && c.rest ? `${what} on spans that match the other conditions` : what;
+  return data.restricted && c.rest ? t('{what} on spans that match the other conditions', { what }) : what;
 }

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { classes } from '../shell/controls';
+import { t, Text } from '../shell/text';
 import type { Completion } from './use-suggestions';
 import css from './suggestion-list.module.css';
 
@@ -18,9 +19,9 @@ export function SuggestionList({ id, completion, active, left, onChoose }: { id:
             <span class={css.note}>{s.note}</span>
           </div>
         ))}
-        {completion.more && <div class={css.more}>There are more. Write further characters.</div>}
+        {completion.more && <div class={css.more}>{t('There are more. Write further characters.')}</div>}
       </div>
-      <div class={css.foot} aria-hidden="true"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>Tab</kbd> insert</span><span><kbd>Esc</kbd> close</span></div>
+      <div class={css.foot} aria-hidden="true"><span><kbd>↑</kbd>{'  '}<Text of="{kbd} choose" kbd={<kbd>↓</kbd>} /></span><span><kbd>Tab</kbd>{' '}{t('insert')}</span><span><kbd>Esc</kbd>{' '}{t('close')}</span></div>
     </div>
   );
 }

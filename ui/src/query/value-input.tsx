@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
 import { classes, Input } from '../shell/controls';
+import { t } from '../shell/text';
 import { contextAt } from './complete';
 import { formatField } from './field';
 import type { Period } from './suggest';
@@ -56,7 +57,7 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
             {s.text || '(empty)'}
           </div>
         ))}
-        {found && list.length === 0 && <p class={css.none}>{field ? 'No value begins with this.' : 'No field begins with this.'}</p>}
+        {found && list.length === 0 && <p class={css.none}>{field ? t('No value begins with this.') : t('No field begins with this.')}</p>}
       </div>
     </div>
   );

@@ -1,6 +1,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren, HTMLAttributes, InputHTMLAttributes, Ref } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import { Icon, type IconName } from './icons';
+import { t } from './text';
 import css from './controls.module.css';
 
 /** Joins class names; leaves out what is not set. */
@@ -80,7 +81,7 @@ export function Chip({ name, children, onEdit, onRemove, title }: { name?: strin
   return (
     <span class={css.chip} title={title}>
       {onEdit ? <button type="button" class={css.chipText} onClick={onEdit}>{text}</button> : <span class={css.chipText}>{text}</span>}
-      {onRemove && <button type="button" class={css.chipRemove} aria-label={`Remove ${name ?? 'condition'}`} title="Remove" onClick={onRemove}><Icon name="x" size={14} /></button>}
+      {onRemove && <button type="button" class={css.chipRemove} aria-label={t('Remove {name}', { name: name ?? 'condition' })} title={t('Remove')} onClick={onRemove}><Icon name="x" size={14} /></button>}
     </span>
   );
 }
@@ -101,7 +102,7 @@ export interface Tab<T extends string> {
 export function Tabs<T extends string>({ label, name, tabs, selected, onSelect, end }: { label: string; name: string; tabs: Tab<T>[]; selected: T; onSelect: (id: T) => void; end?: ComponentChildren }) {
   const list = useRef<HTMLDivElement>(null);
   const key = (e: KeyboardEvent): void => {
-    const next = rove(e.key, tabs.findIndex((t) => t.id === selected), tabs.length);
+    const next = rove(e.key, tabs.findIndex((item) => item.id === selected), tabs.length);
     if (next < 0) return;
     e.preventDefault();
     onSelect(tabs[next].id);
@@ -110,12 +111,12 @@ export function Tabs<T extends string>({ label, name, tabs, selected, onSelect, 
   return (
     <div class={css.tabs}>
       <div ref={list} class={css.tabList} role="tablist" aria-label={label} onKeyDown={key}>
-        {tabs.map((t) => (
+        {tabs.map((item) => (
           <button
-            key={t.id} type="button" role="tab" id={`${name}-tab-${t.id}`} aria-controls={`${name}-panel`} class={css.tab}
-            aria-selected={t.id === selected} tabIndex={t.id === selected ? 0 : -1} onClick={() => onSelect(t.id)}
+            key={item.id} type="button" role="tab" id={`${name}-tab-${item.id}`} aria-controls={`${name}-panel`} class={css.tab}
+            aria-selected={item.id === selected} tabIndex={item.id === selected ? 0 : -1} onClick={() => onSelect(item.id)}
           >
-            {t.label}{t.count && <span class={css.tabCount}>{t.count}</span>}
+            {item.label}{item.count && <span class={css.tabCount}>{item.count}</span>}
           </button>
         ))}
       </div>

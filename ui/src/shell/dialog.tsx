@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, classes } from './controls';
+import { t } from './text';
 import css from './dialog.module.css';
 
 interface DialogProps {
@@ -28,7 +29,7 @@ export function Dialog({ title, onClose, children, bare, class: extra }: DialogP
         {!bare && (
           <div class={css.head}>
             <h2 class={css.title}>{title}</h2>
-            <Button kind="quiet" icon="x" label="Close" onClick={onClose} />
+            <Button kind="quiet" icon="x" label={t('Close')} onClick={onClose} />
           </div>
         )}
         {children}

@@ -1,6 +1,7 @@
 import { Component, type ComponentChildren } from 'preact';
 import { Button } from './controls';
 import { Mark } from './icons';
+import { t } from './text';
 import css from './states.module.css';
 
 /** Shows an error of a page in its place. The shell stays; a key gives each page a new boundary. */
@@ -16,9 +17,9 @@ export class ErrorBoundary extends Component<{ children: ComponentChildren }, { 
     if (!error) return this.props.children;
     return (
       <div role="alert" class={css.crash}>
-        <p class={css.emptyTitle}><Mark kind="error" label="" /> This page cannot be shown.</p>
+        <p class={css.emptyTitle}><Mark kind="error" label="" />{' '}{t('This page cannot be shown.')}</p>
         <p>{error.message}</p>
-        <Button onClick={() => this.setState({ error: null })}>Try again</Button>
+        <Button onClick={() => this.setState({ error: null })}>{t('Try again')}</Button>
       </div>
     );
   }

@@ -1,5 +1,7 @@
 // Numbers, durations and times as text: the only place that formats them.
 
+import { t } from './text';
+
 /** Narrow no-break space, between a number and its unit. */
 const thin = '\u202f';
 
@@ -129,9 +131,9 @@ export function age(ms: number, now: number): string {
   const s = Math.round((now - ms) / 1000);
   if (s < 0 || s >= 86400) return '';
   if (s < 5) return 'now';
-  if (s < 60) return `${s}${thin}s ago`;
-  if (s < 3600) return `${Math.floor(s / 60)}${thin}min ago`;
-  return `${Math.floor(s / 3600)}${thin}h ago`;
+  if (s < 60) return t('{s}{thin}s ago', { s, thin });
+  if (s < 3600) return t('{s}{thin}min ago', { s: Math.floor(s / 60), thin });
+  return t('{s}{thin}h ago', { s: Math.floor(s / 3600), thin });
 }
 
 /** Name of a zone for labels: `UTC` or `UTC+2`. */

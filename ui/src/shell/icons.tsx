@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { t } from './text';
 import css from './icons.module.css';
 
 const paths = {
@@ -45,23 +46,23 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
 
 const marks = {
   error: {
-    label: 'error',
+    label: t('error'),
     shape: <><path d="M4.5 1h5L13 4.5v5L9.5 13h-5L1 9.5v-5Z" fill="currentColor" /><path d="M7 3.8v3.9" stroke="var(--bg)" stroke-width="1.6" stroke-linecap="round" /><circle cx="7" cy="10" r=".95" fill="var(--bg)" /></>,
   },
   errorChild: {
-    label: 'error in a child',
+    label: t('error in a child'),
     shape: <><path d="M4.8 1.7h4.4l3.1 3.1v4.4l-3.1 3.1H4.8L1.7 9.2V4.8Z" fill="none" stroke="currentColor" stroke-width="1.3" /><path d="M7 4.3v3.2" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" /><circle cx="7" cy="9.7" r=".8" fill="currentColor" /></>,
   },
   warn: {
-    label: 'warning',
+    label: t('warning'),
     shape: <><path d="M7 1.3 13.3 12.5H.7Z" fill="currentColor" /><path d="M7 5.2v3.4" stroke="var(--bg)" stroke-width="1.5" stroke-linecap="round" /><circle cx="7" cy="10.6" r=".85" fill="var(--bg)" /></>,
   },
   ok: {
-    label: 'ok',
+    label: t('ok'),
     shape: <g fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round" stroke-linejoin="round"><circle cx="7" cy="7" r="5.3" /><path d="m4.7 7.2 1.7 1.7 3-3.4" /></g>,
   },
   partial: {
-    label: 'partial',
+    label: t('partial'),
     shape: <><circle cx="7" cy="7" r="5.3" fill="none" stroke="currentColor" stroke-width="1.4" /><path d="M7 1.7a5.3 5.3 0 0 1 0 10.6Z" fill="currentColor" /></>,
   },
 } satisfies Record<string, { label: string; shape: ComponentChildren }>;

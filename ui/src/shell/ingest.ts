@@ -5,6 +5,7 @@ import { ApiError, authorization, get, tenant, unreadable } from '../api/client'
 import type { Ingest } from '../api/types';
 import { config } from './config';
 import { millis } from './format';
+import { t } from './text';
 
 /** Counters at a time in milliseconds since the epoch. */
 export interface Sample {
@@ -100,7 +101,7 @@ export function hiddenFromTenants(): boolean {
 }
 
 const protocols: Record<string, string> = { grpc: 'gRPC', http: 'HTTP', udp: 'UDP' };
-const receiverNames: Record<string, string> = { otlp: 'OTLP', zipkin: 'Zipkin', thriftudp: 'Jaeger agent', native: 'Jaeger collector' };
+const receiverNames: Record<string, string> = { otlp: 'OTLP', zipkin: 'Zipkin', thriftudp: t('Jaeger agent'), native: t('Jaeger collector') };
 
 const recently = 3_600_000;
 
@@ -119,5 +120,5 @@ export function orderedReceivers(data: Ingest): Ingest['receivers'] {
 
 /** Name of a receiver for readers: `OTLP over HTTP`, `otlp/internal over gRPC`. */
 export function receiverLabel(r: Pick<Ingest['receivers'][number], 'name' | 'protocol'>): string {
-  return `${receiverNames[r.name] ?? r.name}${r.protocol ? ` over ${protocols[r.protocol] ?? r.protocol}` : ''}`;
+  return `${receiverNames[r.name] ?? r.name}${r.protocol ? t(' over {protocol}', { protocol: protocols[r.protocol] ?? r.protocol }) : ''}`;
 }

@@ -2,6 +2,7 @@ import type { FunctionComponent } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { Button } from './controls';
 import { Mark } from './icons';
+import { t } from './text';
 import css from './states.module.css';
 
 /** A component that is loaded when it is first shown, or before, with `preload`. */
@@ -22,7 +23,7 @@ export function lazy<P extends object = {}>(load: () => Promise<{ default: Funct
     useLayoutEffect(() => {
       if (!Loaded) start().then(() => refresh((n) => n + 1), () => setFailed(true));
     }, []);
-    if (failed) return <div class={css.page}><div role="alert" class={css.failure}><Mark kind="error" label="" /><span>This part of the page cannot be loaded. The server does not answer, or has another version now.</span><Button kind="quiet" onClick={() => location.reload()}>Reload</Button></div></div>;
+    if (failed) return <div class={css.page}><div role="alert" class={css.failure}><Mark kind="error" label="" /><span>{t('This part of the page cannot be loaded. The server does not answer, or has another version now.')}</span><Button kind="quiet" onClick={() => location.reload()}>{t('Reload')}</Button></div></div>;
     return Loaded ? <Loaded {...props} /> : null;
   }
   return Object.assign(Lazy, { preload: () => void start() });

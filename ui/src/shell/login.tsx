@@ -5,18 +5,19 @@ import { authorization, clearCache, loginRequired, tenant } from '../api/client'
 import { Button, Input, Segmented } from './controls';
 import { Dialog } from './dialog';
 import { Mark } from './icons';
+import { t } from './text';
 import css from './login.module.css';
 
 type Scheme = 'basic' | 'bearer';
 
 /** What the server accepts. Behind a proxy that asks for credentials, the server itself may accept none. */
 const schemes: Scheme[] = boot.auth.length > 0 ? boot.auth : ['basic', 'bearer'];
-const labels: Record<Scheme, string> = { basic: 'User and password', bearer: 'Bearer token' };
+const labels: Record<Scheme, string> = { basic: t('User and password'), bearer: t('Bearer token') };
 
 /** Header of credentials. Names and passwords are sent as UTF-8. */
 export function authorizationHeader(scheme: Scheme, user: string, secret: string): string {
-  if (scheme === 'bearer') return `Bearer ${secret.trim().replace(/^bearer\s+/i, '')}`;
-  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${secret}`)))}`;
+  if (scheme === 'bearer') return t('Bearer {replace}', { replace: secret.trim().replace(/^bearer\s+/i, '') });
+  return t('Basic {fromCharCode}', { fromCharCode: btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${secret}`))) });
 }
 
 /** The user closed the dialog: a button of the top bar opens it again. */
@@ -40,25 +41,25 @@ export function Login() {
     loginRequired.value = '';
   };
   return (
-    <Dialog title={needsTenant ? 'Choose a tenant' : 'Sign in'} onClose={() => { loginDismissed.value = true; }} class={css.login}>
+    <Dialog title={needsTenant ? t('Choose a tenant') : t('Sign in')} onClose={() => { loginDismissed.value = true; }} class={css.login}>
       <form class={css.form} onSubmit={submit}>
-        <p class={css.reason}><Mark kind="warn" label="" /><span>The server answered: {reason}</span></p>
-        {needsTenant && <label class={css.row}><span>Tenant</span><Input value={tenantName} onInput={(e) => setTenantName(e.currentTarget.value)} name="tenant" /></label>}
+        <p class={css.reason}><Mark kind="warn" label="" /><span>{t('The server answered: {reason}', { reason })}</span></p>
+        {needsTenant && <label class={css.row}><span>{t('Tenant')}</span><Input value={tenantName} onInput={(e) => setTenantName(e.currentTarget.value)} name="tenant" /></label>}
         {!onlyTenant && schemes.length > 1 && (
           <div class={css.row}>
-            <span>Method</span>
-            <Segmented label="Method" value={scheme} onChange={setScheme} segments={schemes.map((value) => ({ value, label: labels[value] }))} />
+            <span>{t('Method')}</span>
+            <Segmented label={t('Method')} value={scheme} onChange={setScheme} segments={schemes.map((value) => ({ value, label: labels[value] }))} />
           </div>
         )}
-        {!onlyTenant && scheme === 'basic' && <label class={css.row}><span>User</span><Input value={user} onInput={(e) => setUser(e.currentTarget.value)} name="username" autocomplete="username" /></label>}
+        {!onlyTenant && scheme === 'basic' && <label class={css.row}><span>{t('User')}</span><Input value={user} onInput={(e) => setUser(e.currentTarget.value)} name="username" autocomplete="username" /></label>}
         {!onlyTenant && (
           <label class={css.row}>
-            <span>{scheme === 'basic' ? 'Password' : 'Token'}</span>
+            <span>{scheme === 'basic' ? t('Password') : t('Token')}</span>
             <Input type="password" value={secret} onInput={(e) => setSecret(e.currentTarget.value)} name="password" autocomplete={scheme === 'basic' ? 'current-password' : 'off'} />
           </label>
         )}
-        <p class={css.note}>The page keeps this in memory until it is reloaded or closed. It is sent only to this server.</p>
-        <div class={css.buttons}><Button kind="primary" type="submit">{needsTenant && !secret ? 'Continue' : 'Sign in'}</Button></div>
+        <p class={css.note}>{t('The page keeps this in memory until it is reloaded or closed. It is sent only to this server.')}</p>
+        <div class={css.buttons}><Button kind="primary" type="submit">{needsTenant && !secret ? t('Continue') : t('Sign in')}</Button></div>
       </form>
     </Dialog>
   );

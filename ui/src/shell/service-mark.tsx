@@ -1,5 +1,6 @@
 import { serviceColor } from './service';
 import { classes } from './controls';
+import { t } from './text';
 import css from './service-mark.module.css';
 
 /** The colour mark of a service, for rows where the name stands elsewhere: a square, or a hollow diamond if the service is inferred from its callers. */
@@ -10,7 +11,7 @@ export function ServiceSwatch({ name, inferred }: { name: string; inferred?: boo
 /** A service: its mark and its name. */
 export function ServiceMark({ name, inferred, strong }: { name: string; inferred?: boolean; strong?: boolean }) {
   return (
-    <span class={classes(css.service, strong && css.strong)} title={inferred ? `${name}, inferred from its callers` : name}>
+    <span class={classes(css.service, strong && css.strong)} title={inferred ? t('{name}, inferred from its callers', { name }) : name}>
       <ServiceSwatch name={name} inferred={inferred} />
       <span class={css.name}>{name}</span>
     </span>

@@ -8,6 +8,7 @@ import { announce, announcement } from './live-region';
 import { Login } from './login';
 import { Palette } from './palette';
 import { applyTheme } from './preferences';
+import { t } from './text';
 import { applyTitle, title } from './title';
 import { Toaster } from './toast';
 import { chooseTheme, TopBar } from './top-bar';
@@ -20,12 +21,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { embed } = view.value;
   useEffect(start, []);
   useKeys('Everywhere', embed ? [] : [
-    { keys: ['Mod k'], label: 'Jump to a trace, a service or a page', run: () => setDialog('palette'), always: true },
-    { keys: ['?'], label: 'Show all keys', run: () => setDialog('help') },
+    { keys: ['Mod k'], label: t('Jump to a trace, a service or a page'), run: () => setDialog('palette'), always: true },
+    { keys: ['?'], label: t('Show all keys'), run: () => setDialog('help') },
   ]);
   return (
     <>
-      {!embed && <a class={css.skip} href="#main" onClick={skip}>Skip to the content</a>}
+      {!embed && <a class={css.skip} href="#main" onClick={skip}>{t('Skip to the content')}</a>}
       {!embed && <TopBar onJump={() => setDialog('palette')} onHelp={() => setDialog('help')} onTheme={chooseTheme} />}
       <Main>{children}</Main>
       {dialog === 'palette' && <Palette onClose={() => setDialog(null)} />}

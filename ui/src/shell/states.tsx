@@ -3,6 +3,7 @@ import { ApiError } from '../api/client';
 import type { ApiMessage } from '../api/types';
 import { Button, classes } from './controls';
 import { Mark } from './icons';
+import { t } from './text';
 import css from './states.module.css';
 
 /** What is missing, and up to three ways out as children. */
@@ -13,8 +14,8 @@ export function Empty({ title, children }: { title: ComponentChildren; children?
 /** Why something failed, and when it can succeed. */
 function reason(error: Error): string {
   if (!(error instanceof ApiError) || (error.status !== 429 && !error.retryAfter)) return error.message;
-  const busy = error.status === 429 ? 'The server limits how many requests it answers at the same time.' : '';
-  const wait = error.retryAfter ? `Try again in ${error.retryAfter} s.` : 'Try again soon.';
+  const busy = error.status === 429 ? t('The server limits how many requests it answers at the same time.') : '';
+  const wait = error.retryAfter ? t('Try again in {retryAfter} s.', { retryAfter: error.retryAfter }) : t('Try again soon.');
   return [error.message.replace(/[^.]$/, '$&.'), busy, wait].filter(Boolean).join(' ');
 }
 
@@ -25,7 +26,7 @@ export function Failure({ what, error, retry }: { what: string; error: ApiError 
     <div role="alert" class={css.failure}>
       <Mark kind="error" label="" />
       <span>{what}: {reason(error)}</span>
-      {retry && <Button kind="quiet" onClick={retry}>Retry</Button>}
+      {retry && <Button kind="quiet" onClick={retry}>{t('Retry')}</Button>}
     </div>
   );
 }

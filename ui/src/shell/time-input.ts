@@ -3,6 +3,7 @@
 import type { Zone } from './format';
 import { clock, date } from './format';
 import { isRelative, resolveRange, resolveTime } from './range';
+import { t } from './text';
 import type { Range } from './url';
 
 /** Ranges that end now, in the order of the picker. */
@@ -27,12 +28,12 @@ export function parseSpan(text: string): string | null {
  * `now`, `now-2h`, or seconds, milliseconds, microseconds or nanoseconds since the epoch. Without a zone, `zone` applies.
  */
 export function parseInstant(text: string, zone: Zone, now: number): number | null {
-  const t = text.trim();
-  const relative = resolveTime(t.replace(/\s+/g, ''), now);
-  if (t.startsWith('now')) return relative;
-  if (/^\d{9,19}$/.test(t)) return fromEpoch(t);
-  if (/^\d{4}-\d\d-\d\d[T ].*([zZ]|[+-]\d\d:?\d\d)$/.test(t)) return finite(Date.parse(t.replace(' ', 'T')));
-  const m = /^(?:(\d{4}-\d\d-\d\d)(?:[T ]+|$))?(?:(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,9})?)?)?$/.exec(t);
+  const item = text.trim();
+  const relative = resolveTime(item.replace(/\s+/g, ''), now);
+  if (item.startsWith('now')) return relative;
+  if (/^\d{9,19}$/.test(item)) return fromEpoch(item);
+  if (/^\d{4}-\d\d-\d\d[T ].*([zZ]|[+-]\d\d:?\d\d)$/.test(item)) return finite(Date.parse(item.replace(' ', 'T')));
+  const m = /^(?:(\d{4}-\d\d-\d\d)(?:[T ]+|$))?(?:(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,9})?)?)?$/.exec(item);
   if (!m || (!m[1] && !m[2])) return null;
   const [h, min, s] = [m[2], m[3], m[4]].map((x) => Number(x ?? 0));
   if (h > 23 || min > 59 || s > 59) return null;
@@ -58,11 +59,11 @@ export type ParsedRange = { range: Range } | { field: 'from' | 'to'; error: stri
 /** Reads the two fields of an absolute range. An empty end, or `now`, stays relative. */
 export function parseRange(from: string, to: string, zone: Zone, now: number): ParsedRange {
   const start = parseInstant(from, zone, now);
-  if (start === null) return { field: 'from', error: 'Write a time like 14:06 or 2026-11-22 14:06.' };
+  if (start === null) return { field: 'from', error: t('Write a time like 14:06 or 2026-11-22 14:06.') };
   const open = to.trim() === '' || to.trim() === 'now';
   const end = open ? now : parseInstant(to, zone, now);
-  if (end === null) return { field: 'to', error: 'Write a time like 14:42, or now.' };
-  if (end <= start) return { field: 'to', error: 'The end must be after the beginning.' };
+  if (end === null) return { field: 'to', error: t('Write a time like 14:42, or now.') };
+  if (end <= start) return { field: 'to', error: t('The end must be after the beginning.') };
   const iso = (ms: number, text: string): string => (/^now(-|$)/.test(text.trim()) ? text.replace(/\s+/g, '') : new Date(ms).toISOString());
   return { range: { from: iso(start, from), to: open ? 'now' : iso(end, to) } };
 }
@@ -79,14 +80,14 @@ export function instantText(end: string, zone: Zone, now: number): string {
 /** Name of a range: `Last 1 hour`, `14:06 to 14:42`, `2026-11-21 14:06 to 2026-11-22 09:00`. */
 export function rangeName(range: Range, zone: Zone, now: number): string {
   const span = /^now-(\d+[smhdw])$/.exec(range.from);
-  if (isRelative(range) && span) return `Last ${spanName(span[1])}`;
+  if (isRelative(range) && span) return t('Last {span}', { span: spanName(span[1]) });
   const [from, to] = [resolveTime(range.from, now), resolveTime(range.to, now)];
   if (from === null || to === null) return 'Last 1 hour';
   const today = date(now, zone);
   const sameDay = date(from, zone) === date(to, zone);
   const showDay = !sameDay || date(from, zone) !== today;
   const text = (ms: number, withDay: boolean): string => `${withDay ? date(ms, zone) + ' ' : ''}${clock(ms, zone, ms % 60_000 ? 1 : 0)}`;
-  return `${text(from, showDay)} to ${isRelative(range) ? 'now' : text(to, !sameDay)}`;
+  return t('{from} to {range}', { from: text(from, showDay), range: isRelative(range) ? 'now' : text(to, !sameDay) });
 }
 
 /** Short name of a range for narrow windows: `1 h`, `14:06`. */

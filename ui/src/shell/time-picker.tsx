@@ -5,6 +5,7 @@ import { Popover } from './floating';
 import { zoneName } from './format';
 import { Icon } from './icons';
 import { zone, zoneChoice } from './preferences';
+import { t } from './text';
 import { instantText, parseRange, parseSpan, presets, rangeName, shiftRange, shortRangeName, spanName } from './time-input';
 import { navigate, view, type Range } from './url';
 import css from './time-picker.module.css';
@@ -15,10 +16,10 @@ export function TimePicker() {
   const label = rangeName(range, zone.value, slowNow.value);
   return (
     <Popover
-      label="Time range" align="end" class={css.panel}
+      label={t('Time range')} align="end" class={css.panel}
       trigger={(props) => (
         <Button {...props} opens icon="clock" class={css.trigger}>
-          <span class="visually-hidden">Time range: </span>
+          <span class="visually-hidden">{t('Time range: ')}</span>
           <span class={css.wide}>{label} <span class={css.zone}>{zoneName(zone.value, slowNow.value)}</span></span>
           <span class={css.narrow}>{shortRangeName(range, zone.value, slowNow.value)}</span>
         </Button>
@@ -36,29 +37,27 @@ function Panel({ range, close }: { range: Range; close: () => void }) {
   };
   return (
     <>
-      <div class={css.presets} role="group" aria-label="Last">
+      <div class={css.presets} role="group" aria-label={t('Last')}>
         {presets.map((p) => {
           const current = range.from === `now-${p}` && range.to === 'now';
           return (
-            <button key={p} type="button" class={classes(css.preset, current && css.current)} aria-pressed={current} onClick={() => choose({ from: `now-${p}`, to: 'now' })}>
-              Last {spanName(p)}{current && <Icon name="check" size={14} />}
-            </button>
+            <button key={p} type="button" class={classes(css.preset, current && css.current)} aria-pressed={current} onClick={() => choose({ from: `now-${p}`, to: 'now' })}>{t('Last {p}', { p: spanName(p) })}{current && <Icon name="check" size={14} />}</button>
           );
         })}
       </div>
       <div class={css.forms}>
         <SpanForm choose={choose} />
         <RangeForm range={range} choose={choose} />
-        <div class={css.shift} role="group" aria-label="Move the range">
-          <Button kind="quiet" icon="left" onClick={() => navigate({ range: shiftRange(range, -1, now.peek()) })}>Earlier</Button>
-          <Button kind="quiet" onClick={() => navigate({ range: shiftRange(range, 0, now.peek()) })}>Twice as long</Button>
-          <Button kind="quiet" onClick={() => navigate({ range: shiftRange(range, 1, now.peek()) })}>Later<Icon name="right" /></Button>
+        <div class={css.shift} role="group" aria-label={t('Move the range')}>
+          <Button kind="quiet" icon="left" onClick={() => navigate({ range: shiftRange(range, -1, now.peek()) })}>{t('Earlier')}</Button>
+          <Button kind="quiet" onClick={() => navigate({ range: shiftRange(range, 0, now.peek()) })}>{t('Twice as long')}</Button>
+          <Button kind="quiet" onClick={() => navigate({ range: shiftRange(range, 1, now.peek()) })}>{t('Later')}<Icon name="right" /></Button>
         </div>
         <div class={css.zoneRow}>
-          <span>Time zone</span>
+          <span>{t('Time zone')}</span>
           <Segmented
-            label="Time zone" value={zone.value} onChange={setZone}
-            segments={[{ value: 'utc', label: 'UTC' }, { value: 'local', label: `Local, ${zoneName('local', slowNow.value)}` }]}
+            label={t('Time zone')} value={zone.value} onChange={setZone}
+            segments={[{ value: 'utc', label: t('UTC') }, { value: 'local', label: t('Local, {zoneName}', { zoneName: zoneName('local', slowNow.value) }) }]}
           />
         </div>
       </div>
@@ -84,11 +83,11 @@ function SpanForm({ choose }: { choose: (r: Range) => void }) {
   return (
     <form class={css.form} onSubmit={submit}>
       <label class={css.row}>
-        <span>Last</span>
-        <Input value={text} placeholder="45m, 90 min, 2 days" invalid={wrong} onInput={(e) => { setText(e.currentTarget.value); setWrong(false); }} />
+        <span>{t('Last')}</span>
+        <Input value={text} placeholder={t('45m, 90 min, 2 days')} invalid={wrong} onInput={(e) => { setText(e.currentTarget.value); setWrong(false); }} />
       </label>
-      <Button type="submit">Apply</Button>
-      {wrong && <p role="alert" class={css.wrong}>Write a number and a unit: 45m, 3h, 2d, 1w.</p>}
+      <Button type="submit">{t('Apply')}</Button>
+      {wrong && <p role="alert" class={css.wrong}>{t('Write a number and a unit: 45m, 3h, 2d, 1w.')}</p>}
     </form>
   );
 }
@@ -107,10 +106,10 @@ function RangeForm({ range, choose }: { range: Range; choose: (r: Range) => void
   return (
     <form class={css.form} onSubmit={submit}>
       <div class={css.fields}>
-        <label class={css.row}><span>From</span><Input value={from} invalid={wrong?.field === 'from'} placeholder="14:06" onInput={(e) => { setFrom(e.currentTarget.value); setWrong(null); }} /></label>
-        <label class={css.row}><span>To</span><Input value={to} invalid={wrong?.field === 'to'} placeholder="now" onInput={(e) => { setTo(e.currentTarget.value); setWrong(null); }} /></label>
+        <label class={css.row}><span>{t('From')}</span><Input value={from} invalid={wrong?.field === 'from'} placeholder="14:06" onInput={(e) => { setFrom(e.currentTarget.value); setWrong(null); }} /></label>
+        <label class={css.row}><span>{t('To')}</span><Input value={to} invalid={wrong?.field === 'to'} placeholder={t('now')} onInput={(e) => { setTo(e.currentTarget.value); setWrong(null); }} /></label>
       </div>
-      <Button type="submit">Apply</Button>
+      <Button type="submit">{t('Apply')}</Button>
       {wrong && <p role="alert" class={css.wrong}>{wrong.error}</p>}
     </form>
   );

@@ -1,12 +1,13 @@
 import { computed, effect, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { t } from './text';
 import { view, type Route } from './url';
 
 /** Title of the page, without the name of the program. */
 export const title = signal('');
 
 const defaults: Record<Route['page'], string> = {
-  overview: 'Overview', explore: 'Explore', trace: 'Trace', compare: 'Compare', service: 'Service', services: 'Services', map: 'Map', open: 'Open', status: 'Status', unknown: 'Unknown page',
+  overview: 'Overview', explore: 'Explore', trace: 'Trace', compare: 'Compare', service: 'Service', services: 'Services', map: 'Map', open: 'Open', status: 'Status', unknown: t('Unknown page'),
 };
 
 /** Sets the title of the document: the most specific part first, "checkout, POST /pay". */

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import { announce } from './live-region';
 import { Button } from './controls';
+import { t } from './text';
 import css from './toast.module.css';
 
 interface ToastState {
@@ -24,9 +25,9 @@ export async function copy(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    if (!copyBySelection(text)) return toast(`The browser does not allow copying. Select the ${what.toLowerCase()} and copy it.`);
+    if (!copyBySelection(text)) return toast(t('The browser does not allow copying. Select the {toLowerCase} and copy it.', { toLowerCase: what.toLowerCase() }));
   }
-  toast(`${what} copied`);
+  toast(t('{what} copied', { what }));
 }
 
 /** The clipboard API exists only on HTTPS and localhost. */
@@ -45,11 +46,11 @@ function copyBySelection(text: string): boolean {
 
 /** The place of toasts, once in the shell. */
 export function Toaster() {
-  const t = shown.value;
-  if (!t) return null;
+  const item = shown.value;
+  if (!item) return null;
   const undo = (): void => {
     shown.value = null;
-    t.undo!();
+    item.undo!();
   };
-  return <div class={css.toast}>{t.text}{t.undo && <Button kind="quiet" onClick={undo}>Undo</Button>}</div>;
+  return <div class={css.toast}>{item.text}{item.undo && <Button kind="quiet" onClick={undo}>{t('Undo')}</Button>}</div>;
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button, classes } from '../../shell/controls';
 import { bytes } from '../../shell/format';
+import { t } from '../../shell/text';
 import { maxFileSize } from '../../trace/files/limits';
 import { closeAll, read, reading } from './files';
 import css from './open.module.css';
@@ -19,10 +20,10 @@ export function DropZone({ small }: { small: boolean }) {
           e.currentTarget.value = ''; // the same file can be chosen again
         }}
       />
-      <Button kind={small ? 'default' : 'primary'} icon={small ? 'plus' : undefined} disabled={busy} onClick={() => input.current?.click()}>{busy ? 'Reading' : small ? 'Open more files' : 'Choose files'}</Button>
-      <p class={css.hint}>{over ? 'Drop to open.' : small ? 'or drop or paste them' : <>or drop them here, or paste JSON with <kbd>Ctrl V</kbd></>}</p>
-      {!small && <p class={css.formats}>JSON of Jaeger, OTLP or Zipkin, also compressed with gzip; at most {bytes(maxFileSize)} for each file</p>}
-      {small && <Button kind="quiet" class={css.close} onClick={closeAll}>Close all files</Button>}
+      <Button kind={small ? 'default' : 'primary'} icon={small ? 'plus' : undefined} disabled={busy} onClick={() => input.current?.click()}>{busy ? t('Reading') : small ? t('Open more files') : t('Choose files')}</Button>
+      <p class={css.hint}>{over ? t('Drop to open.') : small ? t('or drop or paste them') : <>{t('or drop them here, or paste JSON with')}{' '}<kbd>Ctrl V</kbd></>}</p>
+      {!small && <p class={css.formats}>{t('JSON of Jaeger, OTLP or Zipkin, also compressed with gzip; at most {maxFileSize} for each file', { maxFileSize: bytes(maxFileSize) })}</p>}
+      {small && <Button kind="quiet" class={css.close} onClick={closeAll}>{t('Close all files')}</Button>}
     </div>
   );
 }
@@ -55,7 +56,7 @@ function paste(e: ClipboardEvent): void {
   if ((e.target as Element | null)?.closest?.('input, textarea, [contenteditable]') || !e.clipboardData) return;
   const text = e.clipboardData.getData('text/plain');
   if (e.clipboardData.files.length > 0) void readAll(e.clipboardData.files);
-  else if (text.trim()) void read([{ name: 'pasted text', blob: new Blob([text]) }]);
+  else if (text.trim()) void read([{ name: t('pasted text'), blob: new Blob([text]) }]);
 }
 
 function readAll(list: FileList | null): Promise<void> {

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { count } from '../../shell/format';
 import { announce } from '../../shell/live-region';
 import { Failure, Partial, Progress } from '../../shell/states';
+import { t, Text, tn } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { view } from '../../shell/url';
 import { sentenceText } from '../../trace/model/sentence';
@@ -17,7 +18,7 @@ import css from './open.module.css';
 export default function OpenPage() {
   const { route } = view.value;
   const id = route.page === 'open' ? route.id ?? '' : '';
-  const known = content.value.traces.some((t) => t.traceID === id);
+  const known = content.value.traces.some((trace) => trace.traceID === id);
   useEffect(() => { void prepare().catch(() => undefined); }, []);
   return known ? <FileTracePage key={id} id={id} /> : <FilesPage missing={id} />;
 }
@@ -26,17 +27,17 @@ export default function OpenPage() {
 function FilesPage({ missing }: { missing: string }) {
   const { traces } = content.value;
   const busy = reading.value > 0;
-  useTitle('Open files');
-  useEffect(() => { if (traces.length > 0) announce(`${count(traces.length)} ${traces.length === 1 ? 'trace' : 'traces'}`); }, [traces.length]);
+  useTitle(t('Open files'));
+  useEffect(() => { if (traces.length > 0) announce(tn(traces.length, '{traces} trace', '{traces} traces', { traces: count(traces.length) })); }, [traces.length]);
   return (
     <>
-      <Progress active={busy} label="Reading files" />
+      <Progress active={busy} label={t('Reading files')} />
       <div class={css.page}>
         <header class={css.head}>
-          <h1 class={css.sentence}>{traces.length > 0 ? <Found /> : 'Open traces from files'}</h1>
-          <p class={css.facts}>Files are read in this browser. Nothing is uploaded.</p>
+          <h1 class={css.sentence}>{traces.length > 0 ? <Found /> : t('Open traces from files')}</h1>
+          <p class={css.facts}>{t('Files are read in this browser. Nothing is uploaded.')}</p>
         </header>
-        {missing && !busy && <div class={css.notice}><Partial>Trace <code>{missing}</code> is not in an open file. Files are not kept when the page is reloaded: open the file again.</Partial></div>}
+        {missing && !busy && <div class={css.notice}><Partial><Text of="Trace {missing} is not in an open file. Files are not kept when the page is reloaded: open the file again." missing={<code>{missing}</code>} /></Partial></div>}
         <DropZone small={traces.length > 0} />
         <Problems />
         {traces.length > 0 ? <TraceList traces={traces} /> : <Formats />}
@@ -48,18 +49,22 @@ function FilesPage({ missing }: { missing: string }) {
 /** "12 traces with 3,402 spans in 2 files". */
 function Found() {
   const { traces } = content.value;
-  const spans = traces.reduce((n, t) => n + t.spans, 0);
-  const files = new Set(traces.map((t) => t.file)).size;
-  return <>{count(traces.length)} {traces.length === 1 ? 'trace' : 'traces'} with {count(spans)} {spans === 1 ? 'span' : 'spans'} in {count(files)} {files === 1 ? 'file' : 'files'}</>;
+  const spans = traces.reduce((n, trace) => n + trace.spans, 0);
+  const files = new Set(traces.map((trace) => trace.file)).size;
+  return <>{t('{traces} with {spans} in {files}', {
+    traces: tn(traces.length, '{n} trace', '{n} traces', { n: count(traces.length) }),
+    spans: tn(spans, '{n} span', '{n} spans', { n: count(spans) }),
+    files: tn(files, '{n} file', '{n} files', { n: count(files) }),
+  })}</>;
 }
 
 /** Where such files come from. */
 function Formats() {
   return (
     <dl class={css.formatList}>
-      <dt>Jaeger</dt><dd>“Download Jaeger JSON” of a trace, here or in Jaeger; answers of <code>/api/traces</code></dd>
-      <dt>OTLP</dt><dd>“Download OTLP JSON” of a trace; files of the OpenTelemetry Collector’s file exporter, one object for each line; answers of Tempo and of <code>/api/v3/traces</code></dd>
-      <dt>Zipkin</dt><dd>“Download JSON” of a trace in Zipkin; answers of <code>/api/v2/trace</code> and <code>/api/v2/traces</code>, also of version 1</dd>
+      <dt>{t('Jaeger')}</dt><dd><Text of="“Download Jaeger JSON” of a trace, here or in Jaeger; answers of {api}" api={<code>/api/traces</code>} /></dd>
+      <dt>{t('OTLP')}</dt><dd><Text of="“Download OTLP JSON” of a trace; files of the OpenTelemetry Collector’s file exporter, one object for each line; answers of Tempo and of {api}" api={<code>/api/v3/traces</code>} /></dd>
+      <dt>{t('Zipkin')}</dt><dd><Text of="“Download JSON” of a trace in Zipkin; answers of {api} and {api2}, also of version 1" api={<code>/api/v2/trace</code>} api2={<code>/api/v2/traces</code>} /></dd>
     </dl>
   );
 }
@@ -75,6 +80,6 @@ function FileTracePage({ id }: { id: string }) {
     source?.load(view.peek().skew).then((m) => { if (current && m) setModel(m); }, (e: unknown) => { if (current) setError(e as Error); });
     return () => { current = false; };
   }, [source]);
-  if (error) return <div class={css.page}><div class={css.notice}><Failure what="The trace cannot be shown" error={error} /></div></div>;
-  return source && model ? <TraceView source={source} model={model} /> : <Progress active label="Reading the trace" />;
+  if (error) return <div class={css.page}><div class={css.notice}><Failure what={t('The trace cannot be shown')} error={error} /></div></div>;
+  return source && model ? <TraceView source={source} model={model} /> : <Progress active label={t('Reading the trace')} />;
 }

@@ -6,6 +6,7 @@ import { maxOf } from '../../charts/scale';
 import { Button, classes } from '../../shell/controls';
 import { axisDuration, count, duration, millis, rate, share } from '../../shell/format';
 import { zone } from '../../shell/preferences';
+import { t } from '../../shell/text';
 import { navigate } from '../../shell/url';
 import { errorShare, errorShares, rates, usualOf, type Periods, type ServiceHealth } from './health';
 import { factor } from './sentence';
@@ -33,17 +34,17 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
   return (
     <div class={css.charts}>
       <Chart
-        title="Errors" value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
-        chart={{ ...common, markLabels: true, label: 'Share of failed requests', lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+        title={t('Errors')} value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
+        chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
       />
       <Chart
-        title="Requests" value={requestsText(total.summary.calls, p.range)} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
-        chart={{ ...common, label: 'Requests per second', lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: usualRate, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
+        title={t('Requests')} value={requestsText(total.summary.calls, p.range)} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
+        chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: usualRate, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
       />
       <Chart
-        title="Duration" value={total.summary.p95 === null ? '–' : `p95 ${duration(total.summary.p95)}`} note={<Note now={total.summary.p95} usual={usual?.p95 ?? null} format={duration} worse="warn" />}
+        title={t('Duration')} value={total.summary.p95 === null ? '–' : `p95 ${duration(total.summary.p95)}`} note={<Note now={total.summary.p95} usual={usual?.p95 ?? null} format={duration} worse="warn" />}
         chart={{
-          ...common, label: 'Duration of requests', usual: usual?.p95 ?? null, format: duration, axis: axisDuration,
+          ...common, label: t('Duration of requests'), usual: usual?.p95 ?? null, format: duration, axis: axisDuration,
           lines: [{ name: 'p99', values: settled(total.p99), color: 'var(--series-p99)' }, { name: 'p95', values: settled(total.p95), color: 'var(--series-p95)' }, { name: 'p50', values: settled(total.p50), color: 'var(--series-p50)' }],
         }}
       />
@@ -53,7 +54,7 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
 
 /** A rate, or a count where the rate says nothing. */
 function requestsText(calls: number, seconds: number): string {
-  return calls / seconds < minRate ? `${count(calls)} in total` : `${rate(calls / seconds)}/s`;
+  return calls / seconds < minRate ? t('{calls} in total', { calls: count(calls) }) : `${rate(calls / seconds)}/s`;
 }
 
 /** Red marks the exception: usual errors are grey-blue. Without anything to compare with, they may be one. */
@@ -83,7 +84,7 @@ function Chart({ title, value, note, chart, class: extra }: { title: string; val
     <section class={classes(css.chart, extra)} aria-label={chart.label}>
       <div class={css.chartHead}>
         <h2 class={css.chartTitle}>{title}</h2><b>{value}</b><span class={css.space} />{note}
-        <Button kind="quiet" class={css.tableButton} aria-pressed={table} onClick={() => setTable(!table)} aria-label={`${chart.label}: table`}>Table</Button>
+        <Button kind="quiet" class={css.tableButton} aria-pressed={table} onClick={() => setTable(!table)} aria-label={t('{label}: table', { label: chart.label })}>{t('Table')}</Button>
       </div>
       <TimeChart {...chart} table={table} />
     </section>
@@ -93,9 +94,9 @@ function Chart({ title, value, note, chart, class: extra }: { title: string; val
 /** The comparison with the usual: colour only if it is notable and a change for the worse. */
 function Note({ now, usual, format, worse }: { now: number | null; usual: number | null; format: (x: number) => string; worse?: 'error' | 'warn' }) {
   if (now === null || usual === null) return null;
-  if (usual === 0) return <span class={css.note}>{now === 0 ? 'as usual' : 'usually 0'}</span>;
+  if (usual === 0) return <span class={css.note}>{now === 0 ? t('as usual') : t('usually 0')}</span>;
   const ratio = now / usual;
-  if (ratio >= notable) return <span class={classes(css.note, worse && css[worse])}>▲ {factor(ratio)}, usually {format(usual)}</span>;
-  if (ratio <= 1 / notable) return <span class={css.note}>▼ usually {format(usual)}</span>;
-  return <span class={css.note}>as usual</span>;
+  if (ratio >= notable) return <span class={classes(css.note, worse && css[worse])}>{t('▲ {ratio}, usually {usual}', { ratio: factor(ratio), usual: format(usual) })}</span>;
+  if (ratio <= 1 / notable) return <span class={css.note}>{t('▼ usually {usual}', { usual: format(usual) })}</span>;
+  return <span class={css.note}>{t('as usual')}</span>;
 }

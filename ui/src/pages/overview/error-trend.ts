@@ -1,5 +1,6 @@
 import type { ErrorGroup, Errors } from '../../api/types';
 import { millis } from '../../shell/format';
+import { t } from '../../shell/text';
 
 /** How a group of errors develops in the range. */
 export type Trend = 'new' | 'growing' | 'usual';
@@ -33,5 +34,5 @@ const numbers = /\b[\da-f]*\d[\da-f]*\b|\d+/gi;
 /** What a group shows below its type: the message, unless the type is nothing but the message without its numbers. */
 export function secondLine(g: ErrorGroup): string {
   const repeats = g.message.replace(numbers, 'n') === g.type;
-  return repeats || !g.message ? (g.type ? g.operation : 'no message') : g.message;
+  return repeats || !g.message ? (g.type ? g.operation : t('no message')) : g.message;
 }

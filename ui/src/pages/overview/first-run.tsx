@@ -8,6 +8,7 @@ import { Icon, Mark } from '../../shell/icons';
 import { hiddenFromTenants, ingest, orderedReceivers, receiverLabel } from '../../shell/ingest';
 import { announce } from '../../shell/live-region';
 import { ServiceMark } from '../../shell/service-mark';
+import { t, Text, tn } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { copy } from '../../shell/toast';
 import { link } from '../../shell/url';
@@ -31,19 +32,19 @@ export function FirstRun({ onArrival }: { onArrival: (trace: TraceSummary) => vo
         <div class={css.counter}>
           <span class={css.ring} aria-hidden="true" />
           <div>
-            <h1 class={css.title}>Waiting for the first span</h1>
+            <h1 class={css.title}>{t('Waiting for the first span')}</h1>
             <p class={css.sub}><Listening data={data} /></p>
           </div>
         </div>
-        <Tabs label="Ways to send spans" name="send" tabs={snippetTabs} selected={tab} onSelect={setTab} />
+        <Tabs label={t('Ways to send spans')} name="send" tabs={snippetTabs} selected={tab} onSelect={setTab} />
         <TabPanel name="send" selected={tab} class={css.snippets}>
           {snippets.map((s) => <Block key={s.intro} snippet={s} target={target} onCopied={() => setSpan(newTestSpan())} />)}
           {snippets.length === 0 && <p>{missingReceiver(tab)}</p>}
-          {onlyLocal(data) && <p class={css.hint}>The receivers listen on this machine only. Start the server with TRACING_LISTEN_HOST=0.0.0.0 to accept spans from other machines.</p>}
+          {onlyLocal(data) && <p class={css.hint}>{t('The receivers listen on this machine only. Start the server with TRACING_LISTEN_HOST=0.0.0.0 to accept spans from other machines.')}</p>}
         </TabPanel>
-        <p class={css.more}>No program yet? <button type="button" class={css.linkButton} onClick={() => setTab('demo')}>Send demo data</button> · <a href={link({ page: 'open' })}>Open a trace file</a> <span class={css.faint}>stays in the browser</span></p>
+        <p class={css.more}><Text of="No program yet? {send} · {open}  {stays}" send={<button type="button" class={css.linkButton} onClick={() => setTab('demo')}>{t('Send demo data')}</button>} open={<a href={link({ page: 'open' })}>{t('Open a trace file')}</a>} stays={<span class={css.faint}>{t('stays in the browser')}</span>} /></p>
       </div>
-      <aside class={css.side} aria-label="Receivers and help">
+      <aside class={css.side} aria-label={t('Receivers and help')}>
         {data && <Receivers data={data} />}
         <Steps target={target} />
       </aside>
@@ -69,7 +70,7 @@ function watch(onArrival: (trace: TraceSummary) => void): () => void {
     if (abort.signal.aborted) return;
     if (!found) timer = window.setTimeout(ask, searchEvery);
     else {
-      announce(`First span received: ${found.rootService}, ${found.rootName}`);
+      announce(t('First span received: {rootService}, {rootName}', { rootService: found.rootService, rootName: found.rootName }));
       onArrival(found);
     }
   };
@@ -81,11 +82,11 @@ function watch(onArrival: (trace: TraceSummary) => void): () => void {
 }
 
 function Listening({ data }: { data: Ingest | null }) {
-  const tail = 'This page changes by itself when one arrives.';
+  const tail = t('This page changes by itself when one arrives.');
   if (!data) return <>{tail}</>;
-  if (!data.receives) return <>This process only answers queries; another one receives spans. {tail}</>;
-  if (hiddenFromTenants()) return <>Listening{tenant.value && ` for tenant ${tenant.value}`}. {tail}</>; // the counters of all tenants are hidden
-  return <>Listening for {elapsed(millis(data.since), now.value)}, <b>{count(data.received)} {data.received === 1 ? 'span' : 'spans'}</b> so far. {tail}</>;
+  if (!data.receives) return <>{t('This process only answers queries; another one receives spans. {tail}', { tail })}</>;
+  if (hiddenFromTenants()) return <><Text of="Listening{tenant}. {tail}" tenant={tenant.value && t(' for tenant {tenant}', { tenant: tenant.value })} tail={tail} /></>; // the counters of all tenants are hidden
+  return <><Text of="Listening for {since}, {received} so far. {tail}" since={elapsed(millis(data.since), now.value)} received={<b>{count(data.received)} {data.received === 1 ? t('span') : t('spans')}</b>} tail={tail} /></>;
 }
 
 function Block({ snippet, target, onCopied }: { snippet: Snippet; target: Target; onCopied: () => void }) {
@@ -96,7 +97,7 @@ function Block({ snippet, target, onCopied }: { snippet: Snippet; target: Target
     <>
       <p>{snippet.intro}</p>
       <div class={css.code}>
-        <Button icon="copy" class={css.copy} onClick={onCopy}>Copy</Button>
+        <Button icon="copy" class={css.copy} onClick={onCopy}>{t('Copy')}</Button>
         <pre tabIndex={0}>{marked(snippet.text, target)}</pre>
       </div>
     </>
@@ -104,16 +105,16 @@ function Block({ snippet, target, onCopied }: { snippet: Snippet; target: Target
 }
 
 /** Marks what is specific to this installation. */
-function marked(text: string, t: Target) {
-  return text.split(new RegExp(`(${t.host.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?::\\d+)?)`)).map((part, i) => (i % 2 ? <mark key={i} class={css.own}>{part}</mark> : part));
+function marked(text: string, target: Target) {
+  return text.split(new RegExp(`(${target.host.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?::\\d+)?)`)).map((part, i) => (i % 2 ? <mark key={i} class={css.own}>{part}</mark> : part));
 }
 
 function Receivers({ data }: { data: Ingest }) {
   const refused = data.receivers.filter((r) => r.refusal);
   return (
     <section>
-      <div class={css.head}><h2>Receivers</h2><span>spans</span></div>
-      {data.receivers.length === 0 && <p class={css.faint}>None in this process.</p>}
+      <div class={css.head}><h2>{t('Receivers')}</h2><span>{t('spans')}</span></div>
+      {data.receivers.length === 0 && <p class={css.faint}>{t('None in this process.')}</p>}
       <ul>
         {orderedReceivers(data).map((r) => (
           <li key={r.name + r.protocol} class={css.receiver}>
@@ -124,7 +125,7 @@ function Receivers({ data }: { data: Ingest }) {
         ))}
       </ul>
       {refused.map((r) => (
-        <p key={r.name + r.protocol} class={css.refusal}><b>{receiverLabel(r)} refused {refusedText(r).replace(' refused', '')}.</b> Last: <code>{r.refusal!.reason}</code>, <Time at={r.refusal!.at} precision={1} onlyAge />.</p>
+        <p key={r.name + r.protocol} class={css.refusal}><Text of="{r} Last: {reason}, {at}." r={<b>{t('{r} refused {replace}.', { r: receiverLabel(r), replace: refusedText(r).replace(' refused', '') })}</b>} reason={<code>{r.refusal!.reason}</code>} at={<Time at={r.refusal!.at} precision={1} onlyAge />} /></p>
       ))}
     </section>
   );
@@ -132,20 +133,20 @@ function Receivers({ data }: { data: Ingest }) {
 
 function refusedText(r: Ingest['receivers'][number]): string {
   const requests = r.refusedRequests;
-  if (requests > 0) return `${count(requests)} ${requests === 1 ? 'request' : 'requests'} refused`;
-  return r.refused > 0 ? `${count(r.refused)} refused` : count(r.received);
+  if (requests > 0) return tn(requests, '{requests} request refused', '{requests} requests refused', { requests: count(requests) });
+  return r.refused > 0 ? t('{refused} refused', { refused: count(r.refused) }) : count(r.received);
 }
 
 function Steps({ target }: { target: Target }) {
   const steps = [
-    target.otlpHTTP > 0 && <>From the host of the program, open <code>http://{target.host}:{target.otlpHTTP}</code>. It must answer, even if only with an error.</>,
-    target.otlpHTTP > 0 && target.otlpGRPC > 0 && <>Port {target.otlpHTTP} expects HTTP, port {target.otlpGRPC} expects gRPC.</>,
-    <>A sampler set to 0 or <code>always_off</code> sends nothing.</>,
-    <>SDKs send in batches: wait 5 s, or end the program.</>,
+    target.otlpHTTP > 0 && <><Text of="From the host of the program, open {host}. It must answer, even if only with an error." host={<code>http://{target.host}:{target.otlpHTTP}</code>} /></>,
+    target.otlpHTTP > 0 && target.otlpGRPC > 0 && <>{t('Port {otlpHTTP} expects HTTP, port {otlpGRPC} expects gRPC.', { otlpHTTP: target.otlpHTTP, otlpGRPC: target.otlpGRPC })}</>,
+    <><Text of="A sampler set to 0 or {always} sends nothing." always={<code>always_off</code>} /></>,
+    <>{t('SDKs send in batches: wait 5 s, or end the program.')}</>,
   ].filter(Boolean);
   return (
     <section class={css.steps}>
-      <div class={css.head}><h2>If nothing arrives</h2></div>
+      <div class={css.head}><h2>{t('If nothing arrives')}</h2></div>
       <ol>{steps.map((s, i) => <li key={i}><span class={css.faint} aria-hidden="true">{i + 1}</span><span>{s}</span></li>)}</ol>
     </section>
   );
@@ -156,8 +157,8 @@ export function FirstTrace({ trace }: { trace: TraceSummary }) {
   return (
     <div class={css.arrived}>
       <Mark kind="ok" label="" />
-      <span>The first span has arrived: <ServiceMark name={trace.rootService} strong />, {trace.rootName}, {duration(trace.duration)}.</span>
-      <a href={link({ page: 'trace', id: trace.traceID })}>Open the trace<Icon name="right" /></a>
+      <span><Text of="The first span has arrived: {rootService}, {rootName}, {duration}." rootService={<ServiceMark name={trace.rootService} strong />} rootName={trace.rootName} duration={duration(trace.duration)} /></span>
+      <a href={link({ page: 'trace', id: trace.traceID })}>{t('Open the trace')}<Icon name="right" /></a>
     </div>
   );
 }

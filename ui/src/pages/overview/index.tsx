@@ -8,6 +8,7 @@ import { ingest } from '../../shell/ingest';
 import { zone } from '../../shell/preferences';
 import { isRelative, resolveRange } from '../../shell/range';
 import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
+import { t } from '../../shell/text';
 import { rangeName } from '../../shell/time-input';
 import { useTitle } from '../../shell/title';
 import { withoutTime } from '../../shell/top-bar';
@@ -41,7 +42,7 @@ export default function OverviewPage() {
     withoutTime.value = neverStored;
     return () => { withoutTime.value = false; };
   }, [neverStored]);
-  useTitle(neverStored ? 'Waiting for the first span' : 'Overview');
+  useTitle(neverStored ? t('Waiting for the first span') : 'Overview');
   if (neverStored) return <FirstRun onArrival={(trace) => { setFirst(trace); services.retry(); names.retry(); }} />;
   return <Overview services={services} first={first} />;
 }
@@ -62,17 +63,17 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const judged = judge(data, p);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? `the ${name.toLowerCase().replace('last 1 ', 'last ')}` : name, zone: zone.value, silentSince: stopped,
+    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {replace}', { replace: name.toLowerCase().replace('last 1 ', 'last ') }) : name, zone: zone.value, silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (
     <>
-      <Progress active={services.loading} label="Loading services" />
+      <Progress active={services.loading} label={t('Loading services')} />
       {first && <FirstTrace trace={first} />}
       <Lead sentence={sentence} services={judged} comparable={comparable} quiet={none || stopped !== null} />
       <div class={css.columns}>
         <div class={css.main}>
-          {services.error && <div class={css.message}><Failure what="Services, which are of an earlier answer" error={services.error} retry={services.retry} /></div>}
+          {services.error && <div class={css.message}><Failure what={t('Services, which are of an earlier answer')} error={services.error} retry={services.retry} /></div>}
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
           {none ? <NoRequests /> : <ChartRow data={data} p={p} changes={changes.data?.changes ?? []} judged={judged} />}
           {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={isCompared(data, p) ? 'most abnormal' : 'most errors'} />}
@@ -86,16 +87,16 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
 
 /** Before the first answer, or without one: the other regions stay. */
 function Waiting({ services, children }: { services: ReturnType<typeof useRequest<Services>>; children: ComponentChildren }) {
-  if (!services.error) return <div class={css.waiting}><h1 class="visually-hidden">Overview</h1><Progress active label="Loading services" /><Skeleton rows={12} /></div>;
+  if (!services.error) return <div class={css.waiting}><h1 class="visually-hidden">{t('Overview')}</h1><Progress active label={t('Loading services')} /><Skeleton rows={12} /></div>;
   return (
     <>
-      <div class={css.lead}><h1 class={css.sentence}>Overview</h1></div>
+      <div class={css.lead}><h1 class={css.sentence}>{t('Overview')}</h1></div>
       <div class={css.columns}>
         <div class={css.main}>
           <div class={css.message}>
             {capable('aggregates')
-              ? <Failure what="Services" error={services.error} retry={services.retry} />
-              : <Empty title="This store does not count requests, so there is no overview."><a href={link({ page: 'explore' })}>Explore the newest traces</a><a href={link({ page: 'status' })}>Status</a></Empty>}
+              ? <Failure what={t('Services')} error={services.error} retry={services.retry} />
+              : <Empty title={t('This store does not count requests, so there is no overview.')}><a href={link({ page: 'explore' })}>{t('Explore the newest traces')}</a><a href={link({ page: 'status' })}>{t('Status')}</a></Empty>}
           </div>
         </div>
         {children}
@@ -107,12 +108,12 @@ function Waiting({ services, children }: { services: ReturnType<typeof useReques
 
 /** Ways out of a range without requests. */
 function NoRequests() {
-  const wider = ['now-24h', 'now-7d'].map((from) => ({ label: from === 'now-24h' ? 'Last 24 hours' : 'Last 7 days', href: format(linked({ page: 'overview' }, { range: { from, to: 'now' } })) }));
+  const wider = ['now-24h', 'now-7d'].map((from) => ({ label: from === 'now-24h' ? t('Last 24 hours') : t('Last 7 days'), href: format(linked({ page: 'overview' }, { range: { from, to: 'now' } })) }));
   return (
     <div class={css.message}>
-      <Empty title="No service has requests in this time range.">
+      <Empty title={t('No service has requests in this time range.')}>
         {wider.map((w) => <a key={w.label} href={w.href}>{w.label}</a>)}
-        <a href={link({ page: 'status' })}>Check the receivers</a>
+        <a href={link({ page: 'status' })}>{t('Check the receivers')}</a>
       </Empty>
     </div>
   );

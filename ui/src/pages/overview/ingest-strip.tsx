@@ -2,6 +2,7 @@ import { slowNow } from '../../shell/clock';
 import { bytes, count, elapsed, millis } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { currentRate, hiddenFromTenants, ingest, troubled } from '../../shell/ingest';
+import { t, Text } from '../../shell/text';
 import { link } from '../../shell/url';
 import css from './overview.module.css';
 
@@ -9,22 +10,22 @@ import css from './overview.module.css';
 export function IngestStrip() {
   const { data, samples, error } = ingest.value;
   const perSecond = currentRate(samples);
-  if (!data) return error ? <footer class={css.strip}><Mark kind="warn" size={13} label="" /><span>Ingestion: {error.message}</span><span class={css.space} /><a href={link({ page: 'status' })}>Status</a></footer> : null;
+  if (!data) return error ? <footer class={css.strip}><Mark kind="warn" size={13} label="" /><span>{t('Ingestion: {message}', { message: error.message })}</span><span class={css.space} /><a href={link({ page: 'status' })}>{t('Status')}</a></footer> : null;
   const healthy = !troubled(data, slowNow.value);
   return (
-    <footer class={css.strip} aria-label="Ingestion">
-      {data.receives && hiddenFromTenants() ? <span>What the process receives for all tenants is not shown to tenants.</span> : data.receives ? (
+    <footer class={css.strip} aria-label={t('Ingestion')}>
+      {data.receives && hiddenFromTenants() ? <span>{t('What the process receives for all tenants is not shown to tenants.')}</span> : data.receives ? (
         <>
-          {error ? <span class={css.stripState}><Mark kind="warn" size={13} label="" /><b>Ingestion: {error.message}</b></span> : <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? 'Ingestion healthy' : data.dropped > 0 ? 'Spans were dropped' : 'Spans were refused'}</b></span>}
-          <span><b>{perSecond === null ? '–' : count(perSecond)}</b> spans/s</span>
-          <span><b>{count(data.dropped)}</b> dropped</span>
-          <span><b>{count(data.refused)}</b> refused</span>
+          {error ? <span class={css.stripState}><Mark kind="warn" size={13} label="" /><b>{t('Ingestion: {message}', { message: error.message })}</b></span> : <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? t('Ingestion healthy') : data.dropped > 0 ? t('Spans were dropped') : t('Spans were refused')}</b></span>}
+          <span><Text of="{perSecond} spans/s" perSecond={<b>{perSecond === null ? '–' : count(perSecond)}</b>} /></span>
+          <span><Text of="{dropped} dropped" dropped={<b>{count(data.dropped)}</b>} /></span>
+          <span><Text of="{refused} refused" refused={<b>{count(data.refused)}</b>} /></span>
         </>
-      ) : <span>This process receives no spans; it only answers queries.</span>}
-      {data.oldest && <span>oldest data <b>{elapsed(millis(data.oldest), slowNow.value)}</b></span>}
-      {data.storedBytes > 0 && <span>stored <b>{bytes(data.storedBytes)}{data.maxBytes > 0 && ` of ${bytes(data.maxBytes)}`}</b></span>}
+      ) : <span>{t('This process receives no spans; it only answers queries.')}</span>}
+      {data.oldest && <span><Text of="oldest data {oldest}" oldest={<b>{elapsed(millis(data.oldest), slowNow.value)}</b>} /></span>}
+      {data.storedBytes > 0 && <span><Text of="stored {storedBytes}" storedBytes={<b>{bytes(data.storedBytes)}{data.maxBytes > 0 && t(' of {maxBytes}', { maxBytes: bytes(data.maxBytes) })}</b>} /></span>}
       <span class={css.space} />
-      <a href={link({ page: 'status' })}>Status</a>
+      <a href={link({ page: 'status' })}>{t('Status')}</a>
     </footer>
   );
 }

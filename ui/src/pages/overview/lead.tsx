@@ -1,4 +1,5 @@
 import { Icon, Mark } from '../../shell/icons';
+import { t, tn } from '../../shell/text';
 import { link } from '../../shell/url';
 import type { ServiceHealth } from './health';
 import type { Sentence } from './sentence';
@@ -28,8 +29,8 @@ export function Lead({ sentence, services, comparable, quiet }: { sentence: Sent
       {calm && !quiet && (
         <p class={css.detail}>
           {comparable
-            ? <span>Errors and durations of all {services.length === 1 ? 'requests' : 'services'} are as in the same period before.</span>
-            : <><Icon name="clock" size={14} /><span>There is not enough earlier data to compare with.</span></>}
+            ? <span>{tn(services.length, 'Errors and durations of all requests are as in the same period before.', 'Errors and durations of all services are as in the same period before.')}</span>
+            : <><Icon name="clock" size={14} /><span>{t('There is not enough earlier data to compare with.')}</span></>}
         </p>
       )}
     </div>

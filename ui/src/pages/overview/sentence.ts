@@ -1,5 +1,6 @@
 import type { Change } from '../../api/types';
 import { clock, millis, share, type Zone } from '../../shell/format';
+import { t } from '../../shell/text';
 import type { ServiceHealth } from './health';
 
 /** The answer of the page to "is anything broken now?". */
@@ -37,34 +38,34 @@ export function overviewSentence(services: ServiceHealth[], context: SentenceCon
   const of = (state: ServiceHealth['state']): ServiceHealth[] => services.filter((s) => s.state === state);
   const [failing, silent, slow] = [of('failing'), of('silent'), of('slow')];
   const abnormal = [...failing, ...silent, ...slow];
-  const stopped = context.silentSince === null ? '' : `No requests since ${clock(context.silentSince, zone, 0)}`;
+  const stopped = context.silentSince === null ? '' : t('No requests since {silentSince}', { silentSince: clock(context.silentSince, zone, 0) });
   if (abnormal.length === 0) return { text: stopped || calm(services, context), details: [] };
   const total = services.length;
   const parts: string[] = stopped ? [stopped] : [];
   const add = (list: ServiceHealth[], one: string, many: string): void => {
     if (list.length === 0) return;
-    const subject = parts.length === 0 || stopped ? (total === 1 ? list[0].name : `${list.length} of ${total} services`) : String(list.length);
+    const subject = parts.length === 0 || stopped ? (total === 1 ? list[0].name : t('{list} of {total} services', { list: list.length, total })) : String(list.length);
     parts.push(`${subject} ${list.length === 1 ? one : many}`);
   };
-  add(failing, 'is failing', 'are failing');
-  add(silent, 'gets no requests any more', 'get no requests any more');
-  add(slow, 'is slower than usual', 'are slower than usual');
+  add(failing, t('is failing'), t('are failing'));
+  add(silent, t('gets no requests any more'), t('get no requests any more'));
+  add(slow, t('is slower than usual'), t('are slower than usual'));
   return { text: parts.join(', '), details: suspectsFirst(abnormal, changes).slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
 }
 
 function calm(services: ServiceHealth[], { comparable, errorShare, period }: SentenceContext): string {
   const active = services.filter((s) => s.series.summary.calls > 0);
-  const noun = active.length === 1 ? active[0]?.name : `${active.length} services`;
-  if (active.length === 0) return `No requests in ${period}`;
-  if (comparable) return `Nothing unusual in ${noun}`;
-  return errorShare === 0 ? `No errors in ${noun}` : `${share(errorShare)} of the requests to ${noun} failed`;
+  const noun = active.length === 1 ? active[0]?.name : t('{active} services', { active: active.length });
+  if (active.length === 0) return t('No requests in {period}', { period });
+  if (comparable) return t('Nothing unusual in {noun}', { noun });
+  return errorShare === 0 ? t('No errors in {noun}', { noun }) : t('{errorShare} of the requests to {noun} failed', { errorShare: share(errorShare), noun });
 }
 
 function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
   switch (s.state) {
-    case 'failing': return `fails ${share(s.errorShare)} of requests${s.usualErrorShare === null ? '' : `, usually ${share(s.usualErrorShare)}`}${since(s, changes, zone)}`;
-    case 'silent': return (s.since === null ? 'gets no requests any more' : `has had no requests since ${clock(s.since, zone, 0)}`);
-    case 'slow': return `has ${factor(s.slowdown!)} its usual p95`;
+    case 'failing': return t('fails {errorShare} of requests{usualErrorShare}{s}', { errorShare: share(s.errorShare), usualErrorShare: s.usualErrorShare === null ? '' : t(', usually {usualErrorShare}', { usualErrorShare: share(s.usualErrorShare) }), s: since(s, changes, zone) });
+    case 'silent': return (s.since === null ? t('gets no requests any more') : t('has had no requests since {since}', { since: clock(s.since, zone, 0) }));
+    case 'slow': return t('has {slowdown} its usual p95', { slowdown: factor(s.slowdown!) });
     default: return '';
   }
 }
@@ -83,7 +84,7 @@ function suspectsFirst(abnormal: ServiceHealth[], changes: Change[]): ServiceHea
 function since(s: ServiceHealth, changes: Change[], zone: Zone): string {
   if (s.since === null) return '';
   const version = suspect(s, changes);
-  return `, since ${clock(s.since, zone, 0)}${version ? ` when version ${version.to} appeared` : ''}`;
+  return t(', since {since}{version}', { since: clock(s.since, zone, 0), version: version ? t(' when version {to} appeared', { to: version.to }) : '' });
 }
 
 /** A factor against the usual: `4.9×`. */

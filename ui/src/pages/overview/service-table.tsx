@@ -8,6 +8,7 @@ import { age, duration, millis, none, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
+import { t, Text } from '../../shell/text';
 import { link } from '../../shell/url';
 import { errorShares, rates, type ServiceHealth } from './health';
 import { serviceQuery } from './lead';
@@ -23,18 +24,18 @@ export function ServiceTable({ services, data, changes, order }: { services: Ser
   useRovingRows(body);
   const scale = Math.max(errorScale, maxOf(services.map((s) => errorShares(s.series))));
   return (
-    <table class={css.table} role="grid" aria-label="Services">
+    <table class={css.table} role="grid" aria-label={t('Services')}>
       <thead>
         <tr>
-          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other">Service<span class={css.wide}>, {order} first</span></th>
-          <th scope="col" class={classes(css.number, css.wide)}>Requests/s</th>
-          <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">Requests over time</span></th>
-          <th scope="col" class={css.bars}><span class="visually-hidden">Errors over time</span></th>
-          <th scope="col" class={css.number}>Errors</th>
+          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other"><Text of="Service{order}" order={<span class={css.wide}>{t(', {order} first', { order })}</span>} /></th>
+          <th scope="col" class={classes(css.number, css.wide)}>{t('Requests/s')}</th>
+          <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('Requests over time')}</span></th>
+          <th scope="col" class={css.bars}><span class="visually-hidden">{t('Errors over time')}</span></th>
+          <th scope="col" class={css.number}>{t('Errors')}</th>
           <th scope="col" class={classes(css.number, css.wide)}>p50</th>
           <th scope="col" class={css.number}>p95</th>
-          <th scope="col" class={classes(css.factor, css.wide)}><span class="visually-hidden">p95 against the usual</span></th>
-          <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">p95 over time</span></th>
+          <th scope="col" class={classes(css.factor, css.wide)}><span class="visually-hidden">{t('p95 against the usual')}</span></th>
+          <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('p95 over time')}</span></th>
           <th scope="col" class={classes(css.number, css.wide)}>p99</th>
         </tr>
       </thead>
@@ -65,23 +66,23 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
           <a class={css.link} href={explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
-          {version && <span class={classes(css.wide, css.version)}><Badge title={`version ${version.from || '?'} → ${version.to}`}>{version.to}<span class={css.age}>{ageOf(version.at)}</span></Badge></span>}
-          {s.inferred && <span class={classes(css.inferred, css.wide)}>inferred</span>}
-          {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>no requests any more</span>}
+          {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}>{version.to}<span class={css.age}>{ageOf(version.at)}</span></Badge></span>}
+          {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}
+          {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>{t('no requests any more')}</span>}
         </span>
       </th>
       <td class={classes(css.number, css.wide)}>{rate(s.rate)}</td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={perSecond} color="var(--series-rate)" max={maxOf([perSecond]) * 1.6 || 1} /></td>
       <td class={css.bars}><MiniBars values={errorShares(s.series)} max={scale} color={s.state === 'failing' ? 'var(--error-solid)' : 'var(--series-p50)'} /></td>
       <td class={classes(css.number, s.state === 'failing' ? css.failing : summary.errors === 0 && css.zero)}>
-        {summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title="Failed requests">{share(s.errorShare)}</a> : '0'}
+        {summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed requests')}>{share(s.errorShare)}</a> : '0'}
       </td>
       <td class={classes(css.number, css.wide, css.second)}>{summary.p50 === null ? none : duration(summary.p50)}</td>
       <td class={classes(css.number, slow && css.strong)}>
-        {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(`duration >= ${Math.floor(summary.p95 / 1e3)}us`)} title="The slowest requests">{p95}</a>}
+        {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(`duration >= ${Math.floor(summary.p95 / 1e3)}us`)} title={t('The slowest requests')}>{p95}</a>}
         {slow && <span class={css.below}>▲ {factor(s.slowdown!)}</span>}
       </td>
-      <td class={classes(css.factor, css.wide)}>{slow && <span title="against the usual p95">▲ {factor(s.slowdown!)}</span>}</td>
+      <td class={classes(css.factor, css.wide)}>{slow && <span title={t('against the usual p95')}>▲ {factor(s.slowdown!)}</span>}</td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={s.series.p95} color={slow ? 'var(--warn-solid)' : 'var(--series-p95)'} dot /></td>
       <td class={classes(css.number, css.wide, css.second)}>{summary.p99 === null ? none : duration(summary.p99)}</td>
     </tr>

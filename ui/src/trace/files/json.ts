@@ -1,5 +1,6 @@
 // Splits a text into JSON documents: one, one for each line, or one after another.
 
+import { t } from '../../shell/text';
 import { mistakeAt } from './mistake';
 import { FileError } from './span';
 
@@ -73,9 +74,9 @@ function endOfString(text: string, at: number): number {
 function mistake(text: string, at: number, end: number, lines: Lines): string {
   const place = at + mistakeAt(text.slice(at, end < 0 ? text.length : end));
   const cut = end < 0 && (text[place] === '"' ? endOfString(text, place) < 0 : /^[\w.+-]*\s*$/.test(text.slice(place, place + 1000)));
-  if (cut) return `${lines.place(at)}: the JSON document that begins here has no end. The file may be cut off.`;
+  if (cut) return t('{at}: the JSON document that begins here has no end. The file may be cut off.', { at: lines.place(at) });
   const found = /^\S{0,20}/.exec(text.slice(place, place + 20))![0];
-  return `${lines.place(place)}: this is not JSON, “${found}” cannot be here.`;
+  return t('{place}: this is not JSON, “{found}” cannot be here.', { place: lines.place(place), found });
 }
 
 /** Line numbers of ascending positions. */
@@ -97,6 +98,6 @@ class Lines {
   /** `Line 3, column 14`. */
   place(position: number): string {
     const line = this.at(position);
-    return `Line ${line}, column ${position - this.from + 1}`;
+    return t('Line {line}, column {from}', { line, from: position - this.from + 1 });
   }
 }

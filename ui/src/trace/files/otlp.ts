@@ -1,6 +1,7 @@
 // OTLP in JSON: documents of exporters and collectors, and the answers of Tempo and of Jaeger's v3 API.
 
 import type { Attribute } from '../../api/types';
+import { t } from '../../shell/text';
 import { emptyName, emptyService, id, isObject, nanos, newSpan, noService, objects, text, type FileSpan, type Json } from './span';
 
 const kinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'];
@@ -40,8 +41,8 @@ function scopeOf(s: Json): FileSpan['scope'] {
 }
 
 function spanOf(s: Json, service: string, resource: Attribute[], scope: FileSpan['scope'], where: string): FileSpan {
-  const span = newSpan(id(s.traceId ?? s.trace_id, 32, `${where}: trace id`), id(s.spanId ?? s.span_id, 16, `${where}: span id`));
-  span.parentSpanID = id(s.parentSpanId ?? s.parent_span_id, 16, `${where}: parent span id`);
+  const span = newSpan(id(s.traceId ?? s.trace_id, 32, t('{where}: trace id', { where })), id(s.spanId ?? s.span_id, 16, t('{where}: span id', { where })));
+  span.parentSpanID = id(s.parentSpanId ?? s.parent_span_id, 16, t('{where}: parent span id', { where }));
   span.traceState = text(s.traceState);
   span.service = service;
   span.name = text(s.name) || emptyName;
@@ -56,7 +57,7 @@ function spanOf(s: Json, service: string, resource: Attribute[], scope: FileSpan
   span.scope = scope;
   span.events = objects(s.events).map((e) => ({ name: text(e.name), time: nanos(e.timeUnixNano ?? e.time_unix_nano), attributes: attributes(e.attributes) }));
   span.links = objects(s.links).map((l) => ({
-    traceID: id(l.traceId ?? l.trace_id, 32, `${where}: link`), spanID: id(l.spanId ?? l.span_id, 16, `${where}: link`), traceState: text(l.traceState), attributes: attributes(l.attributes),
+    traceID: id(l.traceId ?? l.trace_id, 32, t('{where}: link', { where })), spanID: id(l.spanId ?? l.span_id, 16, t('{where}: link', { where })), traceState: text(l.traceState), attributes: attributes(l.attributes),
   }));
   return span;
 }

@@ -2,6 +2,7 @@
 
 import type { Outline, SpanDetail } from '../../api/types';
 import { count } from '../../shell/format';
+import { t, tn } from '../../shell/text';
 import type { FileContent, FileTrace } from '../model/types';
 import type { InputFile } from '../protocol';
 import { parseDocument } from './detect';
@@ -36,7 +37,7 @@ export class FileTraces {
       } catch (e) {
         const text = e instanceof Error ? e.message : String(e);
         const kept = this.spans - before;
-        this.problems.push({ file: name, text: kept > 0 ? `${text} What comes before it was read: ${count(kept)} ${kept === 1 ? 'span' : 'spans'}.` : text });
+        this.problems.push({ file: name, text: kept > 0 ? tn(kept, '{text} What comes before it was read: {kept} span.', '{text} What comes before it was read: {kept} spans.', { text, kept: count(kept) }) : text });
       }
     }
   }
@@ -46,7 +47,7 @@ export class FileTraces {
     if (text.slice(257, 262) === 'ustar' || text.startsWith('PK\x03\x04')) throw new FileError('The file is an archive. Unpack it, and open the files in it.');
     let several = false;
     for (const doc of documents(text)) {
-      const where = several || doc.line > 1 ? `Line ${doc.line}` : 'The document';
+      const where = several || doc.line > 1 ? t('Line {line}', { line: doc.line }) : t('The document');
       parseDocument(doc.value, (span) => this.add(file, span), where);
       several = true;
     }

@@ -1,5 +1,6 @@
 // Zipkin's JSON, v1 and v2: a list of spans, or a list of traces.
 
+import { t } from '../../shell/text';
 import { emptyName, fromMicros, id, isObject, newSpan, noService, objects, plainAttribute, text, type FileSpan, type Json } from './span';
 
 /** Whether an object is a span of Zipkin. */
@@ -17,8 +18,8 @@ export function parseZipkin(s: Json, take: (span: FileSpan) => void, where: stri
 const kinds = new Set(['client', 'server', 'producer', 'consumer']);
 
 function common(s: Json, where: string): FileSpan {
-  const span = newSpan(id(s.traceId, 32, `${where}: trace id`), id(s.id, 16, `${where}: span id`));
-  const parent = id(s.parentId, 16, `${where}: parent id`);
+  const span = newSpan(id(s.traceId, 32, t('{where}: trace id', { where })), id(s.id, 16, t('{where}: span id', { where })));
+  const parent = id(s.parentId, 16, t('{where}: parent id', { where }));
   span.parentSpanID = parent === span.spanID ? '' : parent;
   span.name = text(s.name) || emptyName;
   span.start = fromMicros(s.timestamp);
