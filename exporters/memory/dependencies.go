@@ -14,7 +14,7 @@ import (
 // Dependencies implements tracestore.Dependencies. It counts duplicates once. It ignores spans that
 // are stored after the call, and includes traces that are evicted while it runs.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
+	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot(), convert: storequery.CallSpanOf}
 	var calls storequery.CallCounter
 	var parents storequery.ParentFinder
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
@@ -33,7 +33,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 
 // Peers implements tracestore.Peers. It counts like Dependencies.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
+	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot(), convert: storequery.CallSpanOf}
 	var calls storequery.PeerCounter
 	var finder storequery.PeerCallFinder
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
@@ -49,11 +49,24 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 	return calls.Graph(), nil
 }
 
+// Edges implements tracestore.Edges. It counts like Dependencies.
+func (e *exporter) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot(), convert: storequery.EdgeSpanOf}
+	counter := storequery.NewEdgeCounter(&q)
+	var finder storequery.EdgeFinder
+	err := c.run(ctx, q.From, q.To, func(spans []storequery.CallSpan) { finder.Count(spans, c.has, counter) })
+	if err != nil {
+		return tracestore.EdgeGraph{}, err
+	}
+	return counter.Graph(), nil
+}
+
 // callReader reads the traces with a span within a window.
 type callReader struct {
 	store    *exporter
 	tenant   string
 	snapshot uint64
+	convert  func(tracestore.Span) storequery.CallSpan
 	from, to uint64
 	reader   otlpdata.SpanReader
 	spans    []storequery.CallSpan // of the current trace
@@ -130,7 +143,7 @@ func (c *callReader) read(tr *trace) error {
 			if err != nil {
 				return fmt.Errorf("parsing stored span: %w", err)
 			}
-			c.spans = append(c.spans, storequery.CallSpanOf(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s}))
+			c.spans = append(c.spans, c.convert(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s}))
 		}
 	}
 	return nil

@@ -98,6 +98,7 @@ var (
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)
 	_ tracestore.Peers            = (*exporter)(nil)
+	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Aggregator       = (*exporter)(nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/servicemap"
 	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
 )
@@ -21,6 +22,7 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *
 		v3.New(b).Routes(),
 		pageapi.New(b, o).Routes(),
 		tails.Routes(),
+		servicemap.New(b).Routes(),
 		tempo.New(b, o.Version).Routes(),
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)

@@ -17,6 +17,7 @@ type CallSpan struct {
 	Service         string // as corrected by otlpdata.ServiceName
 	Peer            string // see PeerOf; not needed for calls between services
 	Kind            int32
+	Connection      tracestore.Connection // needed to measure edges
 	Failed          bool
 }
 
@@ -135,7 +136,7 @@ func (p *ParentFinder) find(next int32, self int, accept func(*CallSpan) bool) i
 // is the reference implementation of [tracestore.Dependencies]. An error means that a batch cannot
 // be read.
 func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Edge, error) {
-	traces, err := callSpans(batches)
+	traces, err := callSpans(batches, CallSpanOf)
 	if err != nil {
 		return nil, fmt.Errorf("counting calls: %w", err)
 	}
@@ -157,13 +158,13 @@ func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Ed
 }
 
 // callSpans returns the spans of batches by trace id, without duplicates.
-func callSpans(batches []*otlpdata.Batch) (map[otlpdata.TraceID][]CallSpan, error) {
+func callSpans(batches []*otlpdata.Batch, of func(tracestore.Span) CallSpan) (map[otlpdata.TraceID][]CallSpan, error) {
 	seen := NewDedup()
 	traces := make(map[otlpdata.TraceID][]CallSpan)
 	for _, b := range batches {
 		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
 			if seen.First(s) {
-				traces[s.TraceID] = append(traces[s.TraceID], CallSpanOf(s))
+				traces[s.TraceID] = append(traces[s.TraceID], of(s))
 			}
 			return nil
 		})

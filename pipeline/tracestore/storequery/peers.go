@@ -15,6 +15,8 @@ const (
 	// MaxPeerEdges is the maximum number of edges to peers in a Graph. Peers are named by
 	// attributes, whose values are unlimited.
 	MaxPeerEdges = 10_000
+
+	peersOmitted = "calls to some peers are omitted because there are too many; narrow the time range"
 )
 
 // PeerKeys returns the keys of the span attributes that name a peer, the most specific one first.
@@ -31,7 +33,12 @@ func PeerOf(s *otlpdata.Span) string {
 	if isServer(s.Kind) {
 		return ""
 	}
-	for _, key := range PeerKeys() {
+	keys := PeerKeys()
+	return peerOf(s, keys[:])
+}
+
+func peerOf(s *otlpdata.Span, keys []string) string {
+	for _, key := range keys {
 		for i := range s.Attributes {
 			a := &s.Attributes[i]
 			if a.Key == key && IsPeerName(a.Value.Str()) {
@@ -127,7 +134,7 @@ func (c *PeerCounter) MarkIncomplete() { c.incomplete = true }
 func (c *PeerCounter) Graph() tracestore.Graph {
 	g := tracestore.Graph{Edges: c.calls.Edges(), Complete: !c.incomplete}
 	if c.incomplete {
-		g.Reason = "calls to some peers are omitted because there are too many; narrow the time range"
+		g.Reason = peersOmitted
 	}
 	return g
 }
@@ -141,7 +148,7 @@ func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Grap
 	if !ok {
 		return calls.Graph(), nil
 	}
-	traces, err := callSpans(batches)
+	traces, err := callSpans(batches, CallSpanOf)
 	if err != nil {
 		return tracestore.Graph{}, fmt.Errorf("counting calls to peers: %w", err)
 	}

@@ -120,6 +120,9 @@ func (s *suite) checkCalls(d tracestore.Dependencies, tenant string, from, to ti
 	if p, ok := optional[tracestore.Peers](s, d); ok {
 		s.checkPeers(p, tenant, from, to)
 	}
+	if e, ok := optional[tracestore.Edges](s, d); ok {
+		s.checkEdges(e, tenant, tracestore.EdgeQuery{From: from, To: to})
+	}
 }
 
 // checkPeers compares the calls to peers within a window with those sent.
@@ -301,7 +304,7 @@ func (c *callGenerator) span(g *generator, r *request, id uint64) {
 
 // peer adds attributes that name a peer, or look similar, to some spans.
 func (c *callGenerator) peer(g *generator, s ptrace.Span) {
-	keys := storequery.PeerKeys()
+	keys := append(storequery.EdgePeerKeys(otlpdata.KindClient), "http.method", "rpc.system", "rpc.grpc.status_code")
 	for range g.IntN(4) {
 		key := keys[g.IntN(len(keys))]
 		switch g.IntN(8) {

@@ -30,6 +30,7 @@ var (
 	_ tracestore.AttributeCatalog = (*referenceStore)(nil)
 	_ tracestore.Dependencies     = (*referenceStore)(nil)
 	_ tracestore.Peers            = (*referenceStore)(nil)
+	_ tracestore.Edges            = (*referenceStore)(nil)
 	_ tracestore.Metrics          = (*referenceStore)(nil)
 	_ tracestore.Aggregator       = (*referenceStore)(nil)
 	_ tracestore.Follower         = (*referenceStore)(nil)
@@ -155,6 +156,12 @@ func (n *referenceStore) Dependencies(ctx context.Context, tenant string, from, 
 func (n *referenceStore) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	g := tracestore.Graph{Complete: true}
 	n.read(func(o *oracle) { g.Edges, _ = o.peers(tenant, from, to) })
+	return g, ctx.Err()
+}
+
+func (n *referenceStore) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	g := tracestore.EdgeGraph{Complete: true}
+	n.read(func(o *oracle) { g.Edges, _ = o.edges(tenant, q) })
 	return g, ctx.Err()
 }
 

@@ -8,7 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const ui = fileURLToPath(new URL('../..', import.meta.url));
-const folder = join(ui, '../extensions/query/internal/pageapi/testdata');
+const packages = join(ui, '../extensions/query/internal');
+
+/** The packages of the server with golden files, and the modules with the types of their answers. */
+const modules: Record<string, string> = { pageapi: 'types.ts', servicemap: 'map.ts' };
 
 /** The type of an answer, or of each line of a stream. A route that the UI does not use yet has none. */
 const types: [path: RegExp, type: string | null][] = [
@@ -25,6 +28,7 @@ const types: [path: RegExp, type: string | null][] = [
   [/^changes$/, 'Envelope<Changes>'],
   [/^ingest$/, 'Envelope<Ingest>'],
   [/^tail$/, null],
+  [/^map$/, 'Envelope<ServiceMap>'],
 ];
 
 interface Answer {
@@ -35,7 +39,7 @@ interface Answer {
 
 /** Answers of a golden file: a request, dashes, a status and headers, an empty line, and the body. */
 function answers(file: string): Answer[] {
-  const text = readFileSync(join(folder, file), 'utf8');
+  const text = readFileSync(join(packages, file), 'utf8');
   const [head, rest] = [text.slice(0, text.indexOf('---\n')), text.slice(text.indexOf('---\n') + 4)];
   const path = /^[A-Z]+ \/api\/ui\/v1\/([^ ?\n]*)/.exec(head)?.[1];
   const status = Number.parseInt(rest, 10);
@@ -52,8 +56,14 @@ function answers(file: string): Answer[] {
 
 /** TypeScript code that compiles if all answers have their types, and if the compiler notices mistakes in them. */
 function code(all: Answer[]): string {
-  const names = new Set(all.flatMap((a) => a.type.match(/\w+/g)!).filter((n) => n !== 'null'));
-  const lines = [`import type { ${[...names].join(', ')} } from ${JSON.stringify(join(ui, 'src/api/types.ts'))};`];
+  const lines: string[] = [];
+  const known = new Set<string>();
+  for (const module of new Set(Object.values(modules))) {
+    const source = readFileSync(join(ui, 'src/api', module), 'utf8');
+    const declared = [...source.matchAll(/^export (?:type|interface) (\w+)/gm)].map((m) => m[1]!).filter((n) => !known.has(n));
+    for (const name of declared) known.add(name);
+    lines.push(`import type { ${declared.join(', ')} } from ${JSON.stringify(join(ui, 'src/api', module))};`);
+  }
   for (const { file, type, body } of all) lines.push(`(${body}) satisfies ${type}; // ${file}`);
   for (const type of new Set(all.map((a) => a.type))) {
     const { body } = all.find((a) => a.type === type)!;
@@ -93,7 +103,8 @@ function explain(messages: string, source: string): string {
 }
 
 test('the types of answers agree with the golden files of the server', { timeout: 60_000 }, () => {
-  const all = readdirSync(folder).filter((f) => f.endsWith('.txt')).sort().flatMap(answers);
+  const files = Object.keys(modules).flatMap((p) => readdirSync(join(packages, p, 'testdata')).map((f) => join(p, 'testdata', f)));
+  const all = files.filter((f) => f.endsWith('.txt')).sort().flatMap(answers);
   expect(all.length).toBeGreaterThan(30);
   expect(compile(code(all))).toBe('');
 });

@@ -180,6 +180,14 @@ func (f *Store) Peers(ctx context.Context, _ string, from, to time.Time) (traces
 	return storequery.CountPeers(from, to, f.Spans)
 }
 
+// Edges implements tracestore.Edges.
+func (f *Store) Edges(ctx context.Context, _ string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	if err := f.broken(ctx, 0); err != nil {
+		return tracestore.EdgeGraph{}, err
+	}
+	return storequery.CountEdges(q, f.Spans)
+}
+
 // Metrics implements tracestore.Metrics.
 func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	if err := f.broken(ctx, 0); err != nil {

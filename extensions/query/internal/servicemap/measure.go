@@ -1,0 +1,130 @@
+package servicemap
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// measured is what the store knows.
+type measured struct {
+	edges     []tracestore.CallEdge
+	services  map[string]*tracestore.MetricPoint // with spans of their own
+	durations bool                               // the store measures durations of edges
+	reasons   []string                           // why data is missing
+}
+
+func (m *measured) incomplete(reason string) {
+	if reason != "" && !slices.Contains(m.reasons, reason) {
+		m.reasons = append(m.reasons, reason)
+	}
+}
+
+// Approximate sizes in bytes of what is held while an answer is built.
+const (
+	edgeMemory    = 512
+	serviceMemory = 256
+)
+
+// measure asks the store.
+func measure(slot *core.Slot, q *query) (*measured, error) {
+	m := &measured{services: make(map[string]*tracestore.MetricPoint)}
+	if err := m.readEdges(slot, q); err != nil {
+		return nil, err
+	}
+	if err := slot.HoldMore(int64(len(m.edges)) * edgeMemory); err != nil {
+		return nil, err
+	}
+	return m, m.readServices(slot, q)
+}
+
+// readEdges reads the calls. A store that does not measure them may count them.
+func (m *measured) readEdges(slot *core.Slot, q *query) error {
+	from, to := q.start, q.end.Add(-1)
+	if store, ok := core.SlotAs[tracestore.Edges](slot); ok {
+		edges := tracestore.EdgeQuery{From: from, To: to}
+		if q.depth == 1 {
+			edges.Service = q.service
+		}
+		found, err := store.Edges(slot.Context(), slot.Tenant(), edges)
+		m.edges, m.durations = found.Edges, true
+		m.incomplete(found.Reason)
+		return err
+	}
+	if store, ok := core.SlotAs[tracestore.Dependencies](slot); ok {
+		found, err := store.Dependencies(slot.Context(), slot.Tenant(), from, to)
+		if err != nil {
+			return err
+		}
+		m.addCounted(&found, false)
+	}
+	if store, ok := core.SlotAs[tracestore.Peers](slot); ok {
+		found, err := store.Peers(slot.Context(), slot.Tenant(), from, to)
+		if err != nil {
+			return err
+		}
+		m.addCounted(&found, true)
+	}
+	return nil
+}
+
+// addCounted adds calls whose durations and types are not known. Calls within a service cannot be
+// told from calls to itself, so they are omitted.
+func (m *measured) addCounted(g *tracestore.Graph, peer bool) {
+	m.incomplete(g.Reason)
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		if e.Parent == e.Child && !peer {
+			continue
+		}
+		c := tracestore.CallEdge{Parent: e.Parent, Child: e.Child, Peer: peer, Calls: e.Calls, Errors: e.Errors}
+		if e.Messaging {
+			c.Connection = tracestore.ConnectionMessaging
+		}
+		m.edges = append(m.edges, c)
+	}
+}
+
+// readServices reads the requests of services: their server and consumer spans. If a service has
+// none, all its spans count.
+func (m *measured) readServices(slot *core.Slot, q *query) error {
+	store, ok := core.SlotAs[tracestore.Metrics](slot)
+	if !ok {
+		return nil
+	}
+	for _, kinds := range [][]string{{"server", "consumer"}, nil} {
+		found, err := store.Metrics(slot.Context(), slot.Tenant(), tracestore.MetricsQuery{
+			Kinds: kinds, From: q.start, To: q.end.Add(-1), Step: wholeStep(q.end.Sub(q.start))})
+		if err != nil {
+			return err
+		}
+		if !found.Complete {
+			m.incomplete(found.Reason)
+		}
+		served := len(m.services)
+		for i := range found.Series {
+			if s := &found.Series[i]; m.services[s.Service] == nil {
+				m.services[s.Service] = sumOf(s.Points)
+			}
+		}
+		if err := slot.HoldMore(int64(len(m.services)-served) * serviceMemory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeStep returns a step for which a time range has at most two points.
+func wholeStep(length time.Duration) time.Duration { return max(length, time.Minute) }
+
+func sumOf(points []tracestore.MetricPoint) *tracestore.MetricPoint {
+	sum := new(tracestore.MetricPoint)
+	for i := range points {
+		sum.Calls += points[i].Calls
+		sum.Errors += points[i].Errors
+		sum.Durations.Add(&points[i].Durations)
+	}
+	return sum
+}

@@ -1,0 +1,136 @@
+package tracestore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Edges is implemented by stores that measure the calls between services, and from services to
+// systems that send no spans.
+//
+// The calls between services are those of [Dependencies], without the calls within a service: a
+// span and its parent of the same service are a call only if the span is on the server side. Calls
+// to systems that send no spans are those of [Peers], but a span of the kind client that names no
+// peer may name a host instead (storequery.EdgePeerOf). Both count duplicates as described there.
+type Edges interface {
+	// Edges returns the calls whose spans start between From and To. Errors are as those of
+	// Dependencies. If there are more than storequery.MaxPeerEdges edges to peers, some are omitted
+	// and EdgeGraph.Complete is false.
+	Edges(ctx context.Context, tenant string, q EdgeQuery) (EdgeGraph, error)
+}
+
+// EdgeQuery selects calls.
+type EdgeQuery struct {
+	From, To time.Time // inclusive, as in Query.Window
+	Service  string    // caller or callee; "" for all
+}
+
+// Selects reports whether the query selects the calls between a caller and a callee, regardless of
+// their time.
+func (q *EdgeQuery) Selects(parent, child string) bool {
+	return q.Service == "" || q.Service == parent || q.Service == child
+}
+
+// EdgeGraph is the answer to an EdgeQuery.
+type EdgeGraph struct {
+	// Edges are sorted by parent, child, peer and connection. Each has at least one call.
+	Edges []CallEdge
+	// Complete reports whether every selected call is counted. If not, Reason describes for users
+	// what is missing.
+	Complete bool
+	Reason   string
+}
+
+// CallEdge counts the calls from a service to a service or a peer over one type of connection.
+type CallEdge struct {
+	Parent, Child string
+	Peer          bool // Child sends no spans
+	Connection    Connection
+	Calls, Errors uint64 // Errors counts the calls whose span has the status error
+	// Durations has the durations of the calls: those of the child span, or of the parent for
+	// peers. A store may not know the durations of calls that it stored before it measured them.
+	// They are missing here, so that Durations.Count() is less than Calls.
+	Durations Histogram
+}
+
+// Connection is the type of a connection. The numbers are part of file formats and protocols.
+type Connection uint8
+
+// The types of connections, the most specific first. A span with attributes of several types has
+// the first of them.
+const (
+	ConnectionUnknown Connection = iota
+	ConnectionDatabase
+	ConnectionMessaging
+	ConnectionGRPC
+	ConnectionRPC // other than gRPC
+	ConnectionHTTP
+	numConnections
+)
+
+// Connections is the number of types of connections, including ConnectionUnknown.
+const Connections = int(numConnections)
+
+// String returns the name of a type in answers, which is "" if the type is unknown.
+func (c Connection) String() string {
+	names := [...]string{"", "database", "messaging", "grpc", "rpc", "http"}
+	if int(c) < len(names) {
+		return names[c]
+	}
+	return ""
+}
+
+// ConnectionOfKey returns the type of connection that a span attribute with a key shows, whatever
+// its value is. The keys are those of OpenTelemetry's semantic conventions, old and new.
+func ConnectionOfKey(key string) Connection {
+	switch key {
+	case "db.system.name", "db.system":
+		return ConnectionDatabase
+	case "messaging.system":
+		return ConnectionMessaging
+	case "rpc.grpc.status_code":
+		return ConnectionGRPC
+	case "rpc.system", "rpc.system.name":
+		return ConnectionRPC
+	case "http.request.method", "http.method", "http.url", "url.full", "http.response.status_code", "http.status_code":
+		return ConnectionHTTP
+	}
+	return ConnectionUnknown
+}
+
+// Or returns the more specific of two types.
+func (c Connection) Or(o Connection) Connection {
+	if c == ConnectionUnknown || o != ConnectionUnknown && o < c {
+		return o
+	}
+	return c
+}
+
+// ConnectionOf returns the type of connection that a span shows by its kind or its attributes.
+func ConnectionOf(s *otlpdata.Span) Connection {
+	c := ConnectionOfKind(s.Kind)
+	for i := range s.Attributes {
+		c = c.Or(ConnectionOfKey(s.Attributes[i].Key))
+	}
+	return c
+}
+
+// ConnectionOfKind returns the type of connection that the kind of a span shows.
+func ConnectionOfKind(kind int32) Connection {
+	if kind == otlpdata.KindProducer || kind == otlpdata.KindConsumer {
+		return ConnectionMessaging
+	}
+	return ConnectionUnknown
+}
+
+// ConnectionOfCall returns the type of the connection of a call: the one that the child span shows,
+// or else its parent. A store that cannot find out the type of a call cheaply may count it as
+// unknown.
+func ConnectionOfCall(parent, child Connection) Connection {
+	if child != ConnectionUnknown {
+		return child
+	}
+	return parent
+}
