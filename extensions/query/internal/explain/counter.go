@@ -1,0 +1,268 @@
+package explain
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Limits of a counter.
+const (
+	// maxKeys is the maximum number of attribute keys that are counted. Those that occur first are.
+	maxKeys = 1000
+	// maxDistinct is the maximum number of values of a key, and maxValues of all keys, that are
+	// counted at the same time. If there are more, the rarest are forgotten.
+	maxDistinct, maxValues = 1000, 100_000
+	// fewDistinct is the number of values up to which a key forgets none.
+	fewDistinct = 64
+	// maxResources is the maximum number of resources whose values are remembered.
+	maxResources = 10_000
+)
+
+// Approximate memory in bytes of what a counter holds.
+const (
+	keyMemory   = 256
+	valueMemory = 160
+	indexMemory = 8 // an index of a trace, in a list that grows by doubling
+)
+
+// counter counts which traces have which attributes. Callers call begin for each trace, and span
+// for each of its spans. Not safe for concurrent use.
+type counter struct {
+	account     *tracestore.Memory // nil: no limit
+	memory      int                // in use
+	traces      []countedTrace
+	keys        map[keyID]*key
+	values      int // of all keys
+	omitted     bool
+	generation  int    // number of times that values were forgotten
+	text        []byte // scratch
+	resources   map[string]resourceValues
+	raw         []byte // resource of the span before
+	resource    resourceValues
+	first, last uint64 // start and end of the current trace
+}
+
+// countedTrace is a counted trace.
+type countedTrace struct {
+	duration uint64 // nanoseconds from the first start to the last end
+	selected bool
+}
+
+// keyID identifies a key. Resource attributes are counted for each service, because all services
+// have the same ones. service is "" for span attributes. The place Service without a key counts the
+// traces of a service.
+type keyID struct {
+	place   tracestore.Place
+	key     string
+	service string
+}
+
+// key counts the values of a key.
+type key struct {
+	keyID
+	traces  []uint32 // indexes of counter.traces, ascending
+	values  map[string]*value
+	numbers []float64 // for each of traces the highest one
+	text    bool      // not all values are numbers
+	owner   string    // a service that has the key
+	several bool      // more than one service has it
+}
+
+// value counts one value.
+type value struct {
+	key    *key
+	text   string
+	number float64
+	traces []uint32 // as of key
+}
+
+// resourceValues are the values of a resource. They are valid for one generation.
+type resourceValues struct {
+	values     []*value
+	generation int
+}
+
+// newCounter returns a counter that reserves its memory in m, which the caller releases.
+func newCounter(m *tracestore.Memory) *counter {
+	return &counter{account: m, keys: make(map[keyID]*key), resources: make(map[string]resourceValues)}
+}
+
+// begin begins a trace. The error is as in tracestore.Reserve: then the trace is not counted.
+func (c *counter) begin(selected bool) error {
+	if err := c.account.Resize(int64(c.memory)); err != nil {
+		return err
+	}
+	c.traces = append(c.traces, countedTrace{selected: selected})
+	c.first, c.last = math.MaxUint64, 0
+	return nil
+}
+
+// span counts the attributes of a span of the trace.
+func (c *counter) span(s tracestore.Span) {
+	duration, _ := s.Duration()
+	c.first, c.last = min(c.first, s.Start), max(c.last, s.Start+duration)
+	c.traces[len(c.traces)-1].duration = c.last - c.first
+	if c.raw == nil || c.resource.generation != c.generation || !bytes.Equal(c.raw, s.Resource.Raw) {
+		c.setResource(s.Resource)
+	}
+	for _, v := range c.resource.values {
+		c.count(v)
+	}
+	for i := range s.Attributes {
+		kv := &s.Attributes[i]
+		if v := c.value(keyID{tracestore.SpanAttribute, kv.Key, ""}, s.Resource.Service, kv.Value); v != nil {
+			c.count(v)
+		}
+	}
+}
+
+// setResource sets the values of the resource of the next spans.
+func (c *counter) setResource(r *otlpdata.Resource) {
+	c.raw = r.Raw
+	known, ok := c.resources[string(r.Raw)]
+	if ok && known.generation == c.generation {
+		c.resource = known
+		return
+	}
+	values := make([]*value, 0, len(r.Attributes)+1)
+	if v := c.value(keyID{tracestore.Service, "", r.Service}, r.Service, otlpdata.StringValue("")); v != nil {
+		values = append(values, v)
+	}
+	for i := range r.Attributes {
+		kv := &r.Attributes[i]
+		if kv.Key == serviceKey {
+			continue // the keys are counted by it
+		}
+		if v := c.value(keyID{tracestore.ResourceAttribute, kv.Key, r.Service}, r.Service, kv.Value); v != nil {
+			values = append(values, v)
+		}
+	}
+	c.resource = resourceValues{values, c.generation}
+	if ok || len(c.resources) < maxResources {
+		c.resources[string(r.Raw)] = c.resource
+		c.memory += len(r.Raw) + len(values)*indexMemory + keyMemory
+	}
+}
+
+// serviceKey is the attribute that names the service.
+const serviceKey = "service.name"
+
+// value returns the counter of a value, or nil if it is not counted.
+func (c *counter) value(id keyID, service string, v otlpdata.Value) *value {
+	k := c.keys[id]
+	if k == nil {
+		if k = c.newKey(id, service); k == nil {
+			return nil
+		}
+	}
+	k.several = k.several || k.owner != service
+	if v.Kind() == otlpdata.ValueString {
+		c.text = append(c.text[:0], storequery.FacetText(v.Str())...)
+	} else if c.text = v.AppendText(c.text[:0]); len(c.text) > storequery.MaxFacetText {
+		c.text = []byte(storequery.FacetText(string(c.text)))
+	}
+	if known := k.values[string(c.text)]; known != nil {
+		return known
+	}
+	if n := len(k.values); n >= maxDistinct || c.values >= maxValues && n >= fewDistinct {
+		c.forget(k)
+	}
+	number, ok := numberOf(v)
+	k.text = k.text || !ok
+	out := &value{key: k, text: string(c.text), number: number}
+	k.values[out.text] = out
+	c.values++
+	c.memory += valueMemory + len(out.text)
+	return out
+}
+
+func (c *counter) newKey(id keyID, service string) *key {
+	if id.key == otlpdata.FlagsAttribute {
+		return nil
+	}
+	if len(c.keys) >= maxKeys {
+		c.omitted = true
+		return nil
+	}
+	id.service, id.key = strings.Clone(id.service), strings.Clone(id.key)
+	k := &key{keyID: id, values: make(map[string]*value), owner: strings.Clone(service)}
+	c.keys[id] = k
+	c.memory += keyMemory + len(id.key) + len(service)
+	return k
+}
+
+// numberOf returns the number of a value.
+func numberOf(v otlpdata.Value) (float64, bool) {
+	switch v.Kind() {
+	case otlpdata.ValueInt:
+		return float64(v.Int()), true
+	case otlpdata.ValueDouble:
+		f := v.Double()
+		return f, !math.IsNaN(f) && !math.IsInf(f, 0)
+	}
+	return 0, false
+}
+
+// forget forgets the rarest values of a key, so that frequent ones can be counted, however many
+// values there are.
+func (c *counter) forget(k *key) {
+	c.generation++
+	keep := len(k.values) * 3 / 4
+	for most := 1; len(k.values) > keep; most *= 2 {
+		for text, v := range k.values {
+			if len(v.traces) <= most {
+				delete(k.values, text)
+				c.values--
+				c.memory -= valueMemory + len(text) + len(v.traces)*indexMemory
+			}
+		}
+	}
+}
+
+// count counts a value for the current trace.
+func (c *counter) count(v *value) {
+	t := uint32(len(c.traces) - 1)
+	if n := len(v.traces); n == 0 || v.traces[n-1] != t {
+		v.traces = append(v.traces, t)
+		c.memory += indexMemory
+	}
+	k := v.key
+	if n := len(k.traces); n > 0 && k.traces[n-1] == t {
+		k.numbers[n-1] = max(k.numbers[n-1], v.number)
+		return
+	}
+	k.traces, k.numbers = append(k.traces, t), append(k.numbers, v.number)
+	c.memory += 3 * indexMemory
+}
+
+// sortedKeys returns the keys by place, key and service.
+func (c *counter) sortedKeys() []*key {
+	out := make([]*key, 0, len(c.keys))
+	for _, k := range c.keys {
+		if len(k.traces) > 0 && k.place != tracestore.Service {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b *key) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), strings.Compare(a.key, b.key), strings.Compare(a.service, b.service))
+	})
+	return out
+}
+
+// split returns how many of some traces are selected, and how many are not.
+func (c *counter) split(traces []uint32) (p pair) {
+	for _, t := range traces {
+		p.add(c.traces[t].selected)
+	}
+	return p
+}
+
+// pair is a number of selected traces, and one of the others.
+type pair struct{ selected, rest int }

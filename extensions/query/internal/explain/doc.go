@@ -1,0 +1,13 @@
+// Package explain tells how selected traces differ from others: which attributes they have, in
+// which operations they spend more time, and which calls they make more often.
+//
+//	api.go          the route and its parameters
+//	baseline.go     the traces that the selected ones are compared with
+//	read.go         reads the attributes of the examined traces
+//	counter.go      counts the traces that have an attribute
+//	attributes.go   ranks attributes
+//	numbers.go      ranges of attributes that are numbers
+//	significance.go the statistics
+//	durations.go    durations of the traces with a value
+//	answer*.go      the answer
+package explain
