@@ -1,5 +1,7 @@
 // Answers of /api/ui/v1, checked against the golden files of extensions/query/internal/pageapi.
 
+export type * from './attributes';
+
 /** Decimal nanoseconds since the Unix epoch. JavaScript numbers cannot represent them. */
 export type Nanos = string;
 

@@ -42,6 +42,8 @@ export interface View {
   of: 'traces' | 'spans';
   sel: Box | null;
   cols: string[];
+  /** Keys by which spans are grouped, named as in searches. */
+  by: string[];
   sort: string;
   limit: number;
   /** Explore: show traces as they arrive. */
@@ -76,7 +78,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 /** The view of an empty URL for a route. */
 export function emptyView(route: Route): View {
   return {
-    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], sort: '', limit: 0, live: false, tab: '',
+    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, live: false, tab: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], embedOptions: {},
   };
 }
@@ -148,6 +150,7 @@ export function parse(url: URL, basePath = base): View {
   v.of = p.get('of') === 'spans' ? 'spans' : 'traces';
   v.sel = parseBox(p.get('sel'));
   v.cols = list(p.get('cols'));
+  v.by = list(p.get('by'));
   v.sort = p.get('sort') ?? '';
   v.limit = natural(p.get('limit'), 0);
   v.live = p.get('live') === '1';
@@ -182,6 +185,7 @@ export function format(v: View, basePath = base): string {
   set('of', v.of, 'traces');
   set('sel', v.sel ? [v.sel.t0, v.sel.t1, v.sel.d0, v.sel.d1].map(Math.round).join(',') : '');
   set('cols', v.cols.map(quoteItem).join(','));
+  set('by', v.by.map(quoteItem).join(','));
   set('sort', v.sort);
   set('limit', v.limit ? String(v.limit) : '');
   set('live', v.live ? '1' : '');

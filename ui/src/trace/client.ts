@@ -1,9 +1,9 @@
 // The two sources of traces: a server and files.
 
-import { ApiError, bytesOf, request, unreadable } from '../api/client';
-import type { Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
+import { ApiError, bytesOf, request, unreadable, type Params } from '../api/client';
+import type { AttributeColumn, AttributeKeys, Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
 import { terms } from './model/find';
-import type { FileContent, FindResult, TraceModel, TraceSource } from './model/types';
+import type { AttributeValues, Extras, FileContent, FindResult, TraceModel, TraceSource } from './model/types';
 import type { InputFile } from './protocol';
 import { requestOutline, takeEarly } from './early';
 import { WorkerClient } from './worker-client';
@@ -75,8 +75,7 @@ class ServerSource implements TraceSource {
     if (this.whole) return this.worker.call('details', { ids });
     const spans: SpanDetail[] = [];
     for (let i = 0; i < ids.length; i += maxDetails) {
-      const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/spans`, { ids: ids.slice(i, i + maxDetails).join(',') }, { signal });
-      spans.push(...((await response.json()) as Envelope<SpanDetails>).data.spans);
+      spans.push(...(await this.ask<SpanDetails>('spans', { ids: ids.slice(i, i + maxDetails).join(',') }, signal)).spans);
     }
     return spans;
   }
@@ -96,10 +95,29 @@ class ServerSource implements TraceSource {
     else onResult({ ...(await this.worker.call('find', { q, ids })), message: '' });
   }
 
+  extras(): Promise<Extras> {
+    return this.worker.call('extras', {});
+  }
+
+  async keys(signal?: AbortSignal): Promise<AttributeKeys> {
+    if (this.whole) return this.worker.call('keys', {});
+    return this.ask<AttributeKeys>('keys', {}, signal);
+  }
+
+  async values(field: string, signal?: AbortSignal): Promise<AttributeValues> {
+    const column = this.whole ? null : await this.ask<AttributeColumn>('values', { key: field }, signal);
+    return this.worker.call('values', { field, column });
+  }
+
+  /** Asks a route below that of the outline. */
+  private async ask<T>(route: string, params: Params, signal?: AbortSignal): Promise<T> {
+    const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/${route}`, params, { signal });
+    return ((await response.json()) as Envelope<T>).data;
+  }
+
   /** Ids of the spans that contain a word in any attribute, in base64. */
   private async findWord(word: string, signal?: AbortSignal): Promise<string> {
-    const response = await request(`/api/ui/v1/outline/${encodeURIComponent(this.traceID)}/find`, { q: word }, { signal });
-    return ((await response.json()) as Envelope<Found>).data.ids;
+    return (await this.ask<Found>('find', { q: word }, signal)).ids;
   }
 
   close(): void {
@@ -144,6 +162,9 @@ export class Files {
         const result = await worker.call('find', { q, ids: [] });
         if (!signal?.aborted) onResult({ ...result, message: '' });
       },
+      extras: () => worker.call('extras', {}),
+      keys: () => worker.call('keys', {}),
+      values: (field) => worker.call('values', { field, column: null }),
       close() {}, // the worker keeps the files
     };
   }

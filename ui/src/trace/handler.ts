@@ -4,7 +4,7 @@ import type { Envelope, Outline, SpanDetail } from '../api/types';
 import { buildModel } from './model/build';
 import { bytesOf } from './model/columns';
 import { findAlso, isSearch } from './model/find';
-import type { FileContent, TraceModel } from './model/types';
+import type { AttributeValues, FileContent, TraceModel } from './model/types';
 import type { FileTraces } from './files/traces';
 import type { Calls, InputFile } from './protocol';
 
@@ -25,6 +25,9 @@ export class Handler {
       case 'skew': return this.build((args as Calls['skew']['in']).skew);
       case 'find': return this.find(args as Calls['find']['in']);
       case 'details': return this.details((args as Calls['details']['in']).ids);
+      case 'extras': return (await import('./model/extras')).buildExtras(this.loaded());
+      case 'keys': return (await import('./model/attributes')).keysOf(this.inFile());
+      case 'values': return this.values(args as Calls['values']['in']);
       case 'read': return this.read((args as Calls['read']['in']).files);
       case 'open': return this.open(args as Calls['open']['in']);
     }
@@ -54,23 +57,38 @@ export class Handler {
     return this.model;
   }
 
-  private async find({ q, ids }: Calls['find']['in']): Promise<Calls['find']['out']> {
+  private loaded(): TraceModel {
     if (!this.model) throw new Error('No trace is loaded.');
+    return this.model;
+  }
+
+  private inFile(): SpanDetail[] {
+    if (!this.spans) throw new Error('The spans of this trace are not in a file.');
+    return this.spans;
+  }
+
+  private async values({ field, column }: Calls['values']['in']): Promise<AttributeValues> {
+    const { joinColumn, valuesOf } = await import('./model/attributes');
+    return column ? joinColumn(this.loaded(), column, bytesOf(column.ids)) : valuesOf(this.inFile(), field);
+  }
+
+  private async find({ q, ids }: Calls['find']['in']): Promise<Calls['find']['out']> {
+    const model = this.loaded();
     if (this.spans) {
       if (isSearch(q)) throw new Error('Searches in braces need a server. Find words instead.');
       const { findInDetails } = await import('./files/find');
-      return { spans: findInDetails(this.model, this.spans, q), complete: true };
+      return { spans: findInDetails(model, this.spans, q), complete: true };
     }
-    return { spans: findAlso(this.model, q, ids.map((text) => bytesOf(text))), complete: ids.length > 0 };
+    return { spans: findAlso(model, q, ids.map((text) => bytesOf(text))), complete: ids.length > 0 };
   }
 
   private details(ids: string[]): SpanDetail[] {
-    if (!this.spans || !this.files) throw new Error('The spans of this trace are not in a file.');
-    return this.files.details(this.spans, ids);
+    const spans = this.inFile();
+    return this.files!.details(spans, ids);
   }
 
   private async read(files: InputFile[]): Promise<FileContent> {
-    const { FileTraces } = await import('./files/traces');
+    const [{ FileTraces }] = await Promise.all([import('./files/traces'), import('./model/extras'), import('./model/attributes')]); // all that an open page needs offline
     this.files ??= new FileTraces();
     await this.files.read(files);
     return { traces: this.files.list(), problems: this.files.problems };

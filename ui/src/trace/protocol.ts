@@ -1,7 +1,7 @@
 // Calls of the worker: what the page asks and what it gets.
 
-import type { SpanDetail } from '../api/types';
-import type { FileContent, TraceModel } from './model/types';
+import type { AttributeColumn, AttributeKeys, SpanDetail } from '../api/types';
+import type { AttributeValues, Extras, FileContent, TraceModel } from './model/types';
 
 /** A file to read. */
 export interface InputFile {
@@ -21,6 +21,12 @@ export interface Calls {
   find: { in: { q: string; ids: string[] }; out: { spans: Int32Array; complete: boolean } };
   /** Spans of the current trace in full. Only for traces that the worker has read in full. */
   details: { in: { ids: string[] }; out: SpanDetail[] };
+  /** Own times and lanes of the current trace. */
+  extras: { in: {}; out: Extras };
+  /** Keys of attributes. Only for traces that the worker has read in full. */
+  keys: { in: {}; out: AttributeKeys };
+  /** Values of an attribute of the spans of the current trace: of the answer of the server, or of what the worker has read. */
+  values: { in: { field: string; column: AttributeColumn | null }; out: AttributeValues };
   /** Reads files; the traces are added to those of files read before. */
   read: { in: { files: InputFile[] }; out: FileContent };
   /** Makes a trace of a file the current one. */

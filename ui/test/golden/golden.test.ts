@@ -23,6 +23,8 @@ const types: [path: RegExp, type: string | null][] = [
   [/^outline\/[^/]+$/, 'Envelope<Outline>'],
   [/^outline\/[^/]+\/spans$/, 'Envelope<SpanDetails>'],
   [/^outline\/[^/]+\/find$/, 'Envelope<Found>'],
+  [/^outline\/[^/]+\/keys$/, 'Envelope<AttributeKeys>'],
+  [/^outline\/[^/]+\/values$/, 'Envelope<AttributeColumn>'],
   [/^services$/, 'Envelope<Services>'],
   [/^errors$/, 'Envelope<Errors>'],
   [/^changes$/, 'Envelope<Changes>'],
@@ -58,7 +60,7 @@ function answers(file: string): Answer[] {
 function code(all: Answer[]): string {
   const lines: string[] = [];
   const known = new Set<string>();
-  for (const module of new Set(Object.values(modules))) {
+  for (const module of new Set([...Object.values(modules), 'attributes.ts'])) {
     const source = readFileSync(join(ui, 'src/api', module), 'utf8');
     const declared = [...source.matchAll(/^export (?:type|interface) (\w+)/gm)].map((m) => m[1]!).filter((n) => !known.has(n));
     for (const name of declared) known.add(name);

@@ -55,5 +55,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/outline/{id}", Handler: a.outline},
 		{Pattern: "GET /api/ui/v1/outline/{id}/spans", Handler: a.spans},
 		{Pattern: "GET /api/ui/v1/outline/{id}/find", Handler: a.find},
+		{Pattern: "GET /api/ui/v1/outline/{id}/keys", Handler: a.traceKeys},
+		{Pattern: "GET /api/ui/v1/outline/{id}/values", Handler: a.traceValues},
 	}
 }

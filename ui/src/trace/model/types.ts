@@ -7,7 +7,7 @@
 // path.ts: criticalPath(model, root?): CriticalPath; sentence.ts: sentenceText(model): string
 // ../client.ts: serverSource(traceID): TraceSource; class Files for opened files
 
-import type { Nanos, SpanDetail } from '../../api/types';
+import type { AttributeKeys, Nanos, SpanDetail } from '../../api/types';
 
 /** Bits of `TraceModel.flags`. The first four are those of the outline. */
 export const flag = {
@@ -194,6 +194,22 @@ export const noRow = -0x80000000;
 /** Values of `Rows.fold`. */
 export const fold = { leaf: 0, open: 1, folded: 2 } as const;
 
+/** What is derived from the times of all spans, on demand. */
+export interface Extras {
+  /** Row of each span in the flame graph: below that of its parent; spans of a lane do not overlap. */
+  lane: Int32Array;
+  lanes: number;
+  /** Time of each span that no child covers, in nanoseconds. */
+  self: Float64Array;
+}
+
+/** Values of one attribute. */
+export interface AttributeValues {
+  values: string[];
+  /** Index in `values` for each span, or -1 if the span does not have it. */
+  value: Int32Array;
+}
+
 /** Answer of a search within the trace. */
 export interface FindResult {
   /** Matching spans, ascending. */
@@ -218,6 +234,12 @@ export interface TraceSource {
   details(ids: string[], signal?: AbortSignal): Promise<SpanDetail[]>;
   /** Searches the loaded trace. `onResult` is called at once with what the outline holds, and again when attributes were searched. */
   find(q: string, onResult: (result: FindResult) => void, signal?: AbortSignal): Promise<void>;
+  /** What views beside the timeline need of every span of the loaded trace. */
+  extras(): Promise<Extras>;
+  /** Keys of the attributes of the loaded trace. */
+  keys(signal?: AbortSignal): Promise<AttributeKeys>;
+  /** Values of an attribute of the loaded trace: `span.KEY` or `resource.KEY`. */
+  values(field: string, signal?: AbortSignal): Promise<AttributeValues>;
   /** Stops the worker. */
   close(): void;
 }
