@@ -2,4 +2,4 @@ package disk
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-var _ tracestore.Aggregator = (*exporter)(nil)
+var _ tracestore.GroupAggregator = (*exporter)(nil)

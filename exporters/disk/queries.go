@@ -94,6 +94,9 @@ func (q *queries) Aggregate(ctx context.Context, query tracestore.Query, want tr
 	return q.aggregator.Aggregate(ctx, query, want)
 }
 
+// AggregatesGroups implements tracestore.GroupAggregator.
+func (*queries) AggregatesGroups() {}
+
 // Metrics implements tracestore.Metrics.
 func (q *queries) Metrics(ctx context.Context, tenant string, query tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	return q.aggregator.Metrics(ctx, tenant, query)

@@ -20,7 +20,7 @@ import (
 var (
 	_ tracestore.Provider         = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
-	_ tracestore.Aggregator       = (*exporter)(nil)
+	_ tracestore.GroupAggregator  = (*exporter)(nil)
 	_ tracestore.Peers            = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
@@ -53,6 +53,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.AttributeCatalog](t, e, can(store_v1.Capability_CAPABILITY_ATTRIBUTE_CATALOG))
 	case *tracestore.Aggregator:
 		return set[tracestore.Aggregator](t, e, can(store_v1.Capability_CAPABILITY_AGGREGATOR))
+	case *tracestore.GroupAggregator:
+		return set[tracestore.GroupAggregator](t, e, can(store_v1.Capability_CAPABILITY_GROUPS))
 	case *tracestore.Peers:
 		return set[tracestore.Peers](t, e, can(store_v1.Capability_CAPABILITY_PEERS))
 	case *tracestore.Metrics:

@@ -33,14 +33,21 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	if err := a.Check(q); err != nil {
 		return tracestore.Aggregate{}, err
 	}
+	needs := store_v1.Capability_CAPABILITY_AGGREGATOR
+	if len(a.Groups.By) > 0 {
+		needs = store_v1.Capability_CAPABILITY_GROUPS
+	}
 	var answer store_v1.AggregateResponse
-	err := e.call(ctx, q.Tenant, store_v1.Capability_CAPABILITY_AGGREGATOR, store_v1.StoreService_Aggregate_FullMethodName,
+	err := e.call(ctx, q.Tenant, needs, store_v1.StoreService_Aggregate_FullMethodName,
 		storewire.PutAggregation(&q, &a), &answer)
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}
 	return storewire.GetAggregate(&answer)
 }
+
+// AggregatesGroups implements tracestore.GroupAggregator.
+func (*exporter) AggregatesGroups() {}
 
 // Peers implements tracestore.Peers.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {

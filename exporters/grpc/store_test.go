@@ -353,3 +353,18 @@ func TestFollowEnds(t *testing.T) {
 		t.Errorf("Follow of a server that does not answer: %v", err)
 	}
 }
+
+// TestGroupsOfAnOldServer checks that a server that would ignore groups is not asked for them.
+func TestGroupsOfAnOldServer(t *testing.T) {
+	own := &storeServer{version: storewire.Version, can: []store_v1.Capability{store_v1.Capability_CAPABILITY_AGGREGATOR}}
+	addr, _ := new(fake).serve(t, "localhost:0", own)
+	e := start(t, addr, nil)
+	if _, ok := tracestore.As[tracestore.GroupAggregator](t.Context(), "", e); ok {
+		t.Error("offers groups")
+	}
+	by := []tracestore.Field{{Place: tracestore.Service}}
+	_, err := e.Aggregate(t.Context(), tracestore.Query{}, tracestore.Aggregation{Groups: tracestore.GroupQuery{By: by, Limit: 1}})
+	if !errors.Is(err, tracestore.ErrUnsupported) {
+		t.Errorf("error %v, want %v", err, tracestore.ErrUnsupported)
+	}
+}

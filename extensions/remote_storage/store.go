@@ -60,6 +60,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.SpanFinder](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_FINDER)
 	add(has[tracestore.Versioner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_VERSIONER)
 	add(has[tracestore.UsageReporter](ctx, tenant, s.store) && s.showUsage, store_v1.Capability_CAPABILITY_USAGE)
+	add(has[tracestore.GroupAggregator](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_GROUPS)
 	add(has[tracestore.Follower](ctx, tenant, s.store) && s.feeds.limit() > 0, store_v1.Capability_CAPABILITY_FOLLOWER)
 	add(has[tracestore.Deleter](ctx, tenant, s.store) && s.allowDelete, store_v1.Capability_CAPABILITY_DELETER)
 	return out

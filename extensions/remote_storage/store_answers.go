@@ -114,7 +114,7 @@ func (s *storeService) AttributeValues(
 	})
 }
 
-// Aggregate computes heatmaps, facets and exemplars.
+// Aggregate computes heatmaps, facets, groups and exemplars.
 func (s *storeService) Aggregate(req *store_v1.AggregateRequest, stream grpc.ServerStreamingServer[store_v1.AggregateResponse]) error {
 	return answer(s, stream, func(ctx context.Context, tenant string, store tracestore.Aggregator) (proto.Message, error) {
 		q, a, err := storewire.GetAggregation(tenant, req)

@@ -35,6 +35,8 @@ type Aggregation struct {
 	// Exemplars is the maximum number of exemplars to return, at most MaxExemplars. A store may
 	// return fewer if more are expensive to find.
 	Exemplars int
+	// Groups are computed only by a GroupAggregator.
+	Groups GroupQuery
 }
 
 // HeatmapQuery requests the number of spans by start and duration.
@@ -79,8 +81,9 @@ const (
 // Aggregate is the answer of an Aggregator.
 type Aggregate struct {
 	// Spans and Errors (spans with the status error) are the totals of the heatmap if one was
-	// requested, otherwise of the facets if these were requested, otherwise they are counted on
-	// their own. Share is the share of spans examined for them; see Heatmap.Share.
+	// requested, otherwise of the facets if these were requested, otherwise of the groups if these
+	// were requested, otherwise they are counted on their own. Share is the share of spans examined
+	// for them; see Heatmap.Share.
 	Spans, Errors uint64
 	Share         float64
 	// RelativeError is the relative standard error of Spans divided by Share, as estimate of all
@@ -90,6 +93,7 @@ type Aggregate struct {
 	RelativeError float64
 	Heatmap       *Heatmap // nil unless requested
 	Facets        *Facets  // nil unless requested
+	Groups        *Groups  // nil unless requested
 	Exemplars     []Exemplar
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int

@@ -15,7 +15,10 @@ func (a *Aggregation) Check(q Query) error {
 	if err := a.Heatmap.check(q); err != nil {
 		return err
 	}
-	return a.Facets.check()
+	if err := a.Facets.check(); err != nil {
+		return err
+	}
+	return a.Groups.check()
 }
 
 func (h HeatmapQuery) check(q Query) error {

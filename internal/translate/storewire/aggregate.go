@@ -21,6 +21,9 @@ func PutAggregation(q *tracestore.Query, a *tracestore.Aggregation) *store_v1.Ag
 	if s := a.Facets.Selection; s != nil {
 		out.Facets.Selection = &store_v1.Selection{From: putTime(s.From), To: putTime(s.To), Where: putExpr(s.Where)}
 	}
+	if len(a.Groups.By) > 0 {
+		out.Groups = putGroupQuery(&a.Groups)
+	}
 	return out
 }
 
@@ -38,6 +41,9 @@ func GetAggregation(tenant string, m *store_v1.AggregateRequest) (q tracestore.Q
 			return q, a, err
 		}
 		a.Facets.Fields = append(a.Facets.Fields, f)
+	}
+	if a.Groups, err = getGroupQuery(m.GetGroups()); err != nil {
+		return q, a, err
 	}
 	if s := m.GetFacets().GetSelection(); s != nil {
 		a.Facets.Selection = &tracestore.Selection{From: getTime(s.From), To: getTime(s.To)}
@@ -65,6 +71,7 @@ func PutAggregate(a *tracestore.Aggregate) *store_v1.AggregateResponse {
 			out.Facet = append(out.Facet, putFacet(&f.Facets[i]))
 		}
 	}
+	putGroups(out, a.Groups)
 	for i := range a.Exemplars {
 		e := &a.Exemplars[i]
 		out.Exemplars = append(out.Exemplars, &store_v1.Exemplar{TraceId: e.TraceID[:], SpanId: e.SpanID[:], Start: e.Start,
@@ -114,6 +121,9 @@ func GetAggregate(m *store_v1.AggregateResponse) (a tracestore.Aggregate, err er
 			}
 			a.Facets.Facets = append(a.Facets.Facets, one)
 		}
+	}
+	if a.Groups, err = getGroups(m); err != nil {
+		return a, err
 	}
 	for _, e := range m.GetExemplars() {
 		one, err := getExemplar(e)

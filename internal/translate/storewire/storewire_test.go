@@ -164,6 +164,8 @@ func TestAnswers(t *testing.T) {
 			Facets: []tracestore.Facet{{Field: tracestore.Field{Place: tracestore.Kind},
 				Spans: 7, Selected: 8, Distinct: 9, Other: 10, Score: -0.5, Values: []tracestore.FacetValue{{Text: "\xff", Count: 1,
 					Selected: 2, Score: 0.25}}}}},
+		Groups: &tracestore.Groups{All: tracestore.Group{Errors: 3, Durations: histogram(1, 2, 3)}, Distinct: 4, Other: 5, Share: 0.25,
+			Groups: []tracestore.Group{{Values: [2]tracestore.GroupValue{{Text: "\xff", Present: true}, {}}, Errors: 1, Durations: histogram(7)}}},
 		Exemplars: []tracestore.Exemplar{{TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{2}, Start: 3, Duration: 4, Service: "s",
 			Name: "n", Failed: true}}}
 	for i := range uint64(2*cellsPerPart + 1) {
@@ -198,7 +200,8 @@ func TestRequests(t *testing.T) {
 	q := tracestore.Query{From: at}
 	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7,
 		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at,
-			Where: richExpr()}}}
+			Where: richExpr()}},
+		Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}, {Key: "k"}}, Limit: 9, Sort: tracestore.GroupsByTime}}
 	gotQuery, got, err := GetAggregation("", overTheWire(t, PutAggregation(&q, &a)))
 	if err != nil || !reflect.DeepEqual(got, a) || !reflect.DeepEqual(gotQuery, q) {
 		t.Errorf("aggregation came back as %+v of %+v, %v", got, gotQuery, err)

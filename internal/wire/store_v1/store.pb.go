@@ -53,6 +53,7 @@ const (
 	Capability_CAPABILITY_VERSIONER         Capability = 12
 	Capability_CAPABILITY_SPAN_FINDER       Capability = 13
 	Capability_CAPABILITY_USAGE             Capability = 14
+	Capability_CAPABILITY_GROUPS            Capability = 16 // AggregateRequest.groups; without it, a server ignores them
 )
 
 // Enum value maps for Capability.
@@ -73,6 +74,7 @@ var (
 		12: "CAPABILITY_VERSIONER",
 		13: "CAPABILITY_SPAN_FINDER",
 		14: "CAPABILITY_USAGE",
+		16: "CAPABILITY_GROUPS",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":       0,
@@ -90,6 +92,7 @@ var (
 		"CAPABILITY_VERSIONER":         12,
 		"CAPABILITY_SPAN_FINDER":       13,
 		"CAPABILITY_USAGE":             14,
+		"CAPABILITY_GROUPS":            16,
 	}
 )
 
@@ -337,6 +340,68 @@ func (x Want) Number() protoreflect.EnumNumber {
 // Deprecated: Use Want.Descriptor instead.
 func (Want) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{3}
+}
+
+// GroupOrder is the order of groups, descending.
+type GroupOrder int32
+
+const (
+	GroupOrder_GROUP_ORDER_SPANS       GroupOrder = 0
+	GroupOrder_GROUP_ORDER_ERRORS      GroupOrder = 1
+	GroupOrder_GROUP_ORDER_ERROR_SHARE GroupOrder = 2
+	GroupOrder_GROUP_ORDER_P50         GroupOrder = 3
+	GroupOrder_GROUP_ORDER_P95         GroupOrder = 4
+	GroupOrder_GROUP_ORDER_P99         GroupOrder = 5
+	GroupOrder_GROUP_ORDER_TIME        GroupOrder = 6 // sum of durations
+)
+
+// Enum value maps for GroupOrder.
+var (
+	GroupOrder_name = map[int32]string{
+		0: "GROUP_ORDER_SPANS",
+		1: "GROUP_ORDER_ERRORS",
+		2: "GROUP_ORDER_ERROR_SHARE",
+		3: "GROUP_ORDER_P50",
+		4: "GROUP_ORDER_P95",
+		5: "GROUP_ORDER_P99",
+		6: "GROUP_ORDER_TIME",
+	}
+	GroupOrder_value = map[string]int32{
+		"GROUP_ORDER_SPANS":       0,
+		"GROUP_ORDER_ERRORS":      1,
+		"GROUP_ORDER_ERROR_SHARE": 2,
+		"GROUP_ORDER_P50":         3,
+		"GROUP_ORDER_P95":         4,
+		"GROUP_ORDER_P99":         5,
+		"GROUP_ORDER_TIME":        6,
+	}
+)
+
+func (x GroupOrder) Enum() *GroupOrder {
+	p := new(GroupOrder)
+	*p = x
+	return p
+}
+
+func (x GroupOrder) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GroupOrder) Descriptor() protoreflect.EnumDescriptor {
+	return file_tracing_store_v1_store_proto_enumTypes[4].Descriptor()
+}
+
+func (GroupOrder) Type() protoreflect.EnumType {
+	return &file_tracing_store_v1_store_proto_enumTypes[4]
+}
+
+func (x GroupOrder) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GroupOrder.Descriptor instead.
+func (GroupOrder) EnumDescriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{4}
 }
 
 // CapabilitiesRequest asks for the capabilities of a server.
@@ -2035,6 +2100,7 @@ type AggregateRequest struct {
 	HeatmapStep   int64                  `protobuf:"varint,2,opt,name=heatmap_step,json=heatmapStep,proto3" json:"heatmap_step,omitempty"` // width of a column
 	Facets        *FacetQuery            `protobuf:"bytes,3,opt,name=facets,proto3" json:"facets,omitempty"`
 	Exemplars     int64                  `protobuf:"varint,4,opt,name=exemplars,proto3" json:"exemplars,omitempty"`
+	Groups        *GroupQuery            `protobuf:"bytes,5,opt,name=groups,proto3" json:"groups,omitempty"` // requires CAPABILITY_GROUPS
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2097,6 +2163,74 @@ func (x *AggregateRequest) GetExemplars() int64 {
 	return 0
 }
 
+func (x *AggregateRequest) GetGroups() *GroupQuery {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// GroupQuery asks for groups of spans with the same values.
+type GroupQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	By            []*Field               `protobuf:"bytes,1,rep,name=by,proto3" json:"by,omitempty"`
+	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"` // of groups
+	Order         GroupOrder             `protobuf:"varint,3,opt,name=order,proto3,enum=tracing.store.v1.GroupOrder" json:"order,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupQuery) Reset() {
+	*x = GroupQuery{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupQuery) ProtoMessage() {}
+
+func (x *GroupQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupQuery.ProtoReflect.Descriptor instead.
+func (*GroupQuery) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *GroupQuery) GetBy() []*Field {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *GroupQuery) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *GroupQuery) GetOrder() GroupOrder {
+	if x != nil {
+		return x.Order
+	}
+	return GroupOrder_GROUP_ORDER_SPANS
+}
+
 // FacetQuery asks for the values of fields.
 type FacetQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2109,7 +2243,7 @@ type FacetQuery struct {
 
 func (x *FacetQuery) Reset() {
 	*x = FacetQuery{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2255,7 @@ func (x *FacetQuery) String() string {
 func (*FacetQuery) ProtoMessage() {}
 
 func (x *FacetQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2268,7 @@ func (x *FacetQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FacetQuery.ProtoReflect.Descriptor instead.
 func (*FacetQuery) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FacetQuery) GetValues() int64 {
@@ -2170,7 +2304,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2316,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2329,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Selection) GetFrom() *Time {
@@ -2234,13 +2368,15 @@ type AggregateResponse struct {
 	Facet         []*Facet               `protobuf:"bytes,10,rep,name=facet,proto3" json:"facet,omitempty"`
 	Exemplars     []*Exemplar            `protobuf:"bytes,11,rep,name=exemplars,proto3" json:"exemplars,omitempty"`
 	RelativeError float64                `protobuf:"fixed64,12,opt,name=relative_error,json=relativeError,proto3" json:"relative_error,omitempty"`
+	Groups        *Groups                `protobuf:"bytes,13,opt,name=groups,proto3" json:"groups,omitempty"`
+	Group         []*Group               `protobuf:"bytes,14,rep,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AggregateResponse) Reset() {
 	*x = AggregateResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2388,7 @@ func (x *AggregateResponse) String() string {
 func (*AggregateResponse) ProtoMessage() {}
 
 func (x *AggregateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2401,7 @@ func (x *AggregateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregateResponse.ProtoReflect.Descriptor instead.
 func (*AggregateResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AggregateResponse) GetSpans() uint64 {
@@ -2352,6 +2488,219 @@ func (x *AggregateResponse) GetRelativeError() float64 {
 	return 0
 }
 
+func (x *AggregateResponse) GetGroups() *Groups {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *AggregateResponse) GetGroup() []*Group {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+// Groups describes all groups.
+type Groups struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	All           *Group                 `protobuf:"bytes,1,opt,name=all,proto3" json:"all,omitempty"` // without values
+	Distinct      int64                  `protobuf:"varint,2,opt,name=distinct,proto3" json:"distinct,omitempty"`
+	Other         uint64                 `protobuf:"varint,3,opt,name=other,proto3" json:"other,omitempty"`
+	Share         float64                `protobuf:"fixed64,4,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Groups) Reset() {
+	*x = Groups{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Groups) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Groups) ProtoMessage() {}
+
+func (x *Groups) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Groups.ProtoReflect.Descriptor instead.
+func (*Groups) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Groups) GetAll() *Group {
+	if x != nil {
+		return x.All
+	}
+	return nil
+}
+
+func (x *Groups) GetDistinct() int64 {
+	if x != nil {
+		return x.Distinct
+	}
+	return 0
+}
+
+func (x *Groups) GetOther() uint64 {
+	if x != nil {
+		return x.Other
+	}
+	return 0
+}
+
+func (x *Groups) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+// Group counts spans with the same values.
+type Group struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []*GroupValue          `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"` // one for each field of the request
+	Errors        uint64                 `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
+	Duration      uint64                 `protobuf:"varint,3,opt,name=duration,proto3" json:"duration,omitempty"` // sum
+	FirstBucket   uint32                 `protobuf:"varint,4,opt,name=first_bucket,json=firstBucket,proto3" json:"first_bucket,omitempty"`
+	Counts        []uint64               `protobuf:"varint,5,rep,packed,name=counts,proto3" json:"counts,omitempty"` // spans by duration
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Group) Reset() {
+	*x = Group{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Group) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Group) ProtoMessage() {}
+
+func (x *Group) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Group.ProtoReflect.Descriptor instead.
+func (*Group) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Group) GetValues() []*GroupValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Group) GetErrors() uint64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *Group) GetDuration() uint64 {
+	if x != nil {
+		return x.Duration
+	}
+	return 0
+}
+
+func (x *Group) GetFirstBucket() uint32 {
+	if x != nil {
+		return x.FirstBucket
+	}
+	return 0
+}
+
+func (x *Group) GetCounts() []uint64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// GroupValue is a value, or none.
+type GroupValue struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Present       bool                   `protobuf:"varint,2,opt,name=present,proto3" json:"present,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupValue) Reset() {
+	*x = GroupValue{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupValue) ProtoMessage() {}
+
+func (x *GroupValue) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupValue.ProtoReflect.Descriptor instead.
+func (*GroupValue) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *GroupValue) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *GroupValue) GetPresent() bool {
+	if x != nil {
+		return x.Present
+	}
+	return false
+}
+
 // Heatmap describes the cells.
 type Heatmap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2363,7 +2712,7 @@ type Heatmap struct {
 
 func (x *Heatmap) Reset() {
 	*x = Heatmap{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2724,7 @@ func (x *Heatmap) String() string {
 func (*Heatmap) ProtoMessage() {}
 
 func (x *Heatmap) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2737,7 @@ func (x *Heatmap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heatmap.ProtoReflect.Descriptor instead.
 func (*Heatmap) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Heatmap) GetStep() uint64 {
@@ -2418,7 +2767,7 @@ type HeatCells struct {
 
 func (x *HeatCells) Reset() {
 	*x = HeatCells{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2779,7 @@ func (x *HeatCells) String() string {
 func (*HeatCells) ProtoMessage() {}
 
 func (x *HeatCells) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2792,7 @@ func (x *HeatCells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeatCells.ProtoReflect.Descriptor instead.
 func (*HeatCells) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HeatCells) GetStart() []uint64 {
@@ -2487,7 +2836,7 @@ type Facets struct {
 
 func (x *Facets) Reset() {
 	*x = Facets{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2499,7 +2848,7 @@ func (x *Facets) String() string {
 func (*Facets) ProtoMessage() {}
 
 func (x *Facets) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2861,7 @@ func (x *Facets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facets.ProtoReflect.Descriptor instead.
 func (*Facets) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Facets) GetSpans() uint64 {
@@ -2559,7 +2908,7 @@ type Facet struct {
 
 func (x *Facet) Reset() {
 	*x = Facet{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2920,7 @@ func (x *Facet) String() string {
 func (*Facet) ProtoMessage() {}
 
 func (x *Facet) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2933,7 @@ func (x *Facet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facet.ProtoReflect.Descriptor instead.
 func (*Facet) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{33}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Facet) GetField() *Field {
@@ -2649,7 +2998,7 @@ type FacetValue struct {
 
 func (x *FacetValue) Reset() {
 	*x = FacetValue{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +3010,7 @@ func (x *FacetValue) String() string {
 func (*FacetValue) ProtoMessage() {}
 
 func (x *FacetValue) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +3023,7 @@ func (x *FacetValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FacetValue.ProtoReflect.Descriptor instead.
 func (*FacetValue) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{34}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FacetValue) GetText() []byte {
@@ -2721,7 +3070,7 @@ type Exemplar struct {
 
 func (x *Exemplar) Reset() {
 	*x = Exemplar{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2733,7 +3082,7 @@ func (x *Exemplar) String() string {
 func (*Exemplar) ProtoMessage() {}
 
 func (x *Exemplar) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2746,7 +3095,7 @@ func (x *Exemplar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exemplar.ProtoReflect.Descriptor instead.
 func (*Exemplar) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{35}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Exemplar) GetTraceId() []byte {
@@ -2809,7 +3158,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +3170,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +3183,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{36}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GraphRequest) GetFrom() *Time {
@@ -2863,7 +3212,7 @@ type GraphResponse struct {
 
 func (x *GraphResponse) Reset() {
 	*x = GraphResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +3224,7 @@ func (x *GraphResponse) String() string {
 func (*GraphResponse) ProtoMessage() {}
 
 func (x *GraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +3237,7 @@ func (x *GraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphResponse.ProtoReflect.Descriptor instead.
 func (*GraphResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{37}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GraphResponse) GetEdges() []*Edge {
@@ -2927,7 +3276,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3288,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3301,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{38}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Edge) GetParent() []byte {
@@ -3012,7 +3361,7 @@ type MetricsRequest struct {
 
 func (x *MetricsRequest) Reset() {
 	*x = MetricsRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3373,7 @@ func (x *MetricsRequest) String() string {
 func (*MetricsRequest) ProtoMessage() {}
 
 func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3386,7 @@ func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
 func (*MetricsRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{39}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MetricsRequest) GetServices() [][]byte {
@@ -3095,7 +3444,7 @@ type MetricsResponse struct {
 
 func (x *MetricsResponse) Reset() {
 	*x = MetricsResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3456,7 @@ func (x *MetricsResponse) String() string {
 func (*MetricsResponse) ProtoMessage() {}
 
 func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3469,7 @@ func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsResponse.ProtoReflect.Descriptor instead.
 func (*MetricsResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{40}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MetricsResponse) GetSeries() []*MetricSeries {
@@ -3170,7 +3519,7 @@ type MetricSeries struct {
 
 func (x *MetricSeries) Reset() {
 	*x = MetricSeries{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3531,7 @@ func (x *MetricSeries) String() string {
 func (*MetricSeries) ProtoMessage() {}
 
 func (x *MetricSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3544,7 @@ func (x *MetricSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSeries.ProtoReflect.Descriptor instead.
 func (*MetricSeries) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{41}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MetricSeries) GetService() []byte {
@@ -3272,7 +3621,7 @@ type OutlineRequest struct {
 
 func (x *OutlineRequest) Reset() {
 	*x = OutlineRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3633,7 @@ func (x *OutlineRequest) String() string {
 func (*OutlineRequest) ProtoMessage() {}
 
 func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3297,7 +3646,7 @@ func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineRequest.ProtoReflect.Descriptor instead.
 func (*OutlineRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{42}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *OutlineRequest) GetTraceId() []byte {
@@ -3337,7 +3686,7 @@ type OutlineResponse struct {
 
 func (x *OutlineResponse) Reset() {
 	*x = OutlineResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3698,7 @@ func (x *OutlineResponse) String() string {
 func (*OutlineResponse) ProtoMessage() {}
 
 func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3711,7 @@ func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineResponse.ProtoReflect.Descriptor instead.
 func (*OutlineResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{43}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *OutlineResponse) GetTexts() [][]byte {
@@ -3463,7 +3812,7 @@ type OutlineExtras struct {
 
 func (x *OutlineExtras) Reset() {
 	*x = OutlineExtras{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3824,7 @@ func (x *OutlineExtras) String() string {
 func (*OutlineExtras) ProtoMessage() {}
 
 func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3837,7 @@ func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineExtras.ProtoReflect.Descriptor instead.
 func (*OutlineExtras) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *OutlineExtras) GetSpan() uint32 {
@@ -3537,7 +3886,7 @@ type SelectSpansRequest struct {
 
 func (x *SelectSpansRequest) Reset() {
 	*x = SelectSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3898,7 @@ func (x *SelectSpansRequest) String() string {
 func (*SelectSpansRequest) ProtoMessage() {}
 
 func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3562,7 +3911,7 @@ func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectSpansRequest.ProtoReflect.Descriptor instead.
 func (*SelectSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SelectSpansRequest) GetTraceId() []byte {
@@ -3591,7 +3940,7 @@ type FindSpansRequest struct {
 
 func (x *FindSpansRequest) Reset() {
 	*x = FindSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3603,7 +3952,7 @@ func (x *FindSpansRequest) String() string {
 func (*FindSpansRequest) ProtoMessage() {}
 
 func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3616,7 +3965,7 @@ func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansRequest.ProtoReflect.Descriptor instead.
 func (*FindSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *FindSpansRequest) GetTraceId() []byte {
@@ -3651,7 +4000,7 @@ type FindSpansResponse struct {
 
 func (x *FindSpansResponse) Reset() {
 	*x = FindSpansResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3663,7 +4012,7 @@ func (x *FindSpansResponse) String() string {
 func (*FindSpansResponse) ProtoMessage() {}
 
 func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3676,7 +4025,7 @@ func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansResponse.ProtoReflect.Descriptor instead.
 func (*FindSpansResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *FindSpansResponse) GetIds() []uint64 {
@@ -3703,7 +4052,7 @@ type TraceVersionRequest struct {
 
 func (x *TraceVersionRequest) Reset() {
 	*x = TraceVersionRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3715,7 +4064,7 @@ func (x *TraceVersionRequest) String() string {
 func (*TraceVersionRequest) ProtoMessage() {}
 
 func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3728,7 +4077,7 @@ func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
 func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TraceVersionRequest) GetTraceId() []byte {
@@ -3749,7 +4098,7 @@ type TraceVersionResponse struct {
 
 func (x *TraceVersionResponse) Reset() {
 	*x = TraceVersionResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3761,7 +4110,7 @@ func (x *TraceVersionResponse) String() string {
 func (*TraceVersionResponse) ProtoMessage() {}
 
 func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3774,7 +4123,7 @@ func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
 func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TraceVersionResponse) GetNumber() uint64 {
@@ -3800,7 +4149,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3812,7 +4161,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3825,7 +4174,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
 }
 
 // UsageResponse describes what the store holds.
@@ -3841,7 +4190,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +4202,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +4215,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UsageResponse) GetOldest() *Time {
@@ -3908,7 +4257,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4269,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4282,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -3954,7 +4303,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +4315,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3979,7 +4328,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -4009,7 +4358,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4370,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4383,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -4075,7 +4424,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4436,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4449,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -4225,12 +4574,18 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x16AttributeValuesRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\fR\x06prefix\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xb8\x01\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\"\xee\x01\n" +
 	"\x10AggregateRequest\x12-\n" +
 	"\x05query\x18\x01 \x01(\v2\x17.tracing.store.v1.QueryR\x05query\x12!\n" +
 	"\fheatmap_step\x18\x02 \x01(\x03R\vheatmapStep\x124\n" +
 	"\x06facets\x18\x03 \x01(\v2\x1c.tracing.store.v1.FacetQueryR\x06facets\x12\x1c\n" +
-	"\texemplars\x18\x04 \x01(\x03R\texemplars\"\x90\x01\n" +
+	"\texemplars\x18\x04 \x01(\x03R\texemplars\x124\n" +
+	"\x06groups\x18\x05 \x01(\v2\x1c.tracing.store.v1.GroupQueryR\x06groups\"\x7f\n" +
+	"\n" +
+	"GroupQuery\x12'\n" +
+	"\x02by\x18\x01 \x03(\v2\x17.tracing.store.v1.FieldR\x02by\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\x122\n" +
+	"\x05order\x18\x03 \x01(\x0e2\x1c.tracing.store.v1.GroupOrderR\x05order\"\x90\x01\n" +
 	"\n" +
 	"FacetQuery\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\x03R\x06values\x12/\n" +
@@ -4239,7 +4594,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\tSelection\x12*\n" +
 	"\x04from\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\x12,\n" +
-	"\x05where\x18\x03 \x01(\v2\x16.tracing.store.v1.ExprR\x05where\"\xcf\x03\n" +
+	"\x05where\x18\x03 \x01(\v2\x16.tracing.store.v1.ExprR\x05where\"\xb0\x04\n" +
 	"\x11AggregateResponse\x12\x14\n" +
 	"\x05spans\x18\x01 \x01(\x04R\x05spans\x12\x16\n" +
 	"\x06errors\x18\x02 \x01(\x04R\x06errors\x12\x14\n" +
@@ -4253,7 +4608,24 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05facet\x18\n" +
 	" \x03(\v2\x17.tracing.store.v1.FacetR\x05facet\x128\n" +
 	"\texemplars\x18\v \x03(\v2\x1a.tracing.store.v1.ExemplarR\texemplars\x12%\n" +
-	"\x0erelative_error\x18\f \x01(\x01R\rrelativeError\"3\n" +
+	"\x0erelative_error\x18\f \x01(\x01R\rrelativeError\x120\n" +
+	"\x06groups\x18\r \x01(\v2\x18.tracing.store.v1.GroupsR\x06groups\x12-\n" +
+	"\x05group\x18\x0e \x03(\v2\x17.tracing.store.v1.GroupR\x05group\"{\n" +
+	"\x06Groups\x12)\n" +
+	"\x03all\x18\x01 \x01(\v2\x17.tracing.store.v1.GroupR\x03all\x12\x1a\n" +
+	"\bdistinct\x18\x02 \x01(\x03R\bdistinct\x12\x14\n" +
+	"\x05other\x18\x03 \x01(\x04R\x05other\x12\x14\n" +
+	"\x05share\x18\x04 \x01(\x01R\x05share\"\xac\x01\n" +
+	"\x05Group\x124\n" +
+	"\x06values\x18\x01 \x03(\v2\x1c.tracing.store.v1.GroupValueR\x06values\x12\x16\n" +
+	"\x06errors\x18\x02 \x01(\x04R\x06errors\x12\x1a\n" +
+	"\bduration\x18\x03 \x01(\x04R\bduration\x12!\n" +
+	"\ffirst_bucket\x18\x04 \x01(\rR\vfirstBucket\x12\x16\n" +
+	"\x06counts\x18\x05 \x03(\x04R\x06counts\":\n" +
+	"\n" +
+	"GroupValue\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\x12\x18\n" +
+	"\apresent\x18\x02 \x01(\bR\apresent\"3\n" +
 	"\aHeatmap\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x04R\x04step\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x01R\x05share\"g\n" +
@@ -4382,7 +4754,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\x93\x03\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xaa\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -4400,7 +4772,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x18CAPABILITY_SPAN_SELECTOR\x10\v\x12\x18\n" +
 	"\x14CAPABILITY_VERSIONER\x10\f\x12\x1a\n" +
 	"\x16CAPABILITY_SPAN_FINDER\x10\r\x12\x14\n" +
-	"\x10CAPABILITY_USAGE\x10\x0e*\xd3\x03\n" +
+	"\x10CAPABILITY_USAGE\x10\x0e\x12\x15\n" +
+	"\x11CAPABILITY_GROUPS\x10\x10*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PLACE_ANY_ATTRIBUTE\x10\x01\x12\x18\n" +
@@ -4438,7 +4811,16 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04Want\x12\f\n" +
 	"\bWANT_IDS\x10\x00\x12\x12\n" +
 	"\x0eWANT_SUMMARIES\x10\x01\x12\r\n" +
-	"\tWANT_FULL\x10\x022\xa3\f\n" +
+	"\tWANT_FULL\x10\x02*\xad\x01\n" +
+	"\n" +
+	"GroupOrder\x12\x15\n" +
+	"\x11GROUP_ORDER_SPANS\x10\x00\x12\x16\n" +
+	"\x12GROUP_ORDER_ERRORS\x10\x01\x12\x1b\n" +
+	"\x17GROUP_ORDER_ERROR_SHARE\x10\x02\x12\x13\n" +
+	"\x0fGROUP_ORDER_P50\x10\x03\x12\x13\n" +
+	"\x0fGROUP_ORDER_P95\x10\x04\x12\x13\n" +
+	"\x0fGROUP_ORDER_P99\x10\x05\x12\x14\n" +
+	"\x10GROUP_ORDER_TIME\x10\x062\xa3\f\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -4472,164 +4854,176 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_tracing_store_v1_store_proto_rawDescData
 }
 
-var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
 	(Operator)(0),                  // 2: tracing.store.v1.Operator
 	(Want)(0),                      // 3: tracing.store.v1.Want
-	(*CapabilitiesRequest)(nil),    // 4: tracing.store.v1.CapabilitiesRequest
-	(*CapabilitiesResponse)(nil),   // 5: tracing.store.v1.CapabilitiesResponse
-	(*Time)(nil),                   // 6: tracing.store.v1.Time
-	(*TraceRef)(nil),               // 7: tracing.store.v1.TraceRef
-	(*TracesRequest)(nil),          // 8: tracing.store.v1.TracesRequest
-	(*TracesResponse)(nil),         // 9: tracing.store.v1.TracesResponse
-	(*Query)(nil),                  // 10: tracing.store.v1.Query
-	(*Budget)(nil),                 // 11: tracing.store.v1.Budget
-	(*Cursor)(nil),                 // 12: tracing.store.v1.Cursor
-	(*Expr)(nil),                   // 13: tracing.store.v1.Expr
-	(*Exprs)(nil),                  // 14: tracing.store.v1.Exprs
-	(*Condition)(nil),              // 15: tracing.store.v1.Condition
-	(*Field)(nil),                  // 16: tracing.store.v1.Field
-	(*FindRequest)(nil),            // 17: tracing.store.v1.FindRequest
-	(*FindResponse)(nil),           // 18: tracing.store.v1.FindResponse
-	(*FoundTrace)(nil),             // 19: tracing.store.v1.FoundTrace
-	(*Summary)(nil),                // 20: tracing.store.v1.Summary
-	(*ServiceSummary)(nil),         // 21: tracing.store.v1.ServiceSummary
-	(*Outcome)(nil),                // 22: tracing.store.v1.Outcome
-	(*ServicesRequest)(nil),        // 23: tracing.store.v1.ServicesRequest
-	(*NamesResponse)(nil),          // 24: tracing.store.v1.NamesResponse
-	(*OperationsRequest)(nil),      // 25: tracing.store.v1.OperationsRequest
-	(*OperationsResponse)(nil),     // 26: tracing.store.v1.OperationsResponse
-	(*Operation)(nil),              // 27: tracing.store.v1.Operation
-	(*AttributeKeysRequest)(nil),   // 28: tracing.store.v1.AttributeKeysRequest
-	(*AttributeValuesRequest)(nil), // 29: tracing.store.v1.AttributeValuesRequest
-	(*AggregateRequest)(nil),       // 30: tracing.store.v1.AggregateRequest
-	(*FacetQuery)(nil),             // 31: tracing.store.v1.FacetQuery
-	(*Selection)(nil),              // 32: tracing.store.v1.Selection
-	(*AggregateResponse)(nil),      // 33: tracing.store.v1.AggregateResponse
-	(*Heatmap)(nil),                // 34: tracing.store.v1.Heatmap
-	(*HeatCells)(nil),              // 35: tracing.store.v1.HeatCells
-	(*Facets)(nil),                 // 36: tracing.store.v1.Facets
-	(*Facet)(nil),                  // 37: tracing.store.v1.Facet
-	(*FacetValue)(nil),             // 38: tracing.store.v1.FacetValue
-	(*Exemplar)(nil),               // 39: tracing.store.v1.Exemplar
-	(*GraphRequest)(nil),           // 40: tracing.store.v1.GraphRequest
-	(*GraphResponse)(nil),          // 41: tracing.store.v1.GraphResponse
-	(*Edge)(nil),                   // 42: tracing.store.v1.Edge
-	(*MetricsRequest)(nil),         // 43: tracing.store.v1.MetricsRequest
-	(*MetricsResponse)(nil),        // 44: tracing.store.v1.MetricsResponse
-	(*MetricSeries)(nil),           // 45: tracing.store.v1.MetricSeries
-	(*OutlineRequest)(nil),         // 46: tracing.store.v1.OutlineRequest
-	(*OutlineResponse)(nil),        // 47: tracing.store.v1.OutlineResponse
-	(*OutlineExtras)(nil),          // 48: tracing.store.v1.OutlineExtras
-	(*SelectSpansRequest)(nil),     // 49: tracing.store.v1.SelectSpansRequest
-	(*FindSpansRequest)(nil),       // 50: tracing.store.v1.FindSpansRequest
-	(*FindSpansResponse)(nil),      // 51: tracing.store.v1.FindSpansResponse
-	(*TraceVersionRequest)(nil),    // 52: tracing.store.v1.TraceVersionRequest
-	(*TraceVersionResponse)(nil),   // 53: tracing.store.v1.TraceVersionResponse
-	(*UsageRequest)(nil),           // 54: tracing.store.v1.UsageRequest
-	(*UsageResponse)(nil),          // 55: tracing.store.v1.UsageResponse
-	(*FollowRequest)(nil),          // 56: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 57: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 58: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 59: tracing.store.v1.DeleteResponse
+	(GroupOrder)(0),                // 4: tracing.store.v1.GroupOrder
+	(*CapabilitiesRequest)(nil),    // 5: tracing.store.v1.CapabilitiesRequest
+	(*CapabilitiesResponse)(nil),   // 6: tracing.store.v1.CapabilitiesResponse
+	(*Time)(nil),                   // 7: tracing.store.v1.Time
+	(*TraceRef)(nil),               // 8: tracing.store.v1.TraceRef
+	(*TracesRequest)(nil),          // 9: tracing.store.v1.TracesRequest
+	(*TracesResponse)(nil),         // 10: tracing.store.v1.TracesResponse
+	(*Query)(nil),                  // 11: tracing.store.v1.Query
+	(*Budget)(nil),                 // 12: tracing.store.v1.Budget
+	(*Cursor)(nil),                 // 13: tracing.store.v1.Cursor
+	(*Expr)(nil),                   // 14: tracing.store.v1.Expr
+	(*Exprs)(nil),                  // 15: tracing.store.v1.Exprs
+	(*Condition)(nil),              // 16: tracing.store.v1.Condition
+	(*Field)(nil),                  // 17: tracing.store.v1.Field
+	(*FindRequest)(nil),            // 18: tracing.store.v1.FindRequest
+	(*FindResponse)(nil),           // 19: tracing.store.v1.FindResponse
+	(*FoundTrace)(nil),             // 20: tracing.store.v1.FoundTrace
+	(*Summary)(nil),                // 21: tracing.store.v1.Summary
+	(*ServiceSummary)(nil),         // 22: tracing.store.v1.ServiceSummary
+	(*Outcome)(nil),                // 23: tracing.store.v1.Outcome
+	(*ServicesRequest)(nil),        // 24: tracing.store.v1.ServicesRequest
+	(*NamesResponse)(nil),          // 25: tracing.store.v1.NamesResponse
+	(*OperationsRequest)(nil),      // 26: tracing.store.v1.OperationsRequest
+	(*OperationsResponse)(nil),     // 27: tracing.store.v1.OperationsResponse
+	(*Operation)(nil),              // 28: tracing.store.v1.Operation
+	(*AttributeKeysRequest)(nil),   // 29: tracing.store.v1.AttributeKeysRequest
+	(*AttributeValuesRequest)(nil), // 30: tracing.store.v1.AttributeValuesRequest
+	(*AggregateRequest)(nil),       // 31: tracing.store.v1.AggregateRequest
+	(*GroupQuery)(nil),             // 32: tracing.store.v1.GroupQuery
+	(*FacetQuery)(nil),             // 33: tracing.store.v1.FacetQuery
+	(*Selection)(nil),              // 34: tracing.store.v1.Selection
+	(*AggregateResponse)(nil),      // 35: tracing.store.v1.AggregateResponse
+	(*Groups)(nil),                 // 36: tracing.store.v1.Groups
+	(*Group)(nil),                  // 37: tracing.store.v1.Group
+	(*GroupValue)(nil),             // 38: tracing.store.v1.GroupValue
+	(*Heatmap)(nil),                // 39: tracing.store.v1.Heatmap
+	(*HeatCells)(nil),              // 40: tracing.store.v1.HeatCells
+	(*Facets)(nil),                 // 41: tracing.store.v1.Facets
+	(*Facet)(nil),                  // 42: tracing.store.v1.Facet
+	(*FacetValue)(nil),             // 43: tracing.store.v1.FacetValue
+	(*Exemplar)(nil),               // 44: tracing.store.v1.Exemplar
+	(*GraphRequest)(nil),           // 45: tracing.store.v1.GraphRequest
+	(*GraphResponse)(nil),          // 46: tracing.store.v1.GraphResponse
+	(*Edge)(nil),                   // 47: tracing.store.v1.Edge
+	(*MetricsRequest)(nil),         // 48: tracing.store.v1.MetricsRequest
+	(*MetricsResponse)(nil),        // 49: tracing.store.v1.MetricsResponse
+	(*MetricSeries)(nil),           // 50: tracing.store.v1.MetricSeries
+	(*OutlineRequest)(nil),         // 51: tracing.store.v1.OutlineRequest
+	(*OutlineResponse)(nil),        // 52: tracing.store.v1.OutlineResponse
+	(*OutlineExtras)(nil),          // 53: tracing.store.v1.OutlineExtras
+	(*SelectSpansRequest)(nil),     // 54: tracing.store.v1.SelectSpansRequest
+	(*FindSpansRequest)(nil),       // 55: tracing.store.v1.FindSpansRequest
+	(*FindSpansResponse)(nil),      // 56: tracing.store.v1.FindSpansResponse
+	(*TraceVersionRequest)(nil),    // 57: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 58: tracing.store.v1.TraceVersionResponse
+	(*UsageRequest)(nil),           // 59: tracing.store.v1.UsageRequest
+	(*UsageResponse)(nil),          // 60: tracing.store.v1.UsageResponse
+	(*FollowRequest)(nil),          // 61: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 62: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 63: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 64: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
-	6,  // 1: tracing.store.v1.TraceRef.from:type_name -> tracing.store.v1.Time
-	6,  // 2: tracing.store.v1.TraceRef.to:type_name -> tracing.store.v1.Time
-	7,  // 3: tracing.store.v1.TracesRequest.refs:type_name -> tracing.store.v1.TraceRef
-	6,  // 4: tracing.store.v1.Query.from:type_name -> tracing.store.v1.Time
-	6,  // 5: tracing.store.v1.Query.to:type_name -> tracing.store.v1.Time
-	13, // 6: tracing.store.v1.Query.where:type_name -> tracing.store.v1.Expr
-	12, // 7: tracing.store.v1.Query.after:type_name -> tracing.store.v1.Cursor
-	11, // 8: tracing.store.v1.Query.budget:type_name -> tracing.store.v1.Budget
-	13, // 9: tracing.store.v1.Query.of_trace:type_name -> tracing.store.v1.Expr
-	14, // 10: tracing.store.v1.Expr.and:type_name -> tracing.store.v1.Exprs
-	14, // 11: tracing.store.v1.Expr.or:type_name -> tracing.store.v1.Exprs
-	13, // 12: tracing.store.v1.Expr.not:type_name -> tracing.store.v1.Expr
-	15, // 13: tracing.store.v1.Expr.condition:type_name -> tracing.store.v1.Condition
-	13, // 14: tracing.store.v1.Exprs.parts:type_name -> tracing.store.v1.Expr
-	16, // 15: tracing.store.v1.Condition.field:type_name -> tracing.store.v1.Field
+	7,  // 1: tracing.store.v1.TraceRef.from:type_name -> tracing.store.v1.Time
+	7,  // 2: tracing.store.v1.TraceRef.to:type_name -> tracing.store.v1.Time
+	8,  // 3: tracing.store.v1.TracesRequest.refs:type_name -> tracing.store.v1.TraceRef
+	7,  // 4: tracing.store.v1.Query.from:type_name -> tracing.store.v1.Time
+	7,  // 5: tracing.store.v1.Query.to:type_name -> tracing.store.v1.Time
+	14, // 6: tracing.store.v1.Query.where:type_name -> tracing.store.v1.Expr
+	13, // 7: tracing.store.v1.Query.after:type_name -> tracing.store.v1.Cursor
+	12, // 8: tracing.store.v1.Query.budget:type_name -> tracing.store.v1.Budget
+	14, // 9: tracing.store.v1.Query.of_trace:type_name -> tracing.store.v1.Expr
+	15, // 10: tracing.store.v1.Expr.and:type_name -> tracing.store.v1.Exprs
+	15, // 11: tracing.store.v1.Expr.or:type_name -> tracing.store.v1.Exprs
+	14, // 12: tracing.store.v1.Expr.not:type_name -> tracing.store.v1.Expr
+	16, // 13: tracing.store.v1.Expr.condition:type_name -> tracing.store.v1.Condition
+	14, // 14: tracing.store.v1.Exprs.parts:type_name -> tracing.store.v1.Expr
+	17, // 15: tracing.store.v1.Condition.field:type_name -> tracing.store.v1.Field
 	2,  // 16: tracing.store.v1.Condition.operator:type_name -> tracing.store.v1.Operator
 	1,  // 17: tracing.store.v1.Field.place:type_name -> tracing.store.v1.Place
-	10, // 18: tracing.store.v1.FindRequest.query:type_name -> tracing.store.v1.Query
+	11, // 18: tracing.store.v1.FindRequest.query:type_name -> tracing.store.v1.Query
 	3,  // 19: tracing.store.v1.FindRequest.want:type_name -> tracing.store.v1.Want
-	19, // 20: tracing.store.v1.FindResponse.traces:type_name -> tracing.store.v1.FoundTrace
-	22, // 21: tracing.store.v1.FindResponse.outcome:type_name -> tracing.store.v1.Outcome
-	20, // 22: tracing.store.v1.FoundTrace.summary:type_name -> tracing.store.v1.Summary
-	21, // 23: tracing.store.v1.Summary.services:type_name -> tracing.store.v1.ServiceSummary
-	12, // 24: tracing.store.v1.Outcome.next:type_name -> tracing.store.v1.Cursor
-	27, // 25: tracing.store.v1.OperationsResponse.operations:type_name -> tracing.store.v1.Operation
-	10, // 26: tracing.store.v1.AggregateRequest.query:type_name -> tracing.store.v1.Query
-	31, // 27: tracing.store.v1.AggregateRequest.facets:type_name -> tracing.store.v1.FacetQuery
-	16, // 28: tracing.store.v1.FacetQuery.fields:type_name -> tracing.store.v1.Field
-	32, // 29: tracing.store.v1.FacetQuery.selection:type_name -> tracing.store.v1.Selection
-	6,  // 30: tracing.store.v1.Selection.from:type_name -> tracing.store.v1.Time
-	6,  // 31: tracing.store.v1.Selection.to:type_name -> tracing.store.v1.Time
-	13, // 32: tracing.store.v1.Selection.where:type_name -> tracing.store.v1.Expr
-	34, // 33: tracing.store.v1.AggregateResponse.heatmap:type_name -> tracing.store.v1.Heatmap
-	35, // 34: tracing.store.v1.AggregateResponse.cells:type_name -> tracing.store.v1.HeatCells
-	36, // 35: tracing.store.v1.AggregateResponse.facets:type_name -> tracing.store.v1.Facets
-	37, // 36: tracing.store.v1.AggregateResponse.facet:type_name -> tracing.store.v1.Facet
-	39, // 37: tracing.store.v1.AggregateResponse.exemplars:type_name -> tracing.store.v1.Exemplar
-	16, // 38: tracing.store.v1.Facet.field:type_name -> tracing.store.v1.Field
-	38, // 39: tracing.store.v1.Facet.values:type_name -> tracing.store.v1.FacetValue
-	6,  // 40: tracing.store.v1.GraphRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 41: tracing.store.v1.GraphRequest.to:type_name -> tracing.store.v1.Time
-	42, // 42: tracing.store.v1.GraphResponse.edges:type_name -> tracing.store.v1.Edge
-	6,  // 43: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 44: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
-	45, // 45: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
-	48, // 46: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	13, // 47: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
-	6,  // 48: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	6,  // 49: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
-	6,  // 50: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	6,  // 51: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	4,  // 52: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	8,  // 53: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	17, // 54: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	23, // 55: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	25, // 56: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	28, // 57: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	29, // 58: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	30, // 59: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	40, // 60: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	40, // 61: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	43, // 62: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	46, // 63: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	49, // 64: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	50, // 65: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
-	52, // 66: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	54, // 67: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
-	56, // 68: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	58, // 69: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	5,  // 70: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	9,  // 71: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	18, // 72: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	24, // 73: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	26, // 74: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	24, // 75: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	24, // 76: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	33, // 77: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	41, // 78: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	41, // 79: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	44, // 80: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	47, // 81: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	9,  // 82: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	51, // 83: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
-	53, // 84: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	55, // 85: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
-	57, // 86: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	59, // 87: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	70, // [70:88] is the sub-list for method output_type
-	52, // [52:70] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	20, // 20: tracing.store.v1.FindResponse.traces:type_name -> tracing.store.v1.FoundTrace
+	23, // 21: tracing.store.v1.FindResponse.outcome:type_name -> tracing.store.v1.Outcome
+	21, // 22: tracing.store.v1.FoundTrace.summary:type_name -> tracing.store.v1.Summary
+	22, // 23: tracing.store.v1.Summary.services:type_name -> tracing.store.v1.ServiceSummary
+	13, // 24: tracing.store.v1.Outcome.next:type_name -> tracing.store.v1.Cursor
+	28, // 25: tracing.store.v1.OperationsResponse.operations:type_name -> tracing.store.v1.Operation
+	11, // 26: tracing.store.v1.AggregateRequest.query:type_name -> tracing.store.v1.Query
+	33, // 27: tracing.store.v1.AggregateRequest.facets:type_name -> tracing.store.v1.FacetQuery
+	32, // 28: tracing.store.v1.AggregateRequest.groups:type_name -> tracing.store.v1.GroupQuery
+	17, // 29: tracing.store.v1.GroupQuery.by:type_name -> tracing.store.v1.Field
+	4,  // 30: tracing.store.v1.GroupQuery.order:type_name -> tracing.store.v1.GroupOrder
+	17, // 31: tracing.store.v1.FacetQuery.fields:type_name -> tracing.store.v1.Field
+	34, // 32: tracing.store.v1.FacetQuery.selection:type_name -> tracing.store.v1.Selection
+	7,  // 33: tracing.store.v1.Selection.from:type_name -> tracing.store.v1.Time
+	7,  // 34: tracing.store.v1.Selection.to:type_name -> tracing.store.v1.Time
+	14, // 35: tracing.store.v1.Selection.where:type_name -> tracing.store.v1.Expr
+	39, // 36: tracing.store.v1.AggregateResponse.heatmap:type_name -> tracing.store.v1.Heatmap
+	40, // 37: tracing.store.v1.AggregateResponse.cells:type_name -> tracing.store.v1.HeatCells
+	41, // 38: tracing.store.v1.AggregateResponse.facets:type_name -> tracing.store.v1.Facets
+	42, // 39: tracing.store.v1.AggregateResponse.facet:type_name -> tracing.store.v1.Facet
+	44, // 40: tracing.store.v1.AggregateResponse.exemplars:type_name -> tracing.store.v1.Exemplar
+	36, // 41: tracing.store.v1.AggregateResponse.groups:type_name -> tracing.store.v1.Groups
+	37, // 42: tracing.store.v1.AggregateResponse.group:type_name -> tracing.store.v1.Group
+	37, // 43: tracing.store.v1.Groups.all:type_name -> tracing.store.v1.Group
+	38, // 44: tracing.store.v1.Group.values:type_name -> tracing.store.v1.GroupValue
+	17, // 45: tracing.store.v1.Facet.field:type_name -> tracing.store.v1.Field
+	43, // 46: tracing.store.v1.Facet.values:type_name -> tracing.store.v1.FacetValue
+	7,  // 47: tracing.store.v1.GraphRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 48: tracing.store.v1.GraphRequest.to:type_name -> tracing.store.v1.Time
+	47, // 49: tracing.store.v1.GraphResponse.edges:type_name -> tracing.store.v1.Edge
+	7,  // 50: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 51: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
+	50, // 52: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
+	53, // 53: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
+	14, // 54: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
+	7,  // 55: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	7,  // 56: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
+	7,  // 57: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 58: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	5,  // 59: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	9,  // 60: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	18, // 61: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	24, // 62: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	26, // 63: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	29, // 64: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	30, // 65: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	31, // 66: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	45, // 67: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	45, // 68: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	48, // 69: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	51, // 70: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	54, // 71: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	55, // 72: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	57, // 73: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	59, // 74: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
+	61, // 75: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	63, // 76: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	6,  // 77: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	10, // 78: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	19, // 79: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	25, // 80: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	27, // 81: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	25, // 82: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	25, // 83: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	35, // 84: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	46, // 85: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	46, // 86: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	49, // 87: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	52, // 88: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	10, // 89: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	56, // 90: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	58, // 91: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	60, // 92: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
+	62, // 93: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	64, // 94: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	77, // [77:95] is the sub-list for method output_type
+	59, // [59:77] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -4653,8 +5047,8 @@ func file_tracing_store_v1_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   56,
+			NumEnums:      5,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -73,7 +73,7 @@ type StoreServiceClient interface {
 	AttributeKeys(ctx context.Context, in *AttributeKeysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[NamesResponse], error)
 	// AttributeValues lists values of an attribute.
 	AttributeValues(ctx context.Context, in *AttributeValuesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[NamesResponse], error)
-	// Aggregate computes heatmaps, facets and exemplars.
+	// Aggregate computes heatmaps, facets, groups and exemplars.
 	Aggregate(ctx context.Context, in *AggregateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AggregateResponse], error)
 	// Dependencies counts calls between services.
 	Dependencies(ctx context.Context, in *GraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GraphResponse], error)
@@ -436,7 +436,7 @@ type StoreServiceServer interface {
 	AttributeKeys(*AttributeKeysRequest, grpc.ServerStreamingServer[NamesResponse]) error
 	// AttributeValues lists values of an attribute.
 	AttributeValues(*AttributeValuesRequest, grpc.ServerStreamingServer[NamesResponse]) error
-	// Aggregate computes heatmaps, facets and exemplars.
+	// Aggregate computes heatmaps, facets, groups and exemplars.
 	Aggregate(*AggregateRequest, grpc.ServerStreamingServer[AggregateResponse]) error
 	// Dependencies counts calls between services.
 	Dependencies(*GraphRequest, grpc.ServerStreamingServer[GraphResponse]) error

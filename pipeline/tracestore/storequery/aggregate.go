@@ -40,6 +40,7 @@ type AggregateCounter struct {
 	facets        *FacetCounter         // nil if not requested
 	selection     *tracestore.Selection // nil if there is none
 	selected      window
+	groups        *GroupCounter   // nil if not requested
 	exemplars     *ExemplarPicker // nil if not requested
 	scanned       int
 	spans, errors uint64
@@ -73,17 +74,23 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 			c.selected = windowOf(tracestore.Query{From: c.selection.From, To: c.selection.To})
 		}
 	}
+	if len(a.Groups.By) > 0 {
+		c.groups = NewGroupCounter(a.Groups)
+	}
 	if a.Exemplars > 0 {
 		c.exemplars = NewExemplarPicker(a.Exemplars)
 	}
 	return c, nil
 }
 
-// ChargeTo makes the counter reserve the memory of facets in that of a query; see
-// FacetCounter.ChargeTo.
+// ChargeTo makes the counter reserve the memory of facets and groups in that of a query; see
+// FacetCounter.ChargeTo and GroupCounter.ChargeTo.
 func (c *AggregateCounter) ChargeTo(m *tracestore.Memory) {
 	if c.facets != nil {
 		c.facets.ChargeTo(m)
+	}
+	if c.groups != nil {
+		c.groups.ChargeTo(m)
 	}
 }
 
@@ -110,6 +117,9 @@ func (c *AggregateCounter) count(s tracestore.Span, mayBeChosen bool) {
 	if c.facets != nil {
 		c.facets.AddSpan(s, mayBeChosen && c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
 	}
+	if c.groups != nil {
+		c.groups.AddSpan(s)
+	}
 	if c.exemplars != nil && c.exemplars.Wants(s.Start, duration, s.TraceID, s.SpanID) {
 		c.exemplars.Offer(tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration,
 			Service: s.Resource.Service, Name: s.Operation(), Failed: failed})
@@ -124,6 +134,9 @@ func (c *AggregateCounter) addTrace(s *tracestore.Summary) {
 	c.errors += one(e.Failed)
 	if c.heatmap != nil {
 		c.heatmap.AddSpan(e.Start, e.Duration, e.Failed)
+	}
+	if c.groups != nil {
+		c.groups.addTrace(s)
 	}
 	if c.exemplars != nil && c.exemplars.Wants(e.Start, e.Duration, e.TraceID, e.SpanID) {
 		c.exemplars.Offer(e)
@@ -147,7 +160,7 @@ func relativeError(matching uint64, scanned int, share float64) float64 {
 }
 
 // Answer returns the aggregate for the examined share of the spans; see Heatmap.Share. It is
-// complete unless there was no memory for facets.
+// complete unless there was no memory for facets or groups.
 func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true,
 		RelativeError: relativeError(c.spans, c.scanned, share)}
@@ -158,6 +171,12 @@ func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 		out.Facets = c.facets.Answer(share)
 		if c.facets.OutOfMemory() {
 			out.Complete, out.Reason = false, ReasonFacetMemory
+		}
+	}
+	if c.groups != nil {
+		out.Groups = c.groups.Answer(share)
+		if c.groups.OutOfMemory() {
+			out.Complete, out.Reason = false, joinReasons(out.Reason, ReasonGroupMemory)
 		}
 	}
 	if c.exemplars != nil {

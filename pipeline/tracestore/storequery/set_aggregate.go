@@ -16,7 +16,9 @@ type SetAggregation struct {
 	// Traces counts the traces of which the set selects a span, instead of the selected spans. A
 	// trace is counted with the start and the duration of its summary, or with the start of the
 	// window if it begins earlier; it counts as an error if one of its spans failed. An exemplar
-	// describes a trace by its root span. Traces have no facets.
+	// describes a trace by its root span. Traces have no facets. They have groups by the fields of
+	// the trace and by Service, the services of its spans; Errors and Durations are those of
+	// traces.
 	Traces bool
 	// Selected further limits Facets.Selection to the spans that it selects. nil selects all.
 	Selected SpanSet

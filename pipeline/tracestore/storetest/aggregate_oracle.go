@@ -75,6 +75,9 @@ func describeAggregation(a tracestore.Aggregation) string {
 	if sel := a.Facets.Selection; sel != nil {
 		fmt.Fprintf(&b, ", selection %s", describe(tracestore.Query{From: sel.From, To: sel.To, Where: sel.Where}))
 	}
+	if len(a.Groups.By) > 0 {
+		fmt.Fprintf(&b, ", %d groups by %v in order %d", a.Groups.Limit, a.Groups.By, a.Groups.Sort)
+	}
 	return b.String()
 }
 
@@ -86,6 +89,9 @@ func diffAggregate(got, lower, upper *tracestore.Aggregate, a tracestore.Aggrega
 	}
 	if (got.Heatmap != nil) != (a.Heatmap.Step > 0) || (got.Facets != nil) != (a.Facets.Values > 0) {
 		return fmt.Errorf("heatmap %v, facets %v; want only what was requested", got.Heatmap, got.Facets)
+	}
+	if (got.Groups != nil) != (len(a.Groups.By) > 0) {
+		return fmt.Errorf("groups %v; want them only if requested", got.Groups)
 	}
 	share := got.Share
 	switch {
@@ -108,6 +114,11 @@ func diffAggregate(got, lower, upper *tracestore.Aggregate, a tracestore.Aggrega
 	if got.Facets != nil {
 		if err := diffFacets(got.Facets, lower.Facets, upper.Facets, a.Facets); err != nil {
 			return fmt.Errorf("facets: %w", err)
+		}
+	}
+	if got.Groups != nil {
+		if err := diffGroups(got.Groups, lower.Groups, upper.Groups, a.Groups); err != nil {
+			return fmt.Errorf("groups: %w", err)
 		}
 	}
 	return nil
@@ -282,13 +293,16 @@ func (g *generator) aggregation() tracestore.Aggregation {
 	case 2: // a store may count full minutes without examining spans; exemplars may then exceed the budget
 		a.Heatmap.Step, a.Exemplars = time.Minute, 0
 	}
+	if g.IntN(2) == 0 {
+		a.Groups = g.groupQuery()
+	}
 	if g.IntN(4) == 0 {
 		return a
 	}
 	a.Facets.Values = pick(g, 1, 3, 100, tracestore.MaxFacetValues)
 	if g.IntN(2) == 0 {
 		for range 1 + g.IntN(4) {
-			f := tracestore.Field{Place: tracestore.Place(g.IntN(int(tracestore.RootName) + 1)), Key: g.key()}
+			f := g.field()
 			if !slices.Contains(a.Facets.Fields, f) {
 				a.Facets.Fields = append(a.Facets.Fields, f)
 			}

@@ -44,7 +44,7 @@ func setAggregate(traces []fullTrace, q tracestore.Query, set storequery.SpanSet
 				continue
 			}
 			if matched = true; !a.Traces {
-				s.Trace = nil // fields of the trace have no facets
+				s.Trace = nil // fields of the trace have no facets or groups
 				add(s)
 			}
 		}
@@ -62,7 +62,7 @@ func asSpan(sum *tracestore.Summary, from, to uint64) tracestore.Span {
 	if sum.Errors > 0 {
 		s.StatusCode = int32(ptrace.StatusCodeError)
 	}
-	return tracestore.Span{Span: &s, Resource: &otlpdata.Resource{Service: sum.RootService}}
+	return tracestore.Span{Span: &s, Resource: &otlpdata.Resource{Service: sum.RootService}, Trace: sum}
 }
 
 // checkSetAggregate compares an aggregate of a span set with its definition, without a budget and
@@ -120,6 +120,9 @@ func (s *suite) checkRandomSetAggregate(g *generator) {
 	switch {
 	case a.Traces:
 		a.Facets = tracestore.FacetQuery{}
+		if len(a.Groups.By) > 0 {
+			a.Groups = g.traceGroups()
+		}
 	case a.Facets.Selection != nil && g.IntN(2) == 0:
 		a.Selected = storequery.Select{Where: g.expr(1)}
 	}

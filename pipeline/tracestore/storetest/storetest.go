@@ -102,6 +102,7 @@ func checks() []check {
 		{"random rates, errors and durations", checkRandomMetrics},
 		{"heatmaps, facets and exemplars", checkAggregates},
 		{"facet limits and samples", checkManyValues},
+		{"groups", checkGroups},
 		{"random aggregates", checkRandomAggregates},
 		{"counts of sampled spans", checkSampled},
 		{"feeds", checkFollow},

@@ -28,6 +28,7 @@ func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
 //     rows, together with the facets.
 //   - Facets come from rows. Values are counted by their codes in rows (the numbers of
 //     words, for example), which become texts at the end of each source.
+//   - Groups come from rows, in the same way.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits
@@ -47,6 +48,9 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	if a.targets.facets != nil {
 		a.targets.facets.counter.ChargeTo(a.session.Memory)
 	}
+	if a.targets.groups != nil {
+		a.targets.groups.counter.ChargeTo(a.session.Memory)
+	}
 	defer a.session.Release()
 	err := a.run(ctx)
 	if err == nil {
@@ -65,6 +69,9 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	}
 	if f := a.targets.facets; f != nil && f.counter.OutOfMemory() {
 		a.reason = scan.JoinReasons(a.reason, storequery.ReasonFacetMemory)
+	}
+	if g := a.targets.groups; g != nil && g.counter.OutOfMemory() {
+		a.reason = scan.JoinReasons(a.reason, storequery.ReasonGroupMemory)
 	}
 	a.reason = scan.JoinReasons(a.reason, a.session.DamageReason())
 	return a.answer(), nil
@@ -100,7 +107,8 @@ type selection struct {
 type targets struct {
 	heat   *heatTotal // nil: no heatmap; the same for the other fields
 	facets *facetTotal
-	rest   *total // counts if there is neither a heatmap nor a facet
+	groups *groupTotal
+	rest   *total // counts if there are neither a heatmap nor facets nor groups
 	picks  *storequery.ExemplarPicker
 }
 
@@ -136,7 +144,10 @@ func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregatio
 		a.targets.facets = &facetTotal{total{share: 1}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
 		a.selection = newSelection(q.Tenant, want.Facets.Selection)
 	}
-	if a.targets.heat == nil && a.targets.facets == nil {
+	if len(want.Groups.By) > 0 {
+		a.targets.groups = &groupTotal{total{share: 1}, storequery.NewGroupCounter(want.Groups), want.Groups.By}
+	}
+	if a.targets.heat == nil && a.targets.facets == nil && a.targets.groups == nil {
 		a.targets.rest = &total{share: 1}
 	}
 	if want.Exemplars > 0 {
@@ -174,7 +185,7 @@ func (a *aggregation) run(ctx context.Context) error {
 	if a.heatmapDone {
 		t.heat = nil
 	}
-	if t.heat == nil && t.facets == nil && t.rest == nil {
+	if t.heat == nil && t.facets == nil && t.groups == nil && t.rest == nil {
 		return a.pickWithoutScan(ctx)
 	}
 	f, err := a.sampleBlocks(ctx, a.wholeWindow())
@@ -199,6 +210,9 @@ func (t *targets) totals() (all []*total) {
 	if t.rest != nil {
 		all = append(all, t.rest)
 	}
+	if t.groups != nil {
+		all = append(all, &t.groups.total)
+	}
 	if t.facets != nil {
 		all = append(all, &t.facets.total)
 	}
@@ -212,6 +226,9 @@ func (a *aggregation) answer() tracestore.Aggregate {
 	out := tracestore.Aggregate{Scanned: a.scanned, Complete: a.reason == "", Reason: a.reason}
 	if a.targets.facets != nil {
 		out.Facets = a.targets.facets.counter.Answer(a.targets.facets.total.share)
+	}
+	if a.targets.groups != nil {
+		out.Groups = a.targets.groups.counter.Answer(a.targets.groups.total.share)
 	}
 	if a.targets.heat != nil {
 		out.Heatmap = a.targets.heat.counter.Answer(a.targets.heat.total.share)

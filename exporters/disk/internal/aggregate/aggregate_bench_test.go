@@ -29,6 +29,8 @@ func BenchmarkAggregate(b *testing.B) {
 	slow := scantest.Property(tracestore.Duration, tracestore.Gt, tracestore.Number(20e6))
 	box := &tracestore.Selection{From: scantest.At(from + (to-from)/3), To: scantest.At(from + (to-from)/2), Where: slow}
 	facets, compare := tracestore.FacetQuery{Values: 10}, tracestore.FacetQuery{Values: 10, Selection: box}
+	groups := tracestore.GroupQuery{Limit: 100,
+		By: []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.AnyAttribute, Key: "http.route"}}}
 	minutes, seconds := tracestore.HeatmapQuery{Step: time.Minute}, tracestore.HeatmapQuery{Step: time.Second}
 	for _, c := range []struct {
 		name   string
@@ -44,6 +46,8 @@ func BenchmarkAggregate(b *testing.B) {
 		{"facets", service, 0, tracestore.Aggregation{Facets: facets}},
 		{"facets/1M", service, 1_000_000, tracestore.Aggregation{Facets: facets}},
 		{"facets/200k", service, 200_000, tracestore.Aggregation{Facets: facets}},
+		{"groups/1M", service, 1_000_000, tracestore.Aggregation{Groups: groups}},
+		{"groups/all/1M", nil, 1_000_000, tracestore.Aggregation{Groups: groups}},
 		{"facets/all/1M", nil, 1_000_000, tracestore.Aggregation{Facets: facets}},
 		{"compare/1M", service, 1_000_000, tracestore.Aggregation{Facets: compare}},
 		{"compare/all/1M", nil, 1_000_000, tracestore.Aggregation{Facets: compare}},

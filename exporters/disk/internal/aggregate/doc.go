@@ -1,5 +1,5 @@
-// Package aggregate counts spans: heatmaps, facets and exemplars of the spans that match a query,
-// and metrics of services and operations over time.
+// Package aggregate counts spans: heatmaps, facets, groups and exemplars of the spans that match a
+// query, and metrics of services and operations over time.
 //
 //	aggregate.go              Aggregator, aggregation: one call of Aggregate
 //	heatmap.go                heatmaps from statistics
@@ -7,6 +7,7 @@
 //	spread.go                 the error of estimates from these blocks
 //	rowscan.go, duplicates.go counting of rows that match
 //	facets.go, facetvalues.go counting of the values of fields
+//	groups.go, groupshape.go  counting by values of one or two fields
 //	exemplars.go              choice of exemplars
 //	metrics.go                Metrics: counts from statistics
 //	metricscan.go             counts from rows

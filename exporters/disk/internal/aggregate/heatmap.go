@@ -32,7 +32,7 @@ func answeredBySeries(e tracestore.Expr) bool {
 
 // heatFromSeries makes the heatmap from statistics for whole minutes, and from rows for the rest.
 // It leaves heatmapDone false and counts nothing if statistics lack what is needed, or if the rest
-// has more rows than the budget (with facets: than half of the budget).
+// has more rows than the budget (with facets or groups: than half of the budget).
 func (a *aggregation) heatFromSeries(ctx context.Context) error {
 	rest := make([]scan.Window, len(a.session.Sources))
 	a.matchWindows = make([]scan.Window, len(a.session.Sources))
@@ -57,7 +57,7 @@ func (a *aggregation) heatFromSeries(ctx context.Context) error {
 		return err
 	}
 	n := countRows(f.blocks)
-	if f.share < 1 || a.targets.facets != nil && a.query.Budget.Spans > 0 && n > a.query.Budget.Spans/2 {
+	if f.share < 1 || (a.targets.facets != nil || a.targets.groups != nil) && a.query.Budget.Spans > 0 && n > a.query.Budget.Spans/2 {
 		a.newHeat()
 		return nil
 	}

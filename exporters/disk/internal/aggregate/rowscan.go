@@ -35,7 +35,7 @@ func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end 
 	}
 	defer s.finish()
 	defer func() { _ = a.session.Memory.Grow(-s.memory) }() // cannot fail
-	if !scan.IsDeduplicated(a.session.Sources[s.src]) && (to.heat != nil || to.facets != nil || to.rest != nil) {
+	if !scan.IsDeduplicated(a.session.Sources[s.src]) && (to.heat != nil || to.facets != nil || to.groups != nil || to.rest != nil) {
 		if s.duplicates, err = s.findDuplicates(ctx, f.blocks[from:end]); err != nil {
 			return err
 		}
@@ -76,6 +76,7 @@ type rowScan struct {
 	filter          scan.Filter // of the query
 	selectionFilter scan.Filter // of the selection; its Plan is nil if there is no selection
 	counts          *facetSource
+	groups          *groupSource
 	duplicates      *duplicates // nil: the source has none
 	memory          int64       // bytes reserved for counts and the plan of the selection
 
@@ -108,6 +109,9 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 	s := &rowScan{agg: a, sample: f, src: src, window: f.windows[src], to: to}
 	s.filter.Plan = p
 	s.memory = scanMemory(p, to.facets != nil, a.selection != nil)
+	if to.groups != nil {
+		s.memory += groupMemory(p)
+	}
 	if err := a.session.Memory.Grow(s.memory); err != nil {
 		return nil, err
 	}
@@ -116,6 +120,9 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 	}
 	if to.facets != nil {
 		s.counts = newFacetSource(to.facets, p)
+	}
+	if to.groups != nil {
+		s.groups = newGroupSource(to.groups, p)
 	}
 	return s, nil
 }
@@ -134,10 +141,20 @@ func scanMemory(p *scan.Plan, facets, selection bool) (bytes int64) {
 	return bytes
 }
 
-// finish adds what was counted by number to the facets.
+// groupMemory returns the approximate size in bytes of a groupSource.
+func groupMemory(p *scan.Plan) int64 {
+	const ofShape, ofResource = 8 + int64(unsafe.Sizeof(groupShape{})), valueSize
+	return maxGroupsKept + int64(len(p.Tables.Shapes))*ofShape + int64(len(p.Tables.Columns))*int64(unsafe.Sizeof(groupColumn{})) +
+		int64(len(p.Tables.Resources))*ofResource
+}
+
+// finish adds what was counted by number to the facets and groups.
 func (s *rowScan) finish() {
 	if s.counts != nil {
 		s.counts.finish()
+	}
+	if s.groups != nil {
+		s.groups.finish()
 	}
 }
 
@@ -267,6 +284,12 @@ func (s *rowScan) count(shape uint32, set []int32) error {
 		}
 		s.to.facets.total.add(len(set), failed)
 		if err := s.counts.rows(&s.filter, shape, set, chosen); err != nil {
+			return err
+		}
+	}
+	if s.to.groups != nil {
+		s.to.groups.total.add(len(set), failed)
+		if err := s.groups.rows(&s.filter, shape, set); err != nil {
 			return err
 		}
 	}

@@ -62,8 +62,11 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 // reserves more while it counts their values.
 const FacetMemory = 4 << 20
 
+// GroupMemory is like FacetMemory, for groups.
+const GroupMemory = 4 << 20
+
 // memory returns an upper bound on the bytes that the answer and its calculation take, except for
-// facets.
+// facets and groups.
 func (a *Aggregation) memory() (bytes int64) {
 	const cell, buckets, exemplar = 64, 64 * tracestore.BucketsPerOctave, 1 << 10
 	if step := a.Spec.Heatmap.Step; step > 0 {
@@ -71,6 +74,9 @@ func (a *Aggregation) memory() (bytes int64) {
 	}
 	if a.Spec.Facets.Values > 0 {
 		bytes += FacetMemory
+	}
+	if len(a.Spec.Groups.By) > 0 {
+		bytes += GroupMemory
 	}
 	return bytes + int64(a.Spec.Exemplars)*exemplar
 }

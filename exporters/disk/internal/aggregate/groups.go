@@ -1,0 +1,271 @@
+package aggregate
+
+import (
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+type groupTotal struct {
+	total   total
+	counter *storequery.GroupCounter
+	by      []tracestore.Field
+}
+
+// groupSource counts the spans of one source in groups. Values get numbers, which are looked up by
+// word, number or resource, and become texts at the end.
+type groupSource struct {
+	to        *groupTotal
+	plan      *scan.Plan
+	shapes    []*groupShape // nil until needed
+	columns   []groupColumn
+	resources [tracestore.MaxGroupFields][]valueNumber // of each field, by resource; nil until needed
+	values    []tracestore.GroupValue
+	numbers   map[tracestore.GroupValue]valueNumber
+	groups    []groupTally
+	index     map[[tracestore.MaxGroupFields]valueNumber]int // in groups
+	// kept is the approximate size in bytes of the above, without resources.
+	kept int
+}
+
+// valueNumber is 1 + the index of a value in groupSource.values, or 0 for none, or severalValues.
+type valueNumber uint32
+
+// severalValues is the number of a resource that has several values: its spans are counted whole.
+const severalValues = ^valueNumber(0)
+
+// groupTally counts the spans of a group.
+type groupTally struct {
+	key       [tracestore.MaxGroupFields]valueNumber
+	errors    uint64
+	durations tracestore.Histogram
+}
+
+// groupShape is where the spans of a shape have the values of the fields.
+type groupShape struct {
+	whole  bool // spans must be assembled
+	fields [tracestore.MaxGroupFields]groupField
+}
+
+// groupField is where the spans of a shape have the value of one field.
+type groupField struct {
+	constant valueNumber // if it is neither in a cell nor in the resource
+	varies   bool        // it is in a cell
+	cell     facetCell
+	resource bool
+}
+
+// groupColumn has the numbers of the values of a column.
+type groupColumn struct {
+	words   []valueNumber          // by word
+	numbers map[uint64]valueNumber // of cells without a word
+}
+
+// maxGroupsKept is the approximate size in bytes of what a groupSource keeps before it adds the
+// counts to the totals, and begins anew.
+const maxGroupsKept = 4 << 20
+
+func newGroupSource(to *groupTotal, p *scan.Plan) *groupSource {
+	g := &groupSource{to: to, plan: p, shapes: make([]*groupShape, len(p.Tables.Shapes))}
+	g.reset()
+	return g
+}
+
+// reset forgets all numbers.
+func (g *groupSource) reset() {
+	clear(g.shapes)
+	g.columns = make([]groupColumn, len(g.plan.Tables.Columns))
+	g.resources = [tracestore.MaxGroupFields][]valueNumber{}
+	g.values, g.groups, g.kept = nil, nil, 0
+	g.numbers = make(map[tracestore.GroupValue]valueNumber)
+	g.index = make(map[[tracestore.MaxGroupFields]valueNumber]int)
+}
+
+// rows counts rows of a shape.
+func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
+	s := g.shape(shape)
+	if s.whole {
+		return g.wholeRows(x, set)
+	}
+	if err := g.load(x, s); err != nil {
+		return err
+	}
+	errors := uint64(0)
+	if g.plan.Tables.Shapes[shape].Status == otlpdata.StatusError {
+		errors = 1
+	}
+	for _, row := range set {
+		key, err := g.key(x, s, row)
+		if err != nil {
+			return err
+		}
+		if key[0] == severalValues || key[1] == severalValues {
+			err = g.wholeRows(x, []int32{row})
+		} else {
+			head := rows.Head{Start: x.Starts[row], End: x.Ends[row]}
+			g.add(key, head.Duration(), errors)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if g.kept > maxGroupsKept {
+		g.finish()
+		g.reset()
+	}
+	return nil
+}
+
+// load reads what rows of a shape need.
+func (*groupSource) load(x *scan.Filter, s *groupShape) error {
+	if err := x.LoadStarts(); err != nil {
+		return err
+	}
+	if err := x.LoadEnds(); err != nil {
+		return err
+	}
+	for i := range s.fields {
+		if s.fields[i].resource {
+			return x.LoadResources()
+		}
+	}
+	return nil
+}
+
+func (g *groupSource) wholeRows(x *scan.Filter, set []int32) error {
+	for _, row := range set {
+		span, err := x.Span(row)
+		if err != nil {
+			return err
+		}
+		g.to.counter.AddSpan(span)
+	}
+	return nil
+}
+
+// key returns the numbers of the values of a row.
+func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [tracestore.MaxGroupFields]valueNumber, _ error) {
+	for i := range g.to.by {
+		f := &s.fields[i]
+		switch {
+		case f.varies:
+			cell, err := x.Block.Cell(int(row), f.cell.index)
+			if err != nil {
+				return key, err
+			}
+			if key[i], err = g.cell(f.cell.column, cell); err != nil {
+				return key, err
+			}
+		case f.resource:
+			id := x.Resources[row]
+			if int(id) >= len(g.resources[i]) {
+				return key, scan.ErrReference
+			}
+			key[i] = g.resources[i][id]
+		default:
+			key[i] = f.constant
+		}
+	}
+	return key, nil
+}
+
+// Approximate sizes in bytes: of a group with the first buckets of its histogram, of one of these
+// buckets, and of a value in addition to its text.
+const (
+	tallySize  = 200
+	bucketSize = 16
+	valueSize  = 150
+)
+
+// add counts a span.
+func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, duration, errors uint64) {
+	i, known := g.index[key]
+	if !known {
+		i = len(g.groups)
+		g.groups = append(g.groups, groupTally{key: key})
+		g.index[key] = i
+		g.kept += tallySize
+	}
+	tally := &g.groups[i]
+	_, before := tally.durations.Counts()
+	n := len(before)
+	tally.durations.Observe(duration)
+	tally.errors += errors
+	if _, after := tally.durations.Counts(); len(after) > n {
+		g.kept += (len(after) - n) * bucketSize
+	}
+}
+
+// finish adds all counts to the groups.
+func (g *groupSource) finish() {
+	for i := range g.groups {
+		t := &g.groups[i]
+		var key storequery.GroupKey
+		for at, n := range t.key {
+			if n > 0 {
+				key[at] = g.values[n-1]
+			}
+		}
+		g.to.counter.AddTotal(&t.durations, t.errors)
+		g.to.counter.AddGroup(key, &t.durations, t.errors)
+	}
+}
+
+// number returns the number of a value.
+func (g *groupSource) number(text string) valueNumber {
+	v := tracestore.GroupValue{Text: storequery.FacetText(text), Present: true}
+	if n, known := g.numbers[v]; known {
+		return n
+	}
+	v.Text = strings.Clone(v.Text)
+	g.values = append(g.values, v)
+	n := valueNumber(len(g.values))
+	g.numbers[v] = n
+	g.kept += valueSize + len(v.Text)
+	return n
+}
+
+// cell returns the number of the value of a cell.
+func (g *groupSource) cell(column uint32, cell rows.Cell) (valueNumber, error) {
+	c, col := &g.columns[column], &g.plan.Tables.Columns[column]
+	switch {
+	case cell.Word > 0:
+		if c.words == nil {
+			c.words = make([]valueNumber, len(g.plan.Tables.Words[column]))
+			g.kept += 4 * len(c.words)
+		}
+		if int(cell.Word) > len(c.words) {
+			return 0, scan.ErrReference
+		}
+		n := &c.words[cell.Word-1]
+		if *n == 0 {
+			*n = g.number(g.text(column, cell))
+		}
+		return *n, nil
+	case col.Kind != otlpdata.ValueInt && col.Kind != otlpdata.ValueDouble && col.Kind != otlpdata.ValueBool:
+		return g.number(g.text(column, cell)), nil
+	}
+	n, known := c.numbers[cell.Num]
+	if !known {
+		if c.numbers == nil {
+			c.numbers = make(map[uint64]valueNumber)
+		}
+		n = g.number(g.text(column, cell))
+		c.numbers[cell.Num] = n
+		g.kept += bucketSize
+	}
+	return n, nil
+}
+
+// text returns the text of a value in groups.
+func (g *groupSource) text(column uint32, cell rows.Cell) string {
+	text := g.plan.Value(column, cell).AsString()
+	if g.plan.Tables.Columns[column].Place == rows.Name {
+		return (&otlpdata.Span{Name: text}).Operation()
+	}
+	return text
+}

@@ -1,0 +1,153 @@
+package aggregate
+
+import (
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// shape returns where the spans of a shape have their values.
+func (g *groupSource) shape(id uint32) *groupShape {
+	if s := g.shapes[id]; s != nil {
+		return s
+	}
+	s := &groupShape{}
+	g.shapes[id] = s
+	for i, f := range g.to.by {
+		var one bool
+		if s.fields[i], one = g.field(id, i, f); !one {
+			s.whole = true
+		}
+	}
+	return s
+}
+
+// field returns where the spans of a shape have the value of a field. ok is false if they may have
+// several, or one that is found in whole spans only.
+func (g *groupSource) field(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
+	switch shape := &g.plan.Tables.Shapes[id]; f.Place {
+	case tracestore.Service:
+		return groupField{constant: g.number(shape.Service)}, true
+	case tracestore.Kind, tracestore.Status, tracestore.ScopeName, tracestore.ScopeVersion:
+		return groupField{constant: g.common(shape, f.Place)}, true
+	case tracestore.Name:
+		if !shape.NameInRow {
+			return groupField{constant: g.common(shape, f.Place)}, true
+		}
+		return g.attribute(id, f)
+	case tracestore.StatusMessage:
+		if out, ok = g.attribute(id, f); ok && !out.varies && out.constant == 0 {
+			out.constant = g.number("")
+		}
+		return out, ok
+	case tracestore.ResourceAttribute:
+		g.loadResources(number, f.Key)
+		return groupField{resource: true}, true
+	case tracestore.SpanAttribute, tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.EventName:
+		return g.attribute(id, f)
+	case tracestore.ScopeAttribute:
+		return groupField{}, !hasKey(g.plan.Tables.Scopes[shape.Scope].Attributes, f.Key)
+	case tracestore.AnyAttribute:
+		return g.anywhere(id, number, f)
+	}
+	return out, f.Place.OfTrace() // which has no values
+}
+
+// common returns the number of a property that all spans of a shape have in common.
+func (g *groupSource) common(shape *rows.Shape, place tracestore.Place) valueNumber {
+	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
+	scope := &g.plan.Tables.Scopes[shape.Scope]
+	switch place {
+	case tracestore.Name:
+		return g.number(span.Operation())
+	case tracestore.Kind:
+		return g.number(span.KindName())
+	case tracestore.Status:
+		return g.number(otlpdata.StatusName(shape.Status))
+	case tracestore.ScopeName:
+		return g.number(scope.Name)
+	}
+	return g.number(scope.Version)
+}
+
+// anywhere is like field, for an attribute in any place.
+func (g *groupSource) anywhere(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
+	shape := &g.plan.Tables.Shapes[id]
+	out, ok = g.attribute(id, f)
+	if !ok || hasKey(g.plan.Tables.Scopes[shape.Scope].Attributes, f.Key) {
+		return out, false
+	}
+	inResources := g.loadResources(number, f.Key)
+	if inResources && (out.varies || out.constant > 0) {
+		return out, false
+	}
+	if inResources {
+		return groupField{resource: true}, true
+	}
+	return out, true
+}
+
+// attribute is like field, for values in cells.
+func (g *groupSource) attribute(id uint32, f tracestore.Field) (out groupField, ok bool) {
+	columns := g.plan.Tables.Shapes[id].Columns
+	found := false
+	for i, c := range columns {
+		col := &g.plan.Tables.Columns[c]
+		if scan.MayEncode(f.Place, col.Place) || col.Place == rows.EventTime && f.Place == tracestore.EventName {
+			return out, false
+		}
+		if !scan.ColumnHolds(f, col) {
+			continue
+		}
+		if found {
+			return out, false
+		}
+		found = true
+		if cell, same := g.plan.Source.Constant(id, i); same {
+			var err error
+			if out.constant, err = g.cell(c, cell); err != nil {
+				return out, false
+			}
+		} else if col.Kind == otlpdata.ValueEmpty {
+			out.constant = g.number("")
+		} else {
+			out.varies, out.cell = true, facetCell{i, c}
+		}
+	}
+	return out, true
+}
+
+// loadResources looks up an attribute in all resources, and reports whether one has it.
+func (g *groupSource) loadResources(number int, key string) (some bool) {
+	list := &g.resources[number]
+	if *list == nil {
+		*list = make([]valueNumber, len(g.plan.Tables.Resources))
+		kept := g.kept
+		for i := range *list {
+			(*list)[i] = g.resource(i, key)
+		}
+		g.kept = kept // groupMemory includes them; beginning anew would not free them
+	}
+	return slices.ContainsFunc(*list, func(n valueNumber) bool { return n > 0 })
+}
+
+// resource returns the number of the value that a resource has.
+func (g *groupSource) resource(id int, key string) (n valueNumber) {
+	for _, kv := range g.plan.Tables.Resources[id].Attributes {
+		if kv.Key != key {
+			continue
+		}
+		if n > 0 {
+			return severalValues
+		}
+		n = g.number(kv.Value.AsString())
+	}
+	return n
+}
+
+func hasKey(kvs []otlpdata.KeyValue, key string) bool {
+	return slices.ContainsFunc(kvs, func(kv otlpdata.KeyValue) bool { return kv.Key == key })
+}

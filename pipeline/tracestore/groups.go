@@ -1,0 +1,101 @@
+package tracestore
+
+import (
+	"errors"
+	"fmt"
+)
+
+// GroupAggregator is an Aggregator that supports Aggregation.Groups. Others ignore that part and
+// leave Aggregate.Groups nil.
+type GroupAggregator interface {
+	Aggregator
+	// AggregatesGroups does nothing. It tells a GroupAggregator from other Aggregators.
+	AggregatesGroups()
+}
+
+// GroupQuery requests the number, errors and durations of spans by the values of one or two fields.
+type GroupQuery struct {
+	// By lists the fields, at most MaxGroupFields, without repetitions. An empty list requests no
+	// groups. Fields of the trace have no values, except if whole traces are counted; see
+	// storequery.SetAggregation.
+	By []Field
+	// Limit is the maximum number of groups to return, from 1 to MaxGroups.
+	Limit int
+	Sort  GroupOrder
+}
+
+// GroupOrder is the order of groups, always descending.
+type GroupOrder uint8
+
+// The orders. Groups that are equal are sorted by GroupsBySpans and then by their values,
+// ascending.
+const (
+	GroupsBySpans  GroupOrder = iota // number of spans
+	GroupsByErrors                   // number of spans with the status error
+	GroupsByErrorShare
+	GroupsByP50 // quantiles of durations
+	GroupsByP95
+	GroupsByP99
+	GroupsByTime // sum of durations
+	numGroupOrders
+)
+
+// Limits of groups.
+const (
+	MaxGroupFields = 2
+	MaxGroups      = 1000
+)
+
+// Groups are the spans in groups that have the same values.
+type Groups struct {
+	// All counts all matching spans that were examined. It has no values.
+	All Group
+	// Groups are in the order of GroupQuery.Sort, at most GroupQuery.Limit.
+	Groups []Group
+	// Distinct is the number of groups that were counted, including those that are not returned.
+	Distinct int
+	// Other is the number of spans in further groups, which were not counted one by one because
+	// there were too many; see storequery.MaxGroupsCounted.
+	Other uint64
+	Share float64 // see Heatmap.Share
+}
+
+// Group counts the spans that have the same values.
+//
+// A span without a value of a field belongs to groups with the value that is absent. A span with
+// several distinct values of a field counts once for each combination of its values, of which the
+// first storequery.MaxGroupValues of each field are examined.
+type Group struct {
+	Values [MaxGroupFields]GroupValue // in the order of GroupQuery.By
+	Errors uint64                     // spans with the status error
+	// Durations holds the durations of the spans as corrected by otlpdata.Span.Duration. Its Count
+	// is the number of spans.
+	Durations Histogram
+}
+
+// GroupValue is a value of a field, or none.
+type GroupValue struct {
+	Text    string // otlpdata.Value.AsString, shortened by storequery.FacetText
+	Present bool
+}
+
+func (g *GroupQuery) check() error {
+	switch {
+	case len(g.By) == 0:
+		return nil
+	case len(g.By) > MaxGroupFields:
+		return fmt.Errorf("%d fields to group by exceed the maximum of %d", len(g.By), MaxGroupFields)
+	case g.Limit < 1 || g.Limit > MaxGroups:
+		return fmt.Errorf("%d groups requested; the number must be from 1 to %d", g.Limit, MaxGroups)
+	case g.Sort >= numGroupOrders:
+		return fmt.Errorf("unknown order of groups %d", g.Sort)
+	case len(g.By) == MaxGroupFields && g.By[0] == g.By[1]:
+		return errors.New("duplicate field to group by")
+	}
+	for _, f := range g.By {
+		if f.Place > RootName {
+			return fmt.Errorf("unknown place %d of a field to group by", f.Place)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package storequery
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Limits of a GroupCounter.
+const (
+	// MaxGroupsCounted is the maximum number of groups that are counted. Spans of further groups
+	// count as Groups.Other.
+	MaxGroupsCounted = 10_000
+	// MaxGroupMemory is the approximate size in bytes of all groups. Spans of further groups count
+	// as Groups.Other.
+	MaxGroupMemory = 64 << 20
+	// MaxGroupValues is the number of distinct values of a field that are examined of a span.
+	MaxGroupValues = 16
+)
+
+// GroupKey is the values of a group.
+type GroupKey = [tracestore.MaxGroupFields]tracestore.GroupValue
+
+// GroupCounter counts spans in groups, within the limits above. Callers either add spans with
+// AddSpan, or count elsewhere and add the counts with AddTotal and AddGroup. Not safe for
+// concurrent use.
+type GroupCounter struct {
+	query   tracestore.GroupQuery
+	all     tracestore.Group
+	groups  map[GroupKey]*tracestore.Group
+	other   uint64
+	memory  int
+	account *tracestore.Memory // see ChargeTo
+	short   bool               // see OutOfMemory
+	values  [tracestore.MaxGroupFields][]tracestore.GroupValue
+}
+
+// NewGroupCounter returns a GroupCounter for a query that is valid according to Aggregation.Check
+// and has fields.
+func NewGroupCounter(q tracestore.GroupQuery) *GroupCounter {
+	return &GroupCounter{query: q, groups: make(map[GroupKey]*tracestore.Group)}
+}
+
+// AddSpan counts a span.
+func (c *GroupCounter) AddSpan(s tracestore.Span) {
+	for i, f := range c.query.By {
+		values := c.values[i][:0]
+		for v := range f.Values(s) {
+			if len(values) == MaxGroupValues {
+				break
+			}
+			if one := (tracestore.GroupValue{Text: FacetText(v.AsString()), Present: true}); !slices.Contains(values, one) {
+				values = append(values, one)
+			}
+		}
+		c.values[i] = values
+	}
+	duration, _ := s.Duration()
+	c.addValues(duration, s.StatusCode == otlpdata.StatusError)
+}
+
+// addTrace counts a trace; see SetAggregation.Traces. Fields other than those of the trace and the
+// services of its spans have no value.
+func (c *GroupCounter) addTrace(s *tracestore.Summary) {
+	for i, f := range c.query.By {
+		values := c.values[i][:0]
+		add := func(text string) {
+			values = append(values, tracestore.GroupValue{Text: FacetText(text), Present: true})
+		}
+		switch f.Place {
+		case tracestore.RootService:
+			add(s.RootService)
+		case tracestore.RootName:
+			add(s.RootName)
+		case tracestore.Service:
+			for _, one := range s.Services[:min(len(s.Services), MaxGroupValues)] {
+				add(one.Name)
+			}
+		}
+		c.values[i] = values
+	}
+	c.addValues(s.End-min(s.Start, s.End), s.Errors > 0)
+}
+
+// addValues counts a span once for each combination of c.values.
+func (c *GroupCounter) addValues(duration uint64, failed bool) {
+	c.all.Durations.Observe(duration)
+	c.all.Errors += one(failed)
+	for i := range c.query.By {
+		if len(c.values[i]) == 0 {
+			c.values[i] = append(c.values[i], tracestore.GroupValue{})
+		}
+	}
+	var key GroupKey
+	for _, key[0] = range c.values[0] {
+		if len(c.query.By) == 1 {
+			c.add(key, duration, failed)
+			continue
+		}
+		for _, key[1] = range c.values[1] {
+			c.add(key, duration, failed)
+		}
+	}
+}
+
+// add counts a span in a group.
+func (c *GroupCounter) add(key GroupKey, duration uint64, failed bool) {
+	g := c.group(key)
+	if g == nil {
+		c.other++
+		return
+	}
+	before := bucketsOf(g)
+	g.Durations.Observe(duration)
+	g.Errors += one(failed)
+	c.grown(bucketsOf(g) - before)
+}
+
+// AddTotal counts spans without their groups.
+func (c *GroupCounter) AddTotal(durations *tracestore.Histogram, errors uint64) {
+	c.all.Durations.Add(durations)
+	c.all.Errors += errors
+}
+
+// AddGroup counts spans of a group. It does not retain the texts.
+func (c *GroupCounter) AddGroup(key GroupKey, durations *tracestore.Histogram, errors uint64) {
+	g := c.group(key)
+	if g == nil {
+		c.other += durations.Count()
+		return
+	}
+	before := bucketsOf(g)
+	g.Durations.Add(durations)
+	g.Errors += errors
+	c.grown(bucketsOf(g) - before)
+}
+
+// Memory of a group in addition to its texts: the group and two keys, a slot of a map, which is at
+// least half full, and the first buckets. A bucket is counted twice, because lists grow in advance.
+const (
+	groupOverhead  = 400
+	bucketOverhead = 16
+)
+
+// group returns a group, or nil if a limit is reached.
+func (c *GroupCounter) group(key GroupKey) *tracestore.Group {
+	g := c.groups[key]
+	if g != nil {
+		return g
+	}
+	if len(c.groups) >= MaxGroupsCounted || !c.reserve(groupOverhead+len(key[0].Text)+len(key[1].Text)) {
+		return nil
+	}
+	for i := range key {
+		key[i].Text = strings.Clone(key[i].Text)
+	}
+	g = &tracestore.Group{Values: key}
+	c.groups[key] = g
+	return g
+}
+
+func bucketsOf(g *tracestore.Group) int {
+	_, counts := g.Durations.Counts()
+	return len(counts)
+}
+
+// grown accounts for buckets of existing groups, which are counted even if there is no memory:
+// their number is limited.
+func (c *GroupCounter) grown(buckets int) {
+	if buckets > 0 {
+		c.memory += buckets * bucketOverhead
+		if c.account.Grow(int64(buckets*bucketOverhead)) != nil {
+			c.short = true
+		}
+	}
+}
+
+// ChargeTo makes the counter reserve its memory in the memory of a query, which releases it. Spans
+// of groups for which there is none count as Groups.Other.
+func (c *GroupCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
+
+// OutOfMemory reports whether groups were not counted because other queries use up the memory of
+// all queries.
+func (c *GroupCounter) OutOfMemory() bool { return c.short }
+
+// ReasonGroupMemory says what is missing if GroupCounter.OutOfMemory.
+const ReasonGroupMemory = "not all groups were counted, because other queries use up service.limits.query_memory"
+
+// reserve is like that of a FacetCounter.
+func (c *GroupCounter) reserve(bytes int) bool {
+	if c.memory+bytes > MaxGroupMemory {
+		return false
+	}
+	if c.account.Grow(int64(bytes)) != nil {
+		c.short = true
+		return false
+	}
+	c.memory += bytes
+	return true
+}
+
+// Answer returns the groups for the examined share of the spans; see Heatmap.Share.
+func (c *GroupCounter) Answer(share float64) *tracestore.Groups {
+	out := &tracestore.Groups{All: c.all, Distinct: len(c.groups), Other: c.other, Share: share}
+	list := make([]rankedGroup, 0, len(c.groups))
+	for _, g := range c.groups {
+		list = append(list, rankedGroup{g, rankOf(g, c.query.Sort), g.Durations.Count()})
+	}
+	slices.SortFunc(list, compareGroups)
+	for _, g := range list[:min(len(list), c.query.Limit)] {
+		out.Groups = append(out.Groups, *g.group)
+	}
+	return out
+}
+
+// rankedGroup is a group with what it is sorted by.
+type rankedGroup struct {
+	group *tracestore.Group
+	rank  float64
+	spans uint64
+}
+
+func compareGroups(a, b rankedGroup) int {
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(b.spans, a.spans),
+		compareGroupValues(a.group.Values[0], b.group.Values[0]), compareGroupValues(a.group.Values[1], b.group.Values[1]))
+}
+
+// compareGroupValues orders values by their text, and absent ones first.
+func compareGroupValues(a, b tracestore.GroupValue) int {
+	if a.Present != b.Present {
+		return int(one(a.Present)) - int(one(b.Present))
+	}
+	return strings.Compare(a.Text, b.Text)
+}
+
+func rankOf(g *tracestore.Group, order tracestore.GroupOrder) float64 {
+	switch order {
+	case tracestore.GroupsByErrors:
+		return float64(g.Errors)
+	case tracestore.GroupsByErrorShare:
+		return float64(g.Errors) / float64(g.Durations.Count())
+	case tracestore.GroupsByP50:
+		return g.Durations.Quantile(0.5)
+	case tracestore.GroupsByP95:
+		return g.Durations.Quantile(0.95)
+	case tracestore.GroupsByP99:
+		return g.Durations.Quantile(0.99)
+	case tracestore.GroupsByTime:
+		return float64(g.Durations.Sum)
+	}
+	return float64(g.Durations.Count())
+}

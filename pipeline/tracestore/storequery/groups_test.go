@@ -1,0 +1,113 @@
+package storequery
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// describeGroups returns each group as "values: spans/errors".
+func describeGroups(g *tracestore.Groups, fields int) string {
+	var lines []string
+	for i := range g.Groups {
+		var values []string
+		for _, v := range g.Groups[i].Values[:fields] {
+			text := v.Text
+			if !v.Present {
+				text = "-"
+			}
+			values = append(values, text)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %d/%d", strings.Join(values, ","), g.Groups[i].Durations.Count(), g.Groups[i].Errors))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Whole traces are grouped by their root, and by each of their services.
+func TestGroupsOfTraces(t *testing.T) {
+	for _, c := range []struct {
+		by   []tracestore.Place
+		want string
+	}{
+		{[]tracestore.Place{tracestore.RootService}, "web: 2/1; cron: 1/0"},
+		{[]tracestore.Place{tracestore.Service}, "web: 2/1; cron: 1/0; db: 1/1"},
+		{[]tracestore.Place{tracestore.RootName, tracestore.Service}, "GET /,web: 2/1; GET /,db: 1/1; tick,cron: 1/0"},
+		{[]tracestore.Place{tracestore.Kind}, "-: 3/1"},
+	} {
+		q := tracestore.GroupQuery{Limit: 10}
+		for _, p := range c.by {
+			q.By = append(q.By, tracestore.Field{Place: p})
+		}
+		counter := NewGroupCounter(q)
+		for _, s := range []tracestore.Summary{
+			{RootService: "web", RootName: "GET /", Start: 1, End: 10, Services: []tracestore.ServiceSummary{{Name: "web"}}},
+			{RootService: "web", RootName: "GET /", Start: 1, End: 20, Errors: 1,
+				Services: []tracestore.ServiceSummary{{Name: "db"}, {Name: "web"}}},
+			{RootService: "cron", RootName: "tick", Start: 5, End: 6, Services: []tracestore.ServiceSummary{{Name: "cron"}}},
+		} {
+			counter.addTrace(&s)
+		}
+		if got := describeGroups(counter.Answer(1), len(c.by)); got != c.want {
+			t.Errorf("by %v: %s, want %s", c.by, got, c.want)
+		}
+	}
+}
+
+// A span with several values counts once in each combination, of a limited number of values.
+func TestGroupsOfSeveralValues(t *testing.T) {
+	span := &otlpdata.Span{Name: "op", Start: 1, End: 3}
+	for i := range MaxGroupValues + 4 {
+		span.Attributes = append(span.Attributes, otlpdata.KeyValue{Key: "a", Value: otlpdata.StringValue(fmt.Sprint(i))},
+			otlpdata.KeyValue{Key: "a", Value: otlpdata.StringValue("0")})
+	}
+	span.Attributes = append(span.Attributes, otlpdata.KeyValue{Key: "b", Value: otlpdata.StringValue("x")},
+		otlpdata.KeyValue{Key: "b", Value: otlpdata.StringValue("y")})
+	field := func(key string) tracestore.Field { return tracestore.Field{Place: tracestore.SpanAttribute, Key: key} }
+	c := NewGroupCounter(tracestore.GroupQuery{By: []tracestore.Field{field("a"), field("b")}, Limit: tracestore.MaxGroups})
+	c.AddSpan(tracestore.Span{Span: span, Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}})
+	got := c.Answer(1)
+	if got.Distinct != 2*MaxGroupValues || got.All.Durations.Count() != 1 || got.Groups[0].Durations.Sum != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Without memory, further groups are counted together, and the answer says so.
+func TestGroupMemory(t *testing.T) {
+	field := tracestore.Field{Place: tracestore.Name}
+	a, err := NewAggregateCounter(tracestore.Query{}, tracestore.Aggregation{
+		Groups: tracestore.GroupQuery{By: []tracestore.Field{field}, Limit: tracestore.MaxGroups}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tracestore.WithAccount(t.Context(), &smallAccount{left: 1 << 17})
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.ChargeTo(memory)
+	const spans = 2000
+	for i := range spans {
+		a.AddSpan(tracestore.Span{Span: &otlpdata.Span{Name: fmt.Sprint("op ", i), Start: 1, End: 2}, Resource: &otlpdata.Resource{}})
+	}
+	got := a.Answer(1)
+	if got.Complete || got.Reason != ReasonGroupMemory || got.Groups.Other == 0 || got.Groups.Other+uint64(got.Groups.Distinct) != spans {
+		t.Errorf("%d groups, %d other spans, %q", got.Groups.Distinct, got.Groups.Other, got.Reason)
+	}
+}
+
+// smallAccount grants a number of bytes.
+type smallAccount struct{ left int64 }
+
+func (a *smallAccount) Grow(n int64) error {
+	if n > a.left {
+		return errors.New("no memory")
+	}
+	a.left -= n
+	return nil
+}
+
+func (a *smallAccount) Shrink(n int64) { a.left += n }

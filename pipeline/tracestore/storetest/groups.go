@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// checkGroups compares groups of spans that differ in everything.
+func checkGroups(s *suite) {
+	store, ok := optional[tracestore.GroupAggregator](s, s.store)
+	if !ok {
+		s.Skip("store does not implement tracestore.GroupAggregator")
+	}
+	s.send("", s.diverseRequest().traces)
+	again := s.diverseRequest()
+	s.send("", again.traces)
+	s.send("", again.traces) // spans from two requests may count twice
+	var fields []tracestore.Field
+	for p := tracestore.AnyAttribute; p <= tracestore.RootName; p++ {
+		fields = append(fields, tracestore.Field{Place: p, Key: "k"})
+	}
+	for _, key := range []string{"number", "number.text", "even", "odd", "unique", "rare", "int", "service.name", "absent"} {
+		fields = append(fields, tracestore.Field{Place: tracestore.AnyAttribute, Key: key},
+			tracestore.Field{Place: tracestore.SpanAttribute, Key: key})
+	}
+	q := tracestore.Query{From: at(firstMinute), To: at(firstMinute + 2*minute)}
+	for i, f := range fields {
+		order := tracestore.GroupOrder(i % (int(tracestore.GroupsByTime) + 1))
+		for _, by := range [][]tracestore.Field{{f}, {f, fields[(i+1+i%(len(fields)-2))%len(fields)]}} {
+			g := tracestore.GroupQuery{By: by, Limit: tracestore.MaxGroups, Sort: order}
+			s.checkAggregateOf(store, tracestore.Query{}, tracestore.Aggregation{Groups: g})
+			g.Limit = 1 + i%4
+			s.checkAggregateOf(store, q, tracestore.Aggregation{Groups: g, Facets: tracestore.FacetQuery{Values: i % 2}, Exemplars: i % 3})
+			q.Budget.Spans = 5 + i
+			s.checkAggregateOf(store, q, tracestore.Aggregation{Groups: g, Heatmap: tracestore.HeatmapQuery{Step: time.Minute}})
+			q.Budget.Spans = 0
+		}
+	}
+	s.checkBadGroups(store)
+	s.checkManyGroups(store)
+}
+
+func (s *suite) checkBadGroups(store tracestore.Aggregator) {
+	s.Helper()
+	name, unknown := tracestore.Field{Place: tracestore.Name}, tracestore.Field{Place: tracestore.RootName + 1}
+	for _, g := range []tracestore.GroupQuery{
+		{By: []tracestore.Field{name}},
+		{By: []tracestore.Field{name}, Limit: tracestore.MaxGroups + 1},
+		{By: []tracestore.Field{name}, Limit: 1, Sort: tracestore.GroupsByTime + 1},
+		{By: []tracestore.Field{name, name}, Limit: 1},
+		{By: []tracestore.Field{unknown}, Limit: 1},
+		{By: make([]tracestore.Field, tracestore.MaxGroupFields+1), Limit: 1},
+	} {
+		if _, err := store.Aggregate(s.ctx, tracestore.Query{}, tracestore.Aggregation{Groups: g}); err == nil {
+			s.Errorf("Aggregate by %v: no error", g)
+		}
+	}
+}
+
+// checkManyGroups sends more groups than are counted.
+func (s *suite) checkManyGroups(store tracestore.Aggregator) {
+	s.Helper()
+	const more, requests = 30, 10
+	const spans = storequery.MaxGroupsCounted + more
+	for first := 0; first < spans; first += spans / requests {
+		r := newRequest("values")
+		for i := range uint64(spans / requests) {
+			n := uint64(first) + i
+			r.span(n, n, "op", base+n).Attributes().PutInt("unique", int64(n))
+		}
+		s.send("values", r.traces)
+	}
+	by := []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "unique"}}
+	q := tracestore.Query{Tenant: "values"}
+	a := tracestore.Aggregation{Groups: tracestore.GroupQuery{By: by, Limit: tracestore.MaxGroups}}
+	got, err := store.Aggregate(s.ctx, q, a)
+	if err != nil || got.Groups == nil {
+		s.Fatalf("Aggregate: %+v, %v", got, err)
+	}
+	g := got.Groups
+	if g.All.Durations.Count() != spans || g.Distinct != storequery.MaxGroupsCounted || g.Other != more || len(g.Groups) != a.Groups.Limit {
+		s.Errorf("%d spans in %d groups and %d others; %d groups returned", g.All.Durations.Count(), g.Distinct, g.Other, len(g.Groups))
+	}
+}
+
+// field returns a random field.
+func (g *generator) field() tracestore.Field {
+	return tracestore.Field{Place: tracestore.Place(g.IntN(int(tracestore.RootName) + 1)), Key: g.key()}
+}
+
+func (g *generator) groupQuery() tracestore.GroupQuery {
+	q := tracestore.GroupQuery{Limit: pick(g, 1, 3, tracestore.MaxGroups)}
+	q.Sort = tracestore.GroupOrder(g.IntN(int(tracestore.GroupsByTime) + 1))
+	q.By = append(q.By, g.field())
+	if f := g.field(); f != q.By[0] && g.IntN(2) == 0 {
+		q.By = append(q.By, f)
+	}
+	return q
+}
+
+// traceGroups is like groupQuery, for whole traces. Groups of traces by the services of their spans
+// are not those of a span.
+func (g *generator) traceGroups() tracestore.GroupQuery {
+	q := g.groupQuery()
+	q.By = []tracestore.Field{{Place: tracestore.RootService}, {Place: tracestore.RootName}}[:1+g.IntN(2)]
+	return q
+}
+
+// diffGroups compares groups. They must be equal if no span may count twice and the sample is
+// complete.
+func diffGroups(got, lower, upper *tracestore.Groups, q tracestore.GroupQuery) error {
+	exact := fmt.Sprintf("%+v", *lower)
+	if got.Share == 1 && exact == fmt.Sprintf("%+v", *upper) {
+		if g := fmt.Sprintf("%+v", *got); g != exact {
+			return fmt.Errorf("\n got %s\nwant %s", g, exact)
+		}
+		return nil
+	}
+	if err := diffGroup(&got.All, &lower.All, &upper.All, got.Share); err != nil {
+		return err
+	}
+	if len(got.Groups) > q.Limit || got.Distinct > upper.Distinct || got.Share == 1 && got.Distinct != lower.Distinct {
+		return fmt.Errorf("%d groups of %d, want %d of %d to %d", len(got.Groups), got.Distinct, q.Limit, lower.Distinct, upper.Distinct)
+	}
+	find := func(list []tracestore.Group, key storequery.GroupKey) *tracestore.Group {
+		for i := range list {
+			if list[i].Values == key {
+				return &list[i]
+			}
+		}
+		return nil
+	}
+	for i := range got.Groups {
+		g := &got.Groups[i]
+		l, m := find(lower.Groups, g.Values), find(upper.Groups, g.Values)
+		if m == nil && upper.Distinct <= q.Limit {
+			return fmt.Errorf("no span is in group %+v", g.Values)
+		}
+		if l == nil || m == nil {
+			continue
+		}
+		if err := diffGroup(g, l, m, got.Share); err != nil {
+			return fmt.Errorf("%+v: %w", g.Values, err)
+		}
+	}
+	return nil
+}
+
+// diffGroup compares the counts of a group.
+func diffGroup(got, lower, upper *tracestore.Group, share float64) error {
+	if err := diffCount("spans", got.Durations.Count(), lower.Durations.Count(), upper.Durations.Count(), share); err != nil {
+		return err
+	}
+	if err := diffCount("time", got.Durations.Sum, lower.Durations.Sum, upper.Durations.Sum, share); err != nil {
+		return err
+	}
+	return diffCount("errors", got.Errors, lower.Errors, upper.Errors, share)
+}
