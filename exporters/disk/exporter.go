@@ -95,6 +95,7 @@ var (
 	_ tracestore.SpanFinder       = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
+	_ tracestore.Baselines        = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
 )
 

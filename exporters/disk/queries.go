@@ -19,7 +19,7 @@ import (
 //	queries        selects the package that answers
 //	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans,
 //	 │             FindSpans, TraceVersion
-//	 ├─ aggregate  Aggregate, Metrics
+//	 ├─ aggregate  Aggregate, Metrics, Baselines
 //	 ├─ graph      Dependencies, Peers
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
 //	      │
@@ -96,6 +96,11 @@ func (q *queries) Aggregate(ctx context.Context, query tracestore.Query, want tr
 
 // AggregatesGroups implements tracestore.GroupAggregator.
 func (*queries) AggregatesGroups() {}
+
+// Baselines implements tracestore.Baselines.
+func (q *queries) Baselines(ctx context.Context, tenant string, query tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	return q.aggregator.Baselines(ctx, tenant, query)
+}
 
 // Metrics implements tracestore.Metrics.
 func (q *queries) Metrics(ctx context.Context, tenant string, query tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {

@@ -23,6 +23,7 @@ var (
 	_ tracestore.GroupAggregator  = (*exporter)(nil)
 	_ tracestore.Peers            = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
+	_ tracestore.Baselines        = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.SpanFinder       = (*exporter)(nil)
@@ -59,6 +60,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.Peers](t, e, can(store_v1.Capability_CAPABILITY_PEERS))
 	case *tracestore.Metrics:
 		return set[tracestore.Metrics](t, e, can(store_v1.Capability_CAPABILITY_METRICS))
+	case *tracestore.Baselines:
+		return set[tracestore.Baselines](t, e, can(store_v1.Capability_CAPABILITY_BASELINES))
 	case *tracestore.Outliner:
 		return set[tracestore.Outliner](t, e, can(store_v1.Capability_CAPABILITY_OUTLINER))
 	case *tracestore.SpanSelector:

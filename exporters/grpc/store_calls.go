@@ -94,6 +94,17 @@ func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.Metr
 	return storewire.GetMetrics(&answer)
 }
 
+// Baselines implements tracestore.Baselines.
+func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	var answer store_v1.BaselinesResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_BASELINES, store_v1.StoreService_Baselines_FullMethodName,
+		storewire.PutBaselineQuery(&q), &answer)
+	if err != nil {
+		return tracestore.BaselineAnswer{}, err
+	}
+	return storewire.GetBaselines(&answer, len(q.Operations))
+}
+
 // Delete implements tracestore.Deleter. The server must allow deletions, and so must its store.
 func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
 	ctx = e.withReadMetadata(ctx, tenant)

@@ -101,6 +101,7 @@ var (
 	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
+	_ tracestore.Baselines        = (*exporter)(nil)
 	_ tracestore.GroupAggregator  = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)

@@ -12,17 +12,36 @@ import (
 // Metrics implements tracestore.Metrics. It counts duplicates once. Spans that are evicted while it
 // runs may be missing.
 func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
-	m := metricsReader{store: e, snapshot: e.snapshot(), counter: storequery.NewMetricsCounter(q), rows: make([]*row, 0, maxRows)}
-	var ok bool
-	if m.from, m.to, ok = q.Window(); !ok {
-		return m.counter.Answer(), ctx.Err()
-	}
-	for _, o := range m.operations(tenant) {
-		if err := m.count(ctx, o); err != nil {
+	counter := storequery.NewMetricsCounter(q)
+	if from, to, ok := q.Window(); ok {
+		if err := e.countCalls(ctx, tenant, from, to, counter); err != nil {
 			return tracestore.MetricsAnswer{}, err
 		}
 	}
-	return m.counter.Answer(), ctx.Err()
+	return counter.Answer(), ctx.Err()
+}
+
+// Baselines implements tracestore.Baselines. It counts like Metrics.
+func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	counter := storequery.NewBaselineCounter(q)
+	if from, to, ok := q.Window(); ok {
+		if err := e.countCalls(ctx, tenant, from, to, counter); err != nil {
+			return tracestore.BaselineAnswer{}, err
+		}
+	}
+	return counter.Answer(), ctx.Err()
+}
+
+// countCalls passes the spans of a tenant that start within a window, both ends included, to
+// counter.
+func (e *exporter) countCalls(ctx context.Context, tenant string, from, to uint64, counter storequery.DurationCounter) error {
+	m := metricsReader{store: e, snapshot: e.snapshot(), from: from, to: to, counter: counter, rows: make([]*row, 0, maxRows)}
+	for _, o := range m.operations(tenant) {
+		if err := m.count(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // metricsReader counts the spans within a window.
@@ -30,14 +49,14 @@ type metricsReader struct {
 	store    *exporter
 	snapshot uint64
 	from, to uint64
-	counter  *storequery.MetricsCounter
+	counter  storequery.DurationCounter
 	rows     []*row // the current ones
 }
 
 // operation holds the spans of one operation and kind.
 type operation struct {
-	service, name string
-	spans         *list
+	service, name, kind string
+	spans               *list
 }
 
 // operations returns the operations that the query selects. Their lists change when the lock is not
@@ -51,8 +70,8 @@ func (m *metricsReader) operations(tenant string) (out []operation) {
 	}
 	for _, s := range t.services {
 		for op, spans := range s.operations {
-			if m.counter.Wants(s.name, op.Kind) {
-				out = append(out, operation{s.name, op.Name, spans})
+			if m.counter.WantsOperation(s.name, op.Name, op.Kind) {
+				out = append(out, operation{s.name, op.Name, op.Kind, spans})
 			}
 		}
 	}
@@ -78,7 +97,7 @@ func (m *metricsReader) count(ctx context.Context, o operation) error {
 			}
 			if series < 0 { // an operation without spans in the window must not count towards the limit
 				var ok bool
-				if series, ok = m.counter.Series(o.service, o.name); !ok {
+				if series, ok = m.counter.Series(o.service, o.name, o.kind); !ok {
 					return nil
 				}
 			}

@@ -43,6 +43,7 @@ type Config struct {
 	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
+	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"How long before the start of a trace the web UI begins to count usual durations of its operations and to look for a typical trace."`
 	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
 }
@@ -58,6 +59,7 @@ func defaults() Config {
 		MaxScanned:    50_000_000,
 		MaxAggregated: 200_000,
 		MaxErrors:     3000,
+		Baseline:      pipeline.Duration(24 * time.Hour),
 		Tail:          live.DefaultConfig(),
 		MaxQueries:    256,
 		MaxNames:      10_000,
@@ -80,6 +82,9 @@ func (c *Config) Validate() error {
 	}
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, pipeline.BadKey("query_timeout", "must be above 0"))
+	}
+	if c.Baseline <= 0 {
+		errs = append(errs, pipeline.BadKey("baseline_period", "must be above 0"))
 	}
 	if c.MaxClockSkew < 0 {
 		errs = append(errs, pipeline.BadKey("max_clock_skew_adjustment", "must not be below 0"))
@@ -179,6 +184,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
 			Aggregated: c.MaxAggregated, Errors: c.MaxErrors, Queries: c.MaxQueries, Names: c.MaxNames, ClockSkew: c.MaxClockSkew.Std(),
+			Baseline: c.Baseline.Std(),
 		},
 		Memory:  set.QueryMemory,
 		Logger:  set.Logger,

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/baseline"
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
@@ -23,6 +24,7 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *
 		pageapi.New(b, o).Routes(),
 		tails.Routes(),
 		servicemap.New(b).Routes(),
+		baseline.New(b).Routes(),
 		tempo.New(b, o.Version).Routes(),
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)

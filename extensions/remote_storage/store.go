@@ -55,6 +55,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.Dependencies](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_DEPENDENCIES)
 	add(has[tracestore.Peers](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_PEERS)
 	add(has[tracestore.Metrics](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_METRICS)
+	add(has[tracestore.Baselines](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_BASELINES)
 	add(has[tracestore.Outliner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_OUTLINER)
 	add(has[tracestore.SpanSelector](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_SELECTOR)
 	add(has[tracestore.SpanFinder](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_FINDER)

@@ -156,6 +156,20 @@ func (s *storeService) Metrics(req *store_v1.MetricsRequest, stream grpc.ServerS
 	})
 }
 
+// Baselines counts the durations of single operations.
+func (s *storeService) Baselines(
+	req *store_v1.BaselinesRequest, stream grpc.ServerStreamingServer[store_v1.BaselinesResponse],
+) error {
+	q, err := storewire.GetBaselineQuery(req)
+	if err != nil {
+		return storeStatus(err)
+	}
+	return answer(s, stream, func(ctx context.Context, tenant string, store tracestore.Baselines) (proto.Message, error) {
+		got, err := store.Baselines(ctx, tenant, q)
+		return storewire.PutBaselines(&got), err
+	})
+}
+
 // FindSpans sends the ids of the spans of a trace that meet a condition.
 func (s *storeService) FindSpans(req *store_v1.FindSpansRequest, stream grpc.ServerStreamingServer[store_v1.FindSpansResponse]) error {
 	id, c, err := storewire.GetSpanCondition(req)

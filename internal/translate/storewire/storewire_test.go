@@ -158,6 +158,13 @@ func TestAnswers(t *testing.T) {
 	if got, err := GetMetrics(overTheWire(t, PutMetrics(&metrics))); err != nil || !reflect.DeepEqual(got, metrics) {
 		t.Errorf("metrics came back as %+v, %v", got, err)
 	}
+	baselines := tracestore.BaselineAnswer{Reason: "why", Durations: []tracestore.Histogram{histogram(3, 700), {}, histogram(math.MaxUint64)}}
+	if got, err := GetBaselines(overTheWire(t, PutBaselines(&baselines)), 3); err != nil || !reflect.DeepEqual(got, baselines) {
+		t.Errorf("baselines came back as %+v, %v", got, err)
+	}
+	if _, err := GetBaselines(PutBaselines(&baselines), 2); !errors.Is(err, ErrInvalid) {
+		t.Errorf("answer for another number of operations: error %v, want %v", err, ErrInvalid)
+	}
 	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Complete: true, Reason: "r",
 		Heatmap: &tracestore.Heatmap{Step: 9, Share: 1},
 		Facets: &tracestore.Facets{Spans: 4, Selected: 5, Share: 0.5, Omitted: 6,
@@ -349,9 +356,11 @@ func FuzzAnswers(f *testing.F) {
 		Exemplars: []tracestore.Exemplar{{Name: "a"}}}
 	metrics := tracestore.MetricsAnswer{Series: []tracestore.MetricSeries{{Points: []tracestore.MetricPoint{{Calls: 2,
 		Durations: histogram(5, 100)}}}}}
+	baselines := tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(5, 100)}}
 	var w OutlineWriter
-	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), w.Put([]tracestore.SummarySpan{{Name: "a"},
-		{Service: "b", Extras: &tracestore.SpanExtras{Peer: "c", Events: []tracestore.SpanEvent{{Name: "d"}}}}}),
+	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), PutBaselines(&baselines),
+		w.Put([]tracestore.SummarySpan{{Name: "a"},
+			{Service: "b", Extras: &tracestore.SpanExtras{Peer: "c", Events: []tracestore.SpanEvent{{Name: "d"}}}}}),
 		&store_v1.FindResponse{Traces: []*store_v1.FoundTrace{PutFound(&tracestore.Result{Summary: &tracestore.Summary{}})},
 			Outcome: PutOutcome(&tracestore.Outcome{}, true)}} {
 		b, err := proto.Marshal(m)
@@ -382,6 +391,20 @@ func FuzzAnswers(f *testing.F) {
 						s.Points[i].Durations.Observe(uint64(len(b)))
 					}
 				}
+			}
+		}
+		var baselines store_v1.BaselinesResponse
+		if proto.Unmarshal(b, &baselines) == nil {
+			if a, err := GetBaselines(&baselines, len(baselines.GetDuration())); err == nil {
+				for i := range a.Durations {
+					a.Durations[i].Observe(uint64(len(b)))
+				}
+			}
+		}
+		var operations store_v1.BaselinesRequest
+		if proto.Unmarshal(b, &operations) == nil {
+			if q, err := GetBaselineQuery(&operations); err == nil && len(q.Operations) > len(b) {
+				t.Errorf("%d bytes became %d operations", len(b), len(q.Operations))
 			}
 		}
 		var outline store_v1.OutlineResponse

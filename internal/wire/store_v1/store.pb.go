@@ -54,6 +54,7 @@ const (
 	Capability_CAPABILITY_SPAN_FINDER       Capability = 13
 	Capability_CAPABILITY_USAGE             Capability = 14
 	Capability_CAPABILITY_GROUPS            Capability = 16 // AggregateRequest.groups; without it, a server ignores them
+	Capability_CAPABILITY_BASELINES         Capability = 18
 )
 
 // Enum value maps for Capability.
@@ -75,6 +76,7 @@ var (
 		13: "CAPABILITY_SPAN_FINDER",
 		14: "CAPABILITY_USAGE",
 		16: "CAPABILITY_GROUPS",
+		18: "CAPABILITY_BASELINES",
 	}
 	Capability_value = map[string]int32{
 		"CAPABILITY_UNSPECIFIED":       0,
@@ -93,6 +95,7 @@ var (
 		"CAPABILITY_SPAN_FINDER":       13,
 		"CAPABILITY_USAGE":             14,
 		"CAPABILITY_GROUPS":            16,
+		"CAPABILITY_BASELINES":         18,
 	}
 )
 
@@ -3610,6 +3613,168 @@ func (x *MetricSeries) GetCounts() []uint64 {
 	return nil
 }
 
+// BaselinesRequest asks for the durations of operations. The lists have one value for each operation.
+type BaselinesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Service       [][]byte               `protobuf:"bytes,1,rep,name=service,proto3" json:"service,omitempty"`
+	Operation     [][]byte               `protobuf:"bytes,2,rep,name=operation,proto3" json:"operation,omitempty"`
+	Kind          [][]byte               `protobuf:"bytes,3,rep,name=kind,proto3" json:"kind,omitempty"`
+	From          *Time                  `protobuf:"bytes,4,opt,name=from,proto3" json:"from,omitempty"`
+	To            *Time                  `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BaselinesRequest) Reset() {
+	*x = BaselinesRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BaselinesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BaselinesRequest) ProtoMessage() {}
+
+func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BaselinesRequest.ProtoReflect.Descriptor instead.
+func (*BaselinesRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *BaselinesRequest) GetService() [][]byte {
+	if x != nil {
+		return x.Service
+	}
+	return nil
+}
+
+func (x *BaselinesRequest) GetOperation() [][]byte {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *BaselinesRequest) GetKind() [][]byte {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *BaselinesRequest) GetFrom() *Time {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *BaselinesRequest) GetTo() *Time {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// BaselinesResponse holds durations. The lists have one value for each operation, except counts.
+type BaselinesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Duration      []uint64               `protobuf:"varint,1,rep,packed,name=duration,proto3" json:"duration,omitempty"` // sum
+	FirstBucket   []uint32               `protobuf:"varint,2,rep,packed,name=first_bucket,json=firstBucket,proto3" json:"first_bucket,omitempty"`
+	Buckets       []uint32               `protobuf:"varint,3,rep,packed,name=buckets,proto3" json:"buckets,omitempty"` // number of counts of the operation
+	Counts        []uint64               `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`   // calls by duration, of all operations
+	Complete      bool                   `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
+	Reason        []byte                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BaselinesResponse) Reset() {
+	*x = BaselinesResponse{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BaselinesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BaselinesResponse) ProtoMessage() {}
+
+func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BaselinesResponse.ProtoReflect.Descriptor instead.
+func (*BaselinesResponse) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *BaselinesResponse) GetDuration() []uint64 {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+func (x *BaselinesResponse) GetFirstBucket() []uint32 {
+	if x != nil {
+		return x.FirstBucket
+	}
+	return nil
+}
+
+func (x *BaselinesResponse) GetBuckets() []uint32 {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
+func (x *BaselinesResponse) GetCounts() []uint64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *BaselinesResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *BaselinesResponse) GetReason() []byte {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
 // OutlineRequest asks for the outline of a trace.
 type OutlineRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3621,7 +3786,7 @@ type OutlineRequest struct {
 
 func (x *OutlineRequest) Reset() {
 	*x = OutlineRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +3798,7 @@ func (x *OutlineRequest) String() string {
 func (*OutlineRequest) ProtoMessage() {}
 
 func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +3811,7 @@ func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineRequest.ProtoReflect.Descriptor instead.
 func (*OutlineRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *OutlineRequest) GetTraceId() []byte {
@@ -3686,7 +3851,7 @@ type OutlineResponse struct {
 
 func (x *OutlineResponse) Reset() {
 	*x = OutlineResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3863,7 @@ func (x *OutlineResponse) String() string {
 func (*OutlineResponse) ProtoMessage() {}
 
 func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +3876,7 @@ func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineResponse.ProtoReflect.Descriptor instead.
 func (*OutlineResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *OutlineResponse) GetTexts() [][]byte {
@@ -3812,7 +3977,7 @@ type OutlineExtras struct {
 
 func (x *OutlineExtras) Reset() {
 	*x = OutlineExtras{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +3989,7 @@ func (x *OutlineExtras) String() string {
 func (*OutlineExtras) ProtoMessage() {}
 
 func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +4002,7 @@ func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineExtras.ProtoReflect.Descriptor instead.
 func (*OutlineExtras) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *OutlineExtras) GetSpan() uint32 {
@@ -3886,7 +4051,7 @@ type SelectSpansRequest struct {
 
 func (x *SelectSpansRequest) Reset() {
 	*x = SelectSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3898,7 +4063,7 @@ func (x *SelectSpansRequest) String() string {
 func (*SelectSpansRequest) ProtoMessage() {}
 
 func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3911,7 +4076,7 @@ func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectSpansRequest.ProtoReflect.Descriptor instead.
 func (*SelectSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SelectSpansRequest) GetTraceId() []byte {
@@ -3940,7 +4105,7 @@ type FindSpansRequest struct {
 
 func (x *FindSpansRequest) Reset() {
 	*x = FindSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3952,7 +4117,7 @@ func (x *FindSpansRequest) String() string {
 func (*FindSpansRequest) ProtoMessage() {}
 
 func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3965,7 +4130,7 @@ func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansRequest.ProtoReflect.Descriptor instead.
 func (*FindSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FindSpansRequest) GetTraceId() []byte {
@@ -4000,7 +4165,7 @@ type FindSpansResponse struct {
 
 func (x *FindSpansResponse) Reset() {
 	*x = FindSpansResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4012,7 +4177,7 @@ func (x *FindSpansResponse) String() string {
 func (*FindSpansResponse) ProtoMessage() {}
 
 func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4025,7 +4190,7 @@ func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansResponse.ProtoReflect.Descriptor instead.
 func (*FindSpansResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FindSpansResponse) GetIds() []uint64 {
@@ -4052,7 +4217,7 @@ type TraceVersionRequest struct {
 
 func (x *TraceVersionRequest) Reset() {
 	*x = TraceVersionRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4229,7 @@ func (x *TraceVersionRequest) String() string {
 func (*TraceVersionRequest) ProtoMessage() {}
 
 func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4242,7 @@ func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
 func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TraceVersionRequest) GetTraceId() []byte {
@@ -4098,7 +4263,7 @@ type TraceVersionResponse struct {
 
 func (x *TraceVersionResponse) Reset() {
 	*x = TraceVersionResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4110,7 +4275,7 @@ func (x *TraceVersionResponse) String() string {
 func (*TraceVersionResponse) ProtoMessage() {}
 
 func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4123,7 +4288,7 @@ func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
 func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TraceVersionResponse) GetNumber() uint64 {
@@ -4149,7 +4314,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4161,7 +4326,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4174,7 +4339,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
 }
 
 // UsageResponse describes what the store holds.
@@ -4190,7 +4355,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4367,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4380,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *UsageResponse) GetOldest() *Time {
@@ -4257,7 +4422,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4269,7 +4434,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4282,7 +4447,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -4303,7 +4468,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4480,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4328,7 +4493,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -4358,7 +4523,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4535,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4548,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -4424,7 +4589,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4436,7 +4601,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4449,7 +4614,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -4696,7 +4861,20 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\bduration\x18\x06 \x03(\x04R\bduration\x12!\n" +
 	"\ffirst_bucket\x18\a \x03(\rR\vfirstBucket\x12\x18\n" +
 	"\abuckets\x18\b \x03(\rR\abuckets\x12\x16\n" +
-	"\x06counts\x18\t \x03(\x04R\x06counts\"A\n" +
+	"\x06counts\x18\t \x03(\x04R\x06counts\"\xb2\x01\n" +
+	"\x10BaselinesRequest\x12\x18\n" +
+	"\aservice\x18\x01 \x03(\fR\aservice\x12\x1c\n" +
+	"\toperation\x18\x02 \x03(\fR\toperation\x12\x12\n" +
+	"\x04kind\x18\x03 \x03(\fR\x04kind\x12*\n" +
+	"\x04from\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
+	"\x02to\x18\x05 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"\xb8\x01\n" +
+	"\x11BaselinesResponse\x12\x1a\n" +
+	"\bduration\x18\x01 \x03(\x04R\bduration\x12!\n" +
+	"\ffirst_bucket\x18\x02 \x03(\rR\vfirstBucket\x12\x18\n" +
+	"\abuckets\x18\x03 \x03(\rR\abuckets\x12\x16\n" +
+	"\x06counts\x18\x04 \x03(\x04R\x06counts\x12\x1a\n" +
+	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\fR\x06reason\"A\n" +
 	"\x0eOutlineRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xc4\x02\n" +
@@ -4754,7 +4932,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xaa\x03\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xc4\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -4773,7 +4951,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x14CAPABILITY_VERSIONER\x10\f\x12\x1a\n" +
 	"\x16CAPABILITY_SPAN_FINDER\x10\r\x12\x14\n" +
 	"\x10CAPABILITY_USAGE\x10\x0e\x12\x15\n" +
-	"\x11CAPABILITY_GROUPS\x10\x10*\xd3\x03\n" +
+	"\x11CAPABILITY_GROUPS\x10\x10\x12\x18\n" +
+	"\x14CAPABILITY_BASELINES\x10\x12*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13PLACE_ANY_ATTRIBUTE\x10\x01\x12\x18\n" +
@@ -4820,7 +4999,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x0fGROUP_ORDER_P50\x10\x03\x12\x13\n" +
 	"\x0fGROUP_ORDER_P95\x10\x04\x12\x13\n" +
 	"\x0fGROUP_ORDER_P99\x10\x05\x12\x14\n" +
-	"\x10GROUP_ORDER_TIME\x10\x062\xa3\f\n" +
+	"\x10GROUP_ORDER_TIME\x10\x062\xfd\f\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -4833,7 +5012,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\tAggregate\x12\".tracing.store.v1.AggregateRequest\x1a#.tracing.store.v1.AggregateResponse\"\x000\x01\x12S\n" +
 	"\fDependencies\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12L\n" +
 	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12R\n" +
-	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12R\n" +
+	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12X\n" +
+	"\tBaselines\x12\".tracing.store.v1.BaselinesRequest\x1a#.tracing.store.v1.BaselinesResponse\"\x000\x01\x12R\n" +
 	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12Y\n" +
 	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12X\n" +
 	"\tFindSpans\x12\".tracing.store.v1.FindSpansRequest\x1a#.tracing.store.v1.FindSpansResponse\"\x000\x01\x12_\n" +
@@ -4855,7 +5035,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -4908,20 +5088,22 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*MetricsRequest)(nil),         // 48: tracing.store.v1.MetricsRequest
 	(*MetricsResponse)(nil),        // 49: tracing.store.v1.MetricsResponse
 	(*MetricSeries)(nil),           // 50: tracing.store.v1.MetricSeries
-	(*OutlineRequest)(nil),         // 51: tracing.store.v1.OutlineRequest
-	(*OutlineResponse)(nil),        // 52: tracing.store.v1.OutlineResponse
-	(*OutlineExtras)(nil),          // 53: tracing.store.v1.OutlineExtras
-	(*SelectSpansRequest)(nil),     // 54: tracing.store.v1.SelectSpansRequest
-	(*FindSpansRequest)(nil),       // 55: tracing.store.v1.FindSpansRequest
-	(*FindSpansResponse)(nil),      // 56: tracing.store.v1.FindSpansResponse
-	(*TraceVersionRequest)(nil),    // 57: tracing.store.v1.TraceVersionRequest
-	(*TraceVersionResponse)(nil),   // 58: tracing.store.v1.TraceVersionResponse
-	(*UsageRequest)(nil),           // 59: tracing.store.v1.UsageRequest
-	(*UsageResponse)(nil),          // 60: tracing.store.v1.UsageResponse
-	(*FollowRequest)(nil),          // 61: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 62: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 63: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 64: tracing.store.v1.DeleteResponse
+	(*BaselinesRequest)(nil),       // 51: tracing.store.v1.BaselinesRequest
+	(*BaselinesResponse)(nil),      // 52: tracing.store.v1.BaselinesResponse
+	(*OutlineRequest)(nil),         // 53: tracing.store.v1.OutlineRequest
+	(*OutlineResponse)(nil),        // 54: tracing.store.v1.OutlineResponse
+	(*OutlineExtras)(nil),          // 55: tracing.store.v1.OutlineExtras
+	(*SelectSpansRequest)(nil),     // 56: tracing.store.v1.SelectSpansRequest
+	(*FindSpansRequest)(nil),       // 57: tracing.store.v1.FindSpansRequest
+	(*FindSpansResponse)(nil),      // 58: tracing.store.v1.FindSpansResponse
+	(*TraceVersionRequest)(nil),    // 59: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 60: tracing.store.v1.TraceVersionResponse
+	(*UsageRequest)(nil),           // 61: tracing.store.v1.UsageRequest
+	(*UsageResponse)(nil),          // 62: tracing.store.v1.UsageResponse
+	(*FollowRequest)(nil),          // 63: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 64: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 65: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 66: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -4977,53 +5159,57 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	7,  // 50: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
 	7,  // 51: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
 	50, // 52: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
-	53, // 53: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	14, // 54: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
-	7,  // 55: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	7,  // 56: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
-	7,  // 57: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 58: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	5,  // 59: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	9,  // 60: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	18, // 61: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	24, // 62: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	26, // 63: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	29, // 64: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	30, // 65: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	31, // 66: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	45, // 67: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	45, // 68: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	48, // 69: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	51, // 70: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	54, // 71: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	55, // 72: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
-	57, // 73: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	59, // 74: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
-	61, // 75: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	63, // 76: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	6,  // 77: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	10, // 78: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	19, // 79: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	25, // 80: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	27, // 81: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	25, // 82: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	25, // 83: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	35, // 84: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	46, // 85: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	46, // 86: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	49, // 87: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	52, // 88: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	10, // 89: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	56, // 90: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
-	58, // 91: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	60, // 92: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
-	62, // 93: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	64, // 94: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	77, // [77:95] is the sub-list for method output_type
-	59, // [59:77] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	7,  // 53: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 54: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
+	55, // 55: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
+	14, // 56: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
+	7,  // 57: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	7,  // 58: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
+	7,  // 59: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 60: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	5,  // 61: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	9,  // 62: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	18, // 63: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	24, // 64: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	26, // 65: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	29, // 66: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	30, // 67: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	31, // 68: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	45, // 69: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	45, // 70: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	48, // 71: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	51, // 72: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
+	53, // 73: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	56, // 74: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	57, // 75: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	59, // 76: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	61, // 77: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
+	63, // 78: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	65, // 79: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	6,  // 80: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	10, // 81: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	19, // 82: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	25, // 83: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	27, // 84: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	25, // 85: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	25, // 86: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	35, // 87: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	46, // 88: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	46, // 89: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	49, // 90: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	52, // 91: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
+	54, // 92: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	10, // 93: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	58, // 94: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	60, // 95: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	62, // 96: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
+	64, // 97: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	66, // 98: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	80, // [80:99] is the sub-list for method output_type
+	61, // [61:80] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -5048,7 +5234,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   60,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

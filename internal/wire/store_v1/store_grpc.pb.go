@@ -43,6 +43,7 @@ const (
 	StoreService_Dependencies_FullMethodName    = "/tracing.store.v1.StoreService/Dependencies"
 	StoreService_Peers_FullMethodName           = "/tracing.store.v1.StoreService/Peers"
 	StoreService_Metrics_FullMethodName         = "/tracing.store.v1.StoreService/Metrics"
+	StoreService_Baselines_FullMethodName       = "/tracing.store.v1.StoreService/Baselines"
 	StoreService_Outline_FullMethodName         = "/tracing.store.v1.StoreService/Outline"
 	StoreService_SelectSpans_FullMethodName     = "/tracing.store.v1.StoreService/SelectSpans"
 	StoreService_FindSpans_FullMethodName       = "/tracing.store.v1.StoreService/FindSpans"
@@ -81,6 +82,8 @@ type StoreServiceClient interface {
 	Peers(ctx context.Context, in *GraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GraphResponse], error)
 	// Metrics counts calls, errors and durations by service or operation.
 	Metrics(ctx context.Context, in *MetricsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MetricsResponse], error)
+	// Baselines counts the durations of single operations.
+	Baselines(ctx context.Context, in *BaselinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BaselinesResponse], error)
 	// Outline returns what is needed to draw a trace. An unknown trace has no messages.
 	// If parts are damaged, everything else comes first, and then the status DATA_LOSS.
 	Outline(ctx context.Context, in *OutlineRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutlineResponse], error)
@@ -309,9 +312,28 @@ func (c *storeServiceClient) Metrics(ctx context.Context, in *MetricsRequest, op
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_MetricsClient = grpc.ServerStreamingClient[MetricsResponse]
 
+func (c *storeServiceClient) Baselines(ctx context.Context, in *BaselinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BaselinesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[10], StoreService_Baselines_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BaselinesRequest, BaselinesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_BaselinesClient = grpc.ServerStreamingClient[BaselinesResponse]
+
 func (c *storeServiceClient) Outline(ctx context.Context, in *OutlineRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutlineResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[10], StoreService_Outline_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_Outline_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +352,7 @@ type StoreService_OutlineClient = grpc.ServerStreamingClient[OutlineResponse]
 
 func (c *storeServiceClient) SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_SelectSpans_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_SelectSpans_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +371,7 @@ type StoreService_SelectSpansClient = grpc.ServerStreamingClient[TracesResponse]
 
 func (c *storeServiceClient) FindSpans(ctx context.Context, in *FindSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindSpansResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_FindSpans_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_FindSpans_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -388,7 +410,7 @@ func (c *storeServiceClient) Usage(ctx context.Context, in *UsageRequest, opts .
 
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_Follow_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[14], StoreService_Follow_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -444,6 +466,8 @@ type StoreServiceServer interface {
 	Peers(*GraphRequest, grpc.ServerStreamingServer[GraphResponse]) error
 	// Metrics counts calls, errors and durations by service or operation.
 	Metrics(*MetricsRequest, grpc.ServerStreamingServer[MetricsResponse]) error
+	// Baselines counts the durations of single operations.
+	Baselines(*BaselinesRequest, grpc.ServerStreamingServer[BaselinesResponse]) error
 	// Outline returns what is needed to draw a trace. An unknown trace has no messages.
 	// If parts are damaged, everything else comes first, and then the status DATA_LOSS.
 	Outline(*OutlineRequest, grpc.ServerStreamingServer[OutlineResponse]) error
@@ -504,6 +528,9 @@ func (UnimplementedStoreServiceServer) Peers(*GraphRequest, grpc.ServerStreaming
 }
 func (UnimplementedStoreServiceServer) Metrics(*MetricsRequest, grpc.ServerStreamingServer[MetricsResponse]) error {
 	return status.Error(codes.Unimplemented, "method Metrics not implemented")
+}
+func (UnimplementedStoreServiceServer) Baselines(*BaselinesRequest, grpc.ServerStreamingServer[BaselinesResponse]) error {
+	return status.Error(codes.Unimplemented, "method Baselines not implemented")
 }
 func (UnimplementedStoreServiceServer) Outline(*OutlineRequest, grpc.ServerStreamingServer[OutlineResponse]) error {
 	return status.Error(codes.Unimplemented, "method Outline not implemented")
@@ -674,6 +701,17 @@ func _StoreService_Metrics_Handler(srv interface{}, stream grpc.ServerStream) er
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_MetricsServer = grpc.ServerStreamingServer[MetricsResponse]
+
+func _StoreService_Baselines_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BaselinesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StoreServiceServer).Baselines(m, &grpc.GenericServerStream[BaselinesRequest, BaselinesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_BaselinesServer = grpc.ServerStreamingServer[BaselinesResponse]
 
 func _StoreService_Outline_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(OutlineRequest)
@@ -846,6 +884,11 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Metrics",
 			Handler:       _StoreService_Metrics_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Baselines",
+			Handler:       _StoreService_Baselines_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -62,9 +62,11 @@ func isIn(set map[string]struct{}, s string) bool {
 	return ok || set == nil
 }
 
-// Series returns the index of the series of an operation, for AddSpan and AddHistogram. It does not
-// retain the strings. ok is false if the maximum number of series is reached.
-func (c *MetricsCounter) Series(service, operation string) (series int, ok bool) {
+// WantsOperation is Wants: a query for metrics selects no single operations.
+func (c *MetricsCounter) WantsOperation(service, _, kind string) bool { return c.Wants(service, kind) }
+
+// Series implements DurationCounter. ok is false if the maximum number of series is reached.
+func (c *MetricsCounter) Series(service, operation, kind string) (series int, ok bool) {
 	name := seriesName{service, operation}
 	if !c.byOperation {
 		name.operation = ""
@@ -74,7 +76,7 @@ func (c *MetricsCounter) Series(service, operation string) (series int, ok bool)
 	}
 	if c.byOperation && operation != tracestore.OtherOperation {
 		if c.operations[service] >= tracestore.MaxOperations {
-			return c.Series(service, tracestore.OtherOperation)
+			return c.Series(service, tracestore.OtherOperation, kind)
 		}
 	}
 	if len(c.series) >= c.limit {

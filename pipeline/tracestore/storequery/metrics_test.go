@@ -15,7 +15,7 @@ import (
 func TestMetricPoints(t *testing.T) {
 	const minute = uint64(time.Minute)
 	c := NewMetricsCounter(tracestore.MetricsQuery{Step: 7 * time.Minute, ByOperation: true})
-	series, _ := c.Series("cart", "read")
+	series, _ := c.Series("cart", "read", "server")
 	var h tracestore.Histogram
 	h.Observe(100)
 	h.Observe(200)
@@ -41,7 +41,7 @@ func TestOtherOperations(t *testing.T) {
 	c := NewMetricsCounter(tracestore.MetricsQuery{ByOperation: true})
 	for i := range tracestore.MaxOperations + 10 {
 		for _, service := range []string{"a", "b"} {
-			series, ok := c.Series(service, fmt.Sprint(i))
+			series, ok := c.Series(service, fmt.Sprint(i), "")
 			if !ok {
 				t.Fatal("maximum number of series reached")
 			}
@@ -81,7 +81,7 @@ func TestMetricsLimit(t *testing.T) {
 	}
 	for more := range 2 {
 		c := counter()
-		series, _ := c.Series("a", "")
+		series, _ := c.Series("a", "", "")
 		for i := range uint64(limit + more) {
 			c.AddSpan(series, i*uint64(time.Minute), 1, 1, false)
 		}
@@ -89,7 +89,7 @@ func TestMetricsLimit(t *testing.T) {
 	}
 	c := counter()
 	for i := range limit + 1 {
-		if series, ok := c.Series(fmt.Sprint(i), ""); ok {
+		if series, ok := c.Series(fmt.Sprint(i), "", ""); ok {
 			c.AddSpan(series, 0, 1, 1, false)
 		}
 	}

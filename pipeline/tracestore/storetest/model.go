@@ -173,5 +173,8 @@ func (m *Model) CheckAll(stores ...Subject) {
 				m.checkMetricsOf(r, tenant, tracestore.MetricsQuery{ByOperation: true})
 			}
 		}
+		if b, ok := optional[tracestore.Baselines](m.suite, s); ok {
+			m.checkBaselinesOf(nil, b, callsTenant, time.Time{}, time.Time{})
+		}
 	}
 }

@@ -100,6 +100,7 @@ func checks() []check {
 		{"random calls", checkRandomCalls},
 		{"rates, errors and durations", checkMetrics},
 		{"random rates, errors and durations", checkRandomMetrics},
+		{"durations of operations", checkBaselines},
 		{"heatmaps, facets and exemplars", checkAggregates},
 		{"facet limits and samples", checkManyValues},
 		{"groups", checkGroups},

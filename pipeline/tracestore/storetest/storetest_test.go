@@ -32,6 +32,7 @@ var (
 	_ tracestore.Peers            = (*referenceStore)(nil)
 	_ tracestore.Edges            = (*referenceStore)(nil)
 	_ tracestore.Metrics          = (*referenceStore)(nil)
+	_ tracestore.Baselines        = (*referenceStore)(nil)
 	_ tracestore.Aggregator       = (*referenceStore)(nil)
 	_ tracestore.Follower         = (*referenceStore)(nil)
 )
@@ -181,11 +182,25 @@ func (n *referenceStore) countMetrics(
 				continue
 			}
 			duration, _ := s.Duration()
-			series, _ := c.Series(s.Resource.Service, s.Operation())
+			series, _ := c.Series(s.Resource.Service, s.Operation(), s.KindName())
 			c.AddSpan(series, s.Start, duration, count(s), s.StatusCode == otlpdata.StatusError)
 		}
 	})
 	return c.Answer()
+}
+
+func (n *referenceStore) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	from, to, ok := q.Window()
+	c := storequery.NewBaselineCounter(q)
+	n.read(func(o *oracle) {
+		for _, s := range o.tenant(tenant).spans {
+			if series, wanted := c.Series(s.Resource.Service, s.Operation(), s.KindName()); wanted && ok && s.Start >= from && s.Start <= to {
+				duration, _ := s.Duration()
+				c.AddSpan(series, s.Start, duration, s.AdjustedCount(), false)
+			}
+		}
+	})
+	return c.Answer(), ctx.Err()
 }
 
 // Aggregate examines every n-th span, depending on the budget.
@@ -246,6 +261,7 @@ type (
 	roundsPeerWindow       struct{ *referenceStore }
 	missesLateCounterparts struct{ *referenceStore }
 	roundsMetricsWindow    struct{ *referenceStore }
+	mixesKinds             struct{ *referenceStore }
 	usesFirstKind          struct{ *referenceStore }
 	ignoresAdjustedCount   struct{ *referenceStore }
 	coarseDurations        struct{ *referenceStore }
@@ -516,6 +532,20 @@ func (w usesFirstKind) Metrics(ctx context.Context, tenant string, q tracestore.
 	return w.referenceStore.Metrics(ctx, tenant, q)
 }
 
+// Baselines returns the durations of the first kind for all kinds of an operation.
+func (w mixesKinds) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	a, err := w.referenceStore.Baselines(ctx, tenant, q)
+	first := make(map[[2]string]int)
+	for i, o := range q.Operations {
+		if at, known := first[[2]string{o.Service, o.Operation}]; known {
+			a.Durations[i] = a.Durations[at]
+		} else {
+			first[[2]string{o.Service, o.Operation}] = i
+		}
+	}
+	return a, err
+}
+
 // Metrics counts each span as one call.
 func (w ignoresAdjustedCount) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	return w.countMetrics(tenant, q, func(tracestore.Span) uint64 { return 1 }), ctx.Err()
@@ -725,6 +755,7 @@ func TestIncorrectStoresFail(t *testing.T) {
 		{"rates, errors and durations", coarseDurations{newReferenceStore()}},
 		{"random rates, errors and durations", roundsMetricsWindow{newReferenceStore()}},
 		{"random rates, errors and durations", ignoresAdjustedCount{newReferenceStore()}},
+		{"durations of operations", mixesKinds{newReferenceStore()}},
 		{"heatmaps, facets and exemplars", hidesSampling{newReferenceStore()}},
 		{"heatmaps, facets and exemplars", cutsCharacters{newReferenceStore()}},
 		{"heatmaps, facets and exemplars", countsTwice{newReferenceStore()}},

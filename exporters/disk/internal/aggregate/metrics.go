@@ -20,33 +20,63 @@ import (
 // Each source counts its spans without their duplicates, with their adjusted counts. A span that is
 // in several sources, because it was sent again after a flush, is counted in each.
 func (c *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
-	m := &metricsQuery{tenant: tenant, byOperation: q.ByOperation, counter: storequery.NewMetricsCounter(q)}
-	var ok bool
-	if m.window.From, m.window.To, ok = q.Window(); !ok || ctx.Err() != nil {
-		return m.counter.Answer(), ctx.Err()
+	counter := storequery.NewMetricsCounter(q)
+	from, to, ok := q.Window()
+	if !ok {
+		return counter.Answer(), ctx.Err()
 	}
-	m.session = c.store.BeginQuery(ctx)
-	defer m.session.Release()
-	for src := range m.session.Sources {
-		if err := m.source(ctx, src); err != nil {
-			return tracestore.MetricsAnswer{}, err
-		}
+	damage, err := c.countCalls(ctx, tenant, scan.Range{From: from, To: to}, q.ByOperation, counter)
+	if err != nil {
+		return tracestore.MetricsAnswer{}, err
 	}
-	a := m.counter.Answer()
-	if reason := m.session.DamageReason(); reason != "" {
-		a.Reason = scan.JoinReasons(a.Reason, reason)
-		a.Complete = false
+	a := counter.Answer()
+	if damage != "" {
+		a.Reason, a.Complete = scan.JoinReasons(a.Reason, damage), false
 	}
 	return a, nil
 }
 
-// metricsQuery is a running call of Metrics.
+// Baselines implements tracestore.Baselines. It counts like Metrics.
+func (c *Aggregator) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	counter := storequery.NewBaselineCounter(q)
+	from, to, ok := q.Window()
+	if !ok {
+		return counter.Answer(), ctx.Err()
+	}
+	damage, err := c.countCalls(ctx, tenant, scan.Range{From: from, To: to}, true, counter)
+	if err != nil {
+		return tracestore.BaselineAnswer{}, err
+	}
+	a := counter.Answer()
+	a.Reason, a.Complete = damage, damage == ""
+	return a, nil
+}
+
+// countCalls passes the calls within a window to counter. It returns what damage prevents it from
+// counting, or "".
+func (c *Aggregator) countCalls(
+	ctx context.Context, tenant string, w scan.Range, byOperation bool, counter storequery.DurationCounter,
+) (damage string, _ error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	m := &metricsQuery{tenant: tenant, window: w, byOperation: byOperation, counter: counter, session: c.store.BeginQuery(ctx)}
+	defer m.session.Release()
+	for src := range m.session.Sources {
+		if err := m.source(ctx, src); err != nil {
+			return "", err
+		}
+	}
+	return m.session.DamageReason(), nil
+}
+
+// metricsQuery is a running call of Metrics or Baselines.
 type metricsQuery struct {
 	session     *scan.Session
 	tenant      string
 	window      scan.Range
 	byOperation bool
-	counter     *storequery.MetricsCounter
+	counter     storequery.DurationCounter
 }
 
 // source counts the spans of a source.
@@ -114,7 +144,7 @@ func (m *metricsQuery) wanted(series []stats.Series) (wanted []bool, some bool) 
 	wanted = make([]bool, len(series))
 	for i := range series {
 		s := &series[i]
-		wanted[i] = s.Tenant == m.tenant && m.counter.Wants(s.Service, s.Kind)
+		wanted[i] = s.Tenant == m.tenant && m.counter.WantsOperation(s.Service, s.Operation, s.Kind)
 		some = some || wanted[i]
 	}
 	return wanted, some
@@ -128,7 +158,7 @@ func (m *metricsQuery) adder(series []stats.Series) func(i int, minutes uint64, 
 		s := &series[i]
 		if numbers[i] == 0 {
 			numbers[i] = full
-			if number, ok := m.counter.Series(s.Service, s.Operation); ok {
+			if number, ok := m.counter.Series(s.Service, s.Operation, s.Kind); ok {
 				numbers[i] = number + 1
 			}
 		}

@@ -34,7 +34,7 @@ func countMetrics(tb testing.TB, q tracestore.MetricsQuery, sent []*otlpdata.Bat
 			if s.Start < from || s.Start > to || !seen.First(s) || !c.Wants(s.Resource.Service, s.KindName()) {
 				return nil
 			}
-			series, _ := c.Series(s.Resource.Service, s.Operation())
+			series, _ := c.Series(s.Resource.Service, s.Operation(), s.KindName())
 			duration, _ := s.Duration()
 			c.AddSpan(series, s.Start, duration, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
 			return nil

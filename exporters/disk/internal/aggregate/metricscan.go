@@ -154,7 +154,7 @@ func (s *metricsScan) shape(id uint32) *metricsShape {
 		m.use = byName
 	default:
 		var ok bool
-		if m.series, ok = s.reader.counter.Series(shape.Service, span.Operation()); ok {
+		if m.series, ok = s.reader.counter.Series(shape.Service, span.Operation(), span.KindName()); ok {
 			m.use = inSeries
 		}
 	}
@@ -170,9 +170,9 @@ func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end ui
 		if err != nil {
 			return err
 		}
-		span := otlpdata.Span{Name: name}
+		span := otlpdata.Span{Name: name, Kind: s.tables.Shapes[shape].Kind}
 		var ok bool
-		if series, ok = s.reader.counter.Series(s.tables.Shapes[shape].Service, span.Operation()); !ok {
+		if series, ok = s.reader.counter.Series(s.tables.Shapes[shape].Service, span.Operation(), span.KindName()); !ok {
 			return nil
 		}
 	}

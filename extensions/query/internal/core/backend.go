@@ -38,6 +38,7 @@ type Limits struct {
 	Errors     int           // spans with errors examined to group them
 	Queries    int           // concurrent queries
 	Names      int           // services, or operations of a service, per answer
+	Baseline   time.Duration // before a trace, in which usual durations are counted
 	ClockSkew  time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 

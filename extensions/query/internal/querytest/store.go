@@ -202,7 +202,7 @@ func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery
 		if !ok || s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {
 			return
 		}
-		if series, ok := c.Series(s.Resource.Service, s.Operation()); ok {
+		if series, ok := c.Series(s.Resource.Service, s.Operation(), s.KindName()); ok {
 			c.AddSpan(series, s.Start, s.End-s.Start, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
 		}
 	})

@@ -1,0 +1,48 @@
+package tracestore
+
+import (
+	"context"
+	"time"
+)
+
+// Baselines is implemented by stores that count the durations of single operations, so that a span
+// can be compared with what is usual. Calls are counted as for [Metrics].
+type Baselines interface {
+	// Baselines returns the durations of the calls of some operations. It returns an error if calls
+	// cannot be counted at all. If only a part can be counted, it returns that part, and
+	// BaselineAnswer.Complete is false.
+	Baselines(ctx context.Context, tenant string, q BaselineQuery) (BaselineAnswer, error)
+}
+
+// OperationKey identifies spans whose durations can be compared.
+type OperationKey struct {
+	Service   string // as corrected by otlpdata.ServiceName
+	Operation string // as returned by otlpdata.Span.Operation
+	Kind      string // as returned by otlpdata.Span.KindName
+}
+
+// BaselineQuery selects calls.
+type BaselineQuery struct {
+	// Operations are those to count, without repetitions. Calls that a store counts only as
+	// OtherOperation belong to none of them.
+	Operations []OperationKey
+	// From and To limit the start of spans as in Query, both inclusive. Windows of whole minutes
+	// need the least work.
+	From, To time.Time
+}
+
+// Window returns the bounds of start times, as Query.Window does.
+func (q *BaselineQuery) Window() (from, to uint64, ok bool) {
+	return Query{From: q.From, To: q.To}.Window()
+}
+
+// BaselineAnswer is the answer of Baselines.
+type BaselineAnswer struct {
+	// Durations has one histogram for each operation of the query, in the same order. It is empty
+	// for operations without calls.
+	Durations []Histogram
+	// Complete reports whether every selected call is counted. If not, Reason describes for users
+	// what is missing.
+	Complete bool
+	Reason   string
+}
