@@ -93,6 +93,7 @@ var (
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.SpanFinder       = (*exporter)(nil)
+	_ tracestore.PathProfiler     = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Baselines        = (*exporter)(nil)

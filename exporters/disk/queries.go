@@ -18,7 +18,7 @@ import (
 //
 //	queries        selects the package that answers
 //	 ├─ find       Find, Traces, TraceSpans, Outline, SelectSpans,
-//	 │             FindSpans, TraceVersion
+//	 │             FindSpans, TraceVersion, ProfilePaths
 //	 ├─ aggregate  Aggregate, Metrics, Baselines
 //	 ├─ graph      Dependencies, Peers
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
@@ -80,6 +80,13 @@ func (q *queries) Outline(
 	hold func(spans, names int) error, take func([]tracestore.SummarySpan) error,
 ) error {
 	return q.finder.Outline(ctx, tenant, id, limit, hold, take)
+}
+
+// ProfilePaths implements tracestore.PathProfiler.
+func (q *queries) ProfilePaths(
+	ctx context.Context, query tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
+	return q.finder.ProfilePaths(ctx, query, sel, o)
 }
 
 // SelectSpans implements tracestore.SpanSelector.

@@ -103,6 +103,7 @@ var (
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Baselines        = (*exporter)(nil)
 	_ tracestore.GroupAggregator  = (*exporter)(nil)
+	_ tracestore.PathProfiler     = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 )

@@ -7,8 +7,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
 )
 
-var _ tracestore.PathProfiler = (*exporter)(nil)
-
 // ProfilePaths implements tracestore.PathProfiler.
 func (e *exporter) ProfilePaths(
 	ctx context.Context, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,

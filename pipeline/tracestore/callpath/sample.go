@@ -229,7 +229,7 @@ func (s *sampling) shareOf(all float64) float64 {
 			seen += length
 		case pt.after.Set:
 			covered := max(float64(pt.to-min(pt.after.Start, pt.to)), 1)
-			expected += float64(pt.found) * length / covered
+			expected += max(float64(pt.found)-0.5, 0) * length / covered // the search ended with the last one
 			seen += length
 		}
 	}

@@ -52,7 +52,7 @@ func (t *Tree) Build(spans []tracestore.SummarySpan) {
 	}
 	slices.SortStableFunc(spans, func(a, b tracestore.SummarySpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]), cmp.Compare(a.Service, b.Service),
-			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Duration, b.Duration))
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Duration, b.Duration), slices.Compare(a.Parent[:], b.Parent[:]))
 	})
 	t.setTimes()
 	t.resolveParents()

@@ -16,6 +16,7 @@
 //	select.go           single spans of traces
 //	findspans.go        spans of one trace that match
 //	size.go             how large a trace is about
+//	paths.go            critical paths and call paths of two sets of traces
 //	version.go          whether a trace has changed
 //
 // A search goes through the blocks of all sources, newest first:

@@ -1,0 +1,15 @@
+package find
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
+)
+
+// ProfilePaths implements tracestore.PathProfiler.
+func (f *Finder) ProfilePaths(
+	ctx context.Context, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
+	return callpath.Profile(ctx, f, q, sel, o)
+}
