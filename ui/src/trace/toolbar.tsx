@@ -23,7 +23,7 @@ export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | nul
   return (
     <div class={css.toolbar}>
       <div class={css.tabs}><Tabs label={t('Views of the trace')} name="trace" tabs={tabs} selected={tab?.id ?? ''} onSelect={(id) => navigate({ tab: id }, { replace: true })} /></div>
-      <Limits state={state} />
+      <Limits state={state} timeline={tab === null} />
       <span class={css.grow} />
       <Find state={state} />
       <Menu label="Minimum duration" align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? `At least ${axisDuration(state.min.value)}` : 'Any duration'}</Button>} />
@@ -33,7 +33,7 @@ export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | nul
 }
 
 /** Chips for what limits the rows; each can be removed. */
-function Limits({ state }: { state: TraceState }) {
+function Limits({ state, timeline }: { state: TraceState; timeline: boolean }) {
   const model = state.model.value;
   const part = model.sentence[state.part.value];
   const root = state.root.value;
@@ -43,7 +43,7 @@ function Limits({ state }: { state: TraceState }) {
       {root >= 0 && <Chip name="root" onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
       {part && <Chip name="only" onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
       {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{state.missingSpan.value} is not in this trace</Chip>}
-      {below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title="Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.">below {axisDuration(below)} folded</span>}
+      {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title="Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.">below {axisDuration(below)} folded</span>}
     </>
   );
 }

@@ -1,4 +1,5 @@
-import type { LazyComponent } from '../../shell/lazy';
+import { lazy, type LazyComponent } from '../../shell/lazy';
+import { t } from '../../shell/text';
 import type { TraceState } from '../state';
 
 /** What a tab of the trace page gets. The selected span and the cursor are part of the state, and stay when the tab changes. */
@@ -20,6 +21,9 @@ export interface TraceTab {
 
 /** The tabs after the timeline, in their order. */
 export const traceTabs: TraceTab[] = [
+  { id: 'table', label: () => t('Table'), View: lazy(() => import('./table')) },
+  { id: 'statistics', label: () => t('Statistics'), View: lazy(() => import('./statistics')) },
+  { id: 'events', label: () => t('Events'), View: lazy(() => import('./events')) },
 ];
 
 /** The tab of the parameter `tab`, or null for the timeline. */

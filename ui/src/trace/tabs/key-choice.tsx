@@ -1,0 +1,38 @@
+import { t } from '../../shell/text';
+import { ownKeys } from '../model/grouping';
+import css from './tools.module.css';
+
+const labels: Record<string, () => string> = { service: () => t('service'), name: () => t('operation'), kind: () => t('kind'), status: () => t('status') };
+
+/** Name of a key for people. */
+export function keyLabel(key: string): string {
+  return labels[key]?.() ?? key;
+}
+
+/** Chooses a key: what every span has, or an attribute. */
+export function KeyChoice({ label, value, none, attributes, onChange }: { label: string; value: string; none?: string; attributes: string[]; onChange: (key: string) => void }) {
+  const known: readonly string[] = ownKeys;
+  const listed = value === '' || known.includes(value) || attributes.includes(value) ? attributes : [value, ...attributes];
+  return (
+    <label class={css.choice}>
+      {label}
+      <select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
+        {none !== undefined && <option value="">{none}</option>}
+        {ownKeys.map((key) => <option key={key} value={key}>{keyLabel(key)}</option>)}
+        {listed.length > 0 && <optgroup label={t('Attributes')}>{listed.map((key) => <option key={key} value={key}>{key}</option>)}</optgroup>}
+      </select>
+    </label>
+  );
+}
+
+/** What is not loaded of the chosen keys, and why. */
+export function NotLoaded({ columns, retry }: { columns: { state: string; message: string }[]; retry: () => void }) {
+  const missing = columns.filter((c) => c.state !== 'loaded');
+  if (missing.length === 0) return null;
+  return (
+    <p class={css.note} role="status">
+      {missing.map((c) => c.message).join('; ')}
+      {missing.some((c) => c.state === 'failed') && <button type="button" class={css.retry} onClick={retry}>{t('Retry')}</button>}
+    </p>
+  );
+}
