@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Heatmap } from '../api/types';
 import { classes } from '../shell/controls';
 import { Tip } from '../shell/floating';
@@ -28,10 +28,12 @@ interface HeatmapChartProps {
   onOpen: (cell: Box) => void;
   /** Describes that example, or returns "" if it is not known yet. */
   example: (cell: Box) => string;
+  /** The time moves on: a new column slides in during its step, unless motion is to be reduced. */
+  slides?: boolean;
 }
 
 /** Durations over time: colour is the number of spans or traces, hue the share of errors. Drag selects, click opens an example; arrow keys do the same. */
-export function HeatmapChart({ data, box, marks, onBox, onOpen, example }: HeatmapChartProps) {
+export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides }: HeatmapChartProps) {
   const plot = useRef<HTMLDivElement>(null);
   const size = useSize(plot);
   const g = useMemo(() => gridOf(data, Math.max(24, Math.floor(size.height / 4.5))), [data, size.height]);
@@ -47,7 +49,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example }: Heatm
         ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription={t('heatmap')} onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
         aria-label={t('Durations of {ofValue} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { ofValue: g.of })}
       >
-        <Cells g={g} width={size.width} height={size.height} />
+        <div ref={useSlide(g, size.width, !!slides)} class={css.cells}><Cells g={g} width={size.width} height={size.height} /></div>
         {marks.map((m, i) => <MarkLine key={m.at + m.label} mark={m} g={g} named={i === 0 || size.width > 900} />)}
         {shown && <BoxMark g={g} box={shown} />}
         {cell && !drag && size.width > 0 && <CellTip g={g} cell={cell} size={size} example={example} />}
@@ -75,10 +77,21 @@ function useSize(ref: { current: HTMLElement | null }): Size {
   return size;
 }
 
+/** Moves an element by one column to its place during each step. */
+function useSlide(g: HeatGrid, width: number, slides: boolean) {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (!slides || width === 0 || matchMedia('(prefers-reduced-motion: reduce)').matches) return;
+    const motion = element.current!.animate([{ transform: `translateX(${width / g.columns}px)` }, { transform: 'none' }], g.step);
+    return () => motion.cancel();
+  }, [g.start, width, slides]);
+  return element;
+}
+
 function Cells({ g, width, height }: { g: HeatGrid } & Size) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const version = useThemeVersion();
-  useEffect(() => {
+  useLayoutEffect(() => { // together with the place of the canvas, which may slide
     if (width > 0 && height > 0) canvas.current!.dataset.drawn = drawHeatmap(canvas.current!, g, width, height, version).toFixed(1);
   }, [g, width, height, version]);
   return <canvas ref={canvas} class={css.canvas} aria-hidden="true" />;

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { boot } from '../api/boot';
 import { clearCache, loginRequired, tenant } from '../api/client';
 import { slowNow } from './clock';
-import { config } from './config';
+import { capable, config } from './config';
 import { Button, classes, Input } from './controls';
 import { Menu, Popover } from './floating';
 import { count, short } from './format';
@@ -12,6 +12,7 @@ import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
 import { loginDismissed } from './login';
 import { isMac } from './keys';
 import { themeChoice, type ThemeChoice } from './preferences';
+import { t } from './text';
 import { TimePicker } from './time-picker';
 import { link, navigate, view, visit, type Route } from './url';
 import css from './top-bar.module.css';
@@ -34,6 +35,7 @@ export const withoutTime = signal(false);
 /** The top bar of every page. */
 export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp: () => void; onTheme: (t: ThemeChoice) => void }) {
   const { page } = view.value.route;
+  const live = page === 'explore' && view.value.live; // shows what arrives now
   return (
     <header class={css.bar}>
       <a class={css.brand} href={link({ page: 'overview' })} aria-label="tracing, overview"><Logo /><span class={css.wide}>tracing</span></a>
@@ -47,7 +49,8 @@ export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp
       <button type="button" class={css.jump} onClick={onJump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} title="Jump to a trace, a service or a page">
         <Icon name="search" /><span class={css.jumpText}>Trace ID, service or page</span><kbd>{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
       </button>
-      {timed.has(page) && !withoutTime.value && <TimePicker />}
+      {timed.has(page) && !withoutTime.value && !live && <TimePicker />}
+      {timed.has(page) && !withoutTime.value && capable('tail') && <LiveButton />}
       {(boot.tenantHeader || config.value?.capabilities.tenancy) && <TenantChooser />}
       {loginRequired.value && loginDismissed.value && <Button onClick={() => { loginDismissed.value = false; }}>Sign in</Button>}
       <IngestRate />
@@ -57,6 +60,19 @@ export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp
       </span>
     </header>
   );
+}
+
+/** Shows traces as they arrive: those of the search, or of the service of the page. */
+function LiveButton() {
+  const { route, live } = view.value;
+  const explore = route.page === 'explore';
+  const q = route.page === 'service' ? `{ service = ${JSON.stringify(route.name)} }` : '';
+  const toggle = (e: MouseEvent): void => {
+    if (e.detail > 0) (e.currentTarget as HTMLElement).blur(); // after a click, Space pauses
+    if (explore) navigate({ live: !live, sel: null });
+    else visit(link({ page: 'explore' }, { live: true, q }));
+  };
+  return <Button kind="quiet" class={css.live} aria-pressed={explore && live} title={t('Shows traces as they arrive')} onClick={toggle}><i class={css.dot} aria-hidden="true" />{t('Live')}</Button>;
 }
 
 function ThemeMenu({ onTheme }: { onTheme: (t: ThemeChoice) => void }) {

@@ -1,13 +1,12 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facets, Heatmap } from '../../api/types';
 import { addCondition, withBraces } from '../../query/edit';
-import { FormRow } from '../../query/form-row';
 import { remember } from '../../query/history';
 import { problemIn } from '../../query/problem';
-import { QueryBar } from '../../query/query-bar';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
 import { Dialog } from '../../shell/dialog';
+import { lazy } from '../../shell/lazy';
 import { Failure, Partial, Progress } from '../../shell/states';
 import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
@@ -18,14 +17,22 @@ import { FacetList } from './facets';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
+import { SearchHead } from './search-head';
 import { useSlowest } from './slowest';
 import { stepOf } from './step';
 import { useSearch } from './use-search';
 import css from './explore.module.css';
 
-/** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
+const Live = lazy(() => import('./live'));
+
+/** Explore: stored traces, or with `live=1` those that arrive. */
 export default function ExplorePage() {
   useTitle('Explore');
+  return view.value.live ? <Live /> : <Stored />;
+}
+
+/** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
+function Stored() {
   const { q, of, cols, limit, sort, embed, embedOptions } = view.value;
   const { run, again } = useRun();
   const [draft, setDraft] = useState(q);
@@ -59,13 +66,9 @@ export default function ExplorePage() {
     <div class={css.page}>
       <h1 class="visually-hidden">Explore</h1>
       {!plain && (
-        <div class={css.search} role="search">
-          <div class={css.form}><FormRow draft={draft} period={() => period(run)} onRun={execute} /></div>
-          <div class={css.bar}>
-            <QueryBar draft={draft} onDraft={setDraft} onRun={execute} problem={problem} period={() => period(run)} />
-            {counted && <Button class={css.sheetButton} icon="filter" label="Facets" onClick={() => setSheet(true)} />}
-          </div>
-        </div>
+        <SearchHead draft={draft} onDraft={setDraft} onRun={execute} problem={problem} period={() => period(run)}>
+          {counted && <Button class={css.sheetButton} icon="filter" label="Facets" onClick={() => setSheet(true)} />}
+        </SearchHead>
       )}
       <Progress active={search.reading || heat.loading} label="Searching" />
       {sheet && <Dialog title="Facets" onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}

@@ -20,10 +20,12 @@ interface TraceTableProps {
   /** Fields shown as columns. */
   fields: string[];
   run: Run;
+  /** The rows are in the order of their arrival, and cannot be sorted. */
+  arriving?: boolean;
 }
 
 /** Found traces: one tab stop, arrow keys or j and k move, Enter opens. */
-export function TraceTable({ traces, fields, run }: TraceTableProps) {
+export function TraceTable({ traces, fields, run, arriving }: TraceTableProps) {
   const rows = useRows(traces.length, (i) => traceLink(traces[i], run));
   const scale = durationScale(traces);
   const matched = !selectsAll(run.q); // otherwise all spans match
@@ -31,12 +33,12 @@ export function TraceTable({ traces, fields, run }: TraceTableProps) {
     <table class={css.table} role="grid" aria-label="Traces" aria-rowcount={traces.length + 1}>
       <thead role="rowgroup">
         <tr role="row">
-          <SortHead by="start" class={css.start}>Start ({zoneName(zone.value, run.to)})</SortHead>
+          <SortHead by="start" fixed={arriving} class={css.start}>Start ({zoneName(zone.value, run.to)})</SortHead>
           <th scope="col" role="columnheader" class={css.root}>Root</th>
-          <SortHead by="duration" class={css.duration}>Duration</SortHead>
+          <SortHead by="duration" fixed={arriving} class={css.duration}>Duration</SortHead>
           <th scope="col" role="columnheader" class={css.mix}>Spans by service</th>
-          <SortHead by="spans" class={css.number}>Spans</SortHead>
-          {matched && <SortHead by="matched" class={css.number} title="Spans that match the search">Matched</SortHead>}
+          <SortHead by="spans" fixed={arriving} class={css.number}>Spans</SortHead>
+          {matched && <SortHead by="matched" fixed={arriving} class={css.number} title="Spans that match the search">Matched</SortHead>}
           {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{fieldLabel(f)}</bdi></th>)}
           <th scope="col" role="columnheader" class={css.id}>Trace ID</th>
         </tr>
@@ -74,7 +76,8 @@ function FieldCell({ values }: { values: string[] }) {
   return <td role="gridcell" class={css.field} title={text}>{text || <span class={css.none}>{none}</span>}</td>;
 }
 
-function SortHead({ by, class: extra, title, children }: { by: SortKey; class: string; title?: string; children: ComponentChildren }) {
+function SortHead({ by, class: extra, title, fixed, children }: { by: SortKey; class: string; title?: string; fixed?: boolean; children: ComponentChildren }) {
+  if (fixed) return <th scope="col" role="columnheader" class={extra} title={title}>{children}</th>;
   const sort = parseSort(view.value.sort);
   // Without a chosen column, the newest match is first.
   const down = sort ? sort.key === by && sort.down : by === 'start';

@@ -1,0 +1,115 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launch, newPage } from './browser.ts';
+import { Program } from './program.ts';
+import { sendSpans, spanID, traceID } from './spans.ts';
+
+let program: Program;
+let browser: Browser;
+let url: string;
+
+let short: Program; // with short answers, for one viewer
+
+const settings = (...tail: string[]): string[] => ['quiet=100ms', ...tail].map((s) => `extensions::query::tail::${s}`);
+
+beforeAll(async () => {
+  [program, short, browser] = await Promise.all([Program.start(undefined, settings()), Program.start(undefined, settings('max_clients=1', 'max_duration=1s')), launch()]);
+  url = await program.url();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+  await short?.stop();
+});
+
+/** Sends a trace of two spans. */
+async function send(name: string, service = 'web', to = program): Promise<void> {
+  const [id, root, start] = [traceID(), spanID(), Date.now() - 200];
+  await sendSpans(to, [
+    { traceID: id, spanID: root, service, name, kind: 'server', start, duration: 100 },
+    { traceID: id, spanID: spanID(), parentID: root, service: 'cart', name: 'get', start, duration: 50 },
+  ]);
+}
+
+const names = (page: Page): Promise<string[]> => page.getByRole('grid').locator('tbody a').allTextContents();
+const state = (page: Page, text: string | RegExp) => page.getByRole('region', { name: 'Live traces' }).getByText(text);
+
+async function visit(path: string, use: (page: Page) => Promise<void>, from = url): Promise<void> {
+  const { page, problems } = await newPage(browser);
+  page.setDefaultTimeout(10_000);
+  await page.goto(from + path);
+  await use(page);
+  // Refused requests are logged by the browser.
+  expect(problems.filter((p) => !/status of (400|429)/.test(p))).toEqual([]);
+  await page.context().close();
+}
+
+test('lists traces as they arrive, and waits while paused or looked at', () => visit('/search', async (page) => {
+  await page.getByRole('button', { name: 'Live' }).click();
+  await state(page, 'Live, showing all').waitFor();
+  expect(new URL(page.url()).searchParams.get('live')).toBe('1');
+  await page.getByText('Waiting for the first trace that matches.').waitFor();
+  await send('one');
+  await page.getByRole('link', { name: 'one web' }).waitFor();
+  await send('two');
+  await expect.poll(() => names(page)).toEqual(['two web', 'one web']);
+  await page.getByText('2 traces in the last 5 min').waitFor();
+
+  await page.locator('body').press('Space');
+  await state(page, 'Paused, showing all').waitFor();
+  await send('three');
+  await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
+  expect(await names(page)).toEqual(['two web', 'one web']);
+  await page.locator('body').press('Space');
+  await expect.poll(() => names(page)).toEqual(['three web', 'two web', 'one web']);
+
+  await page.getByRole('grid').hover();
+  await page.getByText('The list waits while you look at it.').waitFor();
+  await send('four');
+  await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
+  await page.mouse.move(10, 10);
+  await expect.poll(() => names(page)).toEqual(['four web', 'three web', 'two web', 'one web']);
+
+  // A row with the focus stays where it is, and opens.
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await send('five');
+  await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/trace\//);
+  await page.getByRole('treegrid').getByText('three').first().waitFor();
+}));
+
+// The server ends each answer after max_duration.
+test('connects again, also when there are too many viewers', async () => {
+  const address = await short.url();
+  const first = await newPage(browser);
+  await first.page.goto(address + '/search?live=1');
+  await state(first.page, 'Live, showing all').waitFor();
+  await visit('/search?live=1', async (page) => {
+    await page.getByRole('alert').getByText(/tail\.max_clients/).waitFor();
+    await page.getByText(/next attempt in/).waitFor();
+    await first.page.context().close();
+    await state(page, 'Live, showing all').waitFor();
+    await state(page, 'Live, showing all').waitFor({ state: 'hidden' });
+    await state(page, 'Live, showing all').waitFor();
+    await send('later', 'web', short);
+    await page.getByRole('link', { name: 'later web' }).waitFor();
+  }, address);
+});
+
+test('follows a search, and says what it cannot follow', () => visit('/search?live=1&q=' + encodeURIComponent('{ service = "web" } >> { error }'), async (page) => {
+  await page.getByRole('alert').getByText(/search must select single spans/).waitFor();
+  await page.getByRole('combobox', { name: 'Search', exact: true }).fill('{ service = "api" }');
+  await page.keyboard.press('Control+Enter');
+  await page.keyboard.press('Enter');
+  await state(page, 'Live, showing all').waitFor();
+  await send('other');
+  await send('mine', 'api');
+  await page.getByRole('link', { name: 'mine api' }).waitFor();
+  expect(await names(page)).toEqual(['mine api']);
+  await page.getByRole('button', { name: 'End live' }).click();
+  await expect.poll(() => names(page)).toEqual(['mine api']);
+  expect(new URL(page.url()).searchParams.has('live')).toBe(false);
+}));
