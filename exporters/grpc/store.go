@@ -27,6 +27,7 @@ var (
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.SpanFinder       = (*exporter)(nil)
+	_ tracestore.PathProfiler     = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
@@ -68,6 +69,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.SpanSelector](t, e, can(store_v1.Capability_CAPABILITY_SPAN_SELECTOR))
 	case *tracestore.SpanFinder:
 		return set[tracestore.SpanFinder](t, e, can(store_v1.Capability_CAPABILITY_SPAN_FINDER))
+	case *tracestore.PathProfiler:
+		return set[tracestore.PathProfiler](t, e, can(store_v1.Capability_CAPABILITY_PATHS))
 	case *tracestore.Versioner:
 		return set[tracestore.Versioner](t, e, can(store_v1.Capability_CAPABILITY_VERSIONER))
 	case *tracestore.UsageReporter:

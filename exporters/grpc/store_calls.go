@@ -105,6 +105,22 @@ func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.Ba
 	return storewire.GetBaselines(&answer, len(q.Operations))
 }
 
+// ProfilePaths implements tracestore.PathProfiler.
+func (e *exporter) ProfilePaths(
+	ctx context.Context, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
+	if err := o.Check(); err != nil {
+		return tracestore.PathProfile{}, err
+	}
+	var answer store_v1.PathProfileResponse
+	err := e.call(ctx, q.Tenant, store_v1.Capability_CAPABILITY_PATHS, store_v1.StoreService_ProfilePaths_FullMethodName,
+		storewire.PutPathQuery(&q, &sel, o), &answer)
+	if err != nil {
+		return tracestore.PathProfile{}, err
+	}
+	return storewire.GetPathProfile(&answer)
+}
+
 // Delete implements tracestore.Deleter. The server must allow deletions, and so must its store.
 func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
 	ctx = e.withReadMetadata(ctx, tenant)

@@ -59,6 +59,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.Outliner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_OUTLINER)
 	add(has[tracestore.SpanSelector](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_SELECTOR)
 	add(has[tracestore.SpanFinder](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_SPAN_FINDER)
+	add(has[tracestore.PathProfiler](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_PATHS)
 	add(has[tracestore.Versioner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_VERSIONER)
 	add(has[tracestore.UsageReporter](ctx, tenant, s.store) && s.showUsage, store_v1.Capability_CAPABILITY_USAGE)
 	add(has[tracestore.GroupAggregator](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_GROUPS)

@@ -130,6 +130,24 @@ func (s *storeService) Aggregate(req *store_v1.AggregateRequest, stream grpc.Ser
 	})
 }
 
+// ProfilePaths compares the critical paths and call paths of two sets of traces.
+func (s *storeService) ProfilePaths(
+	req *store_v1.PathProfileRequest, stream grpc.ServerStreamingServer[store_v1.PathProfileResponse],
+) error {
+	return answer(s, stream, func(ctx context.Context, tenant string, store tracestore.PathProfiler) (proto.Message, error) {
+		q, sel, o, err := storewire.GetPathQuery(tenant, req)
+		if err != nil {
+			return nil, err
+		}
+		if err := o.Check(); err != nil {
+			return nil, invalid(err)
+		}
+		s.limitWork(&q)
+		found, err := store.ProfilePaths(ctx, q, sel, o)
+		return storewire.PutPathProfile(&found), err
+	})
+}
+
 // Dependencies counts the calls between services.
 func (s *storeService) Dependencies(req *store_v1.GraphRequest, stream grpc.ServerStreamingServer[store_v1.GraphResponse]) error {
 	return answer(s, stream, func(ctx context.Context, tenant string, store tracestore.Dependencies) (proto.Message, error) {

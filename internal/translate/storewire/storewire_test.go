@@ -145,6 +145,33 @@ func histogram(durations ...uint64) (h tracestore.Histogram) {
 	return h
 }
 
+func pathProfile() *tracestore.PathProfile {
+	few, many := tracestore.PathCounts{Traces: 1, Calls: 2, SelfTime: 3, SelfSquares: 9, CallSquares: 4},
+		tracestore.PathCounts{Traces: 5, Calls: 6, Errors: 7, SelfTime: math.MaxUint64, SelfSquares: math.MaxFloat64, CallSquares: 36}
+	return &tracestore.PathProfile{Scanned: 1, Reason: "why",
+		Paths: []tracestore.CallPath{{Parent: -1, Service: "a", Name: "b", Kind: 5, Selected: few},
+			{Service: "\xff", Name: "c", Selected: few, Rest: many}, {Parent: 1, Service: "a", Name: "b", Kind: -1}},
+		Operations: []tracestore.OperationProfile{{Service: "a", Name: "b", Rest: many}, {Service: "\xff", Name: "c", Selected: few}},
+		Selected: tracestore.PathSet{Traces: 2, Failed: 1, Spans: 5, Time: 6, TimeSquares: 7.5, Share: 0.25,
+			IDs: []otlpdata.TraceID{{1}, {2, 15: 3}}},
+		Rest: tracestore.PathSet{Share: 1}}
+}
+
+// TestInvalidPathProfiles checks that references are within the answer.
+func TestInvalidPathProfiles(t *testing.T) {
+	for name, m := range map[string]*store_v1.PathProfileResponse{
+		"parent after the path":  {Operations: []*store_v1.PathOperation{{}}, Paths: []*store_v1.CallPath{{Parent: 1}}},
+		"negative parent":        {Operations: []*store_v1.PathOperation{{}}, Paths: []*store_v1.CallPath{{Parent: -1}}},
+		"unknown operation":      {Paths: []*store_v1.CallPath{{}}},
+		"part of a trace id":     {Rest: &store_v1.PathSet{Ids: make([]byte, 17)}},
+		"part of a selected one": {Selected: &store_v1.PathSet{Ids: make([]byte, 15)}},
+	} {
+		if _, err := GetPathProfile(m); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: error %v, want %v", name, err, ErrInvalid)
+		}
+	}
+}
+
 // TestAnswers checks that answers come back unchanged.
 func TestAnswers(t *testing.T) {
 	metrics := tracestore.MetricsAnswer{Step: 60, Complete: false, Reason: "why", Series: []tracestore.MetricSeries{{Service: "\xff",
@@ -164,6 +191,9 @@ func TestAnswers(t *testing.T) {
 	}
 	if _, err := GetBaselines(PutBaselines(&baselines), 2); !errors.Is(err, ErrInvalid) {
 		t.Errorf("answer for another number of operations: error %v, want %v", err, ErrInvalid)
+	}
+	if got, err := GetPathProfile(overTheWire(t, PutPathProfile(pathProfile()))); err != nil || !reflect.DeepEqual(&got, pathProfile()) {
+		t.Errorf("path profile came back as %+v, %v", got, err)
 	}
 	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Complete: true, Reason: "r",
 		Heatmap: &tracestore.Heatmap{Step: 9, Share: 1},
@@ -340,6 +370,12 @@ func FuzzRequests(f *testing.F) {
 		if proto.Unmarshal(b, &r) == nil {
 			_, _ = GetRefs(&r)
 		}
+		var paths store_v1.PathProfileRequest
+		if proto.Unmarshal(b, &paths) == nil {
+			if q, sel, o, err := GetPathQuery("", &paths); err == nil {
+				PutPathQuery(&q, &sel, o)
+			}
+		}
 		var p store_v1.MetricsRequest
 		if proto.Unmarshal(b, &p) == nil {
 			q := GetMetricsQuery(&p)
@@ -358,7 +394,7 @@ func FuzzAnswers(f *testing.F) {
 		Durations: histogram(5, 100)}}}}}
 	baselines := tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(5, 100)}}
 	var w OutlineWriter
-	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), PutBaselines(&baselines),
+	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), PutBaselines(&baselines), PutPathProfile(pathProfile()),
 		w.Put([]tracestore.SummarySpan{{Name: "a"},
 			{Service: "b", Extras: &tracestore.SpanExtras{Peer: "c", Events: []tracestore.SpanEvent{{Name: "d"}}}}}),
 		&store_v1.FindResponse{Traces: []*store_v1.FoundTrace{PutFound(&tracestore.Result{Summary: &tracestore.Summary{}})},
@@ -405,6 +441,14 @@ func FuzzAnswers(f *testing.F) {
 		if proto.Unmarshal(b, &operations) == nil {
 			if q, err := GetBaselineQuery(&operations); err == nil && len(q.Operations) > len(b) {
 				t.Errorf("%d bytes became %d operations", len(b), len(q.Operations))
+			}
+		}
+		var profile store_v1.PathProfileResponse
+		if proto.Unmarshal(b, &profile) == nil {
+			if p, err := GetPathProfile(&profile); err == nil {
+				if again, err := GetPathProfile(PutPathProfile(&p)); err != nil || len(again.Paths) != len(p.Paths) {
+					t.Errorf("%+v changed: %v", p, err)
+				}
 			}
 		}
 		var outline store_v1.OutlineResponse

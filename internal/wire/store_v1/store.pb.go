@@ -53,6 +53,7 @@ const (
 	Capability_CAPABILITY_VERSIONER         Capability = 12
 	Capability_CAPABILITY_SPAN_FINDER       Capability = 13
 	Capability_CAPABILITY_USAGE             Capability = 14
+	Capability_CAPABILITY_PATHS             Capability = 15
 	Capability_CAPABILITY_GROUPS            Capability = 16 // AggregateRequest.groups; without it, a server ignores them
 	Capability_CAPABILITY_BASELINES         Capability = 18
 )
@@ -75,6 +76,7 @@ var (
 		12: "CAPABILITY_VERSIONER",
 		13: "CAPABILITY_SPAN_FINDER",
 		14: "CAPABILITY_USAGE",
+		15: "CAPABILITY_PATHS",
 		16: "CAPABILITY_GROUPS",
 		18: "CAPABILITY_BASELINES",
 	}
@@ -94,6 +96,7 @@ var (
 		"CAPABILITY_VERSIONER":         12,
 		"CAPABILITY_SPAN_FINDER":       13,
 		"CAPABILITY_USAGE":             14,
+		"CAPABILITY_PATHS":             15,
 		"CAPABILITY_GROUPS":            16,
 		"CAPABILITY_BASELINES":         18,
 	}
@@ -3613,6 +3616,484 @@ func (x *MetricSeries) GetCounts() []uint64 {
 	return nil
 }
 
+// PathProfileRequest asks for the critical paths and call paths of selected traces and of the rest.
+type PathProfileRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *Query                 `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	Selection     *Selection             `protobuf:"bytes,2,opt,name=selection,proto3" json:"selection,omitempty"`
+	Traces        int64                  `protobuf:"varint,3,opt,name=traces,proto3" json:"traces,omitempty"` // maximum number of each set; 0 is the default
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathProfileRequest) Reset() {
+	*x = PathProfileRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathProfileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathProfileRequest) ProtoMessage() {}
+
+func (x *PathProfileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathProfileRequest.ProtoReflect.Descriptor instead.
+func (*PathProfileRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *PathProfileRequest) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *PathProfileRequest) GetSelection() *Selection {
+	if x != nil {
+		return x.Selection
+	}
+	return nil
+}
+
+func (x *PathProfileRequest) GetTraces() int64 {
+	if x != nil {
+		return x.Traces
+	}
+	return 0
+}
+
+// PathProfileResponse describes two sets of traces.
+type PathProfileResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Selected      *PathSet               `protobuf:"bytes,1,opt,name=selected,proto3" json:"selected,omitempty"`
+	Rest          *PathSet               `protobuf:"bytes,2,opt,name=rest,proto3" json:"rest,omitempty"`
+	Operations    []*PathOperation       `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	Paths         []*CallPath            `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
+	Scanned       int64                  `protobuf:"varint,5,opt,name=scanned,proto3" json:"scanned,omitempty"`
+	Complete      bool                   `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
+	Reason        []byte                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathProfileResponse) Reset() {
+	*x = PathProfileResponse{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathProfileResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathProfileResponse) ProtoMessage() {}
+
+func (x *PathProfileResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathProfileResponse.ProtoReflect.Descriptor instead.
+func (*PathProfileResponse) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *PathProfileResponse) GetSelected() *PathSet {
+	if x != nil {
+		return x.Selected
+	}
+	return nil
+}
+
+func (x *PathProfileResponse) GetRest() *PathSet {
+	if x != nil {
+		return x.Rest
+	}
+	return nil
+}
+
+func (x *PathProfileResponse) GetOperations() []*PathOperation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+func (x *PathProfileResponse) GetPaths() []*CallPath {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *PathProfileResponse) GetScanned() int64 {
+	if x != nil {
+		return x.Scanned
+	}
+	return 0
+}
+
+func (x *PathProfileResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *PathProfileResponse) GetReason() []byte {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+// PathSet describes the traces of one set.
+type PathSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Traces        uint64                 `protobuf:"varint,1,opt,name=traces,proto3" json:"traces,omitempty"`
+	Failed        uint64                 `protobuf:"varint,2,opt,name=failed,proto3" json:"failed,omitempty"` // traces with a failed span
+	Spans         uint64                 `protobuf:"varint,3,opt,name=spans,proto3" json:"spans,omitempty"`
+	Time          uint64                 `protobuf:"varint,4,opt,name=time,proto3" json:"time,omitempty"` // sum of the lengths of the critical paths
+	TimeSquares   float64                `protobuf:"fixed64,5,opt,name=time_squares,json=timeSquares,proto3" json:"time_squares,omitempty"`
+	Share         float64                `protobuf:"fixed64,6,opt,name=share,proto3" json:"share,omitempty"` // of the traces of the set that were examined
+	Ids           []byte                 `protobuf:"bytes,7,opt,name=ids,proto3" json:"ids,omitempty"`       // of traces, 16 bytes each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathSet) Reset() {
+	*x = PathSet{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathSet) ProtoMessage() {}
+
+func (x *PathSet) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathSet.ProtoReflect.Descriptor instead.
+func (*PathSet) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *PathSet) GetTraces() uint64 {
+	if x != nil {
+		return x.Traces
+	}
+	return 0
+}
+
+func (x *PathSet) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *PathSet) GetSpans() uint64 {
+	if x != nil {
+		return x.Spans
+	}
+	return 0
+}
+
+func (x *PathSet) GetTime() uint64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *PathSet) GetTimeSquares() float64 {
+	if x != nil {
+		return x.TimeSquares
+	}
+	return 0
+}
+
+func (x *PathSet) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *PathSet) GetIds() []byte {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// PathOperation counts the spans with a service and a name.
+type PathOperation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Service       []byte                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Selected      *PathCounts            `protobuf:"bytes,3,opt,name=selected,proto3" json:"selected,omitempty"`
+	Rest          *PathCounts            `protobuf:"bytes,4,opt,name=rest,proto3" json:"rest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathOperation) Reset() {
+	*x = PathOperation{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathOperation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathOperation) ProtoMessage() {}
+
+func (x *PathOperation) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathOperation.ProtoReflect.Descriptor instead.
+func (*PathOperation) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *PathOperation) GetService() []byte {
+	if x != nil {
+		return x.Service
+	}
+	return nil
+}
+
+func (x *PathOperation) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *PathOperation) GetSelected() *PathCounts {
+	if x != nil {
+		return x.Selected
+	}
+	return nil
+}
+
+func (x *PathOperation) GetRest() *PathCounts {
+	if x != nil {
+		return x.Rest
+	}
+	return nil
+}
+
+// CallPath counts the spans with the same calls above them.
+type CallPath struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        int64                  `protobuf:"varint,1,opt,name=parent,proto3" json:"parent,omitempty"`       // 1 + index in PathProfileResponse.paths, less than the index of this path + 1; 0: none
+	Operation     uint32                 `protobuf:"varint,2,opt,name=operation,proto3" json:"operation,omitempty"` // index in PathProfileResponse.operations
+	Kind          int32                  `protobuf:"varint,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Selected      *PathCounts            `protobuf:"bytes,4,opt,name=selected,proto3" json:"selected,omitempty"`
+	Rest          *PathCounts            `protobuf:"bytes,5,opt,name=rest,proto3" json:"rest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallPath) Reset() {
+	*x = CallPath{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallPath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallPath) ProtoMessage() {}
+
+func (x *CallPath) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallPath.ProtoReflect.Descriptor instead.
+func (*CallPath) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *CallPath) GetParent() int64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *CallPath) GetOperation() uint32 {
+	if x != nil {
+		return x.Operation
+	}
+	return 0
+}
+
+func (x *CallPath) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *CallPath) GetSelected() *PathCounts {
+	if x != nil {
+		return x.Selected
+	}
+	return nil
+}
+
+func (x *CallPath) GetRest() *PathCounts {
+	if x != nil {
+		return x.Rest
+	}
+	return nil
+}
+
+// PathCounts counts spans in one set of traces.
+type PathCounts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Traces        uint64                 `protobuf:"varint,1,opt,name=traces,proto3" json:"traces,omitempty"`
+	Calls         uint64                 `protobuf:"varint,2,opt,name=calls,proto3" json:"calls,omitempty"`
+	Errors        uint64                 `protobuf:"varint,3,opt,name=errors,proto3" json:"errors,omitempty"`
+	SelfTime      uint64                 `protobuf:"varint,4,opt,name=self_time,json=selfTime,proto3" json:"self_time,omitempty"` // on the critical paths
+	SelfSquares   float64                `protobuf:"fixed64,5,opt,name=self_squares,json=selfSquares,proto3" json:"self_squares,omitempty"`
+	CallSquares   float64                `protobuf:"fixed64,6,opt,name=call_squares,json=callSquares,proto3" json:"call_squares,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathCounts) Reset() {
+	*x = PathCounts{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathCounts) ProtoMessage() {}
+
+func (x *PathCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathCounts.ProtoReflect.Descriptor instead.
+func (*PathCounts) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *PathCounts) GetTraces() uint64 {
+	if x != nil {
+		return x.Traces
+	}
+	return 0
+}
+
+func (x *PathCounts) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *PathCounts) GetErrors() uint64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *PathCounts) GetSelfTime() uint64 {
+	if x != nil {
+		return x.SelfTime
+	}
+	return 0
+}
+
+func (x *PathCounts) GetSelfSquares() float64 {
+	if x != nil {
+		return x.SelfSquares
+	}
+	return 0
+}
+
+func (x *PathCounts) GetCallSquares() float64 {
+	if x != nil {
+		return x.CallSquares
+	}
+	return 0
+}
+
 // BaselinesRequest asks for the durations of operations. The lists have one value for each operation.
 type BaselinesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3627,7 +4108,7 @@ type BaselinesRequest struct {
 
 func (x *BaselinesRequest) Reset() {
 	*x = BaselinesRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +4120,7 @@ func (x *BaselinesRequest) String() string {
 func (*BaselinesRequest) ProtoMessage() {}
 
 func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +4133,7 @@ func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaselinesRequest.ProtoReflect.Descriptor instead.
 func (*BaselinesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BaselinesRequest) GetService() [][]byte {
@@ -3705,7 +4186,7 @@ type BaselinesResponse struct {
 
 func (x *BaselinesResponse) Reset() {
 	*x = BaselinesResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +4198,7 @@ func (x *BaselinesResponse) String() string {
 func (*BaselinesResponse) ProtoMessage() {}
 
 func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +4211,7 @@ func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaselinesResponse.ProtoReflect.Descriptor instead.
 func (*BaselinesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BaselinesResponse) GetDuration() []uint64 {
@@ -3786,7 +4267,7 @@ type OutlineRequest struct {
 
 func (x *OutlineRequest) Reset() {
 	*x = OutlineRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3798,7 +4279,7 @@ func (x *OutlineRequest) String() string {
 func (*OutlineRequest) ProtoMessage() {}
 
 func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +4292,7 @@ func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineRequest.ProtoReflect.Descriptor instead.
 func (*OutlineRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *OutlineRequest) GetTraceId() []byte {
@@ -3851,7 +4332,7 @@ type OutlineResponse struct {
 
 func (x *OutlineResponse) Reset() {
 	*x = OutlineResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3863,7 +4344,7 @@ func (x *OutlineResponse) String() string {
 func (*OutlineResponse) ProtoMessage() {}
 
 func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +4357,7 @@ func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineResponse.ProtoReflect.Descriptor instead.
 func (*OutlineResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *OutlineResponse) GetTexts() [][]byte {
@@ -3977,7 +4458,7 @@ type OutlineExtras struct {
 
 func (x *OutlineExtras) Reset() {
 	*x = OutlineExtras{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3989,7 +4470,7 @@ func (x *OutlineExtras) String() string {
 func (*OutlineExtras) ProtoMessage() {}
 
 func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4002,7 +4483,7 @@ func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineExtras.ProtoReflect.Descriptor instead.
 func (*OutlineExtras) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *OutlineExtras) GetSpan() uint32 {
@@ -4051,7 +4532,7 @@ type SelectSpansRequest struct {
 
 func (x *SelectSpansRequest) Reset() {
 	*x = SelectSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4063,7 +4544,7 @@ func (x *SelectSpansRequest) String() string {
 func (*SelectSpansRequest) ProtoMessage() {}
 
 func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4076,7 +4557,7 @@ func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectSpansRequest.ProtoReflect.Descriptor instead.
 func (*SelectSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SelectSpansRequest) GetTraceId() []byte {
@@ -4105,7 +4586,7 @@ type FindSpansRequest struct {
 
 func (x *FindSpansRequest) Reset() {
 	*x = FindSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4117,7 +4598,7 @@ func (x *FindSpansRequest) String() string {
 func (*FindSpansRequest) ProtoMessage() {}
 
 func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4130,7 +4611,7 @@ func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansRequest.ProtoReflect.Descriptor instead.
 func (*FindSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FindSpansRequest) GetTraceId() []byte {
@@ -4165,7 +4646,7 @@ type FindSpansResponse struct {
 
 func (x *FindSpansResponse) Reset() {
 	*x = FindSpansResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +4658,7 @@ func (x *FindSpansResponse) String() string {
 func (*FindSpansResponse) ProtoMessage() {}
 
 func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4671,7 @@ func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansResponse.ProtoReflect.Descriptor instead.
 func (*FindSpansResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FindSpansResponse) GetIds() []uint64 {
@@ -4217,7 +4698,7 @@ type TraceVersionRequest struct {
 
 func (x *TraceVersionRequest) Reset() {
 	*x = TraceVersionRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4229,7 +4710,7 @@ func (x *TraceVersionRequest) String() string {
 func (*TraceVersionRequest) ProtoMessage() {}
 
 func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4242,7 +4723,7 @@ func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
 func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TraceVersionRequest) GetTraceId() []byte {
@@ -4263,7 +4744,7 @@ type TraceVersionResponse struct {
 
 func (x *TraceVersionResponse) Reset() {
 	*x = TraceVersionResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4275,7 +4756,7 @@ func (x *TraceVersionResponse) String() string {
 func (*TraceVersionResponse) ProtoMessage() {}
 
 func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4288,7 +4769,7 @@ func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
 func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *TraceVersionResponse) GetNumber() uint64 {
@@ -4314,7 +4795,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4326,7 +4807,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4339,7 +4820,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{62}
 }
 
 // UsageResponse describes what the store holds.
@@ -4355,7 +4836,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4367,7 +4848,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4380,7 +4861,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *UsageResponse) GetOldest() *Time {
@@ -4422,7 +4903,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4915,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4928,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -4468,7 +4949,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4480,7 +4961,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4493,7 +4974,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -4523,7 +5004,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4535,7 +5016,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4548,7 +5029,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -4589,7 +5070,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +5082,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +5095,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -4861,7 +5342,48 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\bduration\x18\x06 \x03(\x04R\bduration\x12!\n" +
 	"\ffirst_bucket\x18\a \x03(\rR\vfirstBucket\x12\x18\n" +
 	"\abuckets\x18\b \x03(\rR\abuckets\x12\x16\n" +
-	"\x06counts\x18\t \x03(\x04R\x06counts\"\xb2\x01\n" +
+	"\x06counts\x18\t \x03(\x04R\x06counts\"\x96\x01\n" +
+	"\x12PathProfileRequest\x12-\n" +
+	"\x05query\x18\x01 \x01(\v2\x17.tracing.store.v1.QueryR\x05query\x129\n" +
+	"\tselection\x18\x02 \x01(\v2\x1b.tracing.store.v1.SelectionR\tselection\x12\x16\n" +
+	"\x06traces\x18\x03 \x01(\x03R\x06traces\"\xbc\x02\n" +
+	"\x13PathProfileResponse\x125\n" +
+	"\bselected\x18\x01 \x01(\v2\x19.tracing.store.v1.PathSetR\bselected\x12-\n" +
+	"\x04rest\x18\x02 \x01(\v2\x19.tracing.store.v1.PathSetR\x04rest\x12?\n" +
+	"\n" +
+	"operations\x18\x03 \x03(\v2\x1f.tracing.store.v1.PathOperationR\n" +
+	"operations\x120\n" +
+	"\x05paths\x18\x04 \x03(\v2\x1a.tracing.store.v1.CallPathR\x05paths\x12\x18\n" +
+	"\ascanned\x18\x05 \x01(\x03R\ascanned\x12\x1a\n" +
+	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x16\n" +
+	"\x06reason\x18\a \x01(\fR\x06reason\"\xae\x01\n" +
+	"\aPathSet\x12\x16\n" +
+	"\x06traces\x18\x01 \x01(\x04R\x06traces\x12\x16\n" +
+	"\x06failed\x18\x02 \x01(\x04R\x06failed\x12\x14\n" +
+	"\x05spans\x18\x03 \x01(\x04R\x05spans\x12\x12\n" +
+	"\x04time\x18\x04 \x01(\x04R\x04time\x12!\n" +
+	"\ftime_squares\x18\x05 \x01(\x01R\vtimeSquares\x12\x14\n" +
+	"\x05share\x18\x06 \x01(\x01R\x05share\x12\x10\n" +
+	"\x03ids\x18\a \x01(\fR\x03ids\"\xa9\x01\n" +
+	"\rPathOperation\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\fR\aservice\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x128\n" +
+	"\bselected\x18\x03 \x01(\v2\x1c.tracing.store.v1.PathCountsR\bselected\x120\n" +
+	"\x04rest\x18\x04 \x01(\v2\x1c.tracing.store.v1.PathCountsR\x04rest\"\xc0\x01\n" +
+	"\bCallPath\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\x03R\x06parent\x12\x1c\n" +
+	"\toperation\x18\x02 \x01(\rR\toperation\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\x05R\x04kind\x128\n" +
+	"\bselected\x18\x04 \x01(\v2\x1c.tracing.store.v1.PathCountsR\bselected\x120\n" +
+	"\x04rest\x18\x05 \x01(\v2\x1c.tracing.store.v1.PathCountsR\x04rest\"\xb5\x01\n" +
+	"\n" +
+	"PathCounts\x12\x16\n" +
+	"\x06traces\x18\x01 \x01(\x04R\x06traces\x12\x14\n" +
+	"\x05calls\x18\x02 \x01(\x04R\x05calls\x12\x16\n" +
+	"\x06errors\x18\x03 \x01(\x04R\x06errors\x12\x1b\n" +
+	"\tself_time\x18\x04 \x01(\x04R\bselfTime\x12!\n" +
+	"\fself_squares\x18\x05 \x01(\x01R\vselfSquares\x12!\n" +
+	"\fcall_squares\x18\x06 \x01(\x01R\vcallSquares\"\xb2\x01\n" +
 	"\x10BaselinesRequest\x12\x18\n" +
 	"\aservice\x18\x01 \x03(\fR\aservice\x12\x1c\n" +
 	"\toperation\x18\x02 \x03(\fR\toperation\x12\x12\n" +
@@ -4932,7 +5454,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xc4\x03\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xda\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -4950,7 +5472,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x18CAPABILITY_SPAN_SELECTOR\x10\v\x12\x18\n" +
 	"\x14CAPABILITY_VERSIONER\x10\f\x12\x1a\n" +
 	"\x16CAPABILITY_SPAN_FINDER\x10\r\x12\x14\n" +
-	"\x10CAPABILITY_USAGE\x10\x0e\x12\x15\n" +
+	"\x10CAPABILITY_USAGE\x10\x0e\x12\x14\n" +
+	"\x10CAPABILITY_PATHS\x10\x0f\x12\x15\n" +
 	"\x11CAPABILITY_GROUPS\x10\x10\x12\x18\n" +
 	"\x14CAPABILITY_BASELINES\x10\x12*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
@@ -4999,7 +5522,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x0fGROUP_ORDER_P50\x10\x03\x12\x13\n" +
 	"\x0fGROUP_ORDER_P95\x10\x04\x12\x13\n" +
 	"\x0fGROUP_ORDER_P99\x10\x05\x12\x14\n" +
-	"\x10GROUP_ORDER_TIME\x10\x062\xfd\f\n" +
+	"\x10GROUP_ORDER_TIME\x10\x062\xde\r\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -5013,7 +5536,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\fDependencies\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12L\n" +
 	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12R\n" +
 	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12X\n" +
-	"\tBaselines\x12\".tracing.store.v1.BaselinesRequest\x1a#.tracing.store.v1.BaselinesResponse\"\x000\x01\x12R\n" +
+	"\tBaselines\x12\".tracing.store.v1.BaselinesRequest\x1a#.tracing.store.v1.BaselinesResponse\"\x000\x01\x12_\n" +
+	"\fProfilePaths\x12$.tracing.store.v1.PathProfileRequest\x1a%.tracing.store.v1.PathProfileResponse\"\x000\x01\x12R\n" +
 	"\aOutline\x12 .tracing.store.v1.OutlineRequest\x1a!.tracing.store.v1.OutlineResponse\"\x000\x01\x12Y\n" +
 	"\vSelectSpans\x12$.tracing.store.v1.SelectSpansRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12X\n" +
 	"\tFindSpans\x12\".tracing.store.v1.FindSpansRequest\x1a#.tracing.store.v1.FindSpansResponse\"\x000\x01\x12_\n" +
@@ -5035,7 +5559,7 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 }
 
 var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
@@ -5088,22 +5612,28 @@ var file_tracing_store_v1_store_proto_goTypes = []any{
 	(*MetricsRequest)(nil),         // 48: tracing.store.v1.MetricsRequest
 	(*MetricsResponse)(nil),        // 49: tracing.store.v1.MetricsResponse
 	(*MetricSeries)(nil),           // 50: tracing.store.v1.MetricSeries
-	(*BaselinesRequest)(nil),       // 51: tracing.store.v1.BaselinesRequest
-	(*BaselinesResponse)(nil),      // 52: tracing.store.v1.BaselinesResponse
-	(*OutlineRequest)(nil),         // 53: tracing.store.v1.OutlineRequest
-	(*OutlineResponse)(nil),        // 54: tracing.store.v1.OutlineResponse
-	(*OutlineExtras)(nil),          // 55: tracing.store.v1.OutlineExtras
-	(*SelectSpansRequest)(nil),     // 56: tracing.store.v1.SelectSpansRequest
-	(*FindSpansRequest)(nil),       // 57: tracing.store.v1.FindSpansRequest
-	(*FindSpansResponse)(nil),      // 58: tracing.store.v1.FindSpansResponse
-	(*TraceVersionRequest)(nil),    // 59: tracing.store.v1.TraceVersionRequest
-	(*TraceVersionResponse)(nil),   // 60: tracing.store.v1.TraceVersionResponse
-	(*UsageRequest)(nil),           // 61: tracing.store.v1.UsageRequest
-	(*UsageResponse)(nil),          // 62: tracing.store.v1.UsageResponse
-	(*FollowRequest)(nil),          // 63: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 64: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 65: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 66: tracing.store.v1.DeleteResponse
+	(*PathProfileRequest)(nil),     // 51: tracing.store.v1.PathProfileRequest
+	(*PathProfileResponse)(nil),    // 52: tracing.store.v1.PathProfileResponse
+	(*PathSet)(nil),                // 53: tracing.store.v1.PathSet
+	(*PathOperation)(nil),          // 54: tracing.store.v1.PathOperation
+	(*CallPath)(nil),               // 55: tracing.store.v1.CallPath
+	(*PathCounts)(nil),             // 56: tracing.store.v1.PathCounts
+	(*BaselinesRequest)(nil),       // 57: tracing.store.v1.BaselinesRequest
+	(*BaselinesResponse)(nil),      // 58: tracing.store.v1.BaselinesResponse
+	(*OutlineRequest)(nil),         // 59: tracing.store.v1.OutlineRequest
+	(*OutlineResponse)(nil),        // 60: tracing.store.v1.OutlineResponse
+	(*OutlineExtras)(nil),          // 61: tracing.store.v1.OutlineExtras
+	(*SelectSpansRequest)(nil),     // 62: tracing.store.v1.SelectSpansRequest
+	(*FindSpansRequest)(nil),       // 63: tracing.store.v1.FindSpansRequest
+	(*FindSpansResponse)(nil),      // 64: tracing.store.v1.FindSpansResponse
+	(*TraceVersionRequest)(nil),    // 65: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 66: tracing.store.v1.TraceVersionResponse
+	(*UsageRequest)(nil),           // 67: tracing.store.v1.UsageRequest
+	(*UsageResponse)(nil),          // 68: tracing.store.v1.UsageResponse
+	(*FollowRequest)(nil),          // 69: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 70: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 71: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 72: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
@@ -5159,57 +5689,69 @@ var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	7,  // 50: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
 	7,  // 51: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
 	50, // 52: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
-	7,  // 53: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 54: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
-	55, // 55: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	14, // 56: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
-	7,  // 57: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	7,  // 58: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
-	7,  // 59: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 60: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	5,  // 61: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	9,  // 62: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	18, // 63: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	24, // 64: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	26, // 65: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	29, // 66: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	30, // 67: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	31, // 68: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	45, // 69: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	45, // 70: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	48, // 71: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	51, // 72: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
-	53, // 73: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	56, // 74: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	57, // 75: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
-	59, // 76: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	61, // 77: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
-	63, // 78: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	65, // 79: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	6,  // 80: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	10, // 81: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	19, // 82: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	25, // 83: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	27, // 84: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	25, // 85: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	25, // 86: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	35, // 87: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	46, // 88: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	46, // 89: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	49, // 90: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	52, // 91: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
-	54, // 92: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	10, // 93: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	58, // 94: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
-	60, // 95: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	62, // 96: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
-	64, // 97: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	66, // 98: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	80, // [80:99] is the sub-list for method output_type
-	61, // [61:80] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	11, // 53: tracing.store.v1.PathProfileRequest.query:type_name -> tracing.store.v1.Query
+	34, // 54: tracing.store.v1.PathProfileRequest.selection:type_name -> tracing.store.v1.Selection
+	53, // 55: tracing.store.v1.PathProfileResponse.selected:type_name -> tracing.store.v1.PathSet
+	53, // 56: tracing.store.v1.PathProfileResponse.rest:type_name -> tracing.store.v1.PathSet
+	54, // 57: tracing.store.v1.PathProfileResponse.operations:type_name -> tracing.store.v1.PathOperation
+	55, // 58: tracing.store.v1.PathProfileResponse.paths:type_name -> tracing.store.v1.CallPath
+	56, // 59: tracing.store.v1.PathOperation.selected:type_name -> tracing.store.v1.PathCounts
+	56, // 60: tracing.store.v1.PathOperation.rest:type_name -> tracing.store.v1.PathCounts
+	56, // 61: tracing.store.v1.CallPath.selected:type_name -> tracing.store.v1.PathCounts
+	56, // 62: tracing.store.v1.CallPath.rest:type_name -> tracing.store.v1.PathCounts
+	7,  // 63: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 64: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
+	61, // 65: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
+	14, // 66: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
+	7,  // 67: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	7,  // 68: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
+	7,  // 69: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	7,  // 70: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	5,  // 71: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	9,  // 72: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	18, // 73: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	24, // 74: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	26, // 75: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	29, // 76: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	30, // 77: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	31, // 78: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	45, // 79: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	45, // 80: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	48, // 81: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	57, // 82: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
+	51, // 83: tracing.store.v1.StoreService.ProfilePaths:input_type -> tracing.store.v1.PathProfileRequest
+	59, // 84: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	62, // 85: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	63, // 86: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	65, // 87: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	67, // 88: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
+	69, // 89: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	71, // 90: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	6,  // 91: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	10, // 92: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	19, // 93: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	25, // 94: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	27, // 95: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	25, // 96: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	25, // 97: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	35, // 98: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	46, // 99: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	46, // 100: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	49, // 101: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	58, // 102: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
+	52, // 103: tracing.store.v1.StoreService.ProfilePaths:output_type -> tracing.store.v1.PathProfileResponse
+	60, // 104: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	10, // 105: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	64, // 106: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	66, // 107: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	68, // 108: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
+	70, // 109: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	72, // 110: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	91, // [91:111] is the sub-list for method output_type
+	71, // [71:91] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -5234,7 +5776,7 @@ func file_tracing_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   62,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

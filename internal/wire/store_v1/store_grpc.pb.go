@@ -44,6 +44,7 @@ const (
 	StoreService_Peers_FullMethodName           = "/tracing.store.v1.StoreService/Peers"
 	StoreService_Metrics_FullMethodName         = "/tracing.store.v1.StoreService/Metrics"
 	StoreService_Baselines_FullMethodName       = "/tracing.store.v1.StoreService/Baselines"
+	StoreService_ProfilePaths_FullMethodName    = "/tracing.store.v1.StoreService/ProfilePaths"
 	StoreService_Outline_FullMethodName         = "/tracing.store.v1.StoreService/Outline"
 	StoreService_SelectSpans_FullMethodName     = "/tracing.store.v1.StoreService/SelectSpans"
 	StoreService_FindSpans_FullMethodName       = "/tracing.store.v1.StoreService/FindSpans"
@@ -84,6 +85,8 @@ type StoreServiceClient interface {
 	Metrics(ctx context.Context, in *MetricsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MetricsResponse], error)
 	// Baselines counts the durations of single operations.
 	Baselines(ctx context.Context, in *BaselinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BaselinesResponse], error)
+	// ProfilePaths compares the critical paths and the call paths of two sets of traces.
+	ProfilePaths(ctx context.Context, in *PathProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PathProfileResponse], error)
 	// Outline returns what is needed to draw a trace. An unknown trace has no messages.
 	// If parts are damaged, everything else comes first, and then the status DATA_LOSS.
 	Outline(ctx context.Context, in *OutlineRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutlineResponse], error)
@@ -331,9 +334,28 @@ func (c *storeServiceClient) Baselines(ctx context.Context, in *BaselinesRequest
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_BaselinesClient = grpc.ServerStreamingClient[BaselinesResponse]
 
+func (c *storeServiceClient) ProfilePaths(ctx context.Context, in *PathProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PathProfileResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_ProfilePaths_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PathProfileRequest, PathProfileResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_ProfilePathsClient = grpc.ServerStreamingClient[PathProfileResponse]
+
 func (c *storeServiceClient) Outline(ctx context.Context, in *OutlineRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutlineResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_Outline_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_Outline_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +374,7 @@ type StoreService_OutlineClient = grpc.ServerStreamingClient[OutlineResponse]
 
 func (c *storeServiceClient) SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_SelectSpans_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_SelectSpans_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -371,7 +393,7 @@ type StoreService_SelectSpansClient = grpc.ServerStreamingClient[TracesResponse]
 
 func (c *storeServiceClient) FindSpans(ctx context.Context, in *FindSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindSpansResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_FindSpans_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[14], StoreService_FindSpans_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -410,7 +432,7 @@ func (c *storeServiceClient) Usage(ctx context.Context, in *UsageRequest, opts .
 
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[14], StoreService_Follow_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[15], StoreService_Follow_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -468,6 +490,8 @@ type StoreServiceServer interface {
 	Metrics(*MetricsRequest, grpc.ServerStreamingServer[MetricsResponse]) error
 	// Baselines counts the durations of single operations.
 	Baselines(*BaselinesRequest, grpc.ServerStreamingServer[BaselinesResponse]) error
+	// ProfilePaths compares the critical paths and the call paths of two sets of traces.
+	ProfilePaths(*PathProfileRequest, grpc.ServerStreamingServer[PathProfileResponse]) error
 	// Outline returns what is needed to draw a trace. An unknown trace has no messages.
 	// If parts are damaged, everything else comes first, and then the status DATA_LOSS.
 	Outline(*OutlineRequest, grpc.ServerStreamingServer[OutlineResponse]) error
@@ -531,6 +555,9 @@ func (UnimplementedStoreServiceServer) Metrics(*MetricsRequest, grpc.ServerStrea
 }
 func (UnimplementedStoreServiceServer) Baselines(*BaselinesRequest, grpc.ServerStreamingServer[BaselinesResponse]) error {
 	return status.Error(codes.Unimplemented, "method Baselines not implemented")
+}
+func (UnimplementedStoreServiceServer) ProfilePaths(*PathProfileRequest, grpc.ServerStreamingServer[PathProfileResponse]) error {
+	return status.Error(codes.Unimplemented, "method ProfilePaths not implemented")
 }
 func (UnimplementedStoreServiceServer) Outline(*OutlineRequest, grpc.ServerStreamingServer[OutlineResponse]) error {
 	return status.Error(codes.Unimplemented, "method Outline not implemented")
@@ -713,6 +740,17 @@ func _StoreService_Baselines_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_BaselinesServer = grpc.ServerStreamingServer[BaselinesResponse]
 
+func _StoreService_ProfilePaths_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PathProfileRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StoreServiceServer).ProfilePaths(m, &grpc.GenericServerStream[PathProfileRequest, PathProfileResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_ProfilePathsServer = grpc.ServerStreamingServer[PathProfileResponse]
+
 func _StoreService_Outline_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(OutlineRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -889,6 +927,11 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Baselines",
 			Handler:       _StoreService_Baselines_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ProfilePaths",
+			Handler:       _StoreService_ProfilePaths_Handler,
 			ServerStreams: true,
 		},
 		{
