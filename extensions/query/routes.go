@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/servicemap"
+	"github.com/tracing-backend/tracing/extensions/query/internal/spangroups"
 	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
 )
@@ -25,6 +26,7 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *
 		tails.Routes(),
 		servicemap.New(b).Routes(),
 		baseline.New(b).Routes(),
+		spangroups.New(b).Routes(),
 		tempo.New(b, o.Version).Routes(),
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
