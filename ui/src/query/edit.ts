@@ -44,6 +44,14 @@ export function addCondition(text: string, field: string, op: string, value = ''
   return out;
 }
 
+/** Selects only those spans of a search for which further conditions hold, written as within braces: `a = 1 && !exists(b)`. */
+export function addText(text: string, conditions: string): string {
+  const q = parseQuery(text);
+  if (!q) return text;
+  if (!q.set) return `{ ${conditions} }`;
+  return selecting(q.set).sort((a, b) => b.begin - a.begin).reduce((out, spans) => insert(out, spans, conditions), text);
+}
+
 /** The condition that says the same, and one that says the opposite. */
 function related(s: Spans, field: string, op: string, value: string): (Condition | undefined)[] {
   const on = (s.conditions ?? []).filter((c) => isOn(c, field));

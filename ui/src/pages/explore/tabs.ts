@@ -27,6 +27,7 @@ export interface ExploreTab {
 /** The tabs after Traces, in their order. */
 export const exploreTabs: ExploreTab[] = [
   { id: 'spans', label: () => t('Spans'), offered: () => capable('aggregates'), View: lazy(() => import('./span-table')) },
+  { id: 'groups', label: () => t('Groups'), offered: () => capable('aggregates'), View: lazy(() => import('./groups/groups')) },
 ];
 
 /** The tab of the parameter `tab` if it can be shown; otherwise null, for the traces. */

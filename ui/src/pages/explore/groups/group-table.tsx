@@ -1,0 +1,90 @@
+import type { Groups } from '../../../api/groups';
+import { canonical, fieldLabel } from '../../../query/field';
+import { Button, classes } from '../../../shell/controls';
+import { count, duration, share, short } from '../../../shell/format';
+import { Icon } from '../../../shell/icons';
+import { ServiceMark } from '../../../shell/service-mark';
+import { t } from '../../../shell/text';
+import { link, navigate, view } from '../../../shell/url';
+import type { Run } from '../run';
+import { onlyGroup, withoutGroup, type GroupRow, type Order } from './model';
+import css from './groups.module.css';
+
+interface GroupTableProps {
+  data: Groups;
+  rows: GroupRow[];
+  order: Order;
+  run: Run;
+  onRun: (text: string) => void;
+}
+
+/** The groups, with their numbers as text and bars. */
+export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
+  const max = Math.max(1, ...rows.map((r) => r.p99));
+  const time = Math.max(1, data.all.time);
+  const spans = Math.max(1, data.estimatedSpans);
+  const head = { order, by: data.of };
+  return (
+    <table class={css.table} aria-label={t('Groups by {keys}', { keys: data.by.map(fieldLabel).join(', ') })}>
+      <thead>
+        <tr>
+          {data.by.map((field) => <th key={field} scope="col" class={css.value}>{fieldLabel(field)}</th>)}
+          <Head {...head} id="count" label={data.of === 'traces' ? t('Traces') : t('Spans')} />
+          <Head {...head} id="errors" label={t('Errors')} />
+          <Head {...head} id="p50" label="p50" />
+          <Head {...head} id="p95" label="p95" />
+          <Head {...head} id="p99" label="p99" />
+          <Head {...head} id="time" label={t('Share of time')} />
+          <th scope="col" class={css.actions}><span class="visually-hidden">{t('Actions')}</span></th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((r) => (
+          <tr key={r.where} data-row>
+            {r.values.map((v, i) => <td key={i} class={css.value}><Value field={data.by[i]} value={v} href={i === 0 ? link({ page: 'explore' }, { q: onlyGroup(run.q, r.where), of: data.of }) : undefined} /></td>)}
+            <td class={css.number}><span>{short(r.count)}</span><Bar part={r.count / spans} failed={r.errors / spans} /></td>
+            <td class={classes(css.number, css.errors, r.errors > 0 && css.failed)} title={count(r.errors)}>{share(r.errors / r.count)}</td>
+            {([['p50', r.p50], ['p95', r.p95], ['p99', r.p99]] as const).map(([id, ns]) => (
+              <td key={id} class={classes(css.number, css[id])}><span>{duration(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
+            ))}
+            <td class={classes(css.number, css.time)}><span>{share(r.time / time)}</span><Bar part={r.time / time} /></td>
+            <td class={css.actions}><Actions row={r} onRun={onRun} /></td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** A column by which the server sorts. */
+function Head({ id, label, order }: { id: Order; label: string; order: Order }) {
+  const on = id === order;
+  return (
+    <th scope="col" class={classes(css.number, css[id])} aria-sort={on ? 'descending' : undefined}>
+      <button type="button" class={css.sort} title={t('Sort by {column}, the largest first', { column: label })} onClick={() => navigate({ sort: id === 'count' ? '' : id }, { replace: true })}>
+        {label}{on && <Icon name="down" size={12} />}
+      </button>
+    </th>
+  );
+}
+
+function Value({ field, value, href }: { field: string; value: string | null; href?: string }) {
+  const text = value === null ? t('(no value)') : value || t('(empty)');
+  const shown = value && canonical(field) === 'service' ? <ServiceMark name={value} /> : <span class={classes(css.text, !value && css.none)}>{text}</span>;
+  return href ? <a class={css.open} href={href} title={t('Traces with {value}', { value: text })}>{shown}</a> : <span class={css.open} title={text}>{shown}</span>;
+}
+
+/** A share as a bar, the failed part of it in red. */
+function Bar({ part, failed = 0 }: { part: number; failed?: number }) {
+  return <i class={css.track} aria-hidden="true"><i style={{ width: `${part * 100}%` }} />{failed > 0 && <b style={{ left: `${(part - failed) * 100}%`, width: `max(2px, ${failed * 100}%)` }} />}</i>;
+}
+
+function Actions({ row, onRun }: { row: GroupRow; onRun: (text: string) => void }) {
+  const name = row.values.map((v) => v ?? t('(no value)')).join(', ');
+  return (
+    <span class={css.buttons}>
+      <Button kind="quiet" icon="plus" label={t('Only {name}', { name })} onClick={() => onRun(onlyGroup(view.value.q, row.where))} />
+      <Button kind="quiet" icon="minus" label={t('Without {name}', { name })} onClick={() => onRun(withoutGroup(view.value.q, row.where))} />
+    </span>
+  );
+}
