@@ -132,7 +132,7 @@ export function zoomTo(state: TraceState, span: number): void {
 }
 
 /** Moves the visible part so that a span is in it. */
-function bringIntoZoom(state: TraceState, span: number): void {
+export function bringIntoZoom(state: TraceState, span: number): void {
   const zoom = state.zoomed.value;
   if (!zoom) return;
   const [start, end] = partOf(state.model.value, span);

@@ -4,6 +4,7 @@ import { joinColumn, keysOf, valuesOf } from './attributes';
 import { groupBy, ownValues, quantile, ranksOf, sortedBy, timeOnPath, totalsOf } from './grouping';
 import { deepOutline, largeOutline, outlineOf, randomOutline, seeded, span } from './samples';
 import { buildModel } from './build';
+import { laneIndex, neighbour, spanAt } from './lanes';
 import type { SpanDetail } from '../../api/types';
 import type { TraceModel } from './types';
 
@@ -46,6 +47,29 @@ describe('extras', () => {
     const wide = model(outlineOf(span('root', 0, 1e6, { children: Array.from({ length: 3000 }, (_, i) => span('x', i, 9e5)) })));
     expect(buildExtras(wide).lanes).toBe(3001);
     expect(mistakes(wide)).toEqual([]);
+  });
+});
+
+describe('lanes', () => {
+  const m = model(outlineOf(span('root', 0, 100, { children: [span('a', 0, 50, { children: [span('a1', 10, 20), span('a2', 32, 8)] }), span('b', 20, 30), span('c', 60, 10)] })));
+  const name = (s: number): string => (s < 0 ? '' : m.names[m.name[s]]);
+  const extras = buildExtras(m);
+  const index = laneIndex(m, extras, -1);
+  const lanes = (x: typeof index): string[] => Array.from({ length: x.lanes }, (_, l) => [...x.spans.subarray(x.offset[l], x.offset[l + 1])].map(name).join(' '));
+
+  it('lists the spans of each lane, also below another root', () => {
+    expect(lanes(index)).toEqual(['root', 'a c', 'a1 a2', 'b']);
+    expect(lanes(laneIndex(m, extras, 1))).toEqual(['a', 'a1 a2']);
+  });
+
+  it('finds spans by time, with a tolerance, and beside each other', () => {
+    expect(name(spanAt(m, index, 2, 15, 0))).toBe('a1');
+    expect(name(spanAt(m, index, 2, 31, 0))).toBe('');
+    expect(name(spanAt(m, index, 2, 31.2, 1))).toBe('a2');
+    expect(name(spanAt(m, index, 2, 30.5, 1))).toBe('a1');
+    expect(spanAt(m, index, 9, 15, 0)).toBe(-1);
+    expect(name(neighbour(index, 2, 2, 1))).toBe('a2');
+    expect(neighbour(index, 2, 2, -1)).toBe(-1);
   });
 });
 

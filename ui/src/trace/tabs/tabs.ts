@@ -21,6 +21,7 @@ export interface TraceTab {
 
 /** The tabs after the timeline, in their order. */
 export const traceTabs: TraceTab[] = [
+  { id: 'flame', label: () => t('Flame graph'), key: 'f', timed: true, View: lazy(() => import('./flame')) },
   { id: 'table', label: () => t('Table'), View: lazy(() => import('./table')) },
   { id: 'statistics', label: () => t('Statistics'), View: lazy(() => import('./statistics')) },
   { id: 'events', label: () => t('Events'), View: lazy(() => import('./events')) },

@@ -1,0 +1,179 @@
+// Draws the flame graph: bars of the visible lanes, reduced to what can be seen.
+
+import { serviceColor } from '../../shell/service';
+import { firstAfter, type LaneIndex } from '../model/lanes';
+import { operation, serviceName, shownService } from '../model/span';
+import { flag, type CriticalPath, type TraceModel } from '../model/types';
+import { pixel, type Axis } from '../timeline/axis';
+import { extent, pieces } from '../timeline/bars';
+
+/** Height of a lane in pixels. */
+export const laneHeight = 20;
+
+/** What is drawn. */
+export interface Scene {
+  model: TraceModel;
+  index: LaneIndex;
+  axis: Axis;
+  path: CriticalPath | null;
+  /** Spans to emphasize: 1; null for all. */
+  bright: Uint8Array | null;
+  selected: number;
+  /** Span with the cursor, or -1. */
+  cursor: number;
+  /** Pixels that are scrolled away at the top. */
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** Colours of the theme, as the canvas takes them. */
+interface Colors {
+  bar: Map<string, string>;
+  solid: Map<string, string>;
+  text: string;
+  error: string;
+  hatch: string;
+  accent: string;
+  ink: string;
+  font: string;
+}
+
+let kept: { theme: string; colors: Colors } | null = null;
+
+function colorsIn(theme: string, at: Element): Colors {
+  if (kept?.theme === theme) return kept.colors;
+  const probe = document.createElement('span');
+  at.append(probe);
+  const style = getComputedStyle(probe);
+  const color = (value: string): string => {
+    probe.style.color = value;
+    return style.color;
+  };
+  const steps = Array.from({ length: 12 }, (_, i) => `var(--svc-${i + 1})`);
+  const colors = {
+    bar: new Map(steps.map((c) => [c, color(`color-mix(in oklab, ${c} 26%, var(--bg))`)])), solid: new Map(steps.map((c) => [c, color(c)])),
+    text: color('var(--text)'), error: color('var(--error)'), hatch: color('var(--error-hatch)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: `11px ${style.fontFamily}`,
+  };
+  probe.remove();
+  kept = { theme, colors };
+  return colors;
+}
+
+/** Draws a scene. Returns the time it took in milliseconds. */
+export function drawFlame(canvas: HTMLCanvasElement, s: Scene, theme: string): number {
+  const colors = colorsIn(theme, canvas.parentElement!);
+  const began = performance.now();
+  const scale = devicePixelRatio || 1;
+  canvas.width = Math.round(s.width * scale);
+  canvas.height = Math.round(s.height * scale);
+  const ctx = canvas.getContext('2d')!;
+  ctx.scale(scale, scale);
+  ctx.font = colors.font;
+  ctx.textBaseline = 'middle';
+  const hatch = hatching(ctx, colors.hatch);
+  const byService = s.model.services.map(serviceColor);
+  const last = Math.min(s.index.lanes, Math.ceil((s.top + s.height) / laneHeight));
+  for (let lane = Math.floor(s.top / laneHeight); lane < last; lane++) drawLane(ctx, s, lane, colors, byService, hatch);
+  ctx.globalAlpha = 1;
+  return performance.now() - began;
+}
+
+/** Diagonal lines, the sign of errors beside their colour. */
+function hatching(ctx: CanvasRenderingContext2D, color: string): CanvasPattern {
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 6;
+  const t = tile.getContext('2d')!;
+  t.strokeStyle = color;
+  t.lineWidth = 1.2;
+  t.beginPath();
+  for (const x of [-6, 0, 6]) {
+    t.moveTo(x, 6);
+    t.lineTo(x + 6, 0);
+  }
+  t.stroke();
+  return ctx.createPattern(tile, 'repeat')!;
+}
+
+function drawLane(ctx: CanvasRenderingContext2D, s: Scene, lane: number, c: Colors, byService: string[], hatch: CanvasPattern): void {
+  const { model: m, index, axis } = s;
+  const y = lane * laneHeight - s.top;
+  let covered = -1; // pixels that have a bar
+  for (let i = firstAfter(m, index, lane, axis.from); i < index.offset[lane + 1]; i++) {
+    const span = index.spans[i];
+    if (m.start[span] > axis.to) break;
+    const bar = extent(axis, m.start[span], m.end[span]);
+    const failed = (m.flags[span] & flag.error) !== 0;
+    const special = failed || span === s.selected || span === s.cursor || s.bright?.[span] === 1;
+    if (bar.right <= covered + 1 && !special) continue; // nothing of it would be seen
+    const left = Math.max(bar.left, Math.min(covered, bar.right - 1));
+    const width = Math.max(1, bar.right - left - (bar.right - left > 3 ? 1 : 0));
+    ctx.globalAlpha = s.bright && !s.bright[span] ? 0.3 : 1;
+    const color = byService[m.peer[span] >= 0 ? m.peer[span] : m.service[span]];
+    const onPath = s.path !== null && s.path.offset[span + 1] > s.path.offset[span];
+    ctx.fillStyle = (width < 4 && onPath ? c.solid : c.bar).get(color)!;
+    ctx.fillRect(left, y + 1, width, laneHeight - 2);
+    if (width >= 4) {
+      if (onPath) drawPath(ctx, s, span, bar, y, c.solid.get(color)!);
+      if (failed) {
+        ctx.globalAlpha *= 0.45;
+        fill(ctx, hatch, left, y + 1, width, laneHeight - 2);
+        ctx.globalAlpha /= 0.45;
+      }
+      if (width > 28) drawName(ctx, s, span, left, width, y, c, failed);
+    }
+    if (failed) fill(ctx, c.error, left, y + 1, Math.min(2, width), laneHeight - 2);
+    if (span === s.selected || span === s.cursor) outline(ctx, span === s.selected ? c.accent : c.ink, left, y, width);
+    covered = Math.max(covered, bar.right);
+  }
+}
+
+function fill(ctx: CanvasRenderingContext2D, style: string | CanvasPattern, x: number, y: number, width: number, height: number): void {
+  ctx.fillStyle = style;
+  ctx.fillRect(x, y, width, height);
+}
+
+/** Own time on the critical path is a solid line at the bottom; gaps are dotted. */
+function drawPath(ctx: CanvasRenderingContext2D, s: Scene, span: number, bar: ReturnType<typeof extent>, y: number, color: string): void {
+  for (const piece of pieces(s.model, s.path!, span, false, s.axis, bar)) {
+    const from = bar.left + piece.left;
+    if (!piece.gap) fill(ctx, color, from, y + laneHeight - 5, piece.width, 4);
+    else for (let x = from; x < from + piece.width; x += 6) fill(ctx, color, x, y + laneHeight - 4, Math.min(3, from + piece.width - x), 2);
+  }
+}
+
+/** Width of a character of the name, about. */
+const character = 5.9;
+
+function drawName(ctx: CanvasRenderingContext2D, s: Scene, span: number, left: number, width: number, y: number, c: Colors, failed: boolean): void {
+  const { model: m } = s;
+  const parent = m.parent[span];
+  const service = shownService(m, span);
+  const name = parent >= 0 && shownService(m, parent) === service ? operation(m, span) : `${serviceName(m, service)}  ${operation(m, span)}`;
+  const from = Math.max(left, 0) + (failed ? 6 : 4);
+  const fits = Math.floor((Math.min(left + width, s.width) - from - 3) / character);
+  if (fits < 3) return;
+  const text = name.length <= fits ? name : `${name.slice(0, fits - 1)}…`;
+  if (failed) { // a background, so that it can be read on the hatching
+    fill(ctx, c.bar.get(serviceColor(m.services[service]))!, from - 2, y + 2, Math.min(ctx.measureText(text).width + 4, width - 6), laneHeight - 7);
+  }
+  ctx.fillStyle = c.text;
+  ctx.fillText(text, from, y + laneHeight / 2 - 1);
+}
+
+function outline(ctx: CanvasRenderingContext2D, color: string, left: number, y: number, width: number): void {
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 2;
+  ctx.strokeRect(left + 1, y + 1, Math.max(2, width - 2), laneHeight - 2);
+}
+
+/** Time at a pixel. */
+export function timeAt(axis: Axis, x: number): number {
+  return axis.from + x / axis.scale;
+}
+
+/** Left edge of a span in pixels, within the axis. */
+export function leftOf(axis: Axis, time: number): number {
+  return Math.min(axis.width, Math.max(0, pixel(axis, time)));
+}
