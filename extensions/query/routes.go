@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/baseline"
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/explain"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
@@ -27,6 +28,7 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *
 		servicemap.New(b).Routes(),
 		baseline.New(b).Routes(),
 		spangroups.New(b).Routes(),
+		[]httpapi.Route{explain.Route(b)},
 		tempo.New(b, o.Version).Routes(),
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)

@@ -31,18 +31,20 @@ const (
 	OpGetUsage        Operation = "get_usage"
 	OpGetErrors       Operation = "get_errors"
 	OpGetChanges      Operation = "get_changes"
+	OpExplain         Operation = "explain"
 )
 
 func operations() []Operation {
 	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
 		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate,
-		OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges}
+		OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges, OpExplain}
 }
 
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
-	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges:
+	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges,
+		OpExplain:
 		return false
 	}
 	return true

@@ -18,6 +18,9 @@ const (
 	// sameTraces is the share of traces that two lines must have in common, of all traces of
 	// either, to be shown as one.
 	sameTraces = 0.95
+	// rounding is the difference of scores up to which they count as equal: of two values that
+	// exclude each other, the one that selected traces have more often is listed.
+	rounding = 1e-9
 	// deciles is the number of ranges with the same number of traces of the rest.
 	deciles = 10
 )
@@ -76,6 +79,9 @@ func (c *counter) rankAttributes() attributeList {
 	var lines []*attributeLine
 	var probabilities []float64
 	for _, k := range c.sortedKeys() {
+		if c.chosenBy[tracestore.Field{Place: k.place, Key: k.key}] {
+			continue // it differs by definition
+		}
 		if line, p, tested := c.bestLine(k, of); tested {
 			lines, probabilities = append(lines, line), append(probabilities, p)
 		}
@@ -115,12 +121,14 @@ func (c *counter) bestLine(k *key, of pair) (best *attributeLine, p float64, tes
 	if line := c.existence(k, lines); line != nil {
 		lines = append(lines, line)
 	}
+	// Where a condition holds for all traces, there is nothing to compare.
+	lines = slices.DeleteFunc(lines, func(l *attributeLine) bool { return l.has == within })
 	coverage := math.Sqrt(max(shareOf(c.split(k.traces).selected, of.selected), shareOf(c.split(k.traces).rest, of.rest)))
 	p = 1
 	for _, line := range lines {
 		p = min(p, proportionTest(line.has, within)*float64(len(lines)))
 		line.score = math.Abs(line.has.difference(within)) * coverage
-		if best == nil || line.score > best.score || line.score == best.score && line.has.difference(within) > best.has.difference(within) {
+		if best == nil || line.score > best.score+rounding || line.score > best.score-rounding && line.has.difference(within) > 0 {
 			best = line
 		}
 	}

@@ -35,8 +35,9 @@ const (
 // counter counts which traces have which attributes. Callers call begin for each trace, and span
 // for each of its spans. Not safe for concurrent use.
 type counter struct {
-	account     *tracestore.Memory // nil: no limit
-	memory      int                // in use
+	account     *tracestore.Memory        // nil: no limit
+	chosenBy    map[tracestore.Field]bool // fields of the condition that selects traces, which are not ranked
+	memory      int                       // in use
 	traces      []countedTrace
 	keys        map[keyID]*key
 	values      int // of all keys
@@ -89,9 +90,21 @@ type resourceValues struct {
 	generation int
 }
 
-// newCounter returns a counter that reserves its memory in m, which the caller releases.
-func newCounter(m *tracestore.Memory) *counter {
-	return &counter{account: m, keys: make(map[keyID]*key), resources: make(map[string]resourceValues)}
+// newCounter returns a counter for a selection. It reserves its memory in m, which the caller
+// releases.
+func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
+	c := &counter{account: m, keys: make(map[keyID]*key), resources: make(map[string]resourceValues)}
+	c.chosenBy = make(map[tracestore.Field]bool)
+	for f := range tracestore.Fields(selection) {
+		places := []tracestore.Place{f.Place}
+		if f.Place == tracestore.AnyAttribute {
+			places = []tracestore.Place{tracestore.SpanAttribute, tracestore.ResourceAttribute}
+		}
+		for _, place := range places {
+			c.chosenBy[tracestore.Field{Place: place, Key: f.Key}] = true
+		}
+	}
+	return c
 }
 
 // begin begins a trace. The error is as in tracestore.Reserve: then the trace is not counted.

@@ -9,5 +9,7 @@
 //	numbers.go      ranges of attributes that are numbers
 //	significance.go the statistics
 //	durations.go    durations of the traces with a value
+//	time.go         ranks operations and call paths by time
+//	shape.go        ranks call paths by frequency
 //	answer*.go      the answer
 package explain

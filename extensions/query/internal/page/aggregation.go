@@ -61,17 +61,24 @@ func ReasonOf(a *tracestore.Aggregate) string {
 	return a.Reason
 }
 
-var errNoSelection = errors.New("no selection: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
+// ErrNoSelection is the error of a request that needs a selection.
+var ErrNoSelection = errors.New("no selection: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
+
+// HasSelection reports whether a request selects a part of the matching spans.
+func HasSelection(v url.Values) bool {
+	for _, name := range []string{"sel_start", "sel_end", "sel_min", "sel_max", "sel_q"} {
+		if v.Get(name) != "" {
+			return true
+		}
+	}
+	return false
+}
 
 // SelectionParams parses the area of a heatmap of spans that a user selects, and a further
 // condition.
 func SelectionParams(v url.Values, agg *core.Aggregation) error {
-	selected := false
-	for _, name := range []string{"sel_start", "sel_end", "sel_min", "sel_max", "sel_q"} {
-		selected = selected || v.Get(name) != ""
-	}
-	if !selected {
-		return errNoSelection
+	if !HasSelection(v) {
+		return ErrNoSelection
 	}
 	var s tracestore.Selection
 	var err error
@@ -92,10 +99,10 @@ func SelectionParams(v url.Values, agg *core.Aggregation) error {
 	} else if where != nil {
 		all = append(all, where)
 	}
-	if all, err = boundDuration(all, v, "sel_min", tracestore.Ge); err != nil {
+	if all, err = BoundDuration(all, v, "sel_min", tracestore.Duration, tracestore.Ge); err != nil {
 		return err
 	}
-	if all, err = boundDuration(all, v, "sel_max", tracestore.Le); err != nil {
+	if all, err = BoundDuration(all, v, "sel_max", tracestore.Duration, tracestore.Le); err != nil {
 		return err
 	}
 	s.Where = all
@@ -103,8 +110,9 @@ func SelectionParams(v url.Values, agg *core.Aggregation) error {
 	return nil
 }
 
-// boundDuration appends the condition for a parameter, if it is set.
-func boundDuration(all tracestore.And, v url.Values, name string, op tracestore.Op) (tracestore.And, error) {
+// BoundDuration appends the condition on the duration of a span or a trace for a parameter, if it
+// is set.
+func BoundDuration(all tracestore.And, v url.Values, name string, of tracestore.Place, op tracestore.Op) (tracestore.And, error) {
 	if v.Get(name) == "" {
 		return all, nil
 	}
@@ -112,5 +120,5 @@ func boundDuration(all tracestore.And, v url.Values, name string, op tracestore.
 	if err != nil {
 		return nil, err
 	}
-	return append(all, core.WhereDuration(tracestore.Duration, op, d)), nil
+	return append(all, core.WhereDuration(of, op, d)), nil
 }

@@ -1,0 +1,65 @@
+package explain
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+)
+
+// TestAnswers compares answers with files.
+func TestAnswers(t *testing.T) {
+	g := querytest.Golden{
+		Headers: []string{"Content-Type"},
+		Routes:  func(b *core.Backend) http.Handler { return httpapi.NewMux("", []httpapi.Route{Route(b)}) },
+		Store: func(t *testing.T, name string) core.Store {
+			if name == "lacking" {
+				return querytest.NewStore(calls())
+			}
+			return querytest.FilledMemory(t, calls())
+		},
+	}
+	g.Run(t, "testdata/*.txt")
+}
+
+// calls returns 80 traces of a service that calls another one, from the Start of package querytest
+// on, one each second. Of each eight traces the last three are slow, because they retry a call in
+// another region; and 80 traces a day earlier, without slow ones.
+func calls() ptrace.Traces {
+	td := ptrace.NewTraces()
+	web, bank := querytest.AddService(td, "web"), querytest.AddService(td, "bank")
+	td.ResourceSpans().At(1).Resource().Attributes().PutStr("cloud.region", "north")
+	south := querytest.AddService(td, "bank")
+	td.ResourceSpans().At(2).Resource().Attributes().PutStr("cloud.region", "south")
+	td.ResourceSpans().At(2).Resource().Attributes().PutStr("cloud.zone", "south-1")
+	for i := range 160 {
+		slow, at := i < 80 && i%8 >= 5, time.Duration(i%80)*time.Second-time.Duration(i/80)*24*time.Hour
+		trace := pcommon.TraceID{14: 1, 15: byte(i)}
+		root := querytest.AddSpan(web, trace, 1, 0, "GET /pay", at)
+		root.Attributes().PutInt("amount", int64(i%10))
+		attempts := 1
+		if slow {
+			attempts = 3
+		}
+		for n := range attempts {
+			begin := at + time.Duration(10+100*n)*time.Millisecond
+			call := querytest.AddSpan(web, trace, byte(2+2*n), 1, "POST /charge", begin)
+			call.SetKind(ptrace.SpanKindClient)
+			call.Attributes().PutStr("try", fmt.Sprint(n))
+			to := bank
+			if slow {
+				to = south
+			}
+			querytest.AddSpan(to, trace, byte(3+2*n), byte(2+2*n), "POST /charge", begin+time.Millisecond).SetKind(ptrace.SpanKindServer)
+			root.SetEndTimestamp(call.EndTimestamp() + 5e6)
+		}
+	}
+	return td
+}

@@ -1,0 +1,135 @@
+package explain
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// baseline is what selected traces are compared with.
+type baseline string
+
+const (
+	allOthers  baseline = "others" // other traces of the time range
+	sameTime   baseline = "time"   // other traces of the time of the selection
+	dayEarlier baseline = "day"    // all traces of the time of the selection, one day earlier
+)
+
+var errBaseline = errors.New("must be others, time or day")
+
+func baselineParam(v url.Values) (baseline, error) {
+	switch b := baseline(v.Get("baseline")); b {
+	case "":
+		return allOthers, nil
+	case allOthers, sameTime, dayEarlier:
+		return b, nil
+	}
+	return "", httpapi.ParamError("baseline", errBaseline)
+}
+
+// profile returns the profile of the selected traces and of the baseline.
+func (r request) profile(slot *core.Slot) (tracestore.PathProfile, error) {
+	q := r.query
+	q.Tenant, q.Budget = slot.Tenant(), tracestore.Budget{Spans: slot.Limits().Aggregated, TraceSpans: slot.Limits().TraceSize}
+	options := tracestore.PathOptions{Traces: r.traces}
+	if r.baseline == allOthers {
+		return r.store.ProfilePaths(slot.Context(), q, r.selection, options)
+	}
+	q.From, q.To = later(q.From, r.selection.From), earlier(q.To, r.selection.To)
+	if r.baseline == sameTime {
+		return r.store.ProfilePaths(slot.Context(), q, r.selection, options)
+	}
+	const day = 24 * time.Hour
+	now, err := r.store.ProfilePaths(slot.Context(), q, r.selection, options)
+	if err != nil {
+		return now, err
+	}
+	q.From, q.To = q.From.Add(-day), q.To.Add(-day)
+	none := tracestore.Selection{Where: tracestore.Or{}}
+	before, err := r.store.ProfilePaths(slot.Context(), q, none, options)
+	if err != nil {
+		return before, err
+	}
+	return withRest(&now, &before), nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// withRest returns the selected traces of one profile and the rest of another.
+func withRest(a, b *tracestore.PathProfile) tracestore.PathProfile {
+	out := tracestore.PathProfile{Selected: a.Selected, Rest: b.Rest, Scanned: a.Scanned + b.Scanned,
+		Complete: a.Complete && b.Complete, Reason: joinReasons([]string{a.Reason, b.Reason})}
+	m := merger{out: &out, paths: make(map[pathID]int), operations: make(map[operationID]int)}
+	m.addPaths(a.Paths, func(to, from *tracestore.CallPath) { to.Selected = from.Selected })
+	m.addPaths(b.Paths, func(to, from *tracestore.CallPath) { to.Rest = from.Rest })
+	m.addOperations(a.Operations, func(to, from *tracestore.OperationProfile) { to.Selected = from.Selected })
+	m.addOperations(b.Operations, func(to, from *tracestore.OperationProfile) { to.Rest = from.Rest })
+	return out
+}
+
+// pathID identifies a call path of a merged profile.
+type pathID struct {
+	parent        int
+	service, name string
+	kind          int32
+}
+
+type operationID struct{ service, name string }
+
+// merger joins profiles.
+type merger struct {
+	out        *tracestore.PathProfile
+	paths      map[pathID]int // index
+	operations map[operationID]int
+}
+
+// addPaths adds call paths; set copies the counts of one side.
+func (m *merger) addPaths(paths []tracestore.CallPath, set func(to, from *tracestore.CallPath)) {
+	index := make([]int, len(paths))
+	for i := range paths {
+		p := paths[i]
+		id := pathID{-1, p.Service, p.Name, p.Kind}
+		if p.Parent >= 0 {
+			id.parent = index[p.Parent]
+		}
+		at, ok := m.paths[id]
+		if !ok {
+			at = len(m.out.Paths)
+			m.paths[id] = at
+			m.out.Paths = append(m.out.Paths, tracestore.CallPath{Parent: id.parent, Service: p.Service, Name: p.Name, Kind: p.Kind})
+		}
+		index[i] = at
+		set(&m.out.Paths[at], &p)
+	}
+}
+
+// addOperations is like addPaths.
+func (m *merger) addOperations(operations []tracestore.OperationProfile, set func(to, from *tracestore.OperationProfile)) {
+	for i := range operations {
+		o := &operations[i]
+		id := operationID{o.Service, o.Name}
+		at, ok := m.operations[id]
+		if !ok {
+			at = len(m.out.Operations)
+			m.operations[id] = at
+			m.out.Operations = append(m.out.Operations, tracestore.OperationProfile{Service: o.Service, Name: o.Name})
+		}
+		set(&m.out.Operations[at], o)
+	}
+}
