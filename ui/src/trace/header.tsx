@@ -1,8 +1,9 @@
 import { Button, classes } from '../shell/controls';
 import { Menu } from '../shell/floating';
-import { count, duration, percent, shortID } from '../shell/format';
+import { count, duration, percent, short, shortID } from '../shell/format';
 import { Icon, Mark } from '../shell/icons';
 import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
+import { Text, t } from '../shell/text';
 import { Time } from '../shell/time';
 import { link, navigate } from '../shell/url';
 import { traceActions, useArchive } from './actions';
@@ -37,6 +38,7 @@ function Crumb({ state }: { state: TraceState }) {
       <code class={css.id} title={model.traceID}>{shownID(model.traceID)}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
       <span class={css.grow} />
+      {state.source.kind === 'server' && <a class={css.compare} href={link({ page: 'compare', a: model.traceID, b: 'baseline' })} aria-label={t('Compare with typical')} title={t('Compare with a typical trace of the same root')}><Icon name="compare" /><span class={css.wide}>{t('Compare with typical')}</span></a>}
       {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>Archive</Button>}
       <Menu label="Actions" align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions" {...p} />} />
     </div>
@@ -86,6 +88,7 @@ function Facts({ state }: { state: TraceState }) {
   const { facts } = model;
   return (
     <div class={css.facts}>
+      <UsualFact state={state} />
       {facts.errors.length > 0 && (
         <button type="button" class={css.errors} title="Go to the next error (e)" onClick={() => goToNext(state, facts.errors)}>
           <Mark kind="error" size={13} label="" /><b>{count(facts.errors.length)} {facts.errors.length === 1 ? 'error' : 'errors'}</b><Icon name="down" size={12} />
@@ -99,6 +102,20 @@ function Facts({ state }: { state: TraceState }) {
       {facts.skew.length > 0 && <Skew state={state} />}
       {facts.growing && <span class={css.growing}><span class={css.live} aria-hidden="true" />still receiving</span>}
     </div>
+  );
+}
+
+/** Says that the root takes longer than usual. */
+function UsualFact({ state }: { state: TraceState }) {
+  const [root] = state.model.value.roots;
+  const usual = state.usual.value;
+  if (!usual || root === undefined || !usual.mark[root]) return null;
+  const op = usual.of[root];
+  return (
+    <span class={css.slow} title={usual.text(root)}>
+      <Mark kind="warn" size={13} label="" />
+      <span><Text of="{percentile} of {calls}, usually {p50}" percentile={<b>{usual.percentile(root)}</b>} calls={short(usual.calls[op])} p50={duration(usual.p50[op])} /></span>
+    </span>
   );
 }
 

@@ -5,7 +5,7 @@ import { navigate, view, type View } from '../shell/url';
 import { reveal, visibleRows } from './model/rows';
 import { criticalPath } from './model/path';
 import { findSpan, spanID } from './model/span';
-import { noRow, type CriticalPath, type FindResult, type Rows, type TraceModel, type TraceSource } from './model/types';
+import { noRow, type CriticalPath, type FindResult, type Rows, type TraceModel, type TraceSource, type UsualTexts } from './model/types';
 import { intersect } from './spans';
 import { whole, type Zoom } from './timeline/zoom';
 
@@ -38,6 +38,8 @@ export class TraceState {
   readonly anchor: { row: number | null } = { row: null };
   /** Where the time under the pointer is written. */
   readonly cursorTime: { current: HTMLElement | null } = { current: null };
+  /** What is usual for the spans, once it is known. */
+  readonly usual = signal<UsualTexts | null>(null);
   /** Where to scroll. */
   readonly goal = signal<Goal | null>(null);
 
@@ -158,6 +160,7 @@ export class TraceState {
     const top = this.rows.value.row[this.visible.value[0]];
     this.anchor.row = top === undefined || this.visible.value[0] === 0 ? null : keyAgain(top);
     this.active.value = null;
+    this.usual.value = null; // until it is compared with the new spans
     this.model.value = model;
     this.active.value = active === null ? null : keyAgain(active);
   }

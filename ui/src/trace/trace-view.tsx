@@ -31,6 +31,7 @@ export function TraceView({ source, model }: { source: TraceSource; model: Trace
   const state = useMemo(() => new TraceState(source, model), [source]);
   useEffect(() => () => state.close(), [state]);
   useEffect(DetailPanel.preload, []); // after the first rows
+  useUsual(state);
   useRefresh(state);
   useTraceKeys(state);
   const span = state.selected.value;
@@ -47,6 +48,16 @@ export function TraceView({ source, model }: { source: TraceSource; model: Trace
       </div>
     </div>
   );
+}
+
+/** Asks what is usual for the spans, after the first rows. */
+function useUsual(state: TraceState): void {
+  useEffect(() => {
+    if (state.source.kind === 'file') return;
+    const abort = new AbortController();
+    void import('./usual').then((m) => { if (!abort.signal.aborted) m.followUsual(state, abort.signal); }, () => undefined);
+    return () => abort.abort();
+  }, [state]);
 }
 
 function Timeline({ state }: { state: TraceState }) {

@@ -60,11 +60,17 @@ func (a *API) durations(slot *core.Slot, t *trace) (any, string, error) {
 	if omitted > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d operations with fewer spans are left out (limit is %d)", omitted, maxOperations))
 	}
-	answer := &durationsAnswer{Start: page.NanosOf(w.From), End: page.NanosOf(w.To.Add(1))}
+	answer := &durationsAnswer{Start: page.NanosOf(w.From), End: page.NanosOf(w.To.Add(1)), Operations: newColumns()}
 	for i, key := range q.Operations {
 		answer.Operations.add(key, &got.Durations[i])
 	}
 	return answer, joinReasons(reasons), nil
+}
+
+// newColumns returns empty lists, which are not null in JSON.
+func newColumns() operationColumns {
+	return operationColumns{Service: []string{}, Name: []string{}, Calls: []uint64{}, P50: []int64{}, P95: []int64{}, P99: []int64{},
+		Bucket: []int{}, Counts: [][]uint64{}}
 }
 
 func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histogram) {

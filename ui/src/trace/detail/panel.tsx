@@ -17,6 +17,7 @@ import { Attributes, exploreLink, exploreView } from './attributes';
 import { likeSpan } from './conditions';
 import { Events, isException, Links } from './events';
 import { Exception } from './exception';
+import { UsualDurations } from './usual';
 import { useDetail } from './use-detail';
 import css from './detail.module.css';
 
@@ -89,6 +90,7 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
         <span class={css.faint}>starts at +{duration(model.start[span])}</span>
       </p>
       <Times model={model} span={span} />
+      <UsualDurations state={state} span={span} />
     </div>
   );
 }

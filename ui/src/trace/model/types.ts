@@ -152,6 +152,32 @@ export interface Facts {
   messages: string[];
 }
 
+/** What is usual for the spans of a trace. Durations are nanoseconds. */
+export interface Usual {
+  /** Operation of each span as index of the lists below, or -1 if its durations are not known. */
+  of: Int32Array;
+  p50: Float64Array;
+  p95: Float64Array;
+  p99: Float64Array;
+  calls: Float64Array;
+  /** First bucket with calls, and the calls of it and of those after it. Bucket b begins at 2^(b/8) ns. */
+  bucket: number[];
+  counts: number[][];
+  /** By span: 1 above p99, 2 above p99 and the cause: spans below it do not explain it. */
+  mark: Uint8Array;
+  /** The calls started from `start` to `end`. */
+  start: Nanos;
+  end: Nanos;
+}
+
+/** What is usual, with texts for users. */
+export interface UsualTexts extends Usual {
+  /** `p99.6`, or "" if too few calls are known. */
+  percentile: (span: number) => string;
+  /** A sentence for a tooltip, or "". */
+  text: (span: number) => string;
+}
+
 /** Why spans can be missing, and a sentence about it. */
 export interface Cause {
   kind: 'growing' | 'cut' | 'unreadable' | 'service' | 'root' | 'sampling';

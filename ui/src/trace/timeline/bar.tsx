@@ -1,9 +1,11 @@
+import type { ComponentChildren, CSSProperties } from 'preact';
 import { count, duration } from '../../shell/format';
 import { serviceColor } from '../../shell/service';
 import { shownService } from '../model/span';
 import { flag, type TraceModel } from '../model/types';
 import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
 import { labelGap, placeLabel, textWidth } from './labels';
+import { layers, usualRange } from './layers';
 import type { RowContext } from './row';
 import css from './row.module.css';
 
@@ -11,41 +13,50 @@ import css from './row.module.css';
 const colorOf = (model: TraceModel, span: number): string => serviceColor(model.services[shownService(model, span)]);
 const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
 
-/** The bar of a span: solid on the critical path, hollow off it, hatched where it waits or failed, with its events and duration. */
-export function SpanBar({ context: c, span, folded }: { context: RowContext; span: number; folded: boolean }) {
-  const { model, axis, path } = c;
+/** The cell of a bar. */
+function Cell({ copy, usual, style, children }: { copy?: boolean; usual?: string; style?: CSSProperties; children: ComponentChildren }) {
+  return <div class={usual ?? css.time} role={copy ? undefined : 'gridcell'} style={style}>{children}</div>;
+}
+
+/**
+ * The bar of a span: solid on the critical path, hollow off it, hatched where it waits or failed, with its events and duration, and below it the
+ * usual p50 to p95. What lies on the path and what is usual are backgrounds: rows with fewer elements scroll faster.
+ */
+export function SpanBar({ context: c, span, folded, copy }: { context: RowContext; span: number; folded: boolean; copy?: boolean }) {
+  const { model, axis, path, usual } = c;
   const bar = extent(axis, model.start[span], model.end[span]);
   const text = duration(model.end[span] - model.start[span]);
-  if (bar.outside) return <Outside bar={bar} text={text} />;
+  if (bar.outside) return <Cell copy={copy}><Outside bar={bar} text={text} /></Cell>;
   const width = bar.right - bar.left;
   const failed = (model.flags[span] & flag.error) !== 0;
   const events = eventMarks(model, span, axis);
   const lastEvent = events.length > 0 ? events[events.length - 1].at + 5 : 0;
+  const range = usual && usualRange(usual, model, span, axis);
+  const mark = usual?.mark[span] ?? 0;
+  const names = [width < 5 ? css.tiny : css.bar, failed && css.failed];
+  const drawn = layers(path ? pieces(model, path, span, folded, axis, bar) : [], width, failed);
   return (
-    <>
-      <span class={width < 5 ? css.tiny : css.bar} style={{ color: colorOf(model, span), left: px(bar.left), width: px(width) }}>
-        {path && pieces(model, path, span, folded, axis, bar).map((p) => <i class={p.gap ? css.gap : css.onPath} style={{ left: px(p.left), width: px(p.width) }} />)}
-      </span>
-      {failed && <span class={css.failed} style={{ left: px(bar.left), width: px(width) }} />}
+    <Cell copy={copy} usual={range ? (mark ? css.slow : css.usual) : undefined} style={range ?? undefined}>
+      <span class={names.filter(Boolean).join(' ')} style={{ color: colorOf(model, span), left: px(bar.left), width: px(width), ...drawn }} />
       {events.map((e) => <Event mark={e} model={c.model} />)}
-      <Label bar={lastEvent > bar.right ? { ...bar, right: lastEvent } : bar} text={text} width={axis.width} />
-    </>
+      <Label bar={lastEvent > bar.right ? { ...bar, right: lastEvent } : bar} text={text} percentile={mark === 2 ? usual!.percentile(span) : ''} width={axis.width} />
+    </Cell>
   );
 }
 
 /** Folded siblings: a sliver for each, and the sum, median and maximum of their durations. */
-export function GroupBar({ context: c, group, start, end }: { context: RowContext; group: number; start: number; end: number }) {
+export function GroupBar({ context: c, group, start, end, copy }: { context: RowContext; group: number; start: number; end: number; copy?: boolean }) {
   const { model, axis } = c;
   const { groups } = model;
   const bar = extent(axis, start, end);
   const text = `sum ${duration(groups.sum[group])}, p50 ${duration(groups.p50[group])}, max ${duration(groups.max[group])}`;
-  if (bar.outside) return <Outside bar={bar} text={text} />;
+  if (bar.outside) return <Cell copy={copy}><Outside bar={bar} text={text} /></Cell>;
   const color = colorOf(model, groups.members[groups.offset[group]]);
   return (
-    <>
+    <Cell copy={copy}>
       {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ color, left: px(s.left), width: px(s.width) }} />)}
       <Label bar={bar} text={text} width={axis.width} />
-    </>
+    </Cell>
   );
 }
 
@@ -55,10 +66,12 @@ function Event({ mark, model }: { mark: EventMark; model: RowContext['model'] })
   return <span class={mark.exception ? css.exception : css.event} style={{ left: px(mark.at) }} title={title} />;
 }
 
-function Label({ bar, text, width }: { bar: Extent; text: string; width: number }) {
-  const { side, at } = placeLabel(bar.left, bar.right, textWidth(text), width);
-  if (side === 'left') return <span class={css.label} style={{ right: px(width - bar.left + labelGap) }}>{text}</span>;
-  return <span class={side === 'inside' ? css.labelInside : css.label} style={{ left: px(at) }}>{text}</span>;
+function Label({ bar, text, percentile = '', width }: { bar: Extent; text: string; percentile?: string; width: number }) {
+  const whole = percentile ? `${text} ▲ ${percentile}` : text;
+  const { side, at } = placeLabel(bar.left, bar.right, textWidth(whole), width);
+  const content = percentile ? <>{text} <b class={css.percentile}>▲ {percentile}</b></> : text;
+  if (side === 'left') return <span class={css.label} style={{ right: px(width - bar.left + labelGap) }}>{content}</span>;
+  return <span class={side === 'inside' ? css.labelInside : css.label} style={{ left: px(at) }}>{content}</span>;
 }
 
 /** The span is before or after the visible part of the time axis. */

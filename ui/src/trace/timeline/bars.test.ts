@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { buildModel } from '../model/build';
 import { outlineOf, span } from '../model/samples';
-import type { TraceModel } from '../model/types';
+import type { TraceModel, Usual } from '../model/types';
 import { fractionAt, leastZoom, makeAxis, padding, pixel } from './axis';
 import { eventMarks, extent, groupTime, pieces, slivers } from './bars';
+import { layers, usualRange } from './layers';
 
 const ms = 1e6;
 
@@ -72,5 +73,35 @@ describe('bars', () => {
     const marks = eventMarks(m, 1, axisOf(m));
     expect(marks).toEqual([{ at: expect.closeTo(500) as number, exception: true, event: 0, count: 2 }, { at: expect.closeTo(550) as number, exception: false, event: 2, count: 1 }]);
     expect(eventMarks(m, 0, axisOf(m))).toEqual([]);
+  });
+});
+
+describe('backgrounds', () => {
+  const usual = (p50: number, p95: number, calls = 100): Usual => ({
+    of: Int32Array.of(0), p50: Float64Array.of(p50 * ms), p95: Float64Array.of(p95 * ms), p99: Float64Array.of(1), calls: Float64Array.of(calls),
+    bucket: [0], counts: [[calls]], mark: new Uint8Array(1), start: '0', end: '1',
+  });
+  const model = buildModel(outlineOf(span('root', 0, 100 * ms)), [], true);
+
+  it('draws the usual range from the start of the span, limited to the axis', () => {
+    const axis = axisOf(model);
+    expect(usualRange(usual(20, 40), model, 0, axis)).toEqual({
+      backgroundPosition: '200px calc(100% - 3px),200px calc(100% - 1px),399px calc(100% - 1px)', backgroundSize: '200px 1px,1px 5px,1px 5px',
+    });
+    expect(usualRange(usual(20, 1e6), model, 0, axis)!.backgroundSize).toBe(`${axis.width + 2 - 200}px 1px,1px 5px,1px 5px`);
+    expect(usualRange(usual(20, 20), model, 0, axis)!.backgroundSize).toBe('2px 1px,1px 5px,1px 5px');
+  });
+
+  it('leaves out ranges that cannot be seen, and those of few calls', () => {
+    expect(usualRange(usual(0.1, 0.3), model, 0, axisOf(model))).toBe(null);
+    expect(usualRange(usual(200, 400), model, 0, axisOf(model))).toBe(null);
+    expect(usualRange(usual(20, 40, 19), model, 0, axisOf(model))).toBe(null);
+  });
+
+  it('lays the hatching of errors over the pieces on the path', () => {
+    expect(layers([], 50, false)).toBe(null);
+    const l = layers([{ left: 0, width: 10, gap: false }, { left: 20, width: 5.25, gap: true }], 50, true)!;
+    expect([l.backgroundPosition, l.backgroundSize]).toEqual(['0,0px,20px', '50px,10px,5.3px']);
+    expect(l.backgroundImage!.match(/error-hatch|currentColor 0 0|currentColor 0 1\.5px/g)).toEqual(['error-hatch', 'currentColor 0 0', 'currentColor 0 1.5px']);
   });
 });

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { duration, percent } from '../../shell/format';
 import { theme } from '../../shell/preferences';
 import { serviceColor } from '../../shell/service';
+import { t } from '../../shell/text';
 import { minimap, pathStrip } from '../model/minimap';
 import type { TraceModel } from '../model/types';
 import { setZoom } from '../moves';
@@ -34,7 +35,7 @@ export function Minimap({ state }: { state: TraceState }) {
         <span>Critical path</span>
         <span class={css.legend}>
           <span>All spans</span>
-          <span class={css.key}><i class={css.solid} />on the path<i class={css.hollow} />off<i class={css.gap} />gap</span>
+          <span class={css.key}><i class={css.solid} />on the path<i class={css.hollow} />off<i class={css.gap} />gap{state.usual.value && <><i class={css.usual} />{t('usual p50–p95')}</>}</span>
         </span>
       </div>
       <div ref={area} class={css.area} onPointerDown={select} onDblClick={() => setZoom(state, [0, 1])} title="Drag to zoom">

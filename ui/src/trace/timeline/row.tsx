@@ -3,7 +3,7 @@ import { count, duration } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { serviceColor } from '../../shell/service';
 import { operation, serviceName, shownService } from '../model/span';
-import { flag, fold, type CriticalPath, type Rows, type TraceModel } from '../model/types';
+import { flag, fold, type CriticalPath, type Rows, type TraceModel, type UsualTexts } from '../model/types';
 import { groupTime } from './bars';
 import { GroupBar, SpanBar } from './bar';
 import type { Axis } from './axis';
@@ -15,6 +15,7 @@ export interface RowContext {
   rows: Rows;
   axis: Axis;
   path: CriticalPath | null;
+  usual: UsualTexts | null;
   selected: number;
   active: number | null;
   matches: ReadonlySet<number> | null;
@@ -55,16 +56,12 @@ export function Row({ context: c, index, top, copy }: RowProps) {
     <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px` }} data-row={index}>
       <div class={css.name} role={copy ? undefined : 'gridcell'}>
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
-        <span class={css.indent} style={{ width: `${12 * Math.min(c.rows.level[index], c.levels)}px` }} />
-        <span class={css.arrow} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}></span>
-        <RowName context={c} index={index} span={span} />
+        {pins && <span class={css.pins}>{pins}</span>}
+        <RowName context={c} index={index} span={span} folds={folds} />
         {isGroup && <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span>}
         {!isGroup && c.rows.hidden[index] > 0 && <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span>}
-        {pins && <span class={css.pins}>{pins}</span>}
       </div>
-      <div class={css.time} role={copy ? undefined : 'gridcell'}>
-        {isGroup ? <GroupBar context={c} group={~key} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} />}
-      </div>
+      {isGroup ? <GroupBar context={c} group={~key} copy={copy} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} copy={copy} />}
     </div>
   );
 }
@@ -85,19 +82,30 @@ function RowMark({ flags, errors, group }: { flags: number; errors: number; grou
   return null;
 }
 
-/** Service, visible only where it differs from the row above in the tree, and operation. */
-function RowName({ context: c, index, span }: { context: RowContext; index: number; span: number }) {
+/** Indentation, fold arrow and mark of the service in one element; the service, visible only where it differs from the row above in the tree; the operation. */
+function RowName({ context: c, index, span, folds }: { context: RowContext; index: number; span: number; folds: number }) {
   const { model } = c;
   const service = shownService(model, span);
   const parent = model.parent[span];
-  const same = parent >= 0 && c.rows.level[index] > 0 && shownService(model, parent) === service;
-  const name = operation(model, span);
-  const kind = model.peer[span] >= 0 ? `, called by ${serviceName(model, model.service[span])}` : '';
+  const level = c.rows.level[index];
+  const same = parent >= 0 && level > 0 && shownService(model, parent) === service;
   return (
     <>
-      <span class={model.peer[span] >= 0 ? css.inferred : css.swatch} style={{ color: serviceColor(model.services[service]) }} />
+      <span
+        class={model.peer[span] >= 0 ? css.inferred : css.lead} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}
+        style={{ color: serviceColor(model.services[service]), paddingLeft: `${12 * Math.min(level, c.levels)}px` }}
+      />
       <span class={same ? css.sameService : css.service}>{serviceName(model, service)} </span>
-      <span class={css.operation} title={`${serviceName(model, service)}: ${name}${kind}, ${duration(model.end[span] - model.start[span])}`}>{name}</span>
+      <span class={css.operation}>{operation(model, span)}</span>
     </>
   );
+}
+
+/** Tooltip of a row: for its name, or for its bar. */
+export function rowTitle(c: Pick<RowContext, 'model' | 'usual'>, key: number, ofBar: boolean): string {
+  if (key < 0) return '';
+  const { model } = c;
+  if (ofBar) return c.usual?.text(key) ?? '';
+  const kind = model.peer[key] >= 0 ? `, called by ${serviceName(model, model.service[key])}` : '';
+  return `${serviceName(model, shownService(model, key))}: ${operation(model, key)}${kind}, ${duration(model.end[key] - model.start[key])}`;
 }

@@ -8,7 +8,7 @@ import type { TraceState } from '../state';
 import { useMedia, useSize } from '../use-size';
 import { makeAxis, type Axis } from './axis';
 import { CursorLine, GridLines, Ruler } from './ruler';
-import { Row, rowID, type RowContext, type RowProps } from './row';
+import { Row, rowID, rowTitle, type RowContext, type RowProps } from './row';
 import { areaHeight, rowAt, scrollToRow, windowAt, type List } from './rowwindow';
 import { stickyRows } from './sticky';
 import { useWheelZoom } from './wheel';
@@ -39,7 +39,7 @@ export function Waterfall({ state }: { state: TraceState }) {
       <Ruler state={state} axis={axis} />
       <div
         ref={scroller} id="spans" class={css.scroller} role="treegrid" aria-label="Spans" tabIndex={0} aria-rowcount={list.count} aria-colcount={2}
-        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onClick={(e) => click(state, e)}
+        aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onClick={(e) => click(state, e)} onPointerOver={(e) => showTitle(state, e.target as Element)}
       >
         <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={names} />
       </div>
@@ -101,9 +101,10 @@ function useRowCache(context: RowContext): (index: number, top: number, slot: nu
 
 function useContext(state: TraceState, axis: Axis, narrow: boolean, names: number): RowContext {
   const [model, rows, path, selected, active, matches] = [state.model.value, state.rows.value, state.path.value, state.selected.value, state.active.value, state.matches.value];
+  const usual = state.usual.value;
   const pinned = usePinned(state);
   const levels = narrow ? 12 : Math.max(4, Math.floor((names * 0.5) / 12));
-  return useMemo(() => ({ model, rows, axis, path, selected, active, matches, pinned, levels }), [model, rows, axis, path, selected, active, matches, pinned, levels]);
+  return useMemo(() => ({ model, rows, axis, path, usual, selected, active, matches, pinned, levels }), [model, rows, axis, path, usual, selected, active, matches, pinned, levels]);
 }
 
 /** Scrolls to a row when somebody asks for it. */
@@ -153,6 +154,16 @@ function click(state: TraceState, e: MouseEvent): void {
   state.active.value = key;
   if (target.closest('[data-fold]') || key < 0) toggle(state, key);
   else state.open(key, state.selected.value >= 0);
+}
+
+/** Sets the tooltip of the row under the pointer: rows without tooltips of their own scroll faster. */
+function showTitle(state: TraceState, target: Element): void {
+  const row = target.closest<HTMLElement>('[data-row]');
+  const cell = row && [...row.children].find((c) => c.contains(target)) as HTMLElement | undefined;
+  if (!cell) return;
+  const context = { model: state.model.value, usual: state.usual.value };
+  const title = rowTitle(context, state.rows.value.row[Number(row.dataset.row)], cell !== row.firstElementChild);
+  if (cell.title !== title) cell.title = title;
 }
 
 function treeKey(state: TraceState, e: KeyboardEvent, list: List): void {
