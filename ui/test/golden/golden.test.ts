@@ -26,6 +26,7 @@ const types: [path: RegExp, type: string | null][] = [
   [/^outline\/[^/]+\/keys$/, 'Envelope<AttributeKeys>'],
   [/^outline\/[^/]+\/values$/, 'Envelope<AttributeColumn>'],
   [/^services$/, 'Envelope<Services>'],
+  [/^service$/, 'Envelope<OneService>'],
   [/^errors$/, 'Envelope<Errors>'],
   [/^changes$/, 'Envelope<Changes>'],
   [/^ingest$/, 'Envelope<Ingest>'],
@@ -64,7 +65,7 @@ function answers(file: string): Answer[] {
 function code(all: Answer[]): string {
   const lines: string[] = [];
   const known = new Set<string>();
-  for (const module of new Set([...Object.values(modules), 'attributes.ts'])) {
+  for (const module of new Set([...Object.values(modules), 'attributes.ts', 'service.ts'])) {
     const source = readFileSync(join(ui, 'src/api', module), 'utf8');
     const declared = [...source.matchAll(/^export (?:type|interface) (\w+)/gm)].map((m) => m[1]!).filter((n) => !known.has(n));
     for (const name of declared) known.add(name);

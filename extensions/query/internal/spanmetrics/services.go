@@ -42,8 +42,8 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := servicesFetch{slot: s, store: store, query: q, total: newTally(&q.Periods), spans: newTally(&q.Periods)}
-	f.incomplete(names.Incomplete)
+	f := servicesFetch{from: callReader{slot: s, store: store}, query: q, total: newTally(&q.Periods), spans: newTally(&q.Periods)}
+	f.from.incomplete(names.Incomplete)
 	size := max(int(maxPoints)/q.Periods.Points, 1)
 	for chunk := range slices.Chunk(names.List, size) {
 		filter := chunk
@@ -59,30 +59,22 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 
 // servicesFetch collects the answer.
 type servicesFetch struct {
-	slot         *core.Slot
-	store        tracestore.Metrics
+	from         callReader
 	query        *ServicesQuery
 	total, spans *tally // of services with requests; of all others
 	requests     bool   // some service has requests
 	list         []ServiceSeries
 	left         int // services left out because of the limit
-	reasons      []string
-}
-
-func (f *servicesFetch) incomplete(reason string) {
-	if reason != "" && !slices.Contains(f.reasons, reason) {
-		f.reasons = append(f.reasons, reason)
-	}
 }
 
 // add counts the requests of some services; nil means all.
 func (f *servicesFetch) add(services []string) error {
-	held := f.slot.Held()
-	requests, err := f.fetch(services, []string{"server", "consumer"})
+	held := f.from.slot.Held()
+	requests, err := f.from.services(&f.query.Periods, services, []string{"server", "consumer"})
 	if err != nil {
 		return err
 	}
-	all, err := f.fetch(withoutRequests(services, requests), nil)
+	all, err := f.from.services(&f.query.Periods, withoutRequests(services, requests), nil)
 	if err != nil {
 		return err
 	}
@@ -97,7 +89,7 @@ func (f *servicesFetch) add(services []string) error {
 	}
 	f.cut()
 	perService := int64(f.query.Periods.Points) * 5 * 8
-	return f.slot.SetHeld(held + int64(len(f.list))*perService)
+	return f.from.slot.SetHeld(held + int64(len(f.list))*perService)
 }
 
 // withoutRequests returns the services that are not in requests. It returns nil, which means all,
@@ -113,49 +105,6 @@ func withoutRequests(services []string, requests map[string]*pair) []string {
 		}
 	}
 	return rest
-}
-
-// pair is the points of a service in both periods.
-type pair struct{ now, usual []tracestore.MetricPoint }
-
-// fetch returns the calls of services in both periods. nil means all services or all kinds.
-func (f *servicesFetch) fetch(services, kinds []string) (map[string]*pair, error) {
-	out := make(map[string]*pair)
-	if services != nil && len(services) == 0 {
-		return out, nil
-	}
-	p := &f.query.Periods
-	err := f.read(tracestore.MetricsQuery{Services: services, Kinds: kinds, From: p.Start, To: p.last(), Step: p.Step},
-		func(s *tracestore.MetricSeries) { out[s.Service] = &pair{now: s.Points} })
-	if err != nil || !p.hasUsual() {
-		return out, err
-	}
-	err = f.read(tracestore.MetricsQuery{Services: services, Kinds: kinds, From: p.UsualStart, To: p.Start.Add(-1),
-		Step: p.Start.Sub(p.UsualStart)}, func(s *tracestore.MetricSeries) {
-		if out[s.Service] == nil {
-			out[s.Service] = &pair{}
-		}
-		out[s.Service].usual = s.Points
-	})
-	return out, err
-}
-
-// read calls visit for each series that a query selects.
-func (f *servicesFetch) read(q tracestore.MetricsQuery, visit func(*tracestore.MetricSeries)) error {
-	got, err := f.store.Metrics(f.slot.Context(), f.slot.Tenant(), q)
-	if err == nil {
-		err = f.slot.HoldMore(int64(sizeOf(got.Series)))
-	}
-	if err != nil {
-		return err
-	}
-	if !got.Complete {
-		f.incomplete(got.Reason)
-	}
-	for i := range got.Series {
-		visit(&got.Series[i])
-	}
-	return nil
 }
 
 // keep lists a service and adds it to a sum.
@@ -181,14 +130,14 @@ func (f *servicesFetch) cut() {
 
 func (f *servicesFetch) answer() *Services {
 	if f.left > 0 {
-		f.incomplete(fmt.Sprintf("%d services with fewer errors or calls are left out (limit is %d)", f.left, f.query.Limit))
+		f.from.incomplete(fmt.Sprintf("%d services with fewer errors or calls are left out (limit is %d)", f.left, f.query.Limit))
 	}
 	sum := f.total
 	if !f.requests {
 		sum = f.spans
 	}
 	slices.SortFunc(f.list, func(a, b ServiceSeries) int { return strings.Compare(a.Name, b.Name) })
-	return &Services{Total: sum.series(""), List: f.list, Incomplete: strings.Join(f.reasons, "; ")}
+	return &Services{Total: sum.series(""), List: f.list, Incomplete: strings.Join(f.from.reasons, "; ")}
 }
 
 // Periods is a time range in steps, and the time before it to compare with. Both consist of whole

@@ -6,7 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// ServiceSeries describes the requests of a service, or of all.
+// ServiceSeries describes the requests of a service, of all services, or of an operation.
 type ServiceSeries struct {
 	Name    string
 	Calls   []uint64  // for each step
@@ -14,6 +14,7 @@ type ServiceSeries struct {
 	P50     []float64 // nanoseconds for each step; NaN where there are no calls
 	P95     []float64
 	P99     []float64
+	Time    uint64 // sum of the durations in nanoseconds, or the maximum uint64 if it overflows
 	Summary Red
 	Usual   *Red // of the time before; nil if there were no calls
 }
@@ -79,7 +80,7 @@ func (t *tally) series(name string) ServiceSeries {
 		all.errors += step.errors
 		all.durations.Add(&step.durations)
 	}
-	s.Summary = all.red()
+	s.Summary, s.Time = all.red(), all.durations.Sum
 	if t.usual.calls > 0 {
 		r := t.usual.red()
 		s.Usual = &r

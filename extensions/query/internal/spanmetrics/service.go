@@ -1,0 +1,101 @@
+package spanmetrics
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// ServiceQuery asks for the spans of one service in a time range.
+type ServiceQuery struct {
+	Service string
+	Periods Periods
+	Limit   int // maximum number of operations to list for each role
+}
+
+// Role says what the spans of a service do.
+type Role struct {
+	Name  string
+	kinds []string
+}
+
+// Roles returns the roles of spans: requests to the service, its calls of others, and the rest.
+func Roles() []Role {
+	return []Role{
+		{"requests", []string{"server", "consumer"}},
+		{"calls", []string{"client", "producer"}},
+		{"internal", []string{"internal", ""}},
+	}
+}
+
+// RoleSpans is the spans of a service in one role.
+type RoleSpans struct {
+	Role  Role
+	Total ServiceSeries
+	// Operations are sorted by the sum of their durations, longest first. Those that have stopped
+	// are last: they have a usual value only.
+	Operations []ServiceSeries
+	Omitted    int // operations beyond the limit
+}
+
+// FetchService asks the store for the spans of a service in each role, and why some are missing, or
+// "". The error is ErrUnsupported if the store does not count calls.
+func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete string, err error) {
+	store, ok := core.SlotAs[tracestore.Metrics](s)
+	if !ok {
+		return nil, "", ErrUnsupported
+	}
+	from := callReader{slot: s, store: store}
+	for _, r := range Roles() {
+		held := s.Held()
+		spans, err := q.fetch(&from, r)
+		if err != nil {
+			return nil, "", err
+		}
+		roles = append(roles, spans)
+		perOperation := int64(q.Periods.Points) * 5 * 8
+		if err := s.SetHeld(held + int64(len(spans.Operations)+1)*perOperation); err != nil {
+			return nil, "", err
+		}
+	}
+	return roles, strings.Join(from.reasons, "; "), nil
+}
+
+func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error) {
+	metrics := tracestore.MetricsQuery{Services: []string{q.Service}, Kinds: r.kinds, ByOperation: true}
+	found, err := from.read(&q.Periods, metrics, func(s *tracestore.MetricSeries) string { return s.Operation })
+	if err != nil {
+		return out, err
+	}
+	total := newTally(&q.Periods)
+	list := make([]operation, 0, len(found))
+	for name, p := range found {
+		total.add(p)
+		o := operation{name: name, pair: p}
+		for i := range p.now {
+			o.time += p.now[i].Durations.Sum
+		}
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b operation) int {
+		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(len(b.pair.now), len(a.pair.now)), strings.Compare(a.name, b.name))
+	})
+	out.Role, out.Total = r, total.series("")
+	out.Omitted = max(len(list)-q.Limit, 0)
+	for _, o := range list[:len(list)-out.Omitted] {
+		t := newTally(&q.Periods)
+		t.add(o.pair)
+		out.Operations = append(out.Operations, t.series(o.name))
+	}
+	return out, nil
+}
+
+// operation is the calls of an operation, with the sum of their durations in the range.
+type operation struct {
+	name string
+	pair *pair
+	time uint64
+}
