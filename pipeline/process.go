@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,10 +24,22 @@ type Process interface {
 	Status() status.Report
 	// Intake returns what the receivers have received.
 	Intake() status.Intake
+	// Details returns everything that operators see of the process.
+	Details(ctx context.Context) status.Details
+	// Components returns the running components.
+	Components() []Running
 	// LogLevel returns the log level of the process, which can be changed at any time.
 	LogLevel() zap.AtomicLevel
 	// AdminHandler returns the routes of a running component that is [Administered], or nil.
 	AdminHandler(kind Kind, id ID) http.Handler
+}
+
+// Running is a running component.
+type Running struct {
+	Kind      Kind
+	ID        ID
+	Pipelines []string // that the instance is part of, in the order of the configuration
+	Component any
 }
 
 // Observer is implemented by extensions that show the state of the process, such as admin.

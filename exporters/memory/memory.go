@@ -29,6 +29,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -105,6 +106,7 @@ var (
 	_ tracestore.GroupAggregator  = (*exporter)(nil)
 	_ tracestore.PathProfiler     = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
+	_ status.StoreReporter        = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -16,4 +17,41 @@ func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 		u.Oldest = time.Unix(0, e.oldest.created)
 	}
 	return u, nil
+}
+
+// maxCountedTraces is the maximum number of traces that StoreStatus visits while spans wait.
+const maxCountedTraces = 200_000
+
+// StoreStatus implements status.StoreReporter. It knows when traces began to arrive, and no gaps or
+// parts if there are more than maxCountedTraces.
+func (e *exporter) StoreStatus(context.Context) (status.Store, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	s := status.Store{Bytes: e.usage.bytes, MaxBytes: e.maxBytes}
+	var all []status.Arrivals
+	if e.usage.traces <= maxCountedTraces {
+		for t := e.oldest; t != nil; t = t.next {
+			all = addArrivals(all, t)
+		}
+	} else {
+		s.Oldest = time.Unix(0, e.oldest.created)
+	}
+	s.SetArrivals(all, e.now())
+	s.Spans = int64(e.usage.spans)
+	return s, nil
+}
+
+// addArrivals adds the spans of a trace to the last element, or to a new one if that began a minute
+// before.
+func addArrivals(all []status.Arrivals, t *trace) []status.Arrivals {
+	at := time.Unix(0, t.created)
+	if n := len(all); n == 0 || at.Sub(all[n-1].First) >= time.Minute {
+		all = append(all, status.Arrivals{First: at})
+	}
+	last := &all[len(all)-1]
+	last.Last = at
+	for _, b := range t.blocks {
+		last.Spans += int64(len(b.rows))
+	}
+	return all
 }

@@ -5,28 +5,28 @@ import "time"
 // Intake describes the spans that a process has received. Its counters begin with the process and
 // survive reloads of the configuration.
 type Intake struct {
-	Since     time.Time  // when the counters began
-	Dropped   uint64     // acknowledged spans that a sending queue dropped
-	Receivers []Receiver // that run, sorted by component and transport
+	Since     time.Time  `json:"since"`     // when the counters began
+	Dropped   uint64     `json:"dropped"`   // acknowledged spans that a sending queue dropped
+	Receivers []Receiver `json:"receivers"` // that run, sorted by component and transport
 }
 
 // Receiver describes the spans that a receiver has received over one transport.
 type Receiver struct {
-	Component string   // id
-	Transport string   // `grpc`, `http`, `udp` or `tcp`; "" if the receiver does not name it
-	Addresses []string // of the open listeners
-	Received  uint64   // spans, including the refused ones
-	Refused   uint64   // spans whose sender got an error, or that came in datagrams and were not stored
+	Component string   `json:"component"` // id
+	Transport string   `json:"transport"` // `grpc`, `http`, `udp` or `tcp`; "" if the receiver does not name it
+	Addresses []string `json:"addresses"` // of the open listeners
+	Received  uint64   `json:"received"`  // spans, including the refused ones
+	Refused   uint64   `json:"refused"`   // spans whose sender got an error, or that came in datagrams and were not stored
 	// RefusedRequests is the number of requests and datagrams that were refused before their spans
 	// were read, for example because they could not be decoded.
-	RefusedRequests uint64
-	Refusal         *Refusal // the last one; nil if there was none
+	RefusedRequests uint64   `json:"refusedRequests"`
+	Refusal         *Refusal `json:"refusal,omitempty"` // the last one; nil if there was none
 }
 
 // Refusal is why and when spans or a request were refused.
 type Refusal struct {
-	Reason string
-	At     time.Time
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
 }
 
 // Listener is an open listener of a component.

@@ -9,7 +9,11 @@ import (
 )
 
 // Build identifies the program: its version, the commit that it was built from, and when.
-type Build struct{ Version, Commit, Date string }
+type Build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+}
 
 // Health says whether the process is ready.
 type Health struct {

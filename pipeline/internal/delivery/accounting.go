@@ -10,13 +10,15 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // account is the number of spans of one component by outcome.
 type account struct {
 	component Component
 	outcomes  map[string]int64
-	lost      int64 // dropped, but not on purpose
+	lost      int64            // dropped, but not on purpose
+	reasons   []status.Outcome // of refused and dropped spans
 }
 
 // balanced reports whether all spans that came in have an outcome.
@@ -33,6 +35,9 @@ func (a account) balanced() bool {
 // add adds spans with an outcome.
 func (a *account) add(outcome, reason string, spans int64) {
 	a.outcomes[outcome] += spans
+	if reason != "" && spans != 0 {
+		a.reasons = append(a.reasons, status.Outcome{Outcome: outcome, Reason: reason, Spans: spans})
+	}
 	if outcome == outcomeDropped && reason != pipeline.DroppedByPolicy {
 		a.lost += spans
 	}

@@ -262,6 +262,7 @@ func (b *graphBuilder) writer(n *node, exporter pipeline.Consumer, log *zap.Logg
 		if to := b.nodes[r.Target]; to != nil && to.component == any(exporter) && to.consumer != nil {
 			edge := delivery.NewReceiverEdge(to.consumer, b.app.metrics.delivery, n.deliveryName(), log, b.app.maxWait)
 			edge.SetCollects(!to.forwardsOnly())
+			n.writes = append(n.writes, to.config.Key.ID.String())
 			return edge
 		}
 	}

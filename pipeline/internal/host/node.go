@@ -24,6 +24,7 @@ type node struct {
 	gate       *delivery.Gate         // of a receiver or processor: leads to its successors
 	next       []pipeline.Consumer    // the successors that gate leads to
 	edge       *delivery.ExporterEdge // of an exporter; may come from the node that it replaced
+	writes     []string               // ids of exporters that an extension writes to
 	ended      atomic.Bool            // not part of the graph any more; its reports are ignored
 }
 

@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+	"github.com/tracing-backend/tracing/pipeline/status"
+)
+
+// Details returns everything that operators see of the process.
+func (a *App) Details(ctx context.Context) status.Details {
+	_, graph := a.current()
+	d := status.Details{Build: a.build, Now: a.env.Now(), Since: a.began, Report: a.Status(), Intake: a.Intake(), Limits: a.limits(),
+		Accounts: a.metrics.delivery.Accounts(), Stores: []status.Store{}}
+	if host, err := os.Hostname(); err == nil {
+		d.Process = host
+	}
+	d.Queues = a.metrics.delivery.Queues(func(id string) pipeline.QueueConfig {
+		for _, n := range graph.nodes {
+			if n.edge != nil && n.config.Key.ID.String() == id {
+				return n.edge.QueueConfig()
+			}
+		}
+		return pipeline.QueueConfig{}
+	})
+	in := status.BalanceInput{Pipelines: d.Report.Pipelines, Accounts: d.Accounts, Stores: map[string]bool{}, Busy: a.budget.Used() > 0}
+	for _, n := range graph.nodes {
+		for _, to := range n.writes {
+			in.Writers = append(in.Writers, status.Way{Extension: n.config.Key.ID.String(), Exporter: to})
+		}
+		if n.edge == nil {
+			continue
+		}
+		in.Stores[n.config.Key.ID.String()] = !n.sends()
+		if s, ok := n.component.(status.StoreReporter); ok {
+			d.Stores = append(d.Stores, storeStatus(ctx, n, s))
+		}
+	}
+	d.Balances = status.Balances(in)
+	return d
+}
+
+// sends reports whether an exporter sends spans to a next hop, with or without a queue.
+func (n *node) sends() bool { return durabilityOf(n.component) == pipeline.DurabilitySent }
+
+func storeStatus(ctx context.Context, n *node, r status.StoreReporter) status.Store {
+	s, err := r.StoreStatus(ctx)
+	if err != nil {
+		s.Problem = err.Error()
+	}
+	s.Component = n.config.Key.ID.String()
+	if s.Parts == nil {
+		s.Parts = []status.Part{}
+	}
+	if s.Gaps == nil {
+		s.Gaps = []status.Gap{}
+	}
+	if s.Expiring == nil {
+		s.Expiring = []status.Expiry{}
+	}
+	return s
+}
+
+// limits returns the limits of the whole process.
+func (a *App) limits() []status.Limit {
+	out := []status.Limit{}
+	add := func(key string, b *pipeline.Budget) {
+		if b.Limit() > 0 {
+			out = append(out, status.Limit{Key: key, Used: b.Used(), Peak: b.Peak(), Max: b.Limit()})
+		}
+	}
+	add("service.limits.inflight", a.budget)
+	if querying, _, _ := a.queriers(); querying {
+		add("service.limits.query_memory", a.queries)
+	}
+	if a.holderMemory() > 0 {
+		add("service.limits.held", a.held)
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if p := a.memory.Load(); p != nil {
+		out = append(out, status.Limit{Key: "soft memory limit", Used: int64(m.Sys - m.HeapReleased), Max: p.limit})
+	}
+	return out
+}
+
+// Components returns the running components.
+func (a *App) Components() []pipeline.Running {
+	a.mu.Lock()
+	running, c := slices.Clone(a.started), a.config
+	a.mu.Unlock()
+	out := make([]pipeline.Running, 0, len(running))
+	for _, n := range running {
+		r := pipeline.Running{Kind: n.config.Key.Kind, ID: n.config.Key.ID, Component: n.component}
+		for _, p := range c.Pipelines {
+			member := slices.ContainsFunc(p.Members(), func(m *config.Component) bool { return m.Key == n.config.Key })
+			if member && (n.pipeline == "" || n.pipeline == p.ID.String()) {
+				r.Pipelines = append(r.Pipelines, p.ID.String())
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}

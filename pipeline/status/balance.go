@@ -1,0 +1,213 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Balance is the equation of the spans of pipelines:
+//
+//	received = stored + sent + refused + dropped + queued + held + in progress
+//
+// Pipelines that share processors or exporters have one equation. If spans take several ways, to
+// several pipelines or exporters, each way counts.
+type Balance struct {
+	Pipelines []string `json:"pipelines"`
+	Ways      int      `json:"ways"`     // to exporters, of the pipeline with most of them
+	Received  int64    `json:"received"` // by receivers, and from extensions that write spans
+	Stored    int64    `json:"stored"`
+	Sent      int64    `json:"sent"` // accepted by next hops
+	Refused   int64    `json:"refused"`
+	Dropped   int64    `json:"dropped"`
+	Lost      int64    `json:"lost"` // the part of Dropped that was not dropped on purpose
+	Queued    int64    `json:"queued"`
+	Held      int64    `json:"held"`
+	// Difference is Received without all of the above.
+	Difference int64   `json:"difference"`
+	Verdict    Verdict `json:"verdict"`
+}
+
+// Verdict says whether a [Balance] holds.
+type Verdict string
+
+// Verdicts.
+const (
+	Balanced   Verdict = "balanced"
+	InProgress Verdict = "in_progress" // the difference is spans that are processed at the moment
+	// Twice says that spans have several outcomes: one way stored them and another one refused them,
+	// so that their sender sends them again.
+	Twice Verdict = "twice"
+	// More says that more spans left than came: an earlier process left them in a queue on disk, or a
+	// processor made them.
+	More       Verdict = "more"
+	Unbalanced Verdict = "unbalanced"
+	// Unknown says that the counters of a processor are about several pipelines with different ways.
+	Unknown Verdict = "unknown"
+)
+
+// Way describes where spans go that do not come from a receiver: an extension writes them to an
+// exporter.
+type Way struct{ Extension, Exporter string }
+
+// BalanceInput is what Balances calculates with.
+type BalanceInput struct {
+	Pipelines []Pipeline
+	Accounts  []Account
+	Stores    map[string]bool // ids of exporters that store or discard spans instead of sending them
+	Writers   []Way
+	Busy      bool // requests are in progress
+}
+
+// Balances returns the equations of all pipelines.
+func Balances(in BalanceInput) []Balance {
+	out := []Balance{}
+	for _, group := range groups(in.Pipelines) {
+		out = append(out, in.balance(group))
+	}
+	return out
+}
+
+// groups returns the pipelines by shared processors and exporters.
+func groups(all []Pipeline) [][]Pipeline {
+	var out [][]Pipeline
+	for _, p := range all {
+		joined := []Pipeline{p}
+		out = slices.DeleteFunc(out, func(g []Pipeline) bool {
+			shares := slices.ContainsFunc(g, func(o Pipeline) bool { return shareOutput(o, p) })
+			if shares {
+				joined = append(slices.Clone(g), joined...)
+			}
+			return shares
+		})
+		out = append(out, joined)
+	}
+	return out
+}
+
+func shareOutput(a, b Pipeline) bool {
+	return slices.ContainsFunc(a.Components, func(c Component) bool {
+		return c.Kind != kindReceiver && slices.ContainsFunc(b.Components, func(o Component) bool {
+			return o.Component == c.Component && o.Kind == c.Kind
+		})
+	})
+}
+
+const (
+	kindReceiver  = "receiver"
+	kindProcessor = "processor"
+	kindExporter  = "exporter"
+	kindExtension = "extension"
+)
+
+func ids(p Pipeline, kind string) []string {
+	var out []string
+	for _, c := range p.Components {
+		if c.Kind == kind {
+			out = append(out, c.Component)
+		}
+	}
+	return out
+}
+
+// balance returns the equation of a group.
+func (in *BalanceInput) balance(group []Pipeline) Balance {
+	b := Balance{}
+	processors, exporters := map[string]int{}, map[string]bool{} // ways behind a processor
+	unknown := false
+	for _, p := range group {
+		b.Pipelines = append(b.Pipelines, p.Pipeline)
+		ways := len(ids(p, kindExporter))
+		b.Ways = max(b.Ways, ways)
+		for _, id := range ids(p, kindReceiver) {
+			a := in.account(id, kindReceiver)
+			b.Received += a.In * int64(ways)
+			b.Refused += a.Refused * int64(ways)
+		}
+		for _, id := range ids(p, kindProcessor) {
+			before, known := processors[id]
+			unknown = unknown || known && before != ways
+			processors[id] = ways
+		}
+		for _, id := range ids(p, kindExporter) {
+			exporters[id] = true
+		}
+	}
+	for id, ways := range processors {
+		b.count(in.account(id, kindProcessor), int64(ways))
+	}
+	for id := range exporters {
+		a := in.account(id, kindExporter)
+		if b.count(a, 1); in.Stores[id] {
+			b.Stored += a.Sent
+		} else {
+			b.Sent += a.Sent
+		}
+		for _, w := range in.Writers {
+			if w.Exporter == id {
+				a := in.account(w.Extension, kindExtension)
+				b.Received += a.In
+				b.Refused += a.Refused
+			}
+		}
+	}
+	b.Difference = b.Received - b.Stored - b.Sent - b.Refused - b.Dropped - b.Queued - b.Held
+	b.Verdict = in.verdict(&b, group, unknown)
+	return b
+}
+
+// count adds what a processor or exporter has dropped, queued or held.
+func (b *Balance) count(a Account, ways int64) {
+	b.Dropped += a.Dropped * ways
+	b.Lost += a.Lost * ways
+	b.Queued += a.Queued * ways
+	b.Held += a.Held * ways
+}
+
+func (in *BalanceInput) account(id, kind string) Account {
+	i := slices.IndexFunc(in.Accounts, func(a Account) bool { return a.Component == id && a.Kind == kind })
+	if i < 0 {
+		return Account{}
+	}
+	return in.Accounts[i]
+}
+
+func (in *BalanceInput) verdict(b *Balance, group []Pipeline, unknown bool) Verdict {
+	switch {
+	case unknown:
+		return Unknown
+	case b.Difference == 0:
+		return Balanced
+	case b.Difference > 0 && in.Busy:
+		return InProgress
+	case b.Difference < 0 && -b.Difference <= b.Refused && in.fansOut(group):
+		return Twice
+	case b.Difference < 0:
+		return More
+	}
+	return Unbalanced
+}
+
+// fansOut reports whether a receiver of a group passes its spans on more than one way.
+func (in *BalanceInput) fansOut(group []Pipeline) bool {
+	for _, p := range group {
+		for _, id := range ids(p, kindReceiver) {
+			ways := 0
+			for _, other := range in.Pipelines {
+				if slices.Contains(ids(other, kindReceiver), id) {
+					ways += len(ids(other, kindExporter))
+				}
+			}
+			if ways > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// SortReasons sorts reasons, the most frequent first.
+func SortReasons(all []Outcome) {
+	slices.SortFunc(all, func(a, b Outcome) int {
+		return cmp.Or(-cmp.Compare(a.Spans, b.Spans), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Reason, b.Reason))
+	})
+}
