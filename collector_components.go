@@ -2,13 +2,13 @@ package tracing
 
 import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/attributesprocessor"
-	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/redactionprocessor"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/resourceprocessor"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/transformprocessor"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
+	"github.com/tracing-backend/tracing/processors/filter"
 	"github.com/tracing-backend/tracing/processors/groupbytrace"
 	tailsampling "github.com/tracing-backend/tracing/processors/tail_sampling"
 )
@@ -17,7 +17,7 @@ import (
 func collectorProcessors() []pipeline.Factory {
 	return []pipeline.Factory{
 		otelcol.Processor(attributesprocessor.NewFactory(), otelcol.Summary("Adds, changes and deletes attributes of spans.")),
-		otelcol.Processor(filterprocessor.NewFactory(), otelcol.Summary("Drops the spans and events that conditions select.")),
+		filter.Factory(),
 		groupbytrace.Factory(),
 		otelcol.Processor(redactionprocessor.NewFactory(), otelcol.Summary("Deletes and masks attributes of spans, resources and scopes.")),
 		otelcol.Processor(resourceprocessor.NewFactory(), otelcol.Summary("Adds, changes and deletes attributes of resources.")),

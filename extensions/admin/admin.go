@@ -3,6 +3,9 @@
 //
 //	/metrics        Prometheus text format, never compressed and never OpenMetrics
 //	/status         state of every pipeline and component as JSON; 503 during start and stop
+//	/status/details everything that the page /status shows of a process, as JSON
+//	/sampling       sampling strategies with their sources and latest clients, as JSON
+//	/sampling/explain?service=&operation=&trace=  what happens to a trace in this process
 //	/healthz        200 as long as the process responds
 //	/readyz         200 when the process accepts work, otherwise 503
 //	/version        build information as JSON

@@ -35,6 +35,10 @@ func (p *process) Status() status.Report         { return p.status }
 func (p *process) LogLevel() zap.AtomicLevel     { return p.level }
 func (p *process) Intake() status.Intake         { return status.Intake{} }
 
+func (p *process) Details(context.Context) status.Details {
+	return status.Details{Report: p.status}
+}
+func (p *process) Components() []pipeline.Running { return nil }
 func (p *process) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
 	return p.routes[kind.String()+" "+id.String()]
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
+	"github.com/tracing-backend/tracing/extensions/query/internal/operations"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
+	shared "github.com/tracing-backend/tracing/internal/operations"
 	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -46,6 +49,8 @@ type Config struct {
 	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"How long before the start of a trace the web UI begins to count usual durations of its operations and to look for a typical trace."`
 	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
+
+	Peers pipeline.Optional[operations.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
 }
 
 func defaults() Config {
@@ -63,6 +68,7 @@ func defaults() Config {
 		Tail:          live.DefaultConfig(),
 		MaxQueries:    256,
 		MaxNames:      10_000,
+		Peers:         pipeline.Absent(operations.DefaultPeersConfig()),
 	}
 }
 
@@ -131,7 +137,8 @@ type query struct {
 	listeners server.Listeners // `http`, and `grpc` if it is configured
 	ui        *ui
 	tails     *live.API
-	memory    int64 // max_answer_memory
+	memory    int64             // max_answer_memory
+	peers     *operations.Peers // nil if there are none
 }
 
 var (
@@ -159,7 +166,11 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if set.Process != nil { // nil in tests
 		o.Intake = set.Process.Intake
 	}
-	mux := newRoutes(b, pages, o, tails)
+	peers, self, err := newPeers(set, &c)
+	if err != nil {
+		return nil, err
+	}
+	mux := newRoutes(b, pages, o, tails, operations.New(b, self, peers, o.Tenancy).Routes()...)
 	routes := httpapi.Compress(mux)
 	if c.PassTokens {
 		routes = httpapi.PassToken(set.Logger, routes)
@@ -169,13 +180,24 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 		return nil, err
 	}
 	srv.SetPublic(func(r *http.Request) bool { return pages.isPublic(mux, r) })
-	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory)}
+	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory), peers: peers}
 	if cfg, on := c.GRPC.Get(); on {
 		if q.listeners["grpc"], err = grpcapi.New(set, cfg, b); err != nil {
 			return nil, err
 		}
 	}
 	return q, nil
+}
+
+// newPeers returns the client of the other processes, or nil, and this process, or nil in tests.
+func newPeers(set pipeline.Settings, c *Config) (peers *operations.Peers, self shared.Process, err error) {
+	if set.Process != nil {
+		self = set.Process
+	}
+	if p, on := c.Peers.Get(); on && len(p.Endpoints) > 0 {
+		peers, err = operations.NewPeers(set, p)
+	}
+	return peers, self, err
 }
 
 func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
@@ -203,8 +225,13 @@ func (q *query) Start(ctx context.Context) error {
 	if err := q.ui.open(); err != nil {
 		return err
 	}
+	if q.peers != nil {
+		if err := q.peers.Start(ctx); err != nil {
+			return errors.Join(fmt.Errorf("peers: %w", err), q.ui.close())
+		}
+	}
 	if err := q.listeners.Start(ctx); err != nil {
-		return errors.Join(err, q.ui.close())
+		return errors.Join(err, q.stopPeers(ctx), q.ui.close())
 	}
 	return nil
 }
@@ -218,5 +245,12 @@ func (q *query) QueryMemory() int64 { return q.memory }
 // Stop disconnects the clients that watch spans, and waits for the other requests.
 func (q *query) Stop(ctx context.Context) error {
 	q.tails.Close()
-	return errors.Join(q.listeners.Stop(ctx), q.ui.close())
+	return errors.Join(q.listeners.Stop(ctx), q.stopPeers(ctx), q.ui.close())
+}
+
+func (q *query) stopPeers(ctx context.Context) error {
+	if q.peers == nil {
+		return nil
+	}
+	return q.peers.Stop(ctx)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
 )
 
-// newRoutes returns the HTTP APIs and the web UI, below the base path of the UI.
-func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *http.ServeMux {
+// newRoutes returns the HTTP APIs, others among them, and the web UI, below the base path of the UI.
+func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
 	base := pages.base
 	mux := httpapi.NewMux(base, slices.Concat(
 		jaegerapi.New(b).Routes(),
@@ -30,6 +30,7 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API) *
 		spangroups.New(b).Routes(),
 		[]httpapi.Route{explain.Route(b)},
 		tempo.New(b, o.Version).Routes(),
+		others,
 	))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
 	mux.Handle(pages.pattern(), pages)

@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	sourceAdaptive = "adaptive" // see sampling.Origin.Source
 	// leaderResource is the resource whose lease makes a collector the leader.
 	leaderResource = "sampling_store_leader"
 	// leaseRefreshes is the length of a lease in refresh intervals: two refreshes may fail.
@@ -40,6 +41,7 @@ type adaptiveSource struct {
 	metrics *adaptiveMetrics
 	state   atomic.Pointer[adaptiveState]
 	lease   atomic.Pointer[sampling.Lease] // last lease that the store returned
+	past    *probabilityHistory
 
 	// Used only by the background goroutine, Start and Stop.
 	store    sampling.Store
@@ -69,7 +71,8 @@ func newAdaptiveSource(set pipeline.Settings, c AdaptiveConfig) (*adaptiveSource
 		host = "collector"
 	}
 	s := &adaptiveSource{set: set, cfg: c, counter: adaptive.NewCounter(c.MaxOperations, c.LowerBound),
-		name: fmt.Sprintf("%s-%08x", host, uint32(set.Env.Rand())), store: c.Storage.Get()}
+		name: fmt.Sprintf("%s-%08x", host, uint32(set.Env.Rand())), store: c.Storage.Get(),
+		past: newProbabilityHistory(c.Remembered)}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_sampling_" + name, Help: help})
 	}
@@ -307,7 +310,7 @@ func (s *adaptiveSource) decide(_ context.Context, tenant, service string) (deci
 	if !ok {
 		e = state.other
 	}
-	return decision{entry: e, source: "adaptive", problem: state.problem}, nil
+	return decision{entry: e, source: sourceAdaptive, problem: state.problem}, nil
 }
 
 // activate makes the strategies of a calculation current; nil means that there is no calculation
@@ -321,6 +324,7 @@ func (s *adaptiveSource) activate(c *sampling.Calculation) {
 			s.add(state.table, &c.Decisions[i], c.By)
 		}
 		s.metrics.operations.Set(float64(len(c.Decisions)))
+		s.past.add(c)
 	}
 	state.setSince(before, s.set.Env.Now())
 	if before != nil {

@@ -24,12 +24,13 @@ type AdaptiveConfig struct {
 	LeaderRefresh   pipeline.Duration            `yaml:"leader_lease_refresh_interval" doc:"Interval at which the leader renews its lease. After three missed renewals another collector takes over."`
 	FollowerRefresh pipeline.Duration            `yaml:"follower_lease_refresh_interval" doc:"Interval at which the other collectors check the lease. They also check it at each calculation."`
 	MaxOperations   int                          `yaml:"max_operations" doc:"Maximum number of operations whose traces are counted, for all services together. Further operations have the initial probability."`
+	Remembered      int                          `yaml:"remembered_calculations" doc:"Number of calculations whose probabilities are kept in memory for the page /sampling, 8 bytes for each operation. 0 disables this."`
 }
 
 func defaultAdaptive() AdaptiveConfig {
 	return AdaptiveConfig{Target: 1, Tolerance: 0.3, Buckets: 1, Interval: pipeline.Duration(time.Minute), History: 10,
 		Delay: pipeline.Duration(2 * time.Minute), Initial: 0.001, Min: 1e-5, LowerBound: 1. / 60,
-		LeaderRefresh: pipeline.Duration(5 * time.Second), FollowerRefresh: pipeline.Duration(time.Minute), MaxOperations: 10_000}
+		LeaderRefresh: pipeline.Duration(5 * time.Second), FollowerRefresh: pipeline.Duration(time.Minute), MaxOperations: 10_000, Remembered: 60}
 }
 
 // Limits of configuration values.
@@ -38,6 +39,7 @@ const (
 	maxInterval   = 24 * time.Hour
 	maxBuckets    = 100
 	maxOperations = 100_000
+	maxRemembers  = 1440
 )
 
 // Validate reports invalid values.
@@ -66,6 +68,8 @@ func (c *AdaptiveConfig) Validate() error {
 	duration(c.FollowerRefresh, 10*time.Millisecond, "follower_lease_refresh_interval")
 	check(c.MaxOperations >= 1 && c.MaxOperations <= maxOperations, "max_operations",
 		"must be from 1 to %d, not %d", maxOperations, c.MaxOperations)
+	check(c.Remembered >= 0 && c.Remembered <= maxRemembers, "remembered_calculations", "must be from 0 to %d, not %d", maxRemembers,
+		c.Remembered)
 	return errors.Join(errs...)
 }
 

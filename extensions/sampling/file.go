@@ -227,14 +227,19 @@ func (s *fileSource) fail(err error) {
 // decide implements source. Tenants share the strategies of a file.
 func (s *fileSource) decide(_ context.Context, _, service string) (decision, error) {
 	state := s.state.Load()
-	d := decision{entry: state.table.of(service), source: "file", problem: state.problem}
+	return s.decision(state, state.table.of(service)), nil
+}
+
+// decision returns an entry of the table with its source.
+func (s *fileSource) decision(state *fileState, e *entry) decision {
+	d := decision{entry: e, source: "file", problem: state.problem}
 	switch {
-	case d.entry.place == "":
+	case e.place == "":
 		d.source = "built-in"
 	case s.http != nil:
 		d.source = "url"
 	}
-	return d, nil
+	return d
 }
 
 // read returns the content of the file. Errors contain its name.

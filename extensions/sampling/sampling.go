@@ -125,6 +125,7 @@ var (
 	_ pipeline.Addressed = (*extension)(nil)
 	_ sampling.Provider  = (*extension)(nil)
 	_ sampling.Explainer = (*extension)(nil)
+	_ sampling.Lister    = (*extension)(nil)
 	_ sampling.Observer  = (*extension)(nil)
 )
 

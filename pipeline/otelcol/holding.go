@@ -53,13 +53,18 @@ func HoldingProcessor(f processor.Factory, h Holding, options ...Option) pipelin
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
 	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check),
 		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*holdingProcessor, error) {
-			return newHoldingProcessor(f, h, set, c, next)
+			p, err := newHoldingProcessor(f, h, set, c, next)
+			if err == nil {
+				p.explainer = explainer{o.explain, c.value}
+			}
+			return p, err
 		}))
 }
 
 // holdingProcessor runs a processor of the Collector that holds spans. What the spans need is
 // reserved from when they are accepted until they are settled.
 type holdingProcessor struct {
+	explainer
 	create func(*instance) (processor.Traces, error)
 	set    pipeline.Settings
 	settle time.Duration // after the last event of a trace

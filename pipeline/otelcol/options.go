@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
 // Option tells what a factory of the Collector does not.
@@ -15,6 +16,7 @@ type Option func(*options)
 type options struct {
 	summary        string
 	checkedByStart bool
+	explain        func(component.Config, sampling.TraceID) sampling.Stage
 }
 
 // Summary sets the sentence that says what the component does, for the reference documentation.
@@ -27,6 +29,26 @@ func Summary(sentence string) Option {
 // stopped for trial.
 func CheckedByStart() Option {
 	return func(o *options) { o.checkedByStart = true }
+}
+
+// Explained says how the processor decides which spans it drops, see [sampling.TraceExplainer].
+func Explained(explain func(component.Config, sampling.TraceID) sampling.Stage) Option {
+	return func(o *options) { o.explain = explain }
+}
+
+// explainer explains what a processor does with a trace. The zero value is for processors that drop
+// no spans.
+type explainer struct {
+	explain func(component.Config, sampling.TraceID) sampling.Stage
+	config  component.Config
+}
+
+// ExplainTrace implements [sampling.TraceExplainer].
+func (e explainer) ExplainTrace(id sampling.TraceID) (stage sampling.Stage, ok bool) {
+	if e.explain == nil {
+		return sampling.Stage{}, false
+	}
+	return e.explain(e.config, id), true
 }
 
 func optionsOf(all []Option) (o options) {

@@ -22,7 +22,11 @@ func Processor(f processor.Factory, options ...Option) pipeline.Factory {
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
 	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check),
 		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*tracesProcessor, error) {
-			return newProcessor(f, set, c, next)
+			p, err := newProcessor(f, set, c, next)
+			if err == nil {
+				p.explainer = explainer{o.explain, c.value}
+			}
+			return p, err
 		}))
 }
 
@@ -48,6 +52,7 @@ func checkProcessor(f processor.Factory, c component.Config, start bool) error {
 // tracesProcessor runs a processor of the Collector.
 type tracesProcessor struct {
 	lifecycle
+	explainer
 	inner   processor.Traces
 	mutates bool
 }
@@ -63,7 +68,7 @@ func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pip
 	if err != nil {
 		return nil, err
 	}
-	return &tracesProcessor{lifecycle{inner, set.Report}, inner, inner.Capabilities().MutatesData}, nil
+	return &tracesProcessor{lifecycle: lifecycle{inner, set.Report}, inner: inner, mutates: inner.Capabilities().MutatesData}, nil
 }
 
 // Consume passes the spans of b to the component. See ConsumeDropping.

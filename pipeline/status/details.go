@@ -9,17 +9,17 @@ import (
 // and what became of each span. It is about all tenants together. Counters begin with the process.
 // Times in JSON are those of RFC 3339, durations are nanoseconds.
 type Details struct {
-	Process   string    `json:"process"` // name of the host
-	Build     Build     `json:"build"`
-	Now       time.Time `json:"now"`
-	Since     time.Time `json:"since"` // start of the process
-	Report    Report    `json:"report"`
-	Intake    Intake    `json:"intake"`
-	Accounts  []Account `json:"accounts"` // receivers first
-	Balances  []Balance `json:"balances"` // one for each group of pipelines that share components
-	Queues    []Queue   `json:"queues"`
-	Stores    []Store   `json:"stores"`
-	Limits    []Limit   `json:"limits"`
+	Process  string    `json:"process"` // name of the host
+	Build    Build     `json:"build"`
+	Now      time.Time `json:"now"`
+	Since    time.Time `json:"since"` // start of the process
+	Report   Report    `json:"report"`
+	Intake   Intake    `json:"intake"`
+	Accounts []Account `json:"accounts"` // receivers first
+	Balances []Balance `json:"balances"` // one for each group of pipelines that share components
+	Queues   []Queue   `json:"queues"`
+	Stores   []Store   `json:"stores"`
+	Limits   []Limit   `json:"limits"`
 }
 
 // Account counts the spans of one component by outcome. Once nothing is in progress, In is the sum

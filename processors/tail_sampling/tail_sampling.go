@@ -25,7 +25,7 @@ import (
 func Factory() pipeline.Factory {
 	return otelcol.HoldingProcessor(tailsamplingprocessor.NewFactory(), otelcol.Holding{
 		Longest: longest, Flushes: true, Observe: observed,
-	}, otelcol.CheckedByStart(),
+	}, otelcol.CheckedByStart(), otelcol.Explained(explain),
 		otelcol.Summary("Holds the spans of each trace until policies decide whether the trace is kept or dropped."))
 }
 

@@ -32,19 +32,20 @@ const (
 	OpGetErrors       Operation = "get_errors"
 	OpGetChanges      Operation = "get_changes"
 	OpExplain         Operation = "explain"
+	OpGetStatus       Operation = "get_status"
 )
 
 func operations() []Operation {
 	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
 		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate,
-		OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges, OpExplain}
+		OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges, OpExplain, OpGetStatus}
 }
 
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
 	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate, OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges,
-		OpExplain:
+		OpExplain, OpGetStatus:
 		return false
 	}
 	return true
