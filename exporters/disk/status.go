@@ -25,8 +25,8 @@ func (e *exporter) StoreStatus(ctx context.Context) (status.Store, error) {
 	return s, nil
 }
 
-// segmentArrivals returns the arrivals of the spans in each segment and memtable, and counts them in
-// s. A gap within a segment, which may be the result of a merge, is not seen.
+// segmentArrivals returns the arrivals of the spans in each segment and memtable, and counts them
+// in s. A gap within a segment, which may be the result of a merge, is not seen.
 func (e *exporter) segmentArrivals(s *status.Store) []status.Arrivals {
 	now := e.env.Now()
 	e.mu.Lock()

@@ -61,8 +61,8 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 }
 
 // notFound is the answer for an unknown path.
-const notFound = "not found; this port serves /, /healthz, /readyz, /status, /metrics, /version, /log-level, /status/details, /sampling, /debug/pprof/, /debug/vars, " +
-	"and operations of components below /receivers/, /exporters/ and /extensions/"
+const notFound = "not found; this port serves /, /healthz, /readyz, /status, /metrics, /version, /log-level, " +
+	"/status/details, /sampling, /debug/pprof/, /debug/vars, and operations of components below /receivers/, /exporters/ and /extensions/"
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
 	code, body := h.process.Health().Answer(h.now())

@@ -17,7 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
 )
 
-// newRoutes returns the HTTP APIs, others among them, and the web UI, below the base path of the UI.
+// newRoutes returns the HTTP APIs, others among them, and the web UI, below the base path of the
+// UI.
 func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
 	base := pages.base
 	mux := httpapi.NewMux(base, slices.Concat(

@@ -16,7 +16,7 @@ const MaxListed = 1000
 
 // Overview lists the strategies of a provider.
 type Overview struct {
-	Component string `json:"component"` // id; set by who asks the provider
+	Component string `json:"component"` // id; set by the caller of the provider
 	// Default is the strategy of services that are not listed. Its Sampler is empty if a collector
 	// decides.
 	Default ServiceStrategy `json:"default"`

@@ -7,8 +7,8 @@ import (
 
 // TraceExplainer is implemented by processors that drop spans on purpose.
 type TraceExplainer interface {
-	// ExplainTrace says what the processor does with the spans of a trace, as far as that depends on
-	// its id and the configuration. ok is false if the processor drops no traces.
+	// ExplainTrace says what the processor does with the spans of a trace, as far as that depends
+	// on its id and the configuration. ok is false if the processor drops no traces.
 	ExplainTrace(id TraceID) (stage Stage, ok bool)
 }
 
@@ -37,9 +37,9 @@ const (
 
 // Stage is a place at which a trace is kept or dropped.
 type Stage struct {
-	Component string   `json:"component,omitempty"` // set by who asks
+	Component string   `json:"component,omitempty"` // set by the caller
 	Kind      string   `json:"kind"`                // `client`, `processor`
-	Pipelines []string `json:"pipelines,omitempty"` // set by who asks
+	Pipelines []string `json:"pipelines,omitempty"` // set by the caller
 	Method    string   `json:"method"`
 	Verdict   Verdict  `json:"verdict"`
 	// Probability is that of the stage; nil if it has none.
@@ -109,8 +109,10 @@ func ClientStage(sampler Sampler, id TraceID) Stage {
 		other := Stage{}
 		other.Decide(sampler.Param, native, id)
 		s.Rules = append(s.Rules,
-			Rule{Name: "OpenTelemetry SDK", Type: "trace_id_ratio", Text: "the second half of the trace id, without its last bit", Verdict: s.Verdict, Needs: s.Needs},
-			Rule{Name: "Jaeger client library", Type: "trace_id_ratio", Text: "the second half of the trace id, without its first bit", Verdict: other.Verdict, Needs: other.Needs})
+			Rule{Name: "OpenTelemetry SDK", Type: "trace_id_ratio", Verdict: s.Verdict, Needs: s.Needs,
+				Text: "the second half of the trace id, without its last bit"},
+			Rule{Name: "Jaeger client library", Type: "trace_id_ratio", Verdict: other.Verdict, Needs: other.Needs,
+				Text: "the second half of the trace id, without its first bit"})
 		if other.Verdict != s.Verdict {
 			s.Verdict = Depends
 		}

@@ -34,14 +34,15 @@ type Verdict string
 const (
 	Balanced   Verdict = "balanced"
 	InProgress Verdict = "in_progress" // the difference is spans that are processed at the moment
-	// Twice says that spans have several outcomes: one way stored them and another one refused them,
-	// so that their sender sends them again.
+	// Twice says that spans have several outcomes: one way stored them and another one refused
+	// them, so that their sender sends them again.
 	Twice Verdict = "twice"
-	// More says that more spans left than came: an earlier process left them in a queue on disk, or a
-	// processor made them.
+	// More says that more spans left than came: an earlier process left them in a queue on disk, or
+	// a processor made them.
 	More       Verdict = "more"
 	Unbalanced Verdict = "unbalanced"
-	// Unknown says that the counters of a processor are about several pipelines with different ways.
+	// Unknown says that the counters of a processor are about several pipelines with different
+	// ways.
 	Unknown Verdict = "unknown"
 )
 

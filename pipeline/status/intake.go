@@ -16,7 +16,8 @@ type Receiver struct {
 	Transport string   `json:"transport"` // `grpc`, `http`, `udp` or `tcp`; "" if the receiver does not name it
 	Addresses []string `json:"addresses"` // of the open listeners
 	Received  uint64   `json:"received"`  // spans, including the refused ones
-	Refused   uint64   `json:"refused"`   // spans whose sender got an error, or that came in datagrams and were not stored
+	// Refused is spans whose sender got an error, or that came in datagrams and were not stored.
+	Refused uint64 `json:"refused"`
 	// RefusedRequests is the number of requests and datagrams that were refused before their spans
 	// were read, for example because they could not be decoded.
 	RefusedRequests uint64   `json:"refusedRequests"`

@@ -1,8 +1,8 @@
 // Package operations serves what operators see of the processes of a deployment: their state, their
 // sampling strategies, and why a trace is missing.
 //
-// Unlike in other answers of /api/ui/v1, times are those of RFC 3339, as in the answers of the admin
-// extension, from which those of other processes come.
+// Unlike in other answers of /api/ui/v1, times are those of RFC 3339, as in the answers of the
+// admin extension, from which those of other processes come.
 package operations
 
 import (
@@ -51,7 +51,8 @@ type process[T any] struct {
 
 // processesAnswer is the data of GET /api/ui/v1/status and /sampling.
 type processesAnswer[T any] struct {
-	// Peers is the number of configured processes. If it is 0, the answer is about this process only.
+	// Peers is the number of configured processes. If it is 0, the answer is about this process
+	// only.
 	Peers     int          `json:"peers"`
 	Hidden    bool         `json:"hidden"` // what depends on the data of all tenants is left out
 	Processes []process[T] `json:"processes"`

@@ -41,7 +41,8 @@ func (out *explainAnswer) causes(processes []process[status.Details], tenancy bo
 	all := []cause{}
 	add := func(c cause) { all = append(all, c) }
 	if out.Verdict == "stored" {
-		if out.Service != "" && len(out.Stored.Services) < maxShown && !slices.Contains(out.Stored.Services, out.Service) && out.Stored.Trace == "found" {
+		services := out.Stored.Services
+		if out.Service != "" && len(services) > 0 && len(services) < maxShown && !slices.Contains(services, out.Service) {
 			add(cause{Code: causeOtherService, Process: -1, Spans: int64(out.Stored.Spans)})
 		}
 		return all

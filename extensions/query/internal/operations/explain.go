@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
@@ -80,14 +81,17 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	if out.Stored, err = lookUp(slot, q); err != nil {
 		return nil, "", err
 	}
+	var states []answer[status.Details]
+	var both sync.WaitGroup
+	both.Go(func() { states = ask[status.Details](ctx, a.peers, shared.PathStatus, nil) })
 	others := ask[shared.Explanation](ctx, a.peers, shared.PathExplain, q.Values())
+	both.Wait()
 	own := func() shared.Explanation { return shared.Explain(ctx, a.self, q) }
 	processes, missing := collect(a, own, others, hideExplanation)
 	out.Peers, out.Hidden, out.Processes = processes.Peers, processes.Hidden, processes.Processes
 	out.dropRepeatedClients()
 	out.judge()
 	out.Changes = out.changes()
-	states := ask[status.Details](ctx, a.peers, shared.PathStatus, nil)
 	details, _ := collect(a, func() status.Details { return a.self.Details(ctx) }, states, func(*status.Details) {})
 	out.Causes = out.causes(details.Processes, a.tenancy)
 	return out, missing, nil

@@ -41,8 +41,10 @@ func (p provider) List(_ context.Context, tenant string, _ int) (*sampling.Overv
 	if p.fail {
 		return nil, errors.New("no strategies")
 	}
-	asked := &sampling.ServedRequest{Client: sampling.Client{Address: "10.0.0.1", Transport: "http"}, At: querytest.Noon, Answer: "probabilistic 0.1", Current: true}
-	file := sampling.Origin{Source: "file", Place: "strategies.json:3", Rule: "entry of the service", Problem: "strategies.json:9: secret of another tenant"}
+	client := sampling.Client{Address: "10.0.0.1", Transport: "http"}
+	asked := &sampling.ServedRequest{Client: client, At: querytest.Noon, Answer: "probabilistic 0.1", Current: true}
+	file := sampling.Origin{Source: "file", Place: "strategies.json:3", Rule: "entry of the service",
+		Problem: "strategies.json:9: secret of another tenant"}
 	out := &sampling.Overview{Services: []sampling.ServiceStrategy{
 		{Service: "shop", Sampler: sampling.Sampler{Type: "probabilistic", Param: 0.1}, Origin: file, Clients: 1, Last: asked},
 		{Service: "secret", Sampler: sampling.Sampler{Type: "probabilistic", Param: 1}, Origin: file},
@@ -57,7 +59,8 @@ func (p provider) Explain(_ context.Context, _, service, operation string) (*sam
 	x := &sampling.Explanation{Service: service, Operation: operation, Origin: sampling.Origin{Source: "file", Place: "strategies.json:3"},
 		Sampler: sampling.Sampler{Type: "probabilistic", Param: 0.1}, Notes: []string{"a fact"}, Clients: []sampling.ServedRequest{}}
 	if service != "shop" {
-		x.Clients = append(x.Clients, sampling.ServedRequest{Client: sampling.Client{Address: "10.0.0.1"}, At: querytest.Noon, Answer: "probabilistic 0.1"})
+		x.Clients = append(x.Clients, sampling.ServedRequest{Client: sampling.Client{Address: "10.0.0.1"}, At: querytest.Noon,
+			Answer: "probabilistic 0.1"})
 	}
 	return x, nil
 }
@@ -90,14 +93,15 @@ func newProcess() *fakeProcess {
 		Intake: status.Intake{Since: querytest.Start, Dropped: 2, Receivers: []status.Receiver{{Component: "otlp", Transport: "http",
 			Addresses: []string{"127.0.0.1:4318"}, Received: 100, Refused: 7, Refusal: &status.Refusal{Reason: "too large", At: at}}}},
 		Accounts: []status.Account{
-			{Component: "otlp", Kind: "receiver", In: 100, Accepted: 93, Refused: 7, Reasons: []status.Outcome{{Outcome: "refused", Reason: "too_large", Spans: 7}}},
+			{Component: "otlp", Kind: "receiver", In: 100, Accepted: 93, Refused: 7,
+				Reasons: []status.Outcome{{Outcome: "refused", Reason: "too_large", Spans: 7}}},
 			{Component: "tail_sampling", Kind: "processor", In: 93, Sent: 50, Dropped: 40, Lost: 2, Held: 3,
 				Reasons: []status.Outcome{{Outcome: "dropped", Reason: "policy", Spans: 38}, {Outcome: "dropped", Reason: "evicted", Spans: 2}}},
 			{Component: "disk", Kind: "exporter", In: 50, Sent: 50, Reasons: []status.Outcome{}},
 		},
 		Queues: []status.Queue{{Component: "otlp", Storage: "disk", Spans: 12, MaxBytes: 1 << 30, Age: 3 * time.Second}},
-		Stores: []status.Store{{Component: "disk", Place: "data/disk", Spans: 50, Bytes: 1 << 20, Retention: 72 * time.Hour, Oldest: querytest.Start,
-			Parts: []status.Part{{Start: querytest.Start, Spans: 50}}, Gaps: []status.Gap{}, Expiring: []status.Expiry{}}},
+		Stores: []status.Store{{Component: "disk", Place: "data/disk", Spans: 50, Bytes: 1 << 20, Retention: 72 * time.Hour,
+			Oldest: querytest.Start, Parts: []status.Part{{Start: querytest.Start, Spans: 50}}, Gaps: []status.Gap{}, Expiring: []status.Expiry{}}},
 		Limits: []status.Limit{{Key: "service.limits.inflight", Used: 1, Peak: 2, Max: 1 << 20}},
 	}, components: []pipeline.Running{
 		{Kind: pipeline.KindExtension, ID: pipeline.ID{Type: "sampling"}, Component: provider{}},
@@ -208,12 +212,12 @@ func TestPeers(t *testing.T) {
 	peers := peersOf(t, func(c *PeersConfig) {
 		c.Endpoints = []string{good + "/", other, none.URL, broken.URL, hangs.URL, "http://127.0.0.1:1"}
 		c.Headers = map[string]pipeline.Secret{"authorization": "Bearer x"}
-		c.Timeout = pipeline.Duration(2 * time.Second)
+		c.Timeout = pipeline.Duration(time.Second)
 	})
 	h := api(t, newProcess(), peers, false)
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/status")
 	for _, want := range []string{`"peers":6`, "refused the credentials of peers (401)", "no status at this address", "decoding the response",
-		"no answer within 2s", "connection refused", "5 of 7 processes did not answer"} {
+		"no answer within 1s", "connection refused", "5 of 7 processes did not answer"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%q is missing: %s", want, w.Body)
 		}
@@ -246,7 +250,8 @@ func TestBadPeers(t *testing.T) {
 func TestRepeatedClients(t *testing.T) {
 	of := func(source string) *shared.Explanation {
 		return &shared.Explanation{Stages: []sampling.Stage{{Kind: "client", Component: "sampling"}, {Kind: "processor", Component: "p"}},
-			Strategies: []shared.Strategy{{Component: "sampling", Explanation: sampling.Explanation{Origin: sampling.Origin{Source: source}}}}}
+			Strategies: []shared.Strategy{{Component: "sampling",
+				Explanation: sampling.Explanation{Origin: sampling.Origin{Source: source}}}}}
 	}
 	out := explainAnswer{Processes: []process[shared.Explanation]{{Data: of("remote")}, {Error: "gone"}, {Data: of("file")}}}
 	out.dropRepeatedClients()
@@ -264,7 +269,8 @@ func TestSimilar(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
-	}{{"front-end", "FrontEnd", true}, {"checkout", "checkout-service", true}, {"db", "dbx", false}, {"cart", "payment", false}, {"a.b", "a/b", true}} {
+	}{{"front-end", "FrontEnd", true}, {"checkout", "checkout-service", true}, {"db", "dbx", false},
+		{"cart", "payment", false}, {"a.b", "a/b", true}} {
 		if got := similar(c.a, c.b); got != c.want {
 			t.Errorf("%s, %s: %t", c.a, c.b, got)
 		}
@@ -276,7 +282,8 @@ func TestExplainOfBrokenStore(t *testing.T) {
 	s := querytest.NewStore(querytest.Shop())
 	s.Fail = querytest.ErrStore
 	b, _ := querytest.NewBackend(t, core.Store(s))
-	w := querytest.Ask(t, httpapi.NewMux("", New(b, newProcess(), nil, false).Routes()), http.MethodGet, "/api/ui/v1/sampling/explain?trace=1")
+	w := querytest.Ask(t, httpapi.NewMux("", New(b, newProcess(), nil, false).Routes()),
+		http.MethodGet, "/api/ui/v1/sampling/explain?trace=1")
 	if w.Code < 500 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -46,7 +46,8 @@ func (c *PeersConfig) Validate() error {
 		errs = append(errs, client.ValidateURL("endpoints", e))
 	}
 	if c.Timeout <= 0 {
-		errs = append(errs, pipeline.BadKey("timeout", "must be above 0; without a timeout, a process that does not answer would block the pages"))
+		errs = append(errs, pipeline.BadKey("timeout",
+			"must be above 0; without a timeout, a process that does not answer would block the pages"))
 	}
 	if c.MaxAnswer < 1 || c.MaxAnswer > maxPeerAnswer {
 		errs = append(errs, pipeline.BadKey("max_answer_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxPeerAnswer), c.MaxAnswer))
