@@ -89,6 +89,7 @@ var (
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)
 	_ tracestore.Peers            = (*exporter)(nil)
+	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)

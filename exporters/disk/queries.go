@@ -119,6 +119,11 @@ func (q *queries) Dependencies(ctx context.Context, tenant string, from, to time
 	return q.graphs.Dependencies(ctx, tenant, from, to)
 }
 
+// Edges implements tracestore.Edges.
+func (q *queries) Edges(ctx context.Context, tenant string, query tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	return q.graphs.Edges(ctx, tenant, query)
+}
+
 // Peers implements tracestore.Peers.
 func (q *queries) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	return q.graphs.Peers(ctx, tenant, from, to)

@@ -39,7 +39,7 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
 		finder.Each(spans, func(at int) {
 			if s := &spans[at]; c.has(s) {
-				calls.AddCall(s)
+				calls.AddPeer(s)
 			}
 		})
 	})

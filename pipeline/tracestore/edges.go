@@ -62,8 +62,8 @@ type Connection uint8
 // the first of them.
 const (
 	ConnectionUnknown Connection = iota
-	ConnectionDatabase
 	ConnectionMessaging
+	ConnectionDatabase
 	ConnectionGRPC
 	ConnectionRPC // other than gRPC
 	ConnectionHTTP
@@ -75,7 +75,7 @@ const Connections = int(numConnections)
 
 // String returns the name of a type in answers, which is "" if the type is unknown.
 func (c Connection) String() string {
-	names := [...]string{"", "database", "messaging", "grpc", "rpc", "http"}
+	names := [...]string{"", "messaging", "database", "grpc", "rpc", "http"}
 	if int(c) < len(names) {
 		return names[c]
 	}

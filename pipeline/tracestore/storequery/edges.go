@@ -72,7 +72,7 @@ func (c *EdgeCounter) AddCall(parent, child *CallSpan) {
 	}
 }
 
-// AddPeer adds a call to the peer that s names.
+// AddPeer adds a call to the peer that s names. It does not retain strings of s.
 func (c *EdgeCounter) AddPeer(s *CallSpan) {
 	if e := c.edge(callEdgeName{s.Service, s.Peer, true, s.Connection}); e != nil {
 		addCall(e, s)

@@ -116,8 +116,8 @@ type PeerCounter struct {
 	incomplete bool
 }
 
-// AddCall adds a call to the peer that s names. It does not retain strings of s.
-func (c *PeerCounter) AddCall(s *CallSpan) {
+// AddPeer adds a call to the peer that s names. It does not retain strings of s.
+func (c *PeerCounter) AddPeer(s *CallSpan) {
 	e := tracestore.Edge{Parent: s.Service, Child: s.Peer, Messaging: s.Kind == otlpdata.KindProducer, Calls: 1, Duration: s.Duration}
 	if s.Failed {
 		e.Errors = 1
@@ -156,7 +156,7 @@ func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Grap
 	for _, spans := range traces {
 		finder.Each(spans, func(at int) {
 			if s := &spans[at]; s.Start >= first && s.Start <= last {
-				calls.AddCall(s)
+				calls.AddPeer(s)
 			}
 		})
 	}

@@ -128,8 +128,8 @@ func TestPeerCallFinderLargeTraces(t *testing.T) {
 func TestPeerCounter(t *testing.T) {
 	var c PeerCounter
 	for i := range MaxPeerEdges + 5 {
-		c.AddCall(&CallSpan{Service: "a", Peer: fmt.Sprint(i)})
-		c.AddCall(&CallSpan{Service: "a", Peer: "0", Failed: true, Duration: 1})
+		c.AddPeer(&CallSpan{Service: "a", Peer: fmt.Sprint(i)})
+		c.AddPeer(&CallSpan{Service: "a", Peer: "0", Failed: true, Duration: 1})
 	}
 	g := c.Graph()
 	want := tracestore.Edge{Parent: "a", Child: "0", Calls: MaxPeerEdges + 6, Errors: MaxPeerEdges + 5, Duration: MaxPeerEdges + 5}

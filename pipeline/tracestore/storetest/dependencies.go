@@ -74,13 +74,13 @@ func (o *oracle) peers(tenant string, from, to time.Time) (lower, upper []traces
 			}
 			n, answered := t.requests[identity(s)], isAnswered(trace, s.SpanID)
 			if !answered {
-				once.AddCall(&c)
+				once.AddPeer(&c)
 			}
 			if answered && n == 1 {
 				continue
 			}
 			for range n {
-				often.AddCall(&c)
+				often.AddPeer(&c)
 			}
 		}
 	}

@@ -513,7 +513,7 @@ func (w missesLateCounterparts) Peers(ctx context.Context, tenant string, from, 
 			t.traces[s.TraceID] = append(t.traces[s.TraceID], s)
 			c := storequery.CallSpanOf(s)
 			if ok && c.Peer != "" && c.Start >= first && c.Start <= last && !isAnswered(t.traces[s.TraceID], s.SpanID) {
-				calls.AddCall(&c)
+				calls.AddPeer(&c)
 			}
 		}
 	})

@@ -24,7 +24,7 @@ func (c *callReader) useCache(ctx context.Context, shares []sourceShare) (rest [
 	if err := c.updateCache(ctx, cache, shares); err != nil {
 		return nil, err
 	}
-	sums := make([]callSum, len(cache.names))
+	sums := make([]callSum, len(cache.names)) // by name; not used if calls are measured
 	for _, sh := range shares {
 		entry := cache.entries[c.session.Sources[sh.src]]
 		if entry != nil && sh.split.HasMinutes {
@@ -43,7 +43,7 @@ func (c *callReader) useCache(ctx context.Context, shares []sourceShare) (rest [
 	for i := range sums {
 		if s := &sums[i]; s.calls > 0 {
 			name := &cache.names[i]
-			c.calls.AddEdge(&tracestore.Edge{Parent: name.parent, Child: name.child, Messaging: name.messaging,
+			c.calls.AddEdge(&tracestore.Edge{Parent: name.parent, Child: name.child, Messaging: name.kind&stats.Messaging != 0,
 				Calls: s.calls, Errors: s.errors, Duration: s.duration})
 		}
 	}
@@ -120,7 +120,7 @@ func (c *callReader) resolveIntoCache(ctx context.Context, cache *edgeCache, due
 func (c *callReader) addEntry(
 	ctx context.Context, cache *edgeCache, entry *cacheEntry, sh *sourceShare, sums []callSum,
 ) (used bool, _ error) {
-	if sh.entire {
+	if sh.entire && c.edges == nil {
 		for i := range entry.totals {
 			sums[entry.totals[i].name].add(&entry.totals[i])
 		}
@@ -134,7 +134,11 @@ func (c *callReader) addEntry(
 	for _, res := range entry.resolved {
 		from := sort.Search(len(res.points), func(i int) bool { return res.points[i].minute >= sh.split.Minutes.From })
 		for i := from; i < len(res.points) && res.points[i].minute <= sh.split.Minutes.To; i++ {
-			sums[res.points[i].sum.name].add(&res.points[i].sum)
+			if p := &res.points[i]; c.edges != nil {
+				c.addResolved(&cache.names[p.sum.name], p)
+			} else {
+				sums[p.sum.name].add(&p.sum)
+			}
 		}
 	}
 	if len(cache.numbers) == len(c.session.Sources) {
@@ -167,7 +171,7 @@ func (c *callReader) entryOf(ctx context.Context, cache *edgeCache, src int) (*c
 	}
 	for i := range sums {
 		if e := &edges.Edges[i]; e.Tenant == c.tenant && sums[i].calls > 0 {
-			sums[i].name = cache.id(callName{e.Parent, e.Child, e.Kind == stats.Messaging})
+			sums[i].name = cache.id(callName{e.Parent, e.Child, e.Kind})
 			entry.totals = append(entry.totals, sums[i])
 		}
 	}

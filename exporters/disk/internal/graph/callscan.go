@@ -77,7 +77,7 @@ func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.H
 	}
 	shape := &t.Shapes[h.Shape]
 	*s = storequery.CallSpan{ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
-		Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError}
+		Kind: shape.Kind, Connection: c.connection(t, h.Shape), Failed: shape.Status == otlpdata.StatusError}
 	if c.peers == nil {
 		return true, nil
 	}
@@ -181,7 +181,7 @@ func (c *callReader) countTaken(src int, id otlpdata.TraceID, w scan.Window) {
 		switch {
 		case !w.Contains(span.Start):
 		case parent != nil:
-			c.calls.AddCall(parent, span)
+			c.addCall(parent, span)
 		case !span.Parent.IsZero():
 			c.unresolved = append(c.unresolved, unresolvedSpan{trace: id, src: src, child: *span})
 		}

@@ -22,6 +22,7 @@ type Builder struct {
 var (
 	_ tracestore.Dependencies = (*Builder)(nil)
 	_ tracestore.Peers        = (*Builder)(nil)
+	_ tracestore.Edges        = (*Builder)(nil)
 )
 
 // New returns a Builder for a store.
@@ -44,19 +45,23 @@ func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time
 	if !ok || ctx.Err() != nil {
 		return tracestore.Graph{Complete: true}, ctx.Err()
 	}
-	s := b.store.BeginQuery(ctx)
-	defer s.Release()
-	if err := s.Memory.Grow(batchMemory); err != nil {
-		return tracestore.Graph{}, err
-	}
-	c := &callReader{session: s, caches: &b.caches, tenant: tenant, from: first, to: last}
-	reason, err := outOfMemory(c.run(ctx))
+	c := &callReader{caches: &b.caches, tenant: tenant, from: first, to: last}
+	reason, err := b.readCalls(ctx, c)
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	g := tracestore.Graph{Edges: c.calls.Edges(), Reason: scan.JoinReasons(reason, c.reason())}
-	g.Complete = g.Reason == ""
-	return g, nil
+	return tracestore.Graph{Edges: c.calls.Edges(), Complete: reason == "", Reason: reason}, nil
+}
+
+// readCalls counts calls. It returns why some are missing, or "".
+func (b *Builder) readCalls(ctx context.Context, c *callReader) (reason string, _ error) {
+	c.session = b.store.BeginQuery(ctx)
+	defer c.session.Release()
+	if err := c.session.Memory.Grow(batchMemory); err != nil {
+		return "", err
+	}
+	reason, err := outOfMemory(c.run(ctx))
+	return scan.JoinReasons(reason, c.reason()), err
 }
 
 // batchMemory is the approximate size in bytes of the unresolved spans, or uncertain calls, that
@@ -74,17 +79,19 @@ func outOfMemory(err error) (reason string, _ error) {
 
 // callReader counts the calls of a tenant within a window.
 type callReader struct {
-	session    *scan.Session
-	caches     *edgeCaches // nil: peers are counted
-	tenant     string
-	from, to   uint64
-	peers      *peerReader // counts calls to peers; nil: calls between services are counted
-	calls      storequery.CallCounter
-	parents    storequery.ParentFinder
-	spans      []storequery.CallSpan // scratch
-	unresolved []unresolvedSpan
-	farLookups int // see maxFarLookups
-	abandoned  int // number of spans whose parents were not searched in all sources
+	session     *scan.Session
+	caches      *edgeCaches // nil: peers are counted
+	tenant      string
+	from, to    uint64
+	peers       *peerReader             // counts calls to peers; nil: calls between services are counted
+	edges       *storequery.EdgeCounter // counts instead of calls, if calls are measured
+	connections shapeConnections
+	calls       storequery.CallCounter
+	parents     storequery.ParentFinder
+	spans       []storequery.CallSpan // scratch
+	unresolved  []unresolvedSpan
+	farLookups  int // see maxFarLookups
+	abandoned   int // number of spans whose parents were not searched in all sources
 }
 
 func (c *callReader) reason() string {
@@ -161,7 +168,11 @@ func (c *callReader) count(ctx context.Context, sh *sourceShare) error {
 func (c *callReader) addEdges(edges *stats.EdgeStats, sh *sourceShare) {
 	for p := range edges.Points(sh.split.Minutes.From, sh.split.Minutes.To) {
 		if e := &edges.Edges[p.Edge]; e.Tenant == c.tenant {
-			c.calls.AddEdge(&tracestore.Edge{Parent: e.Parent, Child: e.Child, Messaging: e.Kind == stats.Messaging,
+			if c.edges != nil {
+				c.addMeasured(edges, &p)
+				continue
+			}
+			c.calls.AddEdge(&tracestore.Edge{Parent: e.Parent, Child: e.Child, Messaging: e.Kind&stats.Messaging != 0,
 				Calls: p.Calls, Errors: p.Errors, Duration: p.Sum})
 		}
 	}
@@ -183,8 +194,12 @@ func (c *callReader) addUnresolved(ctx context.Context, orphans *stats.OrphanSta
 // unresolvedOf converts a span without a parent of the statistics of a source.
 func unresolvedOf(o *stats.Orphan, src int) unresolvedSpan {
 	child := storequery.CallSpan{Parent: o.ParentID, Start: o.Minute * scan.Minute, Duration: o.Duration, Service: o.Service, Failed: o.Failed}
-	if o.Kind == stats.Messaging {
-		child.Kind = otlpdata.KindConsumer // any kind that makes the edge a messaging edge
+	child.Connection = o.Kind.Connection()
+	switch {
+	case o.Kind&stats.Consumer != 0:
+		child.Kind = otlpdata.KindConsumer
+	case o.Kind&stats.Server != 0:
+		child.Kind = otlpdata.KindServer
 	}
 	return unresolvedSpan{trace: o.TraceID, src: src, child: child}
 }

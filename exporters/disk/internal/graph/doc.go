@@ -8,6 +8,7 @@
 //	edgecache.go              results that are kept from query to query
 //	cachequery.go             use of the edge cache by queries
 //	warm.go                   filling of the edge cache ahead of queries
+//	edges.go                  calls with their durations and connections
 //	peers.go, peerscan.go     calls to peers
 //	peernames.go              names of peers in rows
 //	parentfilter.go           a set of possible parents

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -33,7 +33,7 @@ func newEdgeCaches() edgeCaches {
 //	entry of a segment
 //	  totals          calls within the segment, summed over all minutes
 //	  unresolvedBits  spans whose parent is in no segment with a number up to searchedUpTo
-//	  resolved        calls whose parent is in another segment: by that segment and by minute
+//	  resolved        calls whose parent is in another segment: by that segment, minute and duration
 //
 // When a segment is removed, the calls with parents in it are removed as well, and their parents
 // are searched again.
@@ -57,7 +57,7 @@ func newEdgeCache() *edgeCache {
 // callName identifies calls that are added up.
 type callName struct {
 	parent, child string
-	messaging     bool
+	kind          stats.EdgeKind
 }
 
 type cacheEntry struct {
@@ -71,7 +71,7 @@ type cacheEntry struct {
 }
 
 type resolvedCalls struct {
-	points []callPoint // by minute and name
+	points []callPoint // by minute, name and bucket
 	spans  []uint32    // the resolved spans, by index in the statistics
 }
 
@@ -83,6 +83,7 @@ type callSum struct {
 type callPoint struct {
 	minute uint64
 	sum    callSum
+	bucket uint16 // of the durations, unless the calls are inner
 }
 
 // maxEntrySpans is the maximum number of unresolved spans of a segment with an entry.
@@ -226,10 +227,12 @@ func (cache *edgeCache) addResolved(entry *cacheEntry, from source.Source, o *un
 		res = new(resolvedCalls)
 		entry.resolved[from] = res
 	}
-	// The rule of tracestore.Edge.
-	messaging := parent.Kind == otlpdata.KindProducer || o.child.Kind == otlpdata.KindConsumer
+	kind := stats.EdgeKindOf(parent, &o.child)
 	p := callPoint{minute: stats.MinuteOf(o.child.Start), sum: callSum{calls: 1, duration: o.child.Duration}}
-	p.sum.name = cache.id(callName{parent.Service, o.child.Service, messaging})
+	p.sum.name = cache.id(callName{parent.Service, o.child.Service, kind})
+	if kind&stats.Inner == 0 {
+		p.bucket = uint16(tracestore.BucketOf(o.child.Duration))
+	}
 	if o.child.Failed {
 		p.sum.errors = 1
 	}
@@ -244,11 +247,11 @@ func (cache *edgeCache) addResolved(entry *cacheEntry, from source.Source, o *un
 func (cache *edgeCache) compact(entry *cacheEntry) {
 	for _, res := range entry.resolved {
 		slices.SortFunc(res.points, func(x, y callPoint) int {
-			return cmp.Or(cmp.Compare(x.minute, y.minute), cmp.Compare(x.sum.name, y.sum.name))
+			return cmp.Or(cmp.Compare(x.minute, y.minute), cmp.Compare(x.sum.name, y.sum.name), cmp.Compare(x.bucket, y.bucket))
 		})
 		sums := res.points[:0]
 		for _, p := range res.points {
-			if n := len(sums); n > 0 && sums[n-1].minute == p.minute && sums[n-1].sum.name == p.sum.name {
+			if n := len(sums); n > 0 && sums[n-1].minute == p.minute && sums[n-1].sum.name == p.sum.name && sums[n-1].bucket == p.bucket {
 				sums[n-1].sum.add(&p.sum)
 			} else {
 				sums = append(sums, p)

@@ -93,7 +93,7 @@ func (c *callReader) resolveParents(ctx context.Context) error {
 		_, statistics := c.session.Sources[src].(source.Statistics)
 		return !o.searchedSegments || !statistics
 	}
-	r.onResolved = func(o *unresolvedSpan, parent *parentCandidate) { c.calls.AddCall(&parent.span, &o.child) }
+	r.onResolved = func(o *unresolvedSpan, parent *parentCandidate) { c.addCall(&parent.span, &o.child) }
 	_, err := r.run(ctx)
 	return err
 }

@@ -179,7 +179,7 @@ func (c *callReader) parentSpan(t *rows.Tables, b idBlock, row int, id otlpdata.
 	}
 	shape := &t.Shapes[shapes[row]]
 	*s = storequery.CallSpan{ID: id, Start: starts[row], Service: shape.Service, Kind: shape.Kind,
-		Failed: shape.Status == otlpdata.StatusError}
+		Connection: c.connection(t, shapes[row]), Failed: shape.Status == otlpdata.StatusError}
 	return true, nil
 }
 

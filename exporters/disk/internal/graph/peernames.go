@@ -6,15 +6,20 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// peerNames finds the peers that rows call, by the rules of storequery.PeerOf. It numbers their
+// peerNames finds the peers that rows call, by the rules of storequery.PeerOf
+// or EdgePeerOf. It numbers their
 // names; 0 stands for none.
 type peerNames struct {
 	index map[string]uint32
 	names []string // from 1
 	full  bool     // a name was dropped
+	// How the peers of shapes and of spans are found.
+	find func(source.Source, *rows.Tables, uint32) scan.PeerPlaces
+	peer func(*otlpdata.Span) string
 
 	// Of the current source.
 	source source.Source
@@ -35,7 +40,7 @@ type peerShape struct {
 }
 
 func newPeerNames() *peerNames {
-	return &peerNames{index: map[string]uint32{"": 0}, names: []string{""}}
+	return &peerNames{index: map[string]uint32{"": 0}, names: []string{""}, find: scan.FindPeers, peer: storequery.PeerOf}
 }
 
 // enter makes src the current source.
@@ -63,7 +68,7 @@ func (n *peerNames) shape(id uint32) *peerShape {
 }
 
 func (n *peerNames) learn(id uint32) *peerShape {
-	s := &peerShape{PeerPlaces: scan.FindPeers(n.source, n.tables, id)}
+	s := &peerShape{PeerPlaces: n.find(n.source, n.tables, id)}
 	s.constant = n.number(s.Constant)
 	return s
 }
@@ -78,7 +83,7 @@ func (n *peerNames) peerOf(b source.Block, row int, shape uint32) (uint32, error
 		if err != nil {
 			return 0, err
 		}
-		return n.number(storequery.PeerOf(span)), nil
+		return n.number(n.peer(span)), nil
 	case len(s.Cells) == 0:
 		return s.constant, nil
 	}

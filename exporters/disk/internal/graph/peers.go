@@ -30,32 +30,46 @@ func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) 
 	if !ok || ctx.Err() != nil {
 		return tracestore.Graph{Complete: true}, ctx.Err()
 	}
-	s := b.store.BeginQuery(ctx)
-	defer s.Release()
-	p := newPeerReader(s, tenant, scan.Range{From: first, To: last})
-	expected := p.expected()
-	if err := s.Memory.Grow(batchMemory + parentFilterMemory(expected)); err != nil {
-		return tracestore.Graph{}, err
-	}
-	p.filter = newParentFilter(expected)
-	reason, err := outOfMemory(p.run(ctx))
+	var sums storequery.PeerCounter
+	reason, err := b.readPeers(ctx, tenant, scan.Range{From: first, To: last}, &sums)
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	if p.names.full {
-		p.sums.MarkIncomplete()
-	}
-	g := p.sums.Graph()
-	g.Reason = scan.JoinReasons(reason, scan.JoinReasons(p.session.DamageReason(), g.Reason))
+	g := sums.Graph()
+	g.Reason = scan.JoinReasons(reason, g.Reason)
 	g.Complete = g.Reason == ""
 	return g, nil
+}
+
+// peerCounter counts calls to peers.
+type peerCounter interface {
+	AddPeer(s *storequery.CallSpan)
+	MarkIncomplete()
+}
+
+// readPeers counts calls to peers: those of [tracestore.Peers], or of [tracestore.Edges] if sums is
+// an EdgeCounter. It returns why some are missing, or "".
+func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reason string, _ error) {
+	s := b.store.BeginQuery(ctx)
+	defer s.Release()
+	p := newPeerReader(s, tenant, w, sums)
+	expected := p.expected()
+	if err := s.Memory.Grow(batchMemory + parentFilterMemory(expected)); err != nil {
+		return "", err
+	}
+	p.filter = newParentFilter(expected)
+	reason, err := outOfMemory(p.run(ctx))
+	if p.names.full {
+		sums.MarkIncomplete()
+	}
+	return scan.JoinReasons(reason, p.session.DamageReason()), err
 }
 
 // peerReader counts the calls of a tenant to peers.
 type peerReader struct {
 	session   *scan.Session
 	reader    *callReader
-	sums      storequery.PeerCounter
+	sums      peerCounter
 	leaves    storequery.PeerCallFinder
 	names     *peerNames
 	filter    *parentFilter
@@ -72,8 +86,11 @@ type uncertainCall struct {
 // take about 12 MiB.
 const maxUncertain = 1 << 16
 
-func newPeerReader(s *scan.Session, tenant string, w scan.Range) *peerReader {
-	p := &peerReader{session: s, reader: &callReader{session: s, tenant: tenant, from: w.From, to: w.To}, names: newPeerNames()}
+func newPeerReader(s *scan.Session, tenant string, w scan.Range, sums peerCounter) *peerReader {
+	p := &peerReader{session: s, reader: &callReader{session: s, tenant: tenant, from: w.From, to: w.To}, sums: sums, names: newPeerNames()}
+	if _, ok := sums.(*storequery.EdgeCounter); ok {
+		p.names.find, p.names.peer = scan.FindEdgePeers, storequery.EdgePeerOf
+	}
 	p.reader.peers = p
 	return p
 }
@@ -222,7 +239,7 @@ func (p *peerReader) add(id otlpdata.TraceID, s *storequery.CallSpan) {
 		p.uncertain = append(p.uncertain, uncertainCall{key, *s})
 		return
 	}
-	p.sums.AddCall(s)
+	p.sums.AddPeer(s)
 }
 
 // resolveIfMany calls resolveUncertain if there are many uncertain calls.
@@ -253,7 +270,7 @@ func (p *peerReader) resolveUncertain(ctx context.Context) error {
 	}
 	for i := range p.uncertain {
 		if s := &p.uncertain[i]; !answered[s.key] {
-			p.sums.AddCall(&s.span)
+			p.sums.AddPeer(&s.span)
 		}
 	}
 	p.uncertain = p.uncertain[:0]

@@ -19,7 +19,17 @@ type PeerPlaces struct {
 
 // FindPeers returns where the rows of a shape of a source have their peers. Spans on the server
 // side, and rows that cannot be read, have none.
-func FindPeers(src source.Source, t *rows.Tables, id uint32) (p PeerPlaces) {
+func FindPeers(src source.Source, t *rows.Tables, id uint32) PeerPlaces {
+	keys := storequery.PeerKeys()
+	return findPeers(src, t, id, keys[:])
+}
+
+// FindEdgePeers is like FindPeers, by the rules of storequery.EdgePeerOf.
+func FindEdgePeers(src source.Source, t *rows.Tables, id uint32) PeerPlaces {
+	return findPeers(src, t, id, storequery.EdgePeerKeys(t.Shapes[id].Kind))
+}
+
+func findPeers(src source.Source, t *rows.Tables, id uint32, keys []string) (p PeerPlaces) {
 	shape := &t.Shapes[id]
 	if shape.Kind == otlpdata.KindServer || shape.Kind == otlpdata.KindConsumer || !Readable(t, shape) {
 		return p
@@ -27,7 +37,7 @@ func FindPeers(src source.Source, t *rows.Tables, id uint32) (p PeerPlaces) {
 	if slices.ContainsFunc(shape.Columns, func(c uint32) bool { return t.Columns[c].Place == rows.Extra }) {
 		return PeerPlaces{Encoded: true}
 	}
-	for _, key := range storequery.PeerKeys() {
+	for _, key := range keys {
 		for i, c := range shape.Columns {
 			if col := &t.Columns[c]; col.Place != rows.Attribute || col.Kind != otlpdata.ValueString || col.Key != key {
 				continue

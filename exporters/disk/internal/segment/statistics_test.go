@@ -78,16 +78,16 @@ func TestEdges(t *testing.T) {
 		want  map[string]string
 	}{
 		{"chain", []call{{"a", server, 1, 0, false}, {"a", client, 2, 1, false}, {"b", server, 3, 2, true}},
-			map[string]string{"a > a": "kind 0: 1, 0 failed", "a > b": "kind 0: 1, 1 failed"}},
+			map[string]string{"a > a": "kind 2: 1, 0 failed", "a > b": "kind 0: 1, 1 failed"}},
 		{"parent that comes later", []call{{"b", server, 3, 2, false}, {"a", client, 2, 0, false}},
 			map[string]string{"a > b": "kind 0: 1, 0 failed"}},
-		{"absent parent", []call{{"b", ptrace.SpanKindConsumer, 3, 2, false}}, map[string]string{"2 > b": "kind 1"}},
+		{"absent parent", []call{{"b", ptrace.SpanKindConsumer, 3, 2, false}}, map[string]string{"2 > b": "kind 5"}},
 		{"message", []call{{"a", ptrace.SpanKindProducer, 1, 0, false}, {"b", ptrace.SpanKindConsumer, 2, 1, false}},
-			map[string]string{"a > b": "kind 1: 1, 0 failed"}},
-		{"own parent", []call{{"a", server, 1, 1, false}}, map[string]string{"1 > a": "kind 0"}},
+			map[string]string{"a > b": "kind 5: 1, 0 failed"}},
+		{"own parent", []call{{"a", server, 1, 1, false}}, map[string]string{"1 > a": "kind 2"}},
 		{"shared span id", []call{{"a", server, 1, 0, false}, {"a", client, 2, 1, false}, {"b", server, 2, 1, false},
 			{"b", client, 3, 2, false}, {"c", server, 4, 2, false}},
-			map[string]string{"a > a": "kind 0: 1, 0 failed", "a > b": "kind 0: 1, 0 failed", "b > b": "kind 0: 1, 0 failed",
+			map[string]string{"a > a": "kind 2: 1, 0 failed", "a > b": "kind 0: 1, 0 failed", "b > b": "kind 2: 1, 0 failed",
 				"b > c": "kind 0: 1, 0 failed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

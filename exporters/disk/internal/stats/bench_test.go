@@ -105,7 +105,7 @@ func BenchmarkEdge(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		c.AddEdge(services[i%40], services[i%37], Call, uint64(i)*100_000, uint64(i), i%50 == 0)
+		c.AddEdge(services[i%40], services[i%37], 0, uint64(i)*100_000, uint64(i), i%50 == 0)
 	}
 }
 
@@ -121,7 +121,7 @@ func BenchmarkOrphans(b *testing.B) {
 			}
 		}
 		parent := otlpdata.SpanID{byte(r.Uint32()), byte(r.Uint32()), byte(i), byte(i >> 8)}
-		c.AddOrphan(tr, parent, c.ServiceID("", fmt.Sprint(r.IntN(40))), Call, 1_700_000_010e9+r.Uint64N(6e10), r.Uint64N(1e9), i%100 == 0)
+		c.AddOrphan(tr, parent, c.ServiceID("", fmt.Sprint(r.IntN(40))), 0, 1_700_000_010e9+r.Uint64N(6e10), r.Uint64N(1e9), i%100 == 0)
 	}
 	var section []byte
 	for b.Loop() {

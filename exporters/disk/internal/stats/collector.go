@@ -64,7 +64,12 @@ type cell struct {
 	counts [perOctave]uint32
 }
 
-type callCell struct{ calls, errors, sum uint64 }
+// callCell counts the calls of an edge in one minute and one octave of durations. Its key is like
+// that of a cell. Inner calls are in the first octave, whatever their durations are.
+type callCell struct {
+	cell
+	errors uint64
+}
 
 // edgeName is an edge between two services, given by their ids.
 type edgeName struct {
@@ -72,7 +77,9 @@ type edgeName struct {
 	kind          EdgeKind
 }
 
-func (e edgeName) key() uint64 { return uint64(e.parent)<<32 | uint64(e.child)<<1 | uint64(e.kind) }
+func (e edgeName) key() uint64 {
+	return uint64(e.parent)<<32 | uint64(e.child)<<kindBits | uint64(e.kind)
+}
 
 // orphan is a span whose parent is not in the segment.
 type orphan struct {
@@ -283,20 +290,24 @@ func (c *Collector) ServiceID(tenant, name string) uint32 {
 // AddEdge counts a span with its parent as one call of the child's service in the minute of its
 // start. Both services belong to the same tenant, and may be the same.
 func (c *Collector) AddEdge(parent, child uint32, kind EdgeKind, start, duration uint64, failed bool) {
-	calls := c.callsOf(edgeName{parent, child, kind}, start/nanosPerMinute)
+	bucket := uint64(0)
+	if kind&Inner == 0 {
+		bucket = uint64(tracestore.BucketOf(duration))
+	}
+	calls := c.callsOf(edgeName{parent, child, kind}, start/nanosPerMinute, bucket/perOctave)
 	if calls == nil {
 		c.callsDropped++
 		return
 	}
-	calls.calls++
+	calls.counts[bucket%perOctave]++
 	if failed {
 		calls.errors++
 	}
 	calls.sum = saturatingAdd(calls.sum, duration)
 }
 
-// callsOf returns the cell of an edge and a minute, or nil if a limit was reached.
-func (c *Collector) callsOf(e edgeName, minute uint64) *callCell {
+// callsOf returns the cell of an edge, a minute and an octave, or nil if a limit was reached.
+func (c *Collector) callsOf(e edgeName, minute, octave uint64) *callCell {
 	if e.parent == noID || e.child == noID {
 		return nil
 	}
@@ -308,7 +319,7 @@ func (c *Collector) callsOf(e edgeName, minute uint64) *callCell {
 		c.edges = append(c.edges, e)
 		*id = uint32(len(c.edges))
 	}
-	return c.calls.at(minute<<nameBits | uint64(*id-1))
+	return c.calls.at(minute<<(nameBits+octaveBits) | uint64(*id-1)<<octaveBits | octave)
 }
 
 // AddOrphan adds a span whose parent is not in the segment. kind is determined from the span alone.

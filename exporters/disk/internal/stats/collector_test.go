@@ -6,12 +6,15 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // span is a span as a segment writer counts it, with names instead of ids.
@@ -34,7 +37,7 @@ func randomSpans(seed uint64, n int) []span {
 		s := &out[i]
 		s.series = Series{pick("", "t1", "t2"), pick("a", "b", "", "c\xff"), pick("GET /", "PUT /x", "other"), pick("client", "server", ""),
 			r.IntN(4) == 0, false}
-		s.parent, s.kind = pick("a", "b", "", "d"), EdgeKind(r.IntN(2))
+		s.parent, s.kind = pick("a", "b", "", "d"), EdgeKind(r.IntN(4)|r.IntN(tracestore.Connections)<<connectionShift)
 		s.start, s.duration = 1_700_000_000e9+r.Uint64N(200e9), 1+r.Uint64N(1<<r.IntN(50))
 		if r.IntN(20) == 0 {
 			s.start, s.duration = r.Uint64()>>r.IntN(64), r.Uint64()>>r.IntN(64)
@@ -213,7 +216,11 @@ type edgeMinute struct {
 func TestEdgesAreExact(t *testing.T) {
 	for seed := range uint64(20) {
 		spans := randomSpans(seed, 1000)
-		want := map[edgeMinute]callCell{}
+		type point struct {
+			calls, errors, sum uint64
+			durations          string
+		}
+		want, durations := map[edgeMinute]point{}, map[edgeMinute]*tracestore.Histogram{}
 		for _, s := range spans {
 			if !s.trace.IsZero() {
 				continue
@@ -225,15 +232,22 @@ func TestEdgesAreExact(t *testing.T) {
 				v.errors++
 			}
 			v.sum = saturatingAdd(v.sum, s.duration)
+			if durations[k] == nil {
+				durations[k] = new(tracestore.Histogram)
+			}
+			if s.kind&Inner == 0 {
+				durations[k].Observe(s.duration)
+			}
+			v.durations = fmt.Sprint(buckets(durations[k]))
 			want[k] = v
 		}
 		e, err := DecodeEdges(collect(spans).AppendEdges(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[edgeMinute]callCell{}
+		got := map[edgeMinute]point{}
 		for p := range e.Points(0, math.MaxUint64) {
-			got[edgeMinute{e.Edges[p.Edge], p.Minute}] = callCell{p.Calls, p.Errors, p.Sum}
+			got[edgeMinute{e.Edges[p.Edge], p.Minute}] = point{p.Calls, p.Errors, p.Sum, fmt.Sprint(buckets(&p.Durations))}
 		}
 		if !maps.Equal(got, want) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
@@ -314,22 +328,22 @@ func TestDroppedSpansAreCounted(t *testing.T) {
 	c := NewCollector()
 	a, trace := c.ServiceID("", "a"), otlpdata.TraceID{1}
 	c.AddSpan(c.SeriesID(Series{}), 0, 1)
-	c.AddEdge(a, a, Call, 0, 1, false)
+	c.AddEdge(a, a, 0, 0, 1, false)
 	c.cells.used, c.calls.used = maxCells, maxCells
 	for range 3 {
 		c.AddSpan(0, 0, 1)    // fits
 		c.AddSpan(0, 60e9, 1) // does not fit
-		c.AddEdge(a, a, Call, 0, 1, false)
-		c.AddEdge(a, a, Call, 60e9, 1, false)
+		c.AddEdge(a, a, 0, 0, 1, false)
+		c.AddEdge(a, a, 0, 60e9, 1, false)
 	}
 	c.cells.used, c.calls.used = 1, 1
 	c.AddSpan(noID, 0, 1)
-	c.AddEdge(a, noID, Call, 0, 1, false)
-	c.AddEdge(noID, a, Call, 0, 1, false)
+	c.AddEdge(a, noID, 0, 0, 1, false)
+	c.AddEdge(noID, a, 0, 0, 1, false)
 	c.orphans = make([]orphan, maxOrphans-1)
-	c.AddOrphan(trace, otlpdata.SpanID{1}, a, Call, 0, 1, false)
-	c.AddOrphan(trace, otlpdata.SpanID{2}, a, Call, 0, 1, false)
-	c.AddOrphan(trace, otlpdata.SpanID{3}, noID, Call, 0, 1, false)
+	c.AddOrphan(trace, otlpdata.SpanID{1}, a, 0, 0, 1, false)
+	c.AddOrphan(trace, otlpdata.SpanID{2}, a, 0, 0, 1, false)
+	c.AddOrphan(trace, otlpdata.SpanID{3}, noID, 0, 0, 1, false)
 	s, err := DecodeSeries(c.AppendSeries(nil))
 	if err != nil || s.Dropped != 4 {
 		t.Errorf("series: %+v, %v", s, err)
@@ -354,8 +368,8 @@ func TestWindows(t *testing.T) {
 	a := c.ServiceID("", "a")
 	for _, minute := range []uint64{3, 5, 6, 9} {
 		c.AddSpan(c.SeriesID(Series{}), minute*60e9, 1)
-		c.AddEdge(a, a, Call, minute*60e9+59e9, 1, false)
-		c.AddOrphan(otlpdata.TraceID{1}, otlpdata.SpanID{}, a, Call, minute*60e9, 1, false)
+		c.AddEdge(a, a, 0, minute*60e9+59e9, 1, false)
+		c.AddOrphan(otlpdata.TraceID{1}, otlpdata.SpanID{}, a, 0, minute*60e9, 1, false)
 	}
 	s, err := DecodeSeries(c.AppendSeries(nil))
 	if err != nil {
@@ -410,12 +424,58 @@ func TestEdgeKindOf(t *testing.T) {
 		parent, child int32
 		want          EdgeKind
 	}{
-		{otlpdata.KindClient, otlpdata.KindServer, Call}, {otlpdata.KindInternal, otlpdata.KindInternal, Call},
+		{otlpdata.KindClient, otlpdata.KindServer, 0}, {otlpdata.KindInternal, otlpdata.KindInternal, 0},
 		{otlpdata.KindProducer, otlpdata.KindInternal, Messaging}, {otlpdata.KindServer, otlpdata.KindConsumer, Messaging},
-		{otlpdata.KindConsumer, otlpdata.KindClient, Call}, {otlpdata.KindServer, otlpdata.KindProducer, Call},
+		{otlpdata.KindConsumer, otlpdata.KindClient, 0}, {otlpdata.KindServer, otlpdata.KindProducer, 0},
 	} {
-		if got := EdgeKindOf(c.parent, c.child); got != c.want {
+		parent, child := storequery.CallSpan{Kind: c.parent}, storequery.CallSpan{Service: "b", Kind: c.child}
+		if got := EdgeKindOf(&parent, &child); got != c.want {
 			t.Errorf("from %d to %d: got %d, want %d", c.parent, c.child, got, c.want)
+		}
+	}
+	a := storequery.CallSpan{Service: "a", Kind: otlpdata.KindClient, Connection: tracestore.ConnectionHTTP}
+	b := storequery.CallSpan{Service: "b", Kind: otlpdata.KindServer}
+	if got := EdgeKindOf(&a, &b); got != 0 && got.Connection() != tracestore.ConnectionHTTP {
+		t.Errorf("the connection of the parent is not used: %d", got)
+	}
+	if got := EdgeKindOf(&b, &a); got.Connection() != tracestore.ConnectionHTTP || got&Inner != 0 {
+		t.Errorf("the connection of the child is not used: %d", got)
+	}
+	if got := EdgeKindOf(&a, &a); got != Inner {
+		t.Errorf("call within a service: %d", got)
+	}
+	if got := OrphanKindOf(&b); got != Server {
+		t.Errorf("orphan of the kind server: %d", got)
+	}
+}
+
+// Sections of version 1 are read without histograms and connections.
+func TestFirstVersion(t *testing.T) {
+	read := func(name string) []byte {
+		b, err := os.ReadFile(filepath.Join("testdata", name+"-1.golden"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	old, err := DecodeEdges(read("edges"))
+	if err != nil || old.Durations {
+		t.Fatalf("durations %t, %v", old.Durations, err)
+	}
+	points := 0
+	for p := range old.Points(0, math.MaxUint64) {
+		if p.Durations.Count() > 0 || p.Calls == 0 || old.Edges[p.Edge].Kind > Messaging {
+			t.Errorf("point %+v of edge %+v", p, old.Edges[p.Edge])
+		}
+		points++
+	}
+	orphans, err := DecodeOrphans(read("orphans"))
+	if err != nil || orphans.Len() == 0 || points == 0 {
+		t.Fatalf("%d orphans, %d points, %v", orphans.Len(), points, err)
+	}
+	for o := range orphans.Orphans(0, math.MaxUint64) {
+		if o.Kind > Consumer || o.TraceID.IsZero() {
+			t.Errorf("orphan %+v", o)
 		}
 	}
 }

@@ -7,23 +7,60 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// EdgeKind is the kind of a dependency. The numbers are part of the file format.
+// EdgeKind describes the calls of an edge: some of the flags below, and the type of their
+// connection. The numbers are part of the file format.
 type EdgeKind uint8
 
-// The kinds of edges.
+// Flags of edges.
 const (
-	Call      EdgeKind = iota
-	Messaging          // the parent is a producer or the child is a consumer
+	Messaging EdgeKind = 1 << iota // the parent is a producer or the child is a consumer
+	// Inner calls are those that stay within a service, see storequery.IsInner. The type of their
+	// connection and their histogram are not kept.
+	Inner
 )
 
-// EdgeKindOf returns the kind of the edge between spans with the given span kinds.
-func EdgeKindOf(parent, child int32) EdgeKind {
-	if parent == otlpdata.KindProducer || child == otlpdata.KindConsumer {
-		return Messaging
+// Flags of orphans.
+const (
+	Consumer EdgeKind = 1 << iota // the span is a consumer
+	Server                        // the span is of the kind server
+)
+
+const (
+	connectionShift = 2
+	kindBits        = 5
+)
+
+// EdgeKindOf returns the kind of the edge between two spans.
+func EdgeKindOf(parent, child *storequery.CallSpan) EdgeKind {
+	k := EdgeKind(0)
+	if parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer {
+		k |= Messaging
 	}
-	return Call
+	if storequery.IsInner(parent, child) {
+		return k | Inner
+	}
+	return k | EdgeKind(tracestore.ConnectionOfCall(parent.Connection, child.Connection))<<connectionShift
+}
+
+// OrphanKindOf returns the kind of an orphan.
+func OrphanKindOf(s *storequery.CallSpan) EdgeKind {
+	k := EdgeKind(s.Connection) << connectionShift
+	switch s.Kind {
+	case otlpdata.KindConsumer:
+		k |= Consumer
+	case otlpdata.KindServer:
+		k |= Server
+	}
+	return k
+}
+
+// Connection returns the type of the connection.
+func (k EdgeKind) Connection() tracestore.Connection {
+	return tracestore.Connection(k >> connectionShift)
 }
 
 // Edge is a dependency between two services of a tenant, which may be the same service.
@@ -46,16 +83,29 @@ func (c *Collector) AppendEdges(dst []byte) []byte {
 	order := sortedOrder(edges, (*Edge).compare)
 	rank := ranks(order)
 	cells := c.calls.sorted(func(key uint64) uint64 {
-		id := key & (1<<nameBits - 1)
-		return key + uint64(rank[id]) - id
+		id := key >> octaveBits & (1<<nameBits - 1)
+		return key + (uint64(rank[id])-id)<<octaveBits
 	})
-	dst = binary.AppendUvarint(append(dst, version), c.callsDropped)
+	dst = binary.AppendUvarint(append(dst, versionDurations), c.callsDropped)
 	dst = appendEdgeNames(dst, edges, order)
 	var w groupWriter
-	for _, e := range cells {
-		v := &c.calls.slots[e.slot].value
-		w.point(e.key>>nameBits, e.key&(1<<nameBits-1))
-		w.bodies = appendNumbers(w.bodies, v.calls-1, v.errors, v.sum)
+	var h tracestore.Histogram
+	for len(cells) > 0 {
+		name, errors := cells[0].key>>octaveBits, uint64(0)
+		n := 0
+		for h.Reset(); n < len(cells) && cells[n].key>>octaveBits == name; n++ {
+			v := &c.calls.slots[cells[n].slot].value
+			addCell(&h, int(cells[n].key&(1<<octaveBits-1)), &v.cell)
+			errors += v.errors
+		}
+		cells = cells[n:]
+		id := name & (1<<nameBits - 1)
+		w.point(name>>nameBits, id)
+		if edges[order[id]].Kind&Inner != 0 {
+			w.bodies = appendNumbers(w.bodies, h.Count()-1, errors, h.Sum)
+			continue
+		}
+		w.bodies = appendHistogram(binary.AppendUvarint(w.bodies, errors), &h)
 	}
 	return w.append(dst)
 }
@@ -69,7 +119,7 @@ func appendEdgeNames(dst []byte, edges []Edge, order []uint32) []byte {
 	dst = binary.AppendUvarint(t.append(dst), uint64(len(edges)))
 	for _, id := range order {
 		e := &edges[id]
-		dst = appendNumbers(dst, t.number[e.Tenant], t.number[e.Parent], t.number[e.Child]<<1|uint64(e.Kind))
+		dst = appendNumbers(dst, t.number[e.Tenant], t.number[e.Parent], t.number[e.Child]<<kindBits|uint64(e.Kind))
 	}
 	return dst
 }
@@ -80,7 +130,10 @@ type EdgeStats struct {
 	Edges []Edge
 	// Dropped is the number of calls that are not counted because a limit was reached.
 	Dropped uint64
-	groups  []group
+	// Durations reports whether points have histograms, and edges the flag Inner and connections.
+	// Sections of version 1 have neither.
+	Durations bool
+	groups    []group
 }
 
 // EdgePoint holds the calls of an edge in a minute.
@@ -89,33 +142,44 @@ type EdgePoint struct {
 	Edge          int // index into EdgeStats.Edges
 	Calls, Errors uint64
 	Sum           uint64 // sum of the durations of child spans in nanoseconds, at most the maximum of uint64
+	// Durations has the durations of the calls, unless they are Inner. It is valid until the next
+	// iteration.
+	Durations tracestore.Histogram
 }
 
 // DecodeEdges decodes a section of edges, which it retains. Errors match ErrCorrupt.
 func DecodeEdges(section []byte) (*EdgeStats, error) {
 	const minNameSize, minPointSize = 3, 4
 	r := reader{b: section}
-	_, dropped := r.head(version)
-	s := &EdgeStats{Dropped: dropped}
+	sectionVersion, dropped := r.head(versionDurations)
+	s := &EdgeStats{Dropped: dropped, Durations: sectionVersion >= versionDurations}
+	bits := 1
+	if s.Durations {
+		bits = kindBits
+	}
 	t := r.texts()
 	s.Edges = make([]Edge, r.names(minNameSize))
 	for i := range s.Edges {
 		e := &s.Edges[i]
 		e.Tenant, e.Parent = r.text(t), r.text(t)
 		child := r.uvarint()
-		e.Kind = EdgeKind(child & 1)
-		if child>>1 >= uint64(len(t)) {
+		e.Kind = EdgeKind(child & (1<<bits - 1))
+		if int(e.Kind.Connection()) >= tracestore.Connections {
+			r.fail("undefined connection")
+			break
+		}
+		if child>>bits >= uint64(len(t)) {
 			r.fail("undefined text")
 			break
 		}
-		e.Child = t[child>>1]
+		e.Child = t[child>>bits]
 		if i > 0 && s.Edges[i-1].compare(e) >= 0 {
 			r.fail("edges out of order")
 		}
 	}
 	s.groups = r.groups(minPointSize)
 	var p EdgePoint
-	r.check(s.groups, func(r *reader, first bool) { r.edgePoint(&p, first, len(s.Edges)) })
+	r.check(s.groups, func(r *reader, first bool) { r.edgePoint(&p, first, s) })
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -123,11 +187,18 @@ func DecodeEdges(section []byte) (*EdgeStats, error) {
 }
 
 // edgePoint decodes the next point of a body into p, which holds the preceding point.
-func (r *reader) edgePoint(p *EdgePoint, first bool, edges int) {
-	p.Edge = r.nextName(p.Edge, first, edges)
-	p.Calls = r.spans() + 1
-	p.Errors = r.spans()
-	p.Sum = r.uvarint()
+func (r *reader) edgePoint(p *EdgePoint, first bool, s *EdgeStats) {
+	p.Edge = r.nextName(p.Edge, first, len(s.Edges))
+	p.Durations.Reset()
+	if r.err == nil && s.Durations && s.Edges[p.Edge].Kind&Inner == 0 {
+		p.Errors = r.spans()
+		r.histogram(&p.Durations)
+		p.Calls, p.Sum = p.Durations.Count(), p.Durations.Sum
+	} else {
+		p.Calls = r.spans() + 1
+		p.Errors = r.spans()
+		p.Sum = r.uvarint()
+	}
 	if p.Errors > p.Calls {
 		r.fail("more errors than calls")
 	}
@@ -145,7 +216,7 @@ func (s *EdgeStats) Points(first, last uint64) iter.Seq[EdgePoint] {
 			p.Minute = g.minute
 			r := reader{b: g.body}
 			for i := range g.points {
-				if r.edgePoint(&p, i == 0, len(s.Edges)); !yield(p) {
+				if r.edgePoint(&p, i == 0, s); !yield(p) {
 					return
 				}
 			}

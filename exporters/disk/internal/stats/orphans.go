@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Orphan is a span whose parent is not in the segment. Together with the service of the parent it
@@ -30,7 +31,7 @@ func compareOrphans(a, b orphan) int {
 }
 
 const (
-	flagKind       = 1 << 0
+	flagConsumer   = 1 << 0
 	flagFailed     = 1 << 1
 	flagSameParent = 1 << 2
 	commonShift    = 3
@@ -40,7 +41,7 @@ const (
 func (c *Collector) AppendOrphans(dst []byte) []byte {
 	names, orphans := c.orphanNames()
 	slices.SortFunc(orphans, compareOrphans)
-	dst = append(dst, version)
+	dst = append(dst, versionConnections)
 	dst = binary.AppendUvarint(dst, c.orphansDropped)
 	dst = appendServices(dst, names)
 	var w groupWriter
@@ -99,7 +100,7 @@ func appendOrphan(dst []byte, o, before *orphan) []byte {
 	for common < len(o.trace) && o.trace[common] == before.trace[common] {
 		common++
 	}
-	flags := byte(o.kind)*flagKind | byte(common)<<commonShift
+	flags := byte(o.kind)&flagConsumer | byte(common)<<commonShift
 	if o.failed {
 		flags |= flagFailed
 	}
@@ -111,7 +112,7 @@ func appendOrphan(dst []byte, o, before *orphan) []byte {
 	if !same {
 		dst = append(dst, o.parent[:]...)
 	}
-	return appendNumbers(dst, uint64(o.service), o.duration)
+	return appendNumbers(dst, uint64(o.service)<<(kindBits-1)|uint64(o.kind>>1), o.duration)
 }
 
 // OrphanStats is a decoded section of orphans. Immutable and safe for concurrent use.
@@ -120,14 +121,18 @@ type OrphanStats struct {
 	Dropped  uint64
 	services []service
 	groups   []group
+	kindBits int // number of bits of a kind beside the index of the service
 }
 
 // DecodeOrphans decodes a section of orphans, which it retains. Errors match ErrCorrupt.
 func DecodeOrphans(section []byte) (*OrphanStats, error) {
 	const minNameSize, minPointSize = 2, 3
 	r := reader{b: section}
-	_, dropped := r.head(version)
+	sectionVersion, dropped := r.head(versionConnections)
 	s := &OrphanStats{Dropped: dropped}
+	if sectionVersion >= versionConnections {
+		s.kindBits = kindBits - 1
+	}
 	t := r.texts()
 	s.services = make([]service, r.names(minNameSize))
 	for i := range s.services {
@@ -138,7 +143,7 @@ func DecodeOrphans(section []byte) (*OrphanStats, error) {
 	}
 	s.groups = r.groups(minPointSize)
 	var o Orphan
-	r.check(s.groups, func(r *reader, first bool) { r.orphan(&o, first, s.services) })
+	r.check(s.groups, func(r *reader, first bool) { r.orphan(&o, first, s) })
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -146,7 +151,7 @@ func DecodeOrphans(section []byte) (*OrphanStats, error) {
 }
 
 // orphan decodes the next point of a body into o, which holds the preceding point.
-func (r *reader) orphan(o *Orphan, first bool, services []service) {
+func (r *reader) orphan(o *Orphan, first bool, s *OrphanStats) {
 	if first {
 		o.TraceID, o.ParentID = otlpdata.TraceID{}, otlpdata.SpanID{}
 	}
@@ -159,15 +164,20 @@ func (r *reader) orphan(o *Orphan, first bool, services []service) {
 		r.fail("trace id too long")
 		return
 	}
-	o.Kind, o.Failed = EdgeKind(head[0]&flagKind), head[0]&flagFailed != 0
+	o.Failed = head[0]&flagFailed != 0
 	copy(o.TraceID[common:], r.bytes(uint64(len(o.TraceID)-common)))
 	if head[0]&flagSameParent == 0 {
 		copy(o.ParentID[:], r.bytes(uint64(len(o.ParentID))))
 	}
-	name := r.below(uint64(len(services)), "undefined service")
+	name := r.below(uint64(len(s.services))<<s.kindBits, "undefined service")
+	o.Kind = EdgeKind(head[0]&flagConsumer) | EdgeKind(name&(1<<s.kindBits-1))<<1
+	if int(o.Kind.Connection()) >= tracestore.Connections {
+		r.fail("undefined connection")
+	}
 	o.Duration = r.uvarint()
 	if r.err == nil {
-		o.Tenant, o.Service = services[name].tenant, services[name].name
+		of := &s.services[name>>s.kindBits]
+		o.Tenant, o.Service = of.tenant, of.name
 	}
 }
 
@@ -192,7 +202,7 @@ func (s *OrphanStats) Orphans(first, last uint64) iter.Seq[Orphan] {
 			o.Minute = g.minute
 			r := reader{b: g.body}
 			for i := range g.points {
-				if r.orphan(&o, i == 0, s.services); !yield(o) {
+				if r.orphan(&o, i == 0, s); !yield(o) {
 					return
 				}
 			}

@@ -10,10 +10,15 @@ import (
 )
 
 const (
-	// version is the version of all sections but those with versionUnsampled.
+	// version is the first version of all sections, and the current one of series that are all
+	// sampled.
 	version = 1
 	// versionUnsampled is the version of sections with unsampled series.
 	versionUnsampled = 2
+	// versionDurations is the version of sections of edges with histograms and connections.
+	versionDurations = 2
+	// versionConnections is the version of sections of orphans with connections.
+	versionConnections = 2
 	// maxSpans exceeds any number of spans in a section. Thousands of such numbers can be added
 	// without overflow.
 	maxSpans     = 1 << maxSpansBits

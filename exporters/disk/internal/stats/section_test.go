@@ -104,10 +104,7 @@ func TestEmptySections(t *testing.T) {
 func TestDamagedSectionsAreRejected(t *testing.T) {
 	all := sections(goldenCollector())
 	for i, b := range append(all[:], goldenUnsampled()) {
-		i, newest := i%len(all), byte(version)
-		if i == 0 {
-			newest = versionUnsampled
-		}
+		i, newest := i%len(all), byte(versionUnsampled) // the number is the same for all sections
 		for n := range b {
 			if _, err := decoders[i](b[:n:n]); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: %d of %d bytes: %v", sectionNames[i], n, len(b), err)
@@ -190,7 +187,7 @@ func TestSharedParents(t *testing.T) {
 	size := func(orphans int) int {
 		c := NewCollector()
 		for i := range orphans {
-			c.AddOrphan(otlpdata.TraceID{1, 2, 3}, otlpdata.SpanID{4}, c.ServiceID("t", "s"), Call, 0, uint64(i%100), false)
+			c.AddOrphan(otlpdata.TraceID{1, 2, 3}, otlpdata.SpanID{4}, c.ServiceID("t", "s"), 0, 0, uint64(i%100), false)
 		}
 		return len(c.AppendOrphans(nil))
 	}

@@ -1,0 +1,91 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Edges implements tracestore.Edges. It reads the calls of whole minutes from the statistics of
+// segments, as Dependencies does, and the calls to peers from rows. Segments that were written
+// before statistics had histograms know only the numbers of calls between two services.
+func (b *Builder) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	first, last, ok := tracestore.Query{From: q.From, To: q.To}.Window()
+	if !ok || ctx.Err() != nil {
+		return tracestore.EdgeGraph{Complete: true}, ctx.Err()
+	}
+	sums := storequery.NewEdgeCounter(&q)
+	reason, err := b.readCalls(ctx, &callReader{caches: &b.caches, tenant: tenant, from: first, to: last, edges: sums})
+	if err != nil {
+		return tracestore.EdgeGraph{}, err
+	}
+	peers, err := b.readPeers(ctx, tenant, scan.Range{From: first, To: last}, sums)
+	if err != nil {
+		return tracestore.EdgeGraph{}, err
+	}
+	if peers != reason {
+		reason = scan.JoinReasons(reason, peers)
+	}
+	g := sums.Graph()
+	g.Reason = scan.JoinReasons(reason, g.Reason)
+	g.Complete = g.Reason == ""
+	return g, nil
+}
+
+// addCall counts a call.
+func (c *callReader) addCall(parent, child *storequery.CallSpan) {
+	if c.edges != nil {
+		c.edges.AddCall(parent, child)
+		return
+	}
+	c.calls.AddCall(parent, child)
+}
+
+// addMeasured measures the calls of a point of the statistics. In old statistics, calls within a
+// service cannot be told from calls to itself, so they are omitted.
+func (c *callReader) addMeasured(edges *stats.EdgeStats, p *stats.EdgePoint) {
+	e := &edges.Edges[p.Edge]
+	if e.Kind&stats.Inner != 0 || !edges.Durations && e.Parent == e.Child {
+		return
+	}
+	connection := e.Kind.Connection()
+	if !edges.Durations && e.Kind&stats.Messaging != 0 {
+		connection = tracestore.ConnectionMessaging
+	}
+	c.edges.AddEdge(&tracestore.CallEdge{Parent: e.Parent, Child: e.Child, Connection: connection,
+		Calls: p.Calls, Errors: p.Errors, Durations: p.Durations})
+}
+
+// addResolved measures calls of the edge cache.
+func (c *callReader) addResolved(name *callName, p *callPoint) {
+	if name.kind&stats.Inner != 0 {
+		return
+	}
+	e := tracestore.CallEdge{Parent: name.parent, Child: name.child, Connection: name.kind.Connection(),
+		Calls: p.sum.calls, Errors: p.sum.errors}
+	e.Durations.AddBucket(int(p.bucket), p.sum.calls)
+	e.Durations.Sum = p.sum.duration
+	c.edges.AddEdge(&e)
+}
+
+// shapeConnections are the types of connections of shapes, as far as they were needed.
+type shapeConnections struct {
+	tables *rows.Tables // of the shapes; nil: none
+	known  []uint8      // by shape: 1 + tracestore.Connection; 0: not known yet
+}
+
+// connection returns the type of connection that the rows of a shape show.
+func (c *callReader) connection(t *rows.Tables, shape uint32) tracestore.Connection {
+	s := &c.connections
+	if s.tables != t {
+		s.tables, s.known = t, make([]uint8, len(t.Shapes))
+	}
+	if s.known[shape] == 0 {
+		s.known[shape] = 1 + uint8(t.Connection(&t.Shapes[shape]))
+	}
+	return tracestore.Connection(s.known[shape] - 1)
+}
