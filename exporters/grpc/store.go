@@ -22,6 +22,7 @@ var (
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.GroupAggregator  = (*exporter)(nil)
 	_ tracestore.Peers            = (*exporter)(nil)
+	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.Baselines        = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
@@ -59,6 +60,8 @@ func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool 
 		return set[tracestore.GroupAggregator](t, e, can(store_v1.Capability_CAPABILITY_GROUPS))
 	case *tracestore.Peers:
 		return set[tracestore.Peers](t, e, can(store_v1.Capability_CAPABILITY_PEERS))
+	case *tracestore.Edges:
+		return set[tracestore.Edges](t, e, can(store_v1.Capability_CAPABILITY_EDGES))
 	case *tracestore.Metrics:
 		return set[tracestore.Metrics](t, e, can(store_v1.Capability_CAPABILITY_METRICS))
 	case *tracestore.Baselines:

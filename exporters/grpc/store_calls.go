@@ -57,6 +57,17 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 	return storewire.GetGraph(&answer), err
 }
 
+// Edges implements tracestore.Edges.
+func (e *exporter) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	var answer store_v1.EdgesResponse
+	err := e.call(ctx, tenant, store_v1.Capability_CAPABILITY_EDGES, store_v1.StoreService_Edges_FullMethodName,
+		storewire.PutEdgeQuery(&q), &answer)
+	if err != nil {
+		return tracestore.EdgeGraph{}, err
+	}
+	return storewire.GetEdges(&answer)
+}
+
 // storeDependencies counts the calls between services with the store service. ctx must have the
 // metadata of withReadMetadata.
 func (e *exporter) storeDependencies(ctx context.Context, from, to time.Time) (tracestore.Graph, error) {

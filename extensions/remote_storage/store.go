@@ -54,6 +54,7 @@ func (s *storeService) capabilities(ctx context.Context, tenant string) []store_
 	add(has[tracestore.Aggregator](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_AGGREGATOR)
 	add(has[tracestore.Dependencies](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_DEPENDENCIES)
 	add(has[tracestore.Peers](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_PEERS)
+	add(has[tracestore.Edges](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_EDGES)
 	add(has[tracestore.Metrics](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_METRICS)
 	add(has[tracestore.Baselines](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_BASELINES)
 	add(has[tracestore.Outliner](ctx, tenant, s.store), store_v1.Capability_CAPABILITY_OUTLINER)

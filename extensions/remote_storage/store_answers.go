@@ -166,6 +166,14 @@ func (s *storeService) Peers(req *store_v1.GraphRequest, stream grpc.ServerStrea
 	})
 }
 
+// Edges measures the calls between services and to systems that send no spans.
+func (s *storeService) Edges(req *store_v1.EdgesRequest, stream grpc.ServerStreamingServer[store_v1.EdgesResponse]) error {
+	return answer(s, stream, func(ctx context.Context, tenant string, store tracestore.Edges) (proto.Message, error) {
+		g, err := store.Edges(ctx, tenant, storewire.GetEdgeQuery(req))
+		return storewire.PutEdges(&g), err
+	})
+}
+
 // Metrics counts calls, errors and durations.
 func (s *storeService) Metrics(req *store_v1.MetricsRequest, stream grpc.ServerStreamingServer[store_v1.MetricsResponse]) error {
 	return answer(s, stream, func(ctx context.Context, tenant string, store tracestore.Metrics) (proto.Message, error) {

@@ -185,6 +185,18 @@ func TestAnswers(t *testing.T) {
 	if got, err := GetMetrics(overTheWire(t, PutMetrics(&metrics))); err != nil || !reflect.DeepEqual(got, metrics) {
 		t.Errorf("metrics came back as %+v, %v", got, err)
 	}
+	edges := tracestore.EdgeGraph{Reason: "why", Edges: []tracestore.CallEdge{{Parent: "\xff", Child: "a", Calls: 2, Errors: 1},
+		{Parent: "a", Child: "b", Peer: true, Connection: tracestore.ConnectionHTTP, Calls: 3, Durations: histogram(3, 700, math.MaxUint64)}}}
+	if got, err := GetEdges(overTheWire(t, PutEdges(&edges))); err != nil || !reflect.DeepEqual(got, edges) {
+		t.Errorf("edges came back as %+v, %v", got, err)
+	}
+	newer := &store_v1.EdgesResponse{Edges: []*store_v1.CallEdge{{Connection: 99}}}
+	if got, err := GetEdges(newer); err != nil || got.Edges[0].Connection != tracestore.ConnectionUnknown {
+		t.Errorf("unknown connection came back as %+v, %v", got, err)
+	}
+	if _, err := GetEdges(&store_v1.EdgesResponse{Edges: []*store_v1.CallEdge{{Counts: []uint64{0}}}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("invalid durations: error %v, want %v", err, ErrInvalid)
+	}
 	baselines := tracestore.BaselineAnswer{Reason: "why", Durations: []tracestore.Histogram{histogram(3, 700), {}, histogram(math.MaxUint64)}}
 	if got, err := GetBaselines(overTheWire(t, PutBaselines(&baselines)), 3); err != nil || !reflect.DeepEqual(got, baselines) {
 		t.Errorf("baselines came back as %+v, %v", got, err)
@@ -235,6 +247,10 @@ func TestAnswers(t *testing.T) {
 func TestRequests(t *testing.T) {
 	at := time.Unix(1_700_000_000, 5).UTC()
 	q := tracestore.Query{From: at}
+	edges := tracestore.EdgeQuery{From: at, To: at, Service: "\xff"}
+	if got := GetEdgeQuery(overTheWire(t, PutEdgeQuery(&edges))); got != edges {
+		t.Errorf("query for edges came back as %+v", got)
+	}
 	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7,
 		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at,
 			Where: richExpr()}},
@@ -395,6 +411,7 @@ func FuzzAnswers(f *testing.F) {
 	baselines := tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(5, 100)}}
 	var w OutlineWriter
 	for _, m := range []proto.Message{PutAggregate(&a), PutMetrics(&metrics), PutBaselines(&baselines), PutPathProfile(pathProfile()),
+		PutEdges(&tracestore.EdgeGraph{Edges: []tracestore.CallEdge{{Parent: "a", Durations: histogram(5, 100)}}}),
 		w.Put([]tracestore.SummarySpan{{Name: "a"},
 			{Service: "b", Extras: &tracestore.SpanExtras{Peer: "c", Events: []tracestore.SpanEvent{{Name: "d"}}}}}),
 		&store_v1.FindResponse{Traces: []*store_v1.FoundTrace{PutFound(&tracestore.Result{Summary: &tracestore.Summary{}})},
@@ -434,6 +451,14 @@ func FuzzAnswers(f *testing.F) {
 			if a, err := GetBaselines(&baselines, len(baselines.GetDuration())); err == nil {
 				for i := range a.Durations {
 					a.Durations[i].Observe(uint64(len(b)))
+				}
+			}
+		}
+		var edges store_v1.EdgesResponse
+		if proto.Unmarshal(b, &edges) == nil {
+			if g, err := GetEdges(&edges); err == nil {
+				for i := range g.Edges {
+					g.Edges[i].Durations.Observe(uint64(len(b)))
 				}
 			}
 		}

@@ -55,6 +55,7 @@ const (
 	Capability_CAPABILITY_USAGE             Capability = 14
 	Capability_CAPABILITY_PATHS             Capability = 15
 	Capability_CAPABILITY_GROUPS            Capability = 16 // AggregateRequest.groups; without it, a server ignores them
+	Capability_CAPABILITY_EDGES             Capability = 17
 	Capability_CAPABILITY_BASELINES         Capability = 18
 )
 
@@ -78,6 +79,7 @@ var (
 		14: "CAPABILITY_USAGE",
 		15: "CAPABILITY_PATHS",
 		16: "CAPABILITY_GROUPS",
+		17: "CAPABILITY_EDGES",
 		18: "CAPABILITY_BASELINES",
 	}
 	Capability_value = map[string]int32{
@@ -98,6 +100,7 @@ var (
 		"CAPABILITY_USAGE":             14,
 		"CAPABILITY_PATHS":             15,
 		"CAPABILITY_GROUPS":            16,
+		"CAPABILITY_EDGES":             17,
 		"CAPABILITY_BASELINES":         18,
 	}
 )
@@ -408,6 +411,65 @@ func (x GroupOrder) Number() protoreflect.EnumNumber {
 // Deprecated: Use GroupOrder.Descriptor instead.
 func (GroupOrder) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{4}
+}
+
+// Connection is the type of a connection.
+type Connection int32
+
+const (
+	Connection_CONNECTION_UNKNOWN   Connection = 0
+	Connection_CONNECTION_MESSAGING Connection = 1
+	Connection_CONNECTION_DATABASE  Connection = 2
+	Connection_CONNECTION_GRPC      Connection = 3
+	Connection_CONNECTION_RPC       Connection = 4 // other than gRPC
+	Connection_CONNECTION_HTTP      Connection = 5
+)
+
+// Enum value maps for Connection.
+var (
+	Connection_name = map[int32]string{
+		0: "CONNECTION_UNKNOWN",
+		1: "CONNECTION_MESSAGING",
+		2: "CONNECTION_DATABASE",
+		3: "CONNECTION_GRPC",
+		4: "CONNECTION_RPC",
+		5: "CONNECTION_HTTP",
+	}
+	Connection_value = map[string]int32{
+		"CONNECTION_UNKNOWN":   0,
+		"CONNECTION_MESSAGING": 1,
+		"CONNECTION_DATABASE":  2,
+		"CONNECTION_GRPC":      3,
+		"CONNECTION_RPC":       4,
+		"CONNECTION_HTTP":      5,
+	}
+)
+
+func (x Connection) Enum() *Connection {
+	p := new(Connection)
+	*p = x
+	return p
+}
+
+func (x Connection) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Connection) Descriptor() protoreflect.EnumDescriptor {
+	return file_tracing_store_v1_store_proto_enumTypes[5].Descriptor()
+}
+
+func (Connection) Type() protoreflect.EnumType {
+	return &file_tracing_store_v1_store_proto_enumTypes[5]
+}
+
+func (x Connection) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Connection.Descriptor instead.
+func (Connection) EnumDescriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{5}
 }
 
 // CapabilitiesRequest asks for the capabilities of a server.
@@ -3352,6 +3414,237 @@ func (x *Edge) GetDuration() uint64 {
 	return 0
 }
 
+// EdgesRequest asks for calls whose spans start from `from` to `to`, both included.
+type EdgesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          *Time                  `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            *Time                  `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	Service       []byte                 `protobuf:"bytes,3,opt,name=service,proto3" json:"service,omitempty"` // caller or callee; empty: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EdgesRequest) Reset() {
+	*x = EdgesRequest{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EdgesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EdgesRequest) ProtoMessage() {}
+
+func (x *EdgesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EdgesRequest.ProtoReflect.Descriptor instead.
+func (*EdgesRequest) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *EdgesRequest) GetFrom() *Time {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *EdgesRequest) GetTo() *Time {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *EdgesRequest) GetService() []byte {
+	if x != nil {
+		return x.Service
+	}
+	return nil
+}
+
+// EdgesResponse is a part of the calls.
+type EdgesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Edges         []*CallEdge            `protobuf:"bytes,1,rep,name=edges,proto3" json:"edges,omitempty"`
+	Complete      bool                   `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	Reason        []byte                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EdgesResponse) Reset() {
+	*x = EdgesResponse{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EdgesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EdgesResponse) ProtoMessage() {}
+
+func (x *EdgesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EdgesResponse.ProtoReflect.Descriptor instead.
+func (*EdgesResponse) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *EdgesResponse) GetEdges() []*CallEdge {
+	if x != nil {
+		return x.Edges
+	}
+	return nil
+}
+
+func (x *EdgesResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *EdgesResponse) GetReason() []byte {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+// CallEdge measures calls between two services, or from a service to a peer, over one type of connection.
+type CallEdge struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parent        []byte                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Child         []byte                 `protobuf:"bytes,2,opt,name=child,proto3" json:"child,omitempty"`
+	Peer          bool                   `protobuf:"varint,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	Connection    Connection             `protobuf:"varint,4,opt,name=connection,proto3,enum=tracing.store.v1.Connection" json:"connection,omitempty"`
+	Calls         uint64                 `protobuf:"varint,5,opt,name=calls,proto3" json:"calls,omitempty"`
+	Errors        uint64                 `protobuf:"varint,6,opt,name=errors,proto3" json:"errors,omitempty"`
+	Duration      uint64                 `protobuf:"varint,7,opt,name=duration,proto3" json:"duration,omitempty"` // sum
+	FirstBucket   uint32                 `protobuf:"varint,8,opt,name=first_bucket,json=firstBucket,proto3" json:"first_bucket,omitempty"`
+	Counts        []uint64               `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"` // calls by duration; they may be fewer than calls
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallEdge) Reset() {
+	*x = CallEdge{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallEdge) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallEdge) ProtoMessage() {}
+
+func (x *CallEdge) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallEdge.ProtoReflect.Descriptor instead.
+func (*CallEdge) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *CallEdge) GetParent() []byte {
+	if x != nil {
+		return x.Parent
+	}
+	return nil
+}
+
+func (x *CallEdge) GetChild() []byte {
+	if x != nil {
+		return x.Child
+	}
+	return nil
+}
+
+func (x *CallEdge) GetPeer() bool {
+	if x != nil {
+		return x.Peer
+	}
+	return false
+}
+
+func (x *CallEdge) GetConnection() Connection {
+	if x != nil {
+		return x.Connection
+	}
+	return Connection_CONNECTION_UNKNOWN
+}
+
+func (x *CallEdge) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *CallEdge) GetErrors() uint64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *CallEdge) GetDuration() uint64 {
+	if x != nil {
+		return x.Duration
+	}
+	return 0
+}
+
+func (x *CallEdge) GetFirstBucket() uint32 {
+	if x != nil {
+		return x.FirstBucket
+	}
+	return 0
+}
+
+func (x *CallEdge) GetCounts() []uint64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 // MetricsRequest asks for calls whose spans start from `from` to `to`, both included.
 type MetricsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3367,7 +3660,7 @@ type MetricsRequest struct {
 
 func (x *MetricsRequest) Reset() {
 	*x = MetricsRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3672,7 @@ func (x *MetricsRequest) String() string {
 func (*MetricsRequest) ProtoMessage() {}
 
 func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3685,7 @@ func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
 func (*MetricsRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{43}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MetricsRequest) GetServices() [][]byte {
@@ -3450,7 +3743,7 @@ type MetricsResponse struct {
 
 func (x *MetricsResponse) Reset() {
 	*x = MetricsResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +3755,7 @@ func (x *MetricsResponse) String() string {
 func (*MetricsResponse) ProtoMessage() {}
 
 func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +3768,7 @@ func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsResponse.ProtoReflect.Descriptor instead.
 func (*MetricsResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *MetricsResponse) GetSeries() []*MetricSeries {
@@ -3525,7 +3818,7 @@ type MetricSeries struct {
 
 func (x *MetricSeries) Reset() {
 	*x = MetricSeries{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3537,7 +3830,7 @@ func (x *MetricSeries) String() string {
 func (*MetricSeries) ProtoMessage() {}
 
 func (x *MetricSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3550,7 +3843,7 @@ func (x *MetricSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSeries.ProtoReflect.Descriptor instead.
 func (*MetricSeries) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MetricSeries) GetService() []byte {
@@ -3628,7 +3921,7 @@ type PathProfileRequest struct {
 
 func (x *PathProfileRequest) Reset() {
 	*x = PathProfileRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3933,7 @@ func (x *PathProfileRequest) String() string {
 func (*PathProfileRequest) ProtoMessage() {}
 
 func (x *PathProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +3946,7 @@ func (x *PathProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathProfileRequest.ProtoReflect.Descriptor instead.
 func (*PathProfileRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PathProfileRequest) GetQuery() *Query {
@@ -3693,7 +3986,7 @@ type PathProfileResponse struct {
 
 func (x *PathProfileResponse) Reset() {
 	*x = PathProfileResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3998,7 @@ func (x *PathProfileResponse) String() string {
 func (*PathProfileResponse) ProtoMessage() {}
 
 func (x *PathProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +4011,7 @@ func (x *PathProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathProfileResponse.ProtoReflect.Descriptor instead.
 func (*PathProfileResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PathProfileResponse) GetSelected() *PathSet {
@@ -3786,7 +4079,7 @@ type PathSet struct {
 
 func (x *PathSet) Reset() {
 	*x = PathSet{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3798,7 +4091,7 @@ func (x *PathSet) String() string {
 func (*PathSet) ProtoMessage() {}
 
 func (x *PathSet) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3811,7 +4104,7 @@ func (x *PathSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathSet.ProtoReflect.Descriptor instead.
 func (*PathSet) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PathSet) GetTraces() uint64 {
@@ -3876,7 +4169,7 @@ type PathOperation struct {
 
 func (x *PathOperation) Reset() {
 	*x = PathOperation{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +4181,7 @@ func (x *PathOperation) String() string {
 func (*PathOperation) ProtoMessage() {}
 
 func (x *PathOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3901,7 +4194,7 @@ func (x *PathOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathOperation.ProtoReflect.Descriptor instead.
 func (*PathOperation) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PathOperation) GetService() []byte {
@@ -3946,7 +4239,7 @@ type CallPath struct {
 
 func (x *CallPath) Reset() {
 	*x = CallPath{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3958,7 +4251,7 @@ func (x *CallPath) String() string {
 func (*CallPath) ProtoMessage() {}
 
 func (x *CallPath) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3971,7 +4264,7 @@ func (x *CallPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallPath.ProtoReflect.Descriptor instead.
 func (*CallPath) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CallPath) GetParent() int64 {
@@ -4024,7 +4317,7 @@ type PathCounts struct {
 
 func (x *PathCounts) Reset() {
 	*x = PathCounts{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4036,7 +4329,7 @@ func (x *PathCounts) String() string {
 func (*PathCounts) ProtoMessage() {}
 
 func (x *PathCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4049,7 +4342,7 @@ func (x *PathCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCounts.ProtoReflect.Descriptor instead.
 func (*PathCounts) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PathCounts) GetTraces() uint64 {
@@ -4108,7 +4401,7 @@ type BaselinesRequest struct {
 
 func (x *BaselinesRequest) Reset() {
 	*x = BaselinesRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +4413,7 @@ func (x *BaselinesRequest) String() string {
 func (*BaselinesRequest) ProtoMessage() {}
 
 func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +4426,7 @@ func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaselinesRequest.ProtoReflect.Descriptor instead.
 func (*BaselinesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BaselinesRequest) GetService() [][]byte {
@@ -4186,7 +4479,7 @@ type BaselinesResponse struct {
 
 func (x *BaselinesResponse) Reset() {
 	*x = BaselinesResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4491,7 @@ func (x *BaselinesResponse) String() string {
 func (*BaselinesResponse) ProtoMessage() {}
 
 func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4504,7 @@ func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaselinesResponse.ProtoReflect.Descriptor instead.
 func (*BaselinesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BaselinesResponse) GetDuration() []uint64 {
@@ -4267,7 +4560,7 @@ type OutlineRequest struct {
 
 func (x *OutlineRequest) Reset() {
 	*x = OutlineRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4279,7 +4572,7 @@ func (x *OutlineRequest) String() string {
 func (*OutlineRequest) ProtoMessage() {}
 
 func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4292,7 +4585,7 @@ func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineRequest.ProtoReflect.Descriptor instead.
 func (*OutlineRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *OutlineRequest) GetTraceId() []byte {
@@ -4332,7 +4625,7 @@ type OutlineResponse struct {
 
 func (x *OutlineResponse) Reset() {
 	*x = OutlineResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4637,7 @@ func (x *OutlineResponse) String() string {
 func (*OutlineResponse) ProtoMessage() {}
 
 func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4650,7 @@ func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineResponse.ProtoReflect.Descriptor instead.
 func (*OutlineResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *OutlineResponse) GetTexts() [][]byte {
@@ -4458,7 +4751,7 @@ type OutlineExtras struct {
 
 func (x *OutlineExtras) Reset() {
 	*x = OutlineExtras{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4470,7 +4763,7 @@ func (x *OutlineExtras) String() string {
 func (*OutlineExtras) ProtoMessage() {}
 
 func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4483,7 +4776,7 @@ func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineExtras.ProtoReflect.Descriptor instead.
 func (*OutlineExtras) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *OutlineExtras) GetSpan() uint32 {
@@ -4532,7 +4825,7 @@ type SelectSpansRequest struct {
 
 func (x *SelectSpansRequest) Reset() {
 	*x = SelectSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4544,7 +4837,7 @@ func (x *SelectSpansRequest) String() string {
 func (*SelectSpansRequest) ProtoMessage() {}
 
 func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4557,7 +4850,7 @@ func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectSpansRequest.ProtoReflect.Descriptor instead.
 func (*SelectSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SelectSpansRequest) GetTraceId() []byte {
@@ -4586,7 +4879,7 @@ type FindSpansRequest struct {
 
 func (x *FindSpansRequest) Reset() {
 	*x = FindSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4598,7 +4891,7 @@ func (x *FindSpansRequest) String() string {
 func (*FindSpansRequest) ProtoMessage() {}
 
 func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4904,7 @@ func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansRequest.ProtoReflect.Descriptor instead.
 func (*FindSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FindSpansRequest) GetTraceId() []byte {
@@ -4646,7 +4939,7 @@ type FindSpansResponse struct {
 
 func (x *FindSpansResponse) Reset() {
 	*x = FindSpansResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4658,7 +4951,7 @@ func (x *FindSpansResponse) String() string {
 func (*FindSpansResponse) ProtoMessage() {}
 
 func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4671,7 +4964,7 @@ func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansResponse.ProtoReflect.Descriptor instead.
 func (*FindSpansResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FindSpansResponse) GetIds() []uint64 {
@@ -4698,7 +4991,7 @@ type TraceVersionRequest struct {
 
 func (x *TraceVersionRequest) Reset() {
 	*x = TraceVersionRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4710,7 +5003,7 @@ func (x *TraceVersionRequest) String() string {
 func (*TraceVersionRequest) ProtoMessage() {}
 
 func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4723,7 +5016,7 @@ func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
 func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *TraceVersionRequest) GetTraceId() []byte {
@@ -4744,7 +5037,7 @@ type TraceVersionResponse struct {
 
 func (x *TraceVersionResponse) Reset() {
 	*x = TraceVersionResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4756,7 +5049,7 @@ func (x *TraceVersionResponse) String() string {
 func (*TraceVersionResponse) ProtoMessage() {}
 
 func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4769,7 +5062,7 @@ func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
 func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *TraceVersionResponse) GetNumber() uint64 {
@@ -4795,7 +5088,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4807,7 +5100,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4820,7 +5113,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{62}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{65}
 }
 
 // UsageResponse describes what the store holds.
@@ -4836,7 +5129,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4848,7 +5141,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4861,7 +5154,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{63}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *UsageResponse) GetOldest() *Time {
@@ -4903,7 +5196,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4915,7 +5208,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4928,7 +5221,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{64}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -4949,7 +5242,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5254,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5267,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{65}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -5004,7 +5297,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5016,7 +5309,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5029,7 +5322,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{66}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -5070,7 +5363,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5082,7 +5375,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5095,7 +5388,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{67}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -5320,7 +5613,27 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\tmessaging\x18\x03 \x01(\bR\tmessaging\x12\x14\n" +
 	"\x05calls\x18\x04 \x01(\x04R\x05calls\x12\x16\n" +
 	"\x06errors\x18\x05 \x01(\x04R\x06errors\x12\x1a\n" +
-	"\bduration\x18\x06 \x01(\x04R\bduration\"\xcd\x01\n" +
+	"\bduration\x18\x06 \x01(\x04R\bduration\"|\n" +
+	"\fEdgesRequest\x12*\n" +
+	"\x04from\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
+	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\x12\x18\n" +
+	"\aservice\x18\x03 \x01(\fR\aservice\"u\n" +
+	"\rEdgesResponse\x120\n" +
+	"\x05edges\x18\x01 \x03(\v2\x1a.tracing.store.v1.CallEdgeR\x05edges\x12\x1a\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\fR\x06reason\"\x8f\x02\n" +
+	"\bCallEdge\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\fR\x06parent\x12\x14\n" +
+	"\x05child\x18\x02 \x01(\fR\x05child\x12\x12\n" +
+	"\x04peer\x18\x03 \x01(\bR\x04peer\x12<\n" +
+	"\n" +
+	"connection\x18\x04 \x01(\x0e2\x1c.tracing.store.v1.ConnectionR\n" +
+	"connection\x12\x14\n" +
+	"\x05calls\x18\x05 \x01(\x04R\x05calls\x12\x16\n" +
+	"\x06errors\x18\x06 \x01(\x04R\x06errors\x12\x1a\n" +
+	"\bduration\x18\a \x01(\x04R\bduration\x12!\n" +
+	"\ffirst_bucket\x18\b \x01(\rR\vfirstBucket\x12\x16\n" +
+	"\x06counts\x18\t \x03(\x04R\x06counts\"\xcd\x01\n" +
 	"\x0eMetricsRequest\x12\x1a\n" +
 	"\bservices\x18\x01 \x03(\fR\bservices\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\fR\x05kinds\x12!\n" +
@@ -5454,7 +5767,7 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x03 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x04 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
-	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xda\x03\n" +
+	"\x05spans\x18\x01 \x01(\x03R\x05spans*\xf0\x03\n" +
 	"\n" +
 	"Capability\x12\x1a\n" +
 	"\x16CAPABILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -5474,7 +5787,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x16CAPABILITY_SPAN_FINDER\x10\r\x12\x14\n" +
 	"\x10CAPABILITY_USAGE\x10\x0e\x12\x14\n" +
 	"\x10CAPABILITY_PATHS\x10\x0f\x12\x15\n" +
-	"\x11CAPABILITY_GROUPS\x10\x10\x12\x18\n" +
+	"\x11CAPABILITY_GROUPS\x10\x10\x12\x14\n" +
+	"\x10CAPABILITY_EDGES\x10\x11\x12\x18\n" +
 	"\x14CAPABILITY_BASELINES\x10\x12*\xd3\x03\n" +
 	"\x05Place\x12\x15\n" +
 	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -5522,7 +5836,15 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x0fGROUP_ORDER_P50\x10\x03\x12\x13\n" +
 	"\x0fGROUP_ORDER_P95\x10\x04\x12\x13\n" +
 	"\x0fGROUP_ORDER_P99\x10\x05\x12\x14\n" +
-	"\x10GROUP_ORDER_TIME\x10\x062\xde\r\n" +
+	"\x10GROUP_ORDER_TIME\x10\x06*\x95\x01\n" +
+	"\n" +
+	"Connection\x12\x16\n" +
+	"\x12CONNECTION_UNKNOWN\x10\x00\x12\x18\n" +
+	"\x14CONNECTION_MESSAGING\x10\x01\x12\x17\n" +
+	"\x13CONNECTION_DATABASE\x10\x02\x12\x13\n" +
+	"\x0fCONNECTION_GRPC\x10\x03\x12\x12\n" +
+	"\x0eCONNECTION_RPC\x10\x04\x12\x13\n" +
+	"\x0fCONNECTION_HTTP\x10\x052\xac\x0e\n" +
 	"\fStoreService\x12_\n" +
 	"\fCapabilities\x12%.tracing.store.v1.CapabilitiesRequest\x1a&.tracing.store.v1.CapabilitiesResponse\"\x00\x12O\n" +
 	"\x06Traces\x12\x1f.tracing.store.v1.TracesRequest\x1a .tracing.store.v1.TracesResponse\"\x000\x01\x12I\n" +
@@ -5534,7 +5856,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x0fAttributeValues\x12(.tracing.store.v1.AttributeValuesRequest\x1a\x1f.tracing.store.v1.NamesResponse\"\x000\x01\x12X\n" +
 	"\tAggregate\x12\".tracing.store.v1.AggregateRequest\x1a#.tracing.store.v1.AggregateResponse\"\x000\x01\x12S\n" +
 	"\fDependencies\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12L\n" +
-	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12R\n" +
+	"\x05Peers\x12\x1e.tracing.store.v1.GraphRequest\x1a\x1f.tracing.store.v1.GraphResponse\"\x000\x01\x12L\n" +
+	"\x05Edges\x12\x1e.tracing.store.v1.EdgesRequest\x1a\x1f.tracing.store.v1.EdgesResponse\"\x000\x01\x12R\n" +
 	"\aMetrics\x12 .tracing.store.v1.MetricsRequest\x1a!.tracing.store.v1.MetricsResponse\"\x000\x01\x12X\n" +
 	"\tBaselines\x12\".tracing.store.v1.BaselinesRequest\x1a#.tracing.store.v1.BaselinesResponse\"\x000\x01\x12_\n" +
 	"\fProfilePaths\x12$.tracing.store.v1.PathProfileRequest\x1a%.tracing.store.v1.PathProfileResponse\"\x000\x01\x12R\n" +
@@ -5558,200 +5881,210 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_tracing_store_v1_store_proto_rawDescData
 }
 
-var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
 	(Operator)(0),                  // 2: tracing.store.v1.Operator
 	(Want)(0),                      // 3: tracing.store.v1.Want
 	(GroupOrder)(0),                // 4: tracing.store.v1.GroupOrder
-	(*CapabilitiesRequest)(nil),    // 5: tracing.store.v1.CapabilitiesRequest
-	(*CapabilitiesResponse)(nil),   // 6: tracing.store.v1.CapabilitiesResponse
-	(*Time)(nil),                   // 7: tracing.store.v1.Time
-	(*TraceRef)(nil),               // 8: tracing.store.v1.TraceRef
-	(*TracesRequest)(nil),          // 9: tracing.store.v1.TracesRequest
-	(*TracesResponse)(nil),         // 10: tracing.store.v1.TracesResponse
-	(*Query)(nil),                  // 11: tracing.store.v1.Query
-	(*Budget)(nil),                 // 12: tracing.store.v1.Budget
-	(*Cursor)(nil),                 // 13: tracing.store.v1.Cursor
-	(*Expr)(nil),                   // 14: tracing.store.v1.Expr
-	(*Exprs)(nil),                  // 15: tracing.store.v1.Exprs
-	(*Condition)(nil),              // 16: tracing.store.v1.Condition
-	(*Field)(nil),                  // 17: tracing.store.v1.Field
-	(*FindRequest)(nil),            // 18: tracing.store.v1.FindRequest
-	(*FindResponse)(nil),           // 19: tracing.store.v1.FindResponse
-	(*FoundTrace)(nil),             // 20: tracing.store.v1.FoundTrace
-	(*Summary)(nil),                // 21: tracing.store.v1.Summary
-	(*ServiceSummary)(nil),         // 22: tracing.store.v1.ServiceSummary
-	(*Outcome)(nil),                // 23: tracing.store.v1.Outcome
-	(*ServicesRequest)(nil),        // 24: tracing.store.v1.ServicesRequest
-	(*NamesResponse)(nil),          // 25: tracing.store.v1.NamesResponse
-	(*OperationsRequest)(nil),      // 26: tracing.store.v1.OperationsRequest
-	(*OperationsResponse)(nil),     // 27: tracing.store.v1.OperationsResponse
-	(*Operation)(nil),              // 28: tracing.store.v1.Operation
-	(*AttributeKeysRequest)(nil),   // 29: tracing.store.v1.AttributeKeysRequest
-	(*AttributeValuesRequest)(nil), // 30: tracing.store.v1.AttributeValuesRequest
-	(*AggregateRequest)(nil),       // 31: tracing.store.v1.AggregateRequest
-	(*GroupQuery)(nil),             // 32: tracing.store.v1.GroupQuery
-	(*FacetQuery)(nil),             // 33: tracing.store.v1.FacetQuery
-	(*Selection)(nil),              // 34: tracing.store.v1.Selection
-	(*AggregateResponse)(nil),      // 35: tracing.store.v1.AggregateResponse
-	(*Groups)(nil),                 // 36: tracing.store.v1.Groups
-	(*Group)(nil),                  // 37: tracing.store.v1.Group
-	(*GroupValue)(nil),             // 38: tracing.store.v1.GroupValue
-	(*Heatmap)(nil),                // 39: tracing.store.v1.Heatmap
-	(*HeatCells)(nil),              // 40: tracing.store.v1.HeatCells
-	(*Facets)(nil),                 // 41: tracing.store.v1.Facets
-	(*Facet)(nil),                  // 42: tracing.store.v1.Facet
-	(*FacetValue)(nil),             // 43: tracing.store.v1.FacetValue
-	(*Exemplar)(nil),               // 44: tracing.store.v1.Exemplar
-	(*GraphRequest)(nil),           // 45: tracing.store.v1.GraphRequest
-	(*GraphResponse)(nil),          // 46: tracing.store.v1.GraphResponse
-	(*Edge)(nil),                   // 47: tracing.store.v1.Edge
-	(*MetricsRequest)(nil),         // 48: tracing.store.v1.MetricsRequest
-	(*MetricsResponse)(nil),        // 49: tracing.store.v1.MetricsResponse
-	(*MetricSeries)(nil),           // 50: tracing.store.v1.MetricSeries
-	(*PathProfileRequest)(nil),     // 51: tracing.store.v1.PathProfileRequest
-	(*PathProfileResponse)(nil),    // 52: tracing.store.v1.PathProfileResponse
-	(*PathSet)(nil),                // 53: tracing.store.v1.PathSet
-	(*PathOperation)(nil),          // 54: tracing.store.v1.PathOperation
-	(*CallPath)(nil),               // 55: tracing.store.v1.CallPath
-	(*PathCounts)(nil),             // 56: tracing.store.v1.PathCounts
-	(*BaselinesRequest)(nil),       // 57: tracing.store.v1.BaselinesRequest
-	(*BaselinesResponse)(nil),      // 58: tracing.store.v1.BaselinesResponse
-	(*OutlineRequest)(nil),         // 59: tracing.store.v1.OutlineRequest
-	(*OutlineResponse)(nil),        // 60: tracing.store.v1.OutlineResponse
-	(*OutlineExtras)(nil),          // 61: tracing.store.v1.OutlineExtras
-	(*SelectSpansRequest)(nil),     // 62: tracing.store.v1.SelectSpansRequest
-	(*FindSpansRequest)(nil),       // 63: tracing.store.v1.FindSpansRequest
-	(*FindSpansResponse)(nil),      // 64: tracing.store.v1.FindSpansResponse
-	(*TraceVersionRequest)(nil),    // 65: tracing.store.v1.TraceVersionRequest
-	(*TraceVersionResponse)(nil),   // 66: tracing.store.v1.TraceVersionResponse
-	(*UsageRequest)(nil),           // 67: tracing.store.v1.UsageRequest
-	(*UsageResponse)(nil),          // 68: tracing.store.v1.UsageResponse
-	(*FollowRequest)(nil),          // 69: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 70: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 71: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 72: tracing.store.v1.DeleteResponse
+	(Connection)(0),                // 5: tracing.store.v1.Connection
+	(*CapabilitiesRequest)(nil),    // 6: tracing.store.v1.CapabilitiesRequest
+	(*CapabilitiesResponse)(nil),   // 7: tracing.store.v1.CapabilitiesResponse
+	(*Time)(nil),                   // 8: tracing.store.v1.Time
+	(*TraceRef)(nil),               // 9: tracing.store.v1.TraceRef
+	(*TracesRequest)(nil),          // 10: tracing.store.v1.TracesRequest
+	(*TracesResponse)(nil),         // 11: tracing.store.v1.TracesResponse
+	(*Query)(nil),                  // 12: tracing.store.v1.Query
+	(*Budget)(nil),                 // 13: tracing.store.v1.Budget
+	(*Cursor)(nil),                 // 14: tracing.store.v1.Cursor
+	(*Expr)(nil),                   // 15: tracing.store.v1.Expr
+	(*Exprs)(nil),                  // 16: tracing.store.v1.Exprs
+	(*Condition)(nil),              // 17: tracing.store.v1.Condition
+	(*Field)(nil),                  // 18: tracing.store.v1.Field
+	(*FindRequest)(nil),            // 19: tracing.store.v1.FindRequest
+	(*FindResponse)(nil),           // 20: tracing.store.v1.FindResponse
+	(*FoundTrace)(nil),             // 21: tracing.store.v1.FoundTrace
+	(*Summary)(nil),                // 22: tracing.store.v1.Summary
+	(*ServiceSummary)(nil),         // 23: tracing.store.v1.ServiceSummary
+	(*Outcome)(nil),                // 24: tracing.store.v1.Outcome
+	(*ServicesRequest)(nil),        // 25: tracing.store.v1.ServicesRequest
+	(*NamesResponse)(nil),          // 26: tracing.store.v1.NamesResponse
+	(*OperationsRequest)(nil),      // 27: tracing.store.v1.OperationsRequest
+	(*OperationsResponse)(nil),     // 28: tracing.store.v1.OperationsResponse
+	(*Operation)(nil),              // 29: tracing.store.v1.Operation
+	(*AttributeKeysRequest)(nil),   // 30: tracing.store.v1.AttributeKeysRequest
+	(*AttributeValuesRequest)(nil), // 31: tracing.store.v1.AttributeValuesRequest
+	(*AggregateRequest)(nil),       // 32: tracing.store.v1.AggregateRequest
+	(*GroupQuery)(nil),             // 33: tracing.store.v1.GroupQuery
+	(*FacetQuery)(nil),             // 34: tracing.store.v1.FacetQuery
+	(*Selection)(nil),              // 35: tracing.store.v1.Selection
+	(*AggregateResponse)(nil),      // 36: tracing.store.v1.AggregateResponse
+	(*Groups)(nil),                 // 37: tracing.store.v1.Groups
+	(*Group)(nil),                  // 38: tracing.store.v1.Group
+	(*GroupValue)(nil),             // 39: tracing.store.v1.GroupValue
+	(*Heatmap)(nil),                // 40: tracing.store.v1.Heatmap
+	(*HeatCells)(nil),              // 41: tracing.store.v1.HeatCells
+	(*Facets)(nil),                 // 42: tracing.store.v1.Facets
+	(*Facet)(nil),                  // 43: tracing.store.v1.Facet
+	(*FacetValue)(nil),             // 44: tracing.store.v1.FacetValue
+	(*Exemplar)(nil),               // 45: tracing.store.v1.Exemplar
+	(*GraphRequest)(nil),           // 46: tracing.store.v1.GraphRequest
+	(*GraphResponse)(nil),          // 47: tracing.store.v1.GraphResponse
+	(*Edge)(nil),                   // 48: tracing.store.v1.Edge
+	(*EdgesRequest)(nil),           // 49: tracing.store.v1.EdgesRequest
+	(*EdgesResponse)(nil),          // 50: tracing.store.v1.EdgesResponse
+	(*CallEdge)(nil),               // 51: tracing.store.v1.CallEdge
+	(*MetricsRequest)(nil),         // 52: tracing.store.v1.MetricsRequest
+	(*MetricsResponse)(nil),        // 53: tracing.store.v1.MetricsResponse
+	(*MetricSeries)(nil),           // 54: tracing.store.v1.MetricSeries
+	(*PathProfileRequest)(nil),     // 55: tracing.store.v1.PathProfileRequest
+	(*PathProfileResponse)(nil),    // 56: tracing.store.v1.PathProfileResponse
+	(*PathSet)(nil),                // 57: tracing.store.v1.PathSet
+	(*PathOperation)(nil),          // 58: tracing.store.v1.PathOperation
+	(*CallPath)(nil),               // 59: tracing.store.v1.CallPath
+	(*PathCounts)(nil),             // 60: tracing.store.v1.PathCounts
+	(*BaselinesRequest)(nil),       // 61: tracing.store.v1.BaselinesRequest
+	(*BaselinesResponse)(nil),      // 62: tracing.store.v1.BaselinesResponse
+	(*OutlineRequest)(nil),         // 63: tracing.store.v1.OutlineRequest
+	(*OutlineResponse)(nil),        // 64: tracing.store.v1.OutlineResponse
+	(*OutlineExtras)(nil),          // 65: tracing.store.v1.OutlineExtras
+	(*SelectSpansRequest)(nil),     // 66: tracing.store.v1.SelectSpansRequest
+	(*FindSpansRequest)(nil),       // 67: tracing.store.v1.FindSpansRequest
+	(*FindSpansResponse)(nil),      // 68: tracing.store.v1.FindSpansResponse
+	(*TraceVersionRequest)(nil),    // 69: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 70: tracing.store.v1.TraceVersionResponse
+	(*UsageRequest)(nil),           // 71: tracing.store.v1.UsageRequest
+	(*UsageResponse)(nil),          // 72: tracing.store.v1.UsageResponse
+	(*FollowRequest)(nil),          // 73: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 74: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 75: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 76: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
 	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
-	7,  // 1: tracing.store.v1.TraceRef.from:type_name -> tracing.store.v1.Time
-	7,  // 2: tracing.store.v1.TraceRef.to:type_name -> tracing.store.v1.Time
-	8,  // 3: tracing.store.v1.TracesRequest.refs:type_name -> tracing.store.v1.TraceRef
-	7,  // 4: tracing.store.v1.Query.from:type_name -> tracing.store.v1.Time
-	7,  // 5: tracing.store.v1.Query.to:type_name -> tracing.store.v1.Time
-	14, // 6: tracing.store.v1.Query.where:type_name -> tracing.store.v1.Expr
-	13, // 7: tracing.store.v1.Query.after:type_name -> tracing.store.v1.Cursor
-	12, // 8: tracing.store.v1.Query.budget:type_name -> tracing.store.v1.Budget
-	14, // 9: tracing.store.v1.Query.of_trace:type_name -> tracing.store.v1.Expr
-	15, // 10: tracing.store.v1.Expr.and:type_name -> tracing.store.v1.Exprs
-	15, // 11: tracing.store.v1.Expr.or:type_name -> tracing.store.v1.Exprs
-	14, // 12: tracing.store.v1.Expr.not:type_name -> tracing.store.v1.Expr
-	16, // 13: tracing.store.v1.Expr.condition:type_name -> tracing.store.v1.Condition
-	14, // 14: tracing.store.v1.Exprs.parts:type_name -> tracing.store.v1.Expr
-	17, // 15: tracing.store.v1.Condition.field:type_name -> tracing.store.v1.Field
+	8,  // 1: tracing.store.v1.TraceRef.from:type_name -> tracing.store.v1.Time
+	8,  // 2: tracing.store.v1.TraceRef.to:type_name -> tracing.store.v1.Time
+	9,  // 3: tracing.store.v1.TracesRequest.refs:type_name -> tracing.store.v1.TraceRef
+	8,  // 4: tracing.store.v1.Query.from:type_name -> tracing.store.v1.Time
+	8,  // 5: tracing.store.v1.Query.to:type_name -> tracing.store.v1.Time
+	15, // 6: tracing.store.v1.Query.where:type_name -> tracing.store.v1.Expr
+	14, // 7: tracing.store.v1.Query.after:type_name -> tracing.store.v1.Cursor
+	13, // 8: tracing.store.v1.Query.budget:type_name -> tracing.store.v1.Budget
+	15, // 9: tracing.store.v1.Query.of_trace:type_name -> tracing.store.v1.Expr
+	16, // 10: tracing.store.v1.Expr.and:type_name -> tracing.store.v1.Exprs
+	16, // 11: tracing.store.v1.Expr.or:type_name -> tracing.store.v1.Exprs
+	15, // 12: tracing.store.v1.Expr.not:type_name -> tracing.store.v1.Expr
+	17, // 13: tracing.store.v1.Expr.condition:type_name -> tracing.store.v1.Condition
+	15, // 14: tracing.store.v1.Exprs.parts:type_name -> tracing.store.v1.Expr
+	18, // 15: tracing.store.v1.Condition.field:type_name -> tracing.store.v1.Field
 	2,  // 16: tracing.store.v1.Condition.operator:type_name -> tracing.store.v1.Operator
 	1,  // 17: tracing.store.v1.Field.place:type_name -> tracing.store.v1.Place
-	11, // 18: tracing.store.v1.FindRequest.query:type_name -> tracing.store.v1.Query
+	12, // 18: tracing.store.v1.FindRequest.query:type_name -> tracing.store.v1.Query
 	3,  // 19: tracing.store.v1.FindRequest.want:type_name -> tracing.store.v1.Want
-	20, // 20: tracing.store.v1.FindResponse.traces:type_name -> tracing.store.v1.FoundTrace
-	23, // 21: tracing.store.v1.FindResponse.outcome:type_name -> tracing.store.v1.Outcome
-	21, // 22: tracing.store.v1.FoundTrace.summary:type_name -> tracing.store.v1.Summary
-	22, // 23: tracing.store.v1.Summary.services:type_name -> tracing.store.v1.ServiceSummary
-	13, // 24: tracing.store.v1.Outcome.next:type_name -> tracing.store.v1.Cursor
-	28, // 25: tracing.store.v1.OperationsResponse.operations:type_name -> tracing.store.v1.Operation
-	11, // 26: tracing.store.v1.AggregateRequest.query:type_name -> tracing.store.v1.Query
-	33, // 27: tracing.store.v1.AggregateRequest.facets:type_name -> tracing.store.v1.FacetQuery
-	32, // 28: tracing.store.v1.AggregateRequest.groups:type_name -> tracing.store.v1.GroupQuery
-	17, // 29: tracing.store.v1.GroupQuery.by:type_name -> tracing.store.v1.Field
+	21, // 20: tracing.store.v1.FindResponse.traces:type_name -> tracing.store.v1.FoundTrace
+	24, // 21: tracing.store.v1.FindResponse.outcome:type_name -> tracing.store.v1.Outcome
+	22, // 22: tracing.store.v1.FoundTrace.summary:type_name -> tracing.store.v1.Summary
+	23, // 23: tracing.store.v1.Summary.services:type_name -> tracing.store.v1.ServiceSummary
+	14, // 24: tracing.store.v1.Outcome.next:type_name -> tracing.store.v1.Cursor
+	29, // 25: tracing.store.v1.OperationsResponse.operations:type_name -> tracing.store.v1.Operation
+	12, // 26: tracing.store.v1.AggregateRequest.query:type_name -> tracing.store.v1.Query
+	34, // 27: tracing.store.v1.AggregateRequest.facets:type_name -> tracing.store.v1.FacetQuery
+	33, // 28: tracing.store.v1.AggregateRequest.groups:type_name -> tracing.store.v1.GroupQuery
+	18, // 29: tracing.store.v1.GroupQuery.by:type_name -> tracing.store.v1.Field
 	4,  // 30: tracing.store.v1.GroupQuery.order:type_name -> tracing.store.v1.GroupOrder
-	17, // 31: tracing.store.v1.FacetQuery.fields:type_name -> tracing.store.v1.Field
-	34, // 32: tracing.store.v1.FacetQuery.selection:type_name -> tracing.store.v1.Selection
-	7,  // 33: tracing.store.v1.Selection.from:type_name -> tracing.store.v1.Time
-	7,  // 34: tracing.store.v1.Selection.to:type_name -> tracing.store.v1.Time
-	14, // 35: tracing.store.v1.Selection.where:type_name -> tracing.store.v1.Expr
-	39, // 36: tracing.store.v1.AggregateResponse.heatmap:type_name -> tracing.store.v1.Heatmap
-	40, // 37: tracing.store.v1.AggregateResponse.cells:type_name -> tracing.store.v1.HeatCells
-	41, // 38: tracing.store.v1.AggregateResponse.facets:type_name -> tracing.store.v1.Facets
-	42, // 39: tracing.store.v1.AggregateResponse.facet:type_name -> tracing.store.v1.Facet
-	44, // 40: tracing.store.v1.AggregateResponse.exemplars:type_name -> tracing.store.v1.Exemplar
-	36, // 41: tracing.store.v1.AggregateResponse.groups:type_name -> tracing.store.v1.Groups
-	37, // 42: tracing.store.v1.AggregateResponse.group:type_name -> tracing.store.v1.Group
-	37, // 43: tracing.store.v1.Groups.all:type_name -> tracing.store.v1.Group
-	38, // 44: tracing.store.v1.Group.values:type_name -> tracing.store.v1.GroupValue
-	17, // 45: tracing.store.v1.Facet.field:type_name -> tracing.store.v1.Field
-	43, // 46: tracing.store.v1.Facet.values:type_name -> tracing.store.v1.FacetValue
-	7,  // 47: tracing.store.v1.GraphRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 48: tracing.store.v1.GraphRequest.to:type_name -> tracing.store.v1.Time
-	47, // 49: tracing.store.v1.GraphResponse.edges:type_name -> tracing.store.v1.Edge
-	7,  // 50: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 51: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
-	50, // 52: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
-	11, // 53: tracing.store.v1.PathProfileRequest.query:type_name -> tracing.store.v1.Query
-	34, // 54: tracing.store.v1.PathProfileRequest.selection:type_name -> tracing.store.v1.Selection
-	53, // 55: tracing.store.v1.PathProfileResponse.selected:type_name -> tracing.store.v1.PathSet
-	53, // 56: tracing.store.v1.PathProfileResponse.rest:type_name -> tracing.store.v1.PathSet
-	54, // 57: tracing.store.v1.PathProfileResponse.operations:type_name -> tracing.store.v1.PathOperation
-	55, // 58: tracing.store.v1.PathProfileResponse.paths:type_name -> tracing.store.v1.CallPath
-	56, // 59: tracing.store.v1.PathOperation.selected:type_name -> tracing.store.v1.PathCounts
-	56, // 60: tracing.store.v1.PathOperation.rest:type_name -> tracing.store.v1.PathCounts
-	56, // 61: tracing.store.v1.CallPath.selected:type_name -> tracing.store.v1.PathCounts
-	56, // 62: tracing.store.v1.CallPath.rest:type_name -> tracing.store.v1.PathCounts
-	7,  // 63: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 64: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
-	61, // 65: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	14, // 66: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
-	7,  // 67: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	7,  // 68: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
-	7,  // 69: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	7,  // 70: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	5,  // 71: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	9,  // 72: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	18, // 73: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	24, // 74: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	26, // 75: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	29, // 76: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	30, // 77: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	31, // 78: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	45, // 79: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	45, // 80: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	48, // 81: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	57, // 82: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
-	51, // 83: tracing.store.v1.StoreService.ProfilePaths:input_type -> tracing.store.v1.PathProfileRequest
-	59, // 84: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	62, // 85: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	63, // 86: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
-	65, // 87: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	67, // 88: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
-	69, // 89: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	71, // 90: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	6,  // 91: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	10, // 92: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	19, // 93: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	25, // 94: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	27, // 95: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	25, // 96: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	25, // 97: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	35, // 98: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	46, // 99: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	46, // 100: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	49, // 101: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	58, // 102: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
-	52, // 103: tracing.store.v1.StoreService.ProfilePaths:output_type -> tracing.store.v1.PathProfileResponse
-	60, // 104: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	10, // 105: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	64, // 106: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
-	66, // 107: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	68, // 108: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
-	70, // 109: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	72, // 110: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	91, // [91:111] is the sub-list for method output_type
-	71, // [71:91] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	18, // 31: tracing.store.v1.FacetQuery.fields:type_name -> tracing.store.v1.Field
+	35, // 32: tracing.store.v1.FacetQuery.selection:type_name -> tracing.store.v1.Selection
+	8,  // 33: tracing.store.v1.Selection.from:type_name -> tracing.store.v1.Time
+	8,  // 34: tracing.store.v1.Selection.to:type_name -> tracing.store.v1.Time
+	15, // 35: tracing.store.v1.Selection.where:type_name -> tracing.store.v1.Expr
+	40, // 36: tracing.store.v1.AggregateResponse.heatmap:type_name -> tracing.store.v1.Heatmap
+	41, // 37: tracing.store.v1.AggregateResponse.cells:type_name -> tracing.store.v1.HeatCells
+	42, // 38: tracing.store.v1.AggregateResponse.facets:type_name -> tracing.store.v1.Facets
+	43, // 39: tracing.store.v1.AggregateResponse.facet:type_name -> tracing.store.v1.Facet
+	45, // 40: tracing.store.v1.AggregateResponse.exemplars:type_name -> tracing.store.v1.Exemplar
+	37, // 41: tracing.store.v1.AggregateResponse.groups:type_name -> tracing.store.v1.Groups
+	38, // 42: tracing.store.v1.AggregateResponse.group:type_name -> tracing.store.v1.Group
+	38, // 43: tracing.store.v1.Groups.all:type_name -> tracing.store.v1.Group
+	39, // 44: tracing.store.v1.Group.values:type_name -> tracing.store.v1.GroupValue
+	18, // 45: tracing.store.v1.Facet.field:type_name -> tracing.store.v1.Field
+	44, // 46: tracing.store.v1.Facet.values:type_name -> tracing.store.v1.FacetValue
+	8,  // 47: tracing.store.v1.GraphRequest.from:type_name -> tracing.store.v1.Time
+	8,  // 48: tracing.store.v1.GraphRequest.to:type_name -> tracing.store.v1.Time
+	48, // 49: tracing.store.v1.GraphResponse.edges:type_name -> tracing.store.v1.Edge
+	8,  // 50: tracing.store.v1.EdgesRequest.from:type_name -> tracing.store.v1.Time
+	8,  // 51: tracing.store.v1.EdgesRequest.to:type_name -> tracing.store.v1.Time
+	51, // 52: tracing.store.v1.EdgesResponse.edges:type_name -> tracing.store.v1.CallEdge
+	5,  // 53: tracing.store.v1.CallEdge.connection:type_name -> tracing.store.v1.Connection
+	8,  // 54: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
+	8,  // 55: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
+	54, // 56: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
+	12, // 57: tracing.store.v1.PathProfileRequest.query:type_name -> tracing.store.v1.Query
+	35, // 58: tracing.store.v1.PathProfileRequest.selection:type_name -> tracing.store.v1.Selection
+	57, // 59: tracing.store.v1.PathProfileResponse.selected:type_name -> tracing.store.v1.PathSet
+	57, // 60: tracing.store.v1.PathProfileResponse.rest:type_name -> tracing.store.v1.PathSet
+	58, // 61: tracing.store.v1.PathProfileResponse.operations:type_name -> tracing.store.v1.PathOperation
+	59, // 62: tracing.store.v1.PathProfileResponse.paths:type_name -> tracing.store.v1.CallPath
+	60, // 63: tracing.store.v1.PathOperation.selected:type_name -> tracing.store.v1.PathCounts
+	60, // 64: tracing.store.v1.PathOperation.rest:type_name -> tracing.store.v1.PathCounts
+	60, // 65: tracing.store.v1.CallPath.selected:type_name -> tracing.store.v1.PathCounts
+	60, // 66: tracing.store.v1.CallPath.rest:type_name -> tracing.store.v1.PathCounts
+	8,  // 67: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
+	8,  // 68: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
+	65, // 69: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
+	15, // 70: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
+	8,  // 71: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	8,  // 72: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
+	8,  // 73: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	8,  // 74: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	6,  // 75: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	10, // 76: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	19, // 77: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	25, // 78: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	27, // 79: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	30, // 80: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	31, // 81: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	32, // 82: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	46, // 83: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	46, // 84: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	49, // 85: tracing.store.v1.StoreService.Edges:input_type -> tracing.store.v1.EdgesRequest
+	52, // 86: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	61, // 87: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
+	55, // 88: tracing.store.v1.StoreService.ProfilePaths:input_type -> tracing.store.v1.PathProfileRequest
+	63, // 89: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	66, // 90: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	67, // 91: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	69, // 92: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	71, // 93: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
+	73, // 94: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	75, // 95: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	7,  // 96: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	11, // 97: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	20, // 98: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	26, // 99: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	28, // 100: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	26, // 101: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	26, // 102: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	36, // 103: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	47, // 104: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	47, // 105: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	50, // 106: tracing.store.v1.StoreService.Edges:output_type -> tracing.store.v1.EdgesResponse
+	53, // 107: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	62, // 108: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
+	56, // 109: tracing.store.v1.StoreService.ProfilePaths:output_type -> tracing.store.v1.PathProfileResponse
+	64, // 110: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	11, // 111: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	68, // 112: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	70, // 113: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	72, // 114: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
+	74, // 115: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	76, // 116: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	96, // [96:117] is the sub-list for method output_type
+	75, // [75:96] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -5775,8 +6108,8 @@ func file_tracing_store_v1_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   68,
+			NumEnums:      6,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -42,6 +42,7 @@ const (
 	StoreService_Aggregate_FullMethodName       = "/tracing.store.v1.StoreService/Aggregate"
 	StoreService_Dependencies_FullMethodName    = "/tracing.store.v1.StoreService/Dependencies"
 	StoreService_Peers_FullMethodName           = "/tracing.store.v1.StoreService/Peers"
+	StoreService_Edges_FullMethodName           = "/tracing.store.v1.StoreService/Edges"
 	StoreService_Metrics_FullMethodName         = "/tracing.store.v1.StoreService/Metrics"
 	StoreService_Baselines_FullMethodName       = "/tracing.store.v1.StoreService/Baselines"
 	StoreService_ProfilePaths_FullMethodName    = "/tracing.store.v1.StoreService/ProfilePaths"
@@ -81,6 +82,8 @@ type StoreServiceClient interface {
 	Dependencies(ctx context.Context, in *GraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GraphResponse], error)
 	// Peers counts calls to systems that send no spans.
 	Peers(ctx context.Context, in *GraphRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GraphResponse], error)
+	// Edges measures calls between services, and calls to systems that send no spans.
+	Edges(ctx context.Context, in *EdgesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EdgesResponse], error)
 	// Metrics counts calls, errors and durations by service or operation.
 	Metrics(ctx context.Context, in *MetricsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MetricsResponse], error)
 	// Baselines counts the durations of single operations.
@@ -296,9 +299,28 @@ func (c *storeServiceClient) Peers(ctx context.Context, in *GraphRequest, opts .
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_PeersClient = grpc.ServerStreamingClient[GraphResponse]
 
+func (c *storeServiceClient) Edges(ctx context.Context, in *EdgesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EdgesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[9], StoreService_Edges_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[EdgesRequest, EdgesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_EdgesClient = grpc.ServerStreamingClient[EdgesResponse]
+
 func (c *storeServiceClient) Metrics(ctx context.Context, in *MetricsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[MetricsResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[9], StoreService_Metrics_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[10], StoreService_Metrics_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +339,7 @@ type StoreService_MetricsClient = grpc.ServerStreamingClient[MetricsResponse]
 
 func (c *storeServiceClient) Baselines(ctx context.Context, in *BaselinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BaselinesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[10], StoreService_Baselines_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_Baselines_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +358,7 @@ type StoreService_BaselinesClient = grpc.ServerStreamingClient[BaselinesResponse
 
 func (c *storeServiceClient) ProfilePaths(ctx context.Context, in *PathProfileRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PathProfileResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[11], StoreService_ProfilePaths_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_ProfilePaths_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +377,7 @@ type StoreService_ProfilePathsClient = grpc.ServerStreamingClient[PathProfileRes
 
 func (c *storeServiceClient) Outline(ctx context.Context, in *OutlineRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutlineResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[12], StoreService_Outline_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_Outline_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +396,7 @@ type StoreService_OutlineClient = grpc.ServerStreamingClient[OutlineResponse]
 
 func (c *storeServiceClient) SelectSpans(ctx context.Context, in *SelectSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TracesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[13], StoreService_SelectSpans_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[14], StoreService_SelectSpans_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +415,7 @@ type StoreService_SelectSpansClient = grpc.ServerStreamingClient[TracesResponse]
 
 func (c *storeServiceClient) FindSpans(ctx context.Context, in *FindSpansRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindSpansResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[14], StoreService_FindSpans_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[15], StoreService_FindSpans_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -432,7 +454,7 @@ func (c *storeServiceClient) Usage(ctx context.Context, in *UsageRequest, opts .
 
 func (c *storeServiceClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[15], StoreService_Follow_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &StoreService_ServiceDesc.Streams[16], StoreService_Follow_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -486,6 +508,8 @@ type StoreServiceServer interface {
 	Dependencies(*GraphRequest, grpc.ServerStreamingServer[GraphResponse]) error
 	// Peers counts calls to systems that send no spans.
 	Peers(*GraphRequest, grpc.ServerStreamingServer[GraphResponse]) error
+	// Edges measures calls between services, and calls to systems that send no spans.
+	Edges(*EdgesRequest, grpc.ServerStreamingServer[EdgesResponse]) error
 	// Metrics counts calls, errors and durations by service or operation.
 	Metrics(*MetricsRequest, grpc.ServerStreamingServer[MetricsResponse]) error
 	// Baselines counts the durations of single operations.
@@ -549,6 +573,9 @@ func (UnimplementedStoreServiceServer) Dependencies(*GraphRequest, grpc.ServerSt
 }
 func (UnimplementedStoreServiceServer) Peers(*GraphRequest, grpc.ServerStreamingServer[GraphResponse]) error {
 	return status.Error(codes.Unimplemented, "method Peers not implemented")
+}
+func (UnimplementedStoreServiceServer) Edges(*EdgesRequest, grpc.ServerStreamingServer[EdgesResponse]) error {
+	return status.Error(codes.Unimplemented, "method Edges not implemented")
 }
 func (UnimplementedStoreServiceServer) Metrics(*MetricsRequest, grpc.ServerStreamingServer[MetricsResponse]) error {
 	return status.Error(codes.Unimplemented, "method Metrics not implemented")
@@ -717,6 +744,17 @@ func _StoreService_Peers_Handler(srv interface{}, stream grpc.ServerStream) erro
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type StoreService_PeersServer = grpc.ServerStreamingServer[GraphResponse]
+
+func _StoreService_Edges_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(EdgesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StoreServiceServer).Edges(m, &grpc.GenericServerStream[EdgesRequest, EdgesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type StoreService_EdgesServer = grpc.ServerStreamingServer[EdgesResponse]
 
 func _StoreService_Metrics_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(MetricsRequest)
@@ -917,6 +955,11 @@ var StoreService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Peers",
 			Handler:       _StoreService_Peers_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Edges",
+			Handler:       _StoreService_Edges_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -260,6 +260,9 @@ type (
 	missesLateParents      struct{ *referenceStore }
 	roundsPeerWindow       struct{ *referenceStore }
 	missesLateCounterparts struct{ *referenceStore }
+	ignoresEdgeService     struct{ *referenceStore }
+	forgetsConnections     struct{ *referenceStore }
+	forgetsDurations       struct{ *referenceStore }
 	roundsMetricsWindow    struct{ *referenceStore }
 	mixesKinds             struct{ *referenceStore }
 	usesFirstKind          struct{ *referenceStore }
@@ -520,6 +523,30 @@ func (w missesLateCounterparts) Peers(ctx context.Context, tenant string, from, 
 	return calls.Graph(), ctx.Err()
 }
 
+func (w ignoresEdgeService) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	q.Service = ""
+	return w.referenceStore.Edges(ctx, tenant, q)
+}
+
+// Edges returns HTTP as the connection of messages.
+func (w forgetsConnections) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	g, err := w.referenceStore.Edges(ctx, tenant, q)
+	for i := range g.Edges {
+		if g.Edges[i].Connection == tracestore.ConnectionMessaging {
+			g.Edges[i].Connection = tracestore.ConnectionHTTP
+		}
+	}
+	return g, err
+}
+
+func (w forgetsDurations) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	g, err := w.referenceStore.Edges(ctx, tenant, q)
+	for i := range g.Edges {
+		g.Edges[i].Durations.Reset()
+	}
+	return g, err
+}
+
 func (w roundsMetricsWindow) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	if !q.From.IsZero() {
 		q.From = q.From.Truncate(time.Minute)
@@ -747,6 +774,9 @@ func TestIncorrectStoresFail(t *testing.T) {
 		{"calls between services", missesLateParents{newReferenceStore()}},
 		{"calls between services", roundsPeerWindow{newReferenceStore()}},
 		{"calls between services", missesLateCounterparts{newReferenceStore()}},
+		{"calls between services", ignoresEdgeService{newReferenceStore()}},
+		{"calls between services", forgetsConnections{newReferenceStore()}},
+		{"calls between services", forgetsDurations{newReferenceStore()}},
 		{"random calls", missesLateCounterparts{newReferenceStore()}},
 		{"random calls", roundsCallWindow{newReferenceStore()}},
 		{"rates, errors and durations", roundsMetricsWindow{newReferenceStore()}},

@@ -134,7 +134,8 @@ func (c *callScan) countPool(ctx context.Context, p *callPool) error {
 			r := &p.rows[at-1]
 			shape := &c.tables.Shapes[r.shape]
 			c.reader.spans = append(c.reader.spans, storequery.CallSpan{ID: r.id, Parent: r.parent, Start: r.start, Duration: r.duration,
-				Service: shape.Service, Kind: shape.Kind, Connection: c.reader.connection(c.tables, r.shape), Failed: shape.Status == otlpdata.StatusError})
+				Service: shape.Service, Kind: shape.Kind, Connection: c.reader.connection(c.tables, r.shape),
+				Failed: shape.Status == otlpdata.StatusError})
 			if r.peer > 0 {
 				c.reader.spans[len(c.reader.spans)-1].Peer = c.reader.peers.names.names[r.peer]
 			}

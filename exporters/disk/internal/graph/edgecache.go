@@ -33,7 +33,7 @@ func newEdgeCaches() edgeCaches {
 //	entry of a segment
 //	  totals          calls within the segment, summed over all minutes
 //	  unresolvedBits  spans whose parent is in no segment with a number up to searchedUpTo
-//	  resolved        calls whose parent is in another segment: by that segment, minute and duration
+//	  resolved        calls whose parent is in another segment: by segment, minute and duration
 //
 // When a segment is removed, the calls with parents in it are removed as well, and their parents
 // are searched again.

@@ -208,7 +208,8 @@ func (c *peerScan) countRow(t *block.Trace, row int32) error {
 	shape := &c.scan.tables.Shapes[c.shapes[row]]
 	h := rows.Head{Start: c.starts[row], End: c.ends[row]}
 	c.peers.add(t.ID, &storequery.CallSpan{ID: id, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
-		Peer: c.peers.names.names[peer], Kind: shape.Kind, Connection: c.scan.reader.connection(c.scan.tables, c.shapes[row]), Failed: shape.Status == otlpdata.StatusError})
+		Peer: c.peers.names.names[peer], Kind: shape.Kind, Connection: c.scan.reader.connection(c.scan.tables, c.shapes[row]),
+		Failed: shape.Status == otlpdata.StatusError})
 	return nil
 }
 

@@ -4,8 +4,8 @@
 // decoded as [SeriesStats], [EdgeStats] and [OrphanStats].
 //
 //	series   (tenant, service, operation, kind, error) x minute -> histogram, sum of durations
-//	edges    (tenant, parent service, child service, kind) x minute of the child -> calls, errors,
-//	         sum of durations
+//	edges    (tenant, parent service, child service, kind) x minute of the child -> errors,
+//	         histogram; for calls within a service: calls, errors, sum of durations
 //	orphans  spans whose parent is not in the segment: each becomes an edge if the parent is found
 //	         in another segment
 //
@@ -19,10 +19,10 @@
 //
 // # Sections
 //
-// A section is self-contained. It starts with its version: 2 for series of which some are
-// unsampled, 1 otherwise. The segment compresses the section and stores its checksum. All numbers
-// are varints as in encoding/binary; "delta" is the difference from the preceding value, or from
-// zero.
+// A section is self-contained. It starts with its version: 2 for edges, orphans, and series of
+// which some are unsampled, 1 otherwise. The segment compresses the section and stores its
+// checksum. All numbers are varints as in encoding/binary; "delta" is the difference from the
+// preceding value, or from zero.
 //
 //	section  version [1], dropped, texts, names, groups, bodies
 //	texts    n, (length, bytes)*             sorted, distinct
@@ -38,13 +38,17 @@
 //	                    in version 2 the last is kind << 2 | unsampled << 1 | error
 //	         point      delta of the series, histogram
 //	         histogram  sum, non-empty buckets - 1, the first of them, nibbles
-//	edges    name       tenant, parent, child << 1 | kind
-//	         point      delta of the edge, calls - 1, errors, sum
+//	edges    name       tenant, parent, child << 5 | connection << 2 | inner << 1 | messaging
+//	         point      delta of the edge, errors, histogram;
+//	                    if inner: delta of the edge, calls - 1, errors, sum
 //	orphans  name       tenant, service
-//	         point      flags [1]: kind | failed << 1 | same parent << 2 | common << 3
+//	         point      flags [1]: consumer | failed << 1 | same parent << 2 | common << 3
 //	                    trace id without the first common bytes, which equal those of the
 //	                    preceding point; parent id, unless it is the same
-//	                    index of the service, duration
+//	                    index of the service << 4 | connection << 1 | server, duration
+//
+// In version 1, the name of an edge ends with child << 1 | messaging, all its points are like inner
+// ones, and an orphan has the index of the service alone.
 //
 // A nibble from 1 to 14 is the count of the next bucket. 15 means that the count is 15 plus the
 // number that follows. 0 means that one bucket plus the number that follows are empty. A number in
