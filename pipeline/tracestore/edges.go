@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -110,11 +111,27 @@ func (c Connection) Or(o Connection) Connection {
 
 // ConnectionOf returns the type of connection that a span shows by its kind or its attributes.
 func ConnectionOf(s *otlpdata.Span) Connection {
-	c := ConnectionOfKind(s.Kind)
-	for i := range s.Attributes {
-		c = c.Or(ConnectionOfKey(s.Attributes[i].Key))
+	return ConnectionOfKeys(s.Kind, func(yield func(string) bool) {
+		for i := range s.Attributes {
+			if !yield(s.Attributes[i].Key) {
+				return
+			}
+		}
+	})
+}
+
+// ConnectionOfKeys is like [ConnectionOf] for a span with a kind and attributes with the given keys.
+func ConnectionOfKeys(kind int32, keys iter.Seq[string]) Connection {
+	c := ConnectionOfKind(kind)
+	for key := range keys {
+		c = c.Or(ConnectionOfKey(key))
 	}
 	return c
+}
+
+// IsInnerCall reports whether a call stays within a service, by the rule of [Edges].
+func IsInnerCall(parentService, childService string, childKind int32) bool {
+	return parentService == childService && childKind != otlpdata.KindServer && childKind != otlpdata.KindConsumer
 }
 
 // ConnectionOfKind returns the type of connection that the kind of a span shows.

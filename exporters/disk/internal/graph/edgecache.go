@@ -227,7 +227,7 @@ func (cache *edgeCache) addResolved(entry *cacheEntry, from source.Source, o *un
 		res = new(resolvedCalls)
 		entry.resolved[from] = res
 	}
-	kind := stats.EdgeKindOf(parent, &o.child)
+	kind := stats.EdgeKindOf(sideOf(parent), sideOf(&o.child))
 	p := callPoint{minute: stats.MinuteOf(o.child.Start), sum: callSum{calls: 1, duration: o.child.Duration}}
 	p.sum.name = cache.id(callName{parent.Service, o.child.Service, kind})
 	if kind&stats.Inner == 0 {

@@ -60,6 +60,11 @@ func (c *callReader) addMeasured(edges *stats.EdgeStats, p *stats.EdgePoint) {
 		Calls: p.Calls, Errors: p.Errors, Durations: p.Durations})
 }
 
+// sideOf returns the Side of a span.
+func sideOf(s *storequery.CallSpan) stats.Side {
+	return stats.Side{Service: s.Service, Kind: s.Kind, Connection: s.Connection}
+}
+
 // addResolved measures calls of the edge cache.
 func (c *callReader) addResolved(name *callName, p *callPoint) {
 	if name.kind&stats.Inner != 0 {
@@ -85,7 +90,8 @@ func (c *callReader) connection(t *rows.Tables, shape uint32) tracestore.Connect
 		s.tables, s.known = t, make([]uint8, len(t.Shapes))
 	}
 	if s.known[shape] == 0 {
-		s.known[shape] = 1 + uint8(t.Connection(&t.Shapes[shape]))
+		of := &t.Shapes[shape]
+		s.known[shape] = 1 + uint8(tracestore.ConnectionOfKeys(of.Kind, t.AttributeKeys(of)))
 	}
 	return tracestore.Connection(s.known[shape] - 1)
 }

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -111,6 +112,18 @@ func (t *Tables) TraceStateOf(s *Shape) int {
 		}
 	}
 	return -1
+}
+
+// AttributeKeys returns the keys of the span attributes of a shape, without those that are Extra or
+// whose definitions were lost.
+func (t *Tables) AttributeKeys(s *Shape) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, id := range s.Columns {
+			if int(id) < len(t.Columns) && t.Columns[id].Place == Attribute && !yield(t.Columns[id].Key) {
+				return
+			}
+		}
+	}
 }
 
 // Lost returns the number of definitions that are missing because their records were lost.

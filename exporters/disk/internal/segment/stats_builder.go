@@ -9,7 +9,6 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // statsBuilder resolves the parents of rows within a trace, and adds each row to the statistics: as
@@ -30,7 +29,7 @@ type statsBuilder struct {
 // shapeInfo holds the properties of a shape that statistics use.
 type shapeInfo struct {
 	series, service uint32
-	call            storequery.CallSpan // its service, kind and connection
+	side            stats.Side
 	known           bool
 	nameInRow       bool
 	failed          bool
@@ -119,9 +118,9 @@ func (b *statsBuilder) add(row uint32, h *rows.Head, name string) (series uint32
 	switch {
 	case found:
 		of := b.shapeInfo(b.rows[parent].shape)
-		b.collector.AddEdge(of.service, s.service, stats.EdgeKindOf(&of.call, &s.call), h.Start, duration, s.failed)
+		b.collector.AddEdge(of.service, s.service, stats.EdgeKindOf(of.side, s.side), h.Start, duration, s.failed)
 	case !h.ParentID.IsZero():
-		b.collector.AddOrphan(h.TraceID, h.ParentID, s.service, stats.OrphanKindOf(&s.call), h.Start, duration, s.failed)
+		b.collector.AddOrphan(h.TraceID, h.ParentID, s.service, stats.OrphanKindOf(s.side), h.Start, duration, s.failed)
 	}
 	return series
 }
@@ -169,7 +168,7 @@ func (b *statsBuilder) firstWithID(id uint64, accept func(row uint32) bool) (uin
 }
 
 func (b *statsBuilder) isServer(row uint32) bool {
-	kind := b.shapeInfo(b.rows[row].shape).call.Kind
+	kind := b.shapeInfo(b.rows[row].shape).side.Kind
 	return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer
 }
 
@@ -179,7 +178,7 @@ func (b *statsBuilder) shapeInfo(id uint32) *shapeInfo {
 	if !s.known {
 		shape := &b.in.Shapes[id]
 		s.known, s.nameInRow, s.failed = true, shape.NameInRow, shape.Status == otlpdata.StatusError
-		s.call = storequery.CallSpan{Service: shape.Service, Kind: shape.Kind, Connection: b.in.Connection(shape)}
+		s.side = stats.SideOf(shape.Service, shape.Kind, b.in.AttributeKeys(shape))
 		s.service = b.collector.ServiceID(shape.Tenant, shape.Service)
 		if !shape.NameInRow {
 			s.series = b.collector.SeriesID(b.series(shape, shape.Name))

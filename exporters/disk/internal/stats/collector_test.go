@@ -14,7 +14,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // span is a span as a segment writer counts it, with names instead of ids.
@@ -428,23 +427,23 @@ func TestEdgeKindOf(t *testing.T) {
 		{otlpdata.KindProducer, otlpdata.KindInternal, Messaging}, {otlpdata.KindServer, otlpdata.KindConsumer, Messaging},
 		{otlpdata.KindConsumer, otlpdata.KindClient, 0}, {otlpdata.KindServer, otlpdata.KindProducer, 0},
 	} {
-		parent, child := storequery.CallSpan{Kind: c.parent}, storequery.CallSpan{Service: "b", Kind: c.child}
-		if got := EdgeKindOf(&parent, &child); got != c.want {
+		parent, child := Side{Kind: c.parent}, Side{Service: "b", Kind: c.child}
+		if got := EdgeKindOf(parent, child); got != c.want {
 			t.Errorf("from %d to %d: got %d, want %d", c.parent, c.child, got, c.want)
 		}
 	}
-	a := storequery.CallSpan{Service: "a", Kind: otlpdata.KindClient, Connection: tracestore.ConnectionHTTP}
-	b := storequery.CallSpan{Service: "b", Kind: otlpdata.KindServer}
-	if got := EdgeKindOf(&a, &b); got != 0 && got.Connection() != tracestore.ConnectionHTTP {
+	a := Side{Service: "a", Kind: otlpdata.KindClient, Connection: tracestore.ConnectionHTTP}
+	b := Side{Service: "b", Kind: otlpdata.KindServer}
+	if got := EdgeKindOf(a, b); got != 0 && got.Connection() != tracestore.ConnectionHTTP {
 		t.Errorf("the connection of the parent is not used: %d", got)
 	}
-	if got := EdgeKindOf(&b, &a); got.Connection() != tracestore.ConnectionHTTP || got&Inner != 0 {
+	if got := EdgeKindOf(b, a); got.Connection() != tracestore.ConnectionHTTP || got&Inner != 0 {
 		t.Errorf("the connection of the child is not used: %d", got)
 	}
-	if got := EdgeKindOf(&a, &a); got != Inner {
+	if got := EdgeKindOf(a, a); got != Inner {
 		t.Errorf("call within a service: %d", got)
 	}
-	if got := OrphanKindOf(&b); got != Server {
+	if got := OrphanKindOf(b); got != Server {
 		t.Errorf("orphan of the kind server: %d", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // EdgeKind describes the calls of an edge: some of the flags below, and the type of their
@@ -18,7 +17,7 @@ type EdgeKind uint8
 // Flags of edges.
 const (
 	Messaging EdgeKind = 1 << iota // the parent is a producer or the child is a consumer
-	// Inner calls are those that stay within a service, see storequery.IsInner. The type of their
+	// Inner calls are those that stay within a service, see tracestore.IsInnerCall. The type of their
 	// connection and their histogram are not kept.
 	Inner
 )
@@ -34,20 +33,32 @@ const (
 	kindBits        = 5
 )
 
+// Side is what the kind of an edge needs of one of its spans.
+type Side struct {
+	Service    string
+	Kind       int32
+	Connection tracestore.Connection
+}
+
+// SideOf returns the Side of a span whose attributes have the given keys.
+func SideOf(service string, kind int32, keys iter.Seq[string]) Side {
+	return Side{service, kind, tracestore.ConnectionOfKeys(kind, keys)}
+}
+
 // EdgeKindOf returns the kind of the edge between two spans.
-func EdgeKindOf(parent, child *storequery.CallSpan) EdgeKind {
+func EdgeKindOf(parent, child Side) EdgeKind {
 	k := EdgeKind(0)
 	if parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer {
 		k |= Messaging
 	}
-	if storequery.IsInner(parent, child) {
+	if tracestore.IsInnerCall(parent.Service, child.Service, child.Kind) {
 		return k | Inner
 	}
 	return k | EdgeKind(tracestore.ConnectionOfCall(parent.Connection, child.Connection))<<connectionShift
 }
 
 // OrphanKindOf returns the kind of an orphan.
-func OrphanKindOf(s *storequery.CallSpan) EdgeKind {
+func OrphanKindOf(s Side) EdgeKind {
 	k := EdgeKind(s.Connection) << connectionShift
 	switch s.Kind {
 	case otlpdata.KindConsumer:
