@@ -120,7 +120,8 @@ func ConnectionOf(s *otlpdata.Span) Connection {
 	})
 }
 
-// ConnectionOfKeys is like [ConnectionOf] for a span with a kind and attributes with the given keys.
+// ConnectionOfKeys is like [ConnectionOf] for a span with a kind and attributes with the given
+// keys.
 func ConnectionOfKeys(kind int32, keys iter.Seq[string]) Connection {
 	c := ConnectionOfKind(kind)
 	for key := range keys {

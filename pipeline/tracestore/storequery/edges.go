@@ -56,14 +56,9 @@ func NewEdgeCounter(q *tracestore.EdgeQuery) *EdgeCounter {
 	return &EdgeCounter{query: q, index: make(map[callEdgeName]int)}
 }
 
-// IsInner reports whether a call stays within a service, by the rule of [tracestore.Edges].
-func IsInner(parent, child *CallSpan) bool {
-	return parent.Service == child.Service && !child.isServer()
-}
-
 // AddCall adds a call from a service to a service, unless it is an inner one.
 func (c *EdgeCounter) AddCall(parent, child *CallSpan) {
-	if IsInner(parent, child) {
+	if tracestore.IsInnerCall(parent.Service, child.Service, child.Kind) {
 		return
 	}
 	connection := tracestore.ConnectionOfCall(parent.Connection, child.Connection)

@@ -17,8 +17,8 @@ type EdgeKind uint8
 // Flags of edges.
 const (
 	Messaging EdgeKind = 1 << iota // the parent is a producer or the child is a consumer
-	// Inner calls are those that stay within a service, see tracestore.IsInnerCall. The type of their
-	// connection and their histogram are not kept.
+	// Inner calls are those that stay within a service, see tracestore.IsInnerCall. The type of
+	// their connection and their histogram are not kept.
 	Inner
 )
 
