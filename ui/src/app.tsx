@@ -13,8 +13,8 @@ const pages: Record<Route['page'], LazyComponent> = {
   open: lazy(() => import('./pages/open')),
   status: lazy(() => import('./pages/status')),
   compare: lazy(() => import('./pages/later/compare')),
-  service: lazy(() => import('./pages/later/service')),
-  services: lazy(() => import('./pages/later/services')),
+  service: lazy(() => import('./pages/service')),
+  services: lazy(() => import('./pages/services')),
   map: lazy(() => import('./pages/later/map')),
   unknown: lazy(() => import('./pages/unknown')),
 };

@@ -42,6 +42,10 @@ describe('url', () => {
   it('opens the service of /monitor', () => {
     expect(at('/monitor').route).toEqual({ page: 'services' });
     expect(at('/monitor?service=a%2Fb').route).toEqual({ page: 'service', name: 'a/b' });
+    expect(at('/monitor?service=a&lookback=3600000').range).toEqual({ from: 'now-3600s', to: 'now' });
+    expect(at('/monitor?timeframe=7200000&endTs=1700000000000').range).toEqual({ from: '2023-11-14T20:13:20.000Z', to: '2023-11-14T22:13:20.000Z' });
+    expect(at('/monitor?lookback=7200000&from=now-5m').range).toEqual({ from: 'now-5m', to: 'now' });
+    expect(at('/services/a?operation=GET%20%2F').operation).toBe('GET /');
   });
 
   it('ignores bad values', () => {

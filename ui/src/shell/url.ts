@@ -48,6 +48,8 @@ export interface View {
   limit: number;
   /** Explore: show traces as they arrive. */
   live: boolean;
+  /** Page of a service: the marked operation. */
+  operation: string;
   /** Chosen tab of a page, "" for its first one. */
   tab: string;
   /** Trace page. */
@@ -78,7 +80,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 /** The view of an empty URL for a route. */
 export function emptyView(route: Route): View {
   return {
-    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, live: false, tab: '',
+    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, live: false, operation: '', tab: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], embedOptions: {},
   };
 }
@@ -154,6 +156,7 @@ export function parse(url: URL, basePath = base): View {
   v.sort = p.get('sort') ?? '';
   v.limit = natural(p.get('limit'), 0);
   v.live = p.get('live') === '1';
+  v.operation = v.route.page === 'service' ? p.get('operation') ?? '' : '';
   v.tab = p.get('tab') ?? '';
   v.span = p.get('span') ?? '';
   v.zoom = parseZoom(p.get('zoom'));
@@ -189,6 +192,7 @@ export function format(v: View, basePath = base): string {
   set('sort', v.sort);
   set('limit', v.limit ? String(v.limit) : '');
   set('live', v.live ? '1' : '');
+  if (v.route.page === 'service') set('operation', v.operation);
   set('tab', v.tab);
   set('span', v.span);
   set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(6))).join(',') : '');
@@ -238,9 +242,18 @@ function translateOriginal(p: URLSearchParams, v: View): void {
     v.embed = p.get('uiEmbed') === 'v0';
     for (const [key, value] of p) if (/^ui(Embed|Search|Timeline)/.test(key)) v.embedOptions[key] = value;
   }
+  if (v.route.page === 'service' || v.route.page === 'services') monitorRange(p, v);
   if (v.route.page !== 'explore') return;
   originalRange(p, v);
   if (!v.q) v.q = originalQuery(p);
+}
+
+/** Parameters of the original's monitor page: `lookback` (or `timeframe`) and `endTs` are milliseconds. */
+function monitorRange(p: URLSearchParams, v: View): void {
+  const length = natural(p.get('lookback') ?? p.get('timeframe'), 0);
+  if (p.has('from') || p.has('to') || length < 1000) return;
+  const end = natural(p.get('endTs'), 0);
+  v.range = end > 0 ? { from: isoOf(end - length), to: isoOf(end) } : { from: `now-${Math.min(999_999, Math.round(length / 1000))}s`, to: 'now' };
 }
 
 /** `start` and `end` are microseconds; `lookback` is like `2h` or `custom`. */

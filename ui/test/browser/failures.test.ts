@@ -74,7 +74,9 @@ test.each<[string, string, RegExp, string, Fault, string, string]>([
   ['single spans', '/search?tab=spans', /v1\/heatmap.*of=spans/, 'Spans', plain, 'Best split first', 'GET /cart'],
   ['a trace', `/trace/${trace}`, /v1\/outline/, 'The trace cannot be loaded', html, 'Overview', 'charge'],
   ['the details of a span', `/trace/${trace}?span=${root}`, /\/spans\?/, 'The attributes cannot be loaded', busy, 'charge', 'ord-42'],
-  ['operations', '/services/shop', /v1\/values/, 'Operations', crash, 'Failed spans', 'GET /cart'],
+  ['a service', '/services/shop', /v1\/service\?/, 'Service', crash, 'Overview', 'GET /cart'],
+  ['the callers of a service', '/services/shop', /v1\/map/, 'Callers and calls', busy, 'GET /cart', 'Callers'],
+  ['all services', '/services', /v1\/services\?/, 'Services', html, 'Overview', 'bank'],
   ['the list of services', '/dependencies', /v1\/values/, 'Services', plain, 'Overview', 'bank'],
 ])('a failure of %s is shown in its place', async (_name, path, request, what, fault, rest, repaired) => {
   proxy.break(request, fault);

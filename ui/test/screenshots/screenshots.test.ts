@@ -35,6 +35,8 @@ const shots: Shot[] = [
   { name: 'explore-facets', path: () => '/search', prepare: openFacets },
   { name: 'explore-error', path: () => '/search?q=' + encodeURIComponent('{ nam = "x" }') },
   { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "unknown" }') },
+  { name: 'services', path: () => '/services' },
+  { name: 'service', path: () => '/services/payment' },
   { name: 'trace', path: () => `/trace/${scene.slowest}` },
   { name: 'trace-details', path: () => `/trace/${scene.slowest}`, prepare: (page) => page.getByRole('row').filter({ hasText: 'POST /v1/charges' }).first().click() },
   { name: 'trace-missing', path: () => '/trace/00000000000000000000000000000001' },

@@ -18,8 +18,8 @@ import css from './service-table.module.css';
 const notable = 1.5;
 const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
 
-/** All services with rate, errors and durations. Rows and numbers link to Explore. */
-export function ServiceTable({ services, data, changes, order }: { services: ServiceHealth[]; data: Services; changes: Change[]; order: string }) {
+/** All services with rate, errors and durations. Numbers link to Explore, rows to Explore or to the page of the service. */
+export function ServiceTable({ services, data, changes, order, to = 'explore' }: { services: ServiceHealth[]; data: Services; changes: Change[]; order: string; to?: 'explore' | 'service' }) {
   const body = useRef<HTMLTableSectionElement>(null);
   useRovingRows(body);
   const scale = Math.max(errorScale, maxOf(services.map((s) => errorShares(s.series))));
@@ -40,7 +40,7 @@ export function ServiceTable({ services, data, changes, order }: { services: Ser
         </tr>
       </thead>
       <tbody ref={body}>
-        {services.map((s) => <Row key={s.name} s={s} data={data} scale={scale} version={changes.find((c) => c.kind === 'version' && c.service === s.name)} />)}
+        {services.map((s) => <Row key={s.name} to={to} s={s} data={data} scale={scale} version={changes.find((c) => c.kind === 'version' && c.service === s.name)} />)}
       </tbody>
     </table>
   );
@@ -54,7 +54,7 @@ function ageOf(at: string): string {
 
 const marks = { failing: 'error', silent: 'warn', slow: 'warn' } as const;
 
-function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; scale: number; version?: Change }) {
+function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' | 'service'; data: Services; scale: number; version?: Change }) {
   const { summary } = s.series;
   const explore = (more = ''): string => link({ page: 'explore' }, { q: serviceQuery(s.name, more) });
   const perSecond = rates(s.series.calls, data);
@@ -65,7 +65,7 @@ function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; sc
       <th scope="row" class={css.name}>
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
-          <a class={css.link} href={explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
+          <a class={css.link} href={to === 'service' ? link({ page: 'service', name: s.name }) : explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
           {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}>{version.to}<span class={css.age}>{ageOf(version.at)}</span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}
           {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>{t('no requests any more')}</span>}

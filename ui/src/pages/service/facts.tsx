@@ -1,0 +1,29 @@
+import type { Change, Facets, Nanos } from '../../api/types';
+import { clock, count, millis } from '../../shell/format';
+import { zone } from '../../shell/preferences';
+import { Text, TextN, t } from '../../shell/text';
+import { useRequest } from '../../shell/use-request';
+import { spansOf } from './queries';
+import css from './service.module.css';
+
+/** Attributes of instances: the first one that a service has counts. */
+const instanceFields = ['resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name'];
+const fields = ['resource.service.version', 'resource.telemetry.sdk.language', ...instanceFields];
+
+/** Version, instances and language of a service, from the attributes of its spans. */
+export function Facts({ service, start, end, version }: { service: string; start: Nanos; end: Nanos; version: Change | undefined }) {
+  const { data } = useRequest<Facets>('facets', { q: spansOf(service), start, end, fields: fields.join(', '), values: 3 }, { maxAge: 60_000 });
+  const facet = (name: string) => data?.facets.find((f) => f.field === name && f.spans > 0);
+  const versions = facet(fields[0])?.values.text ?? [];
+  const instances = instanceFields.map(facet).find(Boolean)?.distinct ?? 0;
+  const language = facet(fields[1])?.values.text ?? [];
+  const current = version?.to || (versions.length === 1 ? versions[0] : '');
+  return (
+    <span class={css.facts}>
+      {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: clock(millis(version.at), zone.value, 0) })}</span>}</span>}
+      {!current && versions.length > 1 && <span>{t('versions {list}', { list: versions.join(', ') })}</span>}
+      {instances > 0 && <span><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></span>}
+      {language.length > 0 && <span>{language.join(', ')}</span>}
+    </span>
+  );
+}

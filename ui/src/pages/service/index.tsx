@@ -1,0 +1,138 @@
+import type { ComponentChildren } from 'preact';
+import type { ServiceMap } from '../../api/map';
+import type { OneService } from '../../api/service';
+import type { Changes } from '../../api/types';
+import { Button } from '../../shell/controls';
+import { capable } from '../../shell/config';
+import { Mark } from '../../shell/icons';
+import { ingest } from '../../shell/ingest';
+import { zone } from '../../shell/preferences';
+import { isRelative } from '../../shell/range';
+import { ServiceSwatch } from '../../shell/service-mark';
+import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
+import { t } from '../../shell/text';
+import { useTitle } from '../../shell/title';
+import { format, link, linked, view, visit } from '../../shell/url';
+import { rangeParams, useRequest, type RequestState } from '../../shell/use-request';
+import { ChartRow } from '../overview/chart-row';
+import { judge, periods, silentSince, usualOf } from '../overview/health';
+import { Examples } from './examples';
+import { Facts } from './facts';
+import { OperationHeat } from './heat';
+import { Neighbours } from './neighbours';
+import { Operations } from './operations';
+import { roleQuery, spansOf } from './queries';
+import { asServices, mainRole, markedOperation, missingKind, roleOf, used } from './roles';
+import { serviceSentence } from './sentence';
+import css from './service.module.css';
+
+const every = 30_000;
+const changesEvery = 60_000;
+
+/** `/services/{name}`: requests, errors and durations of one service, its operations, callers and calls. */
+export default function ServicePage() {
+  const { route } = view.value;
+  const name = route.page === 'service' ? route.name : '';
+  useTitle(name);
+  return <Loaded key={name} name={name} />;
+}
+
+function Loaded({ name }: { name: string }) {
+  const { range } = view.value;
+  const refresh = isRelative(range);
+  const answer = useRequest<OneService>('service', (now) => ({ service: name, ...rangeParams(range, now) }), { every: refresh ? every : 0 });
+  const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: refresh ? changesEvery : 0 });
+  const map = useRequest<ServiceMap>(capable('dependencies') ? 'map' : null, (now) => ({ service: name, ...rangeParams(range, now) }), { every: refresh ? changesEvery : 0 });
+  if (!answer.data) return <Blank name={name} answer={answer} />;
+  return <Service name={name} answer={answer} data={answer.data} changes={(changes.data?.changes ?? []).filter((c) => c.service === name)} map={map} />;
+}
+
+interface ServiceProps {
+  name: string;
+  answer: RequestState<OneService>;
+  data: OneService;
+  changes: Changes['changes'];
+  map: RequestState<ServiceMap>;
+}
+
+function Service({ name, answer, data, changes, map }: ServiceProps) {
+  const main = mainRole(data);
+  if (!main) return <Nothing name={name} answer={answer} map={map} />;
+  const services = asServices(data, name, main);
+  const p = periods(services, ingest.value.data?.oldest ?? '');
+  const health = judge(services, p)[0];
+  const missing = missingKind(data);
+  const marked = markedOperation(data, view.value.operation);
+  const version = changes.find((c) => c.kind === 'version');
+  return (
+    <div class={css.page}>
+      <Progress active={answer.loading} label={t('Loading the service')} />
+      <Head name={name} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''}>
+        <Facts service={name} start={data.start} end={data.end} version={version} />
+      </Head>
+      {missing
+        ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
+        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, usualOf(main.total, p) !== null, zone.value)} />}
+      {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
+      <div class={css.notice}><Messages messages={answer.messages} /></div>
+      <ChartRow data={services} p={p} changes={changes} judged={[health]} />
+      <div class={css.columns}>
+        <div class={css.main}>
+          <Operations data={data} p={p} service={name} marked={marked?.operation} />
+          {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
+        </div>
+        <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
+          {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={p.range} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
+          <Examples service={name} role={main.role} p95={main.total.summary.p95} start={data.start} end={data.end} />
+        </aside>
+      </div>
+    </div>
+  );
+}
+
+function Head({ name, errors, children }: { name: string; errors: string; children?: ComponentChildren }) {
+  return (
+    <div class={css.head}>
+      <h1 class={css.title}><ServiceSwatch name={name} />{name}</h1>
+      {children}
+      <span class={css.grow} />
+      <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
+      {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'explain' }))}>{t('Explain errors')}</Button>}
+    </div>
+  );
+}
+
+function Sentence({ mark, text }: ReturnType<typeof serviceSentence>) {
+  return <p class={css.sentence}><span class={mark === 'error' ? css.failing : undefined}>{mark && <Mark kind={mark} size={13} label="" />}{text}</span></p>;
+}
+
+/** Before the first answer, or without one. */
+function Blank({ name, answer }: { name: string; answer: RequestState<OneService> }) {
+  return (
+    <div class={css.page}>
+      <Head name={name} errors="" />
+      <div class={css.notice}>{answer.error ? <Failure what={t('Service')} error={answer.error} retry={answer.retry} /> : <Skeleton rows={12} />}</div>
+      {answer.error && <div class={css.columns}><div class={css.main} /><aside class={css.aside} /></div>}
+    </div>
+  );
+}
+
+/** A service without spans in the range. */
+function Nothing({ name, answer, map }: { name: string; answer: RequestState<OneService>; map: RequestState<ServiceMap> }) {
+  const peer = !!map.data?.nodes.name.some((n, i) => n === name && map.data!.nodes.peer[i]);
+  const wider = [['now-24h', t('Last 24 hours')], ['now-7d', t('Last 7 days')]] as const;
+  return (
+    <div class={css.page}>
+      <Progress active={answer.loading} label={t('Loading the service')} />
+      <Head name={name} errors="" />
+      <div class={css.notice}>
+        <Empty title={peer ? t('This system sends no spans. Others name it as the system that they call.') : t('This service has no spans in this time range.')}>
+          {wider.map(([from, label]) => <a key={from} href={format(linked({ page: 'service', name }, { range: { from, to: 'now' } }))}>{label}</a>)}
+          <a href={link({ page: 'services' })}>{t('All services')}</a>
+        </Empty>
+        <Messages messages={answer.messages} />
+      </div>
+      {map.data && <div class={css.notice}><Neighbours answer={map} service={name} seconds={1} /></div>}
+    </div>
+  );
+}

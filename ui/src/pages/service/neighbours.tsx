@@ -1,0 +1,95 @@
+import { useRef } from 'preact/hooks';
+import type { ServiceMap } from '../../api/map';
+import { classes } from '../../shell/controls';
+import { count, duration, none, rate, share } from '../../shell/format';
+import { useRovingRows } from '../../shell/roving';
+import { ServiceMark } from '../../shell/service-mark';
+import { Failure, Messages, Skeleton } from '../../shell/states';
+import { t } from '../../shell/text';
+import { link } from '../../shell/url';
+import type { RequestState } from '../../shell/use-request';
+import { spansOf } from './queries';
+import css from './service.module.css';
+
+/** The other end of calls. */
+export interface Neighbour {
+  name: string;
+  /** It has no spans of its own. */
+  peer: boolean;
+  calls: number;
+  errors: number;
+  p95: number | null;
+}
+
+/** The callers of a service, or what it calls: most calls first. */
+export function neighboursOf(m: ServiceMap, service: string, side: 'callers' | 'calls'): Neighbour[] {
+  const self = m.nodes.name.findIndex((n, i) => n === service && !m.nodes.peer[i]);
+  const [here, there] = side === 'callers' ? [m.edges.child, m.edges.parent] : [m.edges.parent, m.edges.child];
+  const list: Neighbour[] = [];
+  here.forEach((node, i) => {
+    if (node !== self || self < 0 || there[i] === self) return;
+    list.push({ name: m.nodes.name[there[i]], peer: m.nodes.peer[there[i]], calls: m.edges.calls[i], errors: m.edges.errors[i], p95: m.edges.p95[i] });
+  });
+  return list.sort((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
+}
+
+const most = 12;
+const failingFrom = 0.01;
+const failingErrors = 5;
+
+/** Callers and calls of a service with rate, errors and p95. `outgoing`: it has client or producer spans. */
+export function Neighbours({ answer, service, seconds, outgoing: some }: { answer: RequestState<ServiceMap>; service: string; seconds: number; outgoing?: boolean }) {
+  const { data, error, retry, messages } = answer;
+  if (error && !data) return <Failure what={t('Callers and calls')} error={error} retry={retry} />;
+  if (!data) return <Skeleton rows={6} height="28px" />;
+  const callers = neighboursOf(data, service, 'callers');
+  const calls = neighboursOf(data, service, 'calls');
+  const between = (n: Neighbour, error = ''): string => spansOf(n.name) + ' > ' + spansOf(service, error);
+  const outgoing = (n: Neighbour, error = ''): string => (n.peer ? spansOf(service, 'kind = client', error) : spansOf(service) + ' > ' + spansOf(n.name, error));
+  return (
+    <>
+      <List title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />
+      <List title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Attributes such as peer.service, db.system.name or messaging.system do.') : t('It calls no other service.')} />
+      <Messages messages={messages} />
+    </>
+  );
+}
+
+interface ListProps {
+  title: string;
+  list: Neighbour[];
+  seconds: number;
+  query: (n: Neighbour, error?: string) => string;
+  empty: string;
+}
+
+function List({ title, list, seconds, query, empty }: ListProps) {
+  const body = useRef<HTMLTableElement>(null);
+  useRovingRows(body);
+  return (
+    <section class={css.side} aria-label={title}>
+      <div class={css.sideHead}><h2>{title}</h2><span class={css.second}>{count(list.length)}</span><span class={css.grow} /><a href={link({ page: 'map' })}>{t('Map')}</a></div>
+      {list.length === 0 ? <p class={css.empty}>{empty}</p> : (
+        <table ref={body} class={css.edges} role="grid" aria-label={title}>
+          <thead><tr><th scope="col"><span class="visually-hidden">{t('Service')}</span></th><th scope="col" class={css.number}>{t('per second')}</th><th scope="col" class={css.number}>{t('errors')}</th><th scope="col" class={css.number}>p95</th></tr></thead>
+          <tbody>{list.slice(0, most).map((n) => <Edge key={n.name} n={n} seconds={seconds} query={query} />)}</tbody>
+        </table>
+      )}
+      {list.length > most && <p class={css.empty}><a href={link({ page: 'map' })}>{t('{n} more on the map', { n: count(list.length - most) })}</a></p>}
+    </section>
+  );
+}
+
+function Edge({ n, seconds, query }: { n: Neighbour; seconds: number; query: ListProps['query'] }) {
+  const part = n.calls > 0 ? n.errors / n.calls : 0;
+  const failing = part >= failingFrom && n.errors >= failingErrors;
+  const explore = (error = ''): string => link({ page: 'explore' }, { q: query(n, error) });
+  return (
+    <tr data-row>
+      <th scope="row"><a class={css.neighbour} href={n.peer ? explore() : link({ page: 'service', name: n.name })}><ServiceMark name={n.name} inferred={n.peer} /></a></th>
+      <td class={css.number}><a class={css.cellLink} href={explore()} title={t('Traces with these calls')}>{rate(n.calls / seconds)}</a></td>
+      <td class={classes(css.number, failing ? css.failing : n.errors === 0 && css.zero)}>{n.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Traces with failed calls')}>{share(part)}</a> : '0'}</td>
+      <td class={css.number}>{n.p95 === null ? none : duration(n.p95)}</td>
+    </tr>
+  );
+}

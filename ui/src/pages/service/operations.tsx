@@ -1,0 +1,103 @@
+import { useRef } from 'preact/hooks';
+import type { OneService, OperationSeries, RoleName, ServiceRole } from '../../api/service';
+import type { Red } from '../../api/types';
+import { maxOf } from '../../charts/scale';
+import { MiniBars, Sparkline } from '../../charts/sparkline';
+import { classes } from '../../shell/controls';
+import { count, duration, none, rate, share } from '../../shell/format';
+import { Mark } from '../../shell/icons';
+import { useRovingRows } from '../../shell/roving';
+import { Partial } from '../../shell/states';
+import { t, tn } from '../../shell/text';
+import { link, navigate } from '../../shell/url';
+import { errorShare, errorShares, isFailing, slowdown, usualOf, type Periods } from '../overview/health';
+import { factor } from '../overview/sentence';
+import { operationQuery, slower } from './queries';
+import { timeShare, used } from './roles';
+import css from './service.module.css';
+
+const slowFrom = 1.5;
+const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
+
+/** Operations of a service, those that take most time first, then its calls of others. A row marks its operation for the heatmap below. */
+export function Operations({ data, p, service, marked }: { data: OneService; p: Periods; service: string; marked: OperationSeries | undefined }) {
+  const body = useRef<HTMLTableElement>(null);
+  useRovingRows(body);
+  const shown = data.roles.filter((r) => r.operations.some(used) && (r.role !== 'internal' || !used(data.roles[0].total)));
+  const scale = Math.max(errorScale, maxOf(shown.flatMap((r) => r.operations.map((o) => errorShares(o)))));
+  return (
+    <>
+      <table ref={body} class={css.table} role="grid" aria-label={t('Operations')}>
+        <thead>
+          <tr>
+            <th scope="col" class={css.name}>{t('Operation')}</th>
+            <th scope="col" class={classes(css.number, css.wide)}>{t('Per second')}</th>
+            <th scope="col" class={css.number}>{t('Errors')}</th>
+            <th scope="col" class={classes(css.bars, css.wide)}><span class="visually-hidden">{t('Errors over time')}</span></th>
+            <th scope="col" class={classes(css.number, css.wide)}>p50</th>
+            <th scope="col" class={css.number}>p95</th>
+            <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('p95 over time')}</span></th>
+            <th scope="col" class={classes(css.number, css.wide)}>p99</th>
+            <th scope="col" class={classes(css.time, css.wide)} aria-sort="descending">{t('Share of time')}</th>
+          </tr>
+        </thead>
+        {shown.map((r) => <Role key={r.role} role={r} p={p} service={service} marked={marked} scale={scale} />)}
+      </table>
+      {shown.filter((r) => r.omitted > 0).map((r) => <div key={r.role} class={css.notice}><Partial>{tn(r.omitted, '{n} operation that takes less time is not listed.', '{n} operations that take less time are not listed.', { n: count(r.omitted) })}</Partial></div>)}
+    </>
+  );
+}
+
+const roleNames: Record<RoleName, () => string> = { requests: () => t('Requests'), calls: () => t('Outgoing calls'), internal: () => t('Internal spans') };
+
+interface RoleProps {
+  role: ServiceRole;
+  p: Periods;
+  service: string;
+  marked: OperationSeries | undefined;
+  scale: number;
+}
+
+function Role({ role, p, service, marked, scale }: RoleProps) {
+  return (
+    <tbody>
+      {role.role !== 'requests' && <tr class={css.group}><th scope="rowgroup" colSpan={3}>{roleNames[role.role]()}</th><td colSpan={6} class={css.wide} /></tr>}
+      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} role={role} p={p} service={service} marked={o === marked} scale={scale} />)}
+    </tbody>
+  );
+}
+
+function Row({ o, role, p, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; marked: boolean }) {
+  const usual = usualOf(o, p);
+  const failing = isFailing(o.summary, usual);
+  const slow = slowdown(o.summary, usual);
+  const isSlow = slow !== null && slow >= slowFrom;
+  const explore = (...more: string[]): string => link({ page: 'explore' }, { q: operationQuery(service, o.name, ...more), of: 'spans' });
+  const part = timeShare(o, role);
+  return (
+    <tr data-row class={classes(css.row, marked && css.marked)} aria-selected={marked}>
+      <th scope="row" class={css.name}>
+        <span class={css.operation}>
+          <span class={css.sign}>{(failing || isSlow) && <Mark kind={failing ? 'error' : 'warn'} size={13} label={failing ? t('failing') : t('slow')} />}</span>
+          <button type="button" class={css.mark} onClick={() => navigate({ operation: o.name }, { replace: true })} title={o.name}>{o.name || t('(no name)')}</button>
+          <a class={css.traces} href={explore()} aria-label={t('Traces of {name}', { name: o.name })}>{t('Traces')}</a>
+        </span>
+      </th>
+      <td class={classes(css.number, css.wide)}>{rate(o.summary.calls / p.range)}</td>
+      <td class={classes(css.number, failing ? css.failing : o.summary.errors === 0 && css.zero)}>{o.summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(errorShare(o.summary))}</a> : '0'}</td>
+      <td class={classes(css.bars, css.wide)}><MiniBars values={errorShares(o)} max={scale} color={failing ? 'var(--error-solid)' : 'var(--series-p50)'} width={76} /></td>
+      <td class={classes(css.number, css.wide, css.second)}>{quantile(o.summary, 'p50')}</td>
+      <td class={classes(css.number, isSlow && css.strong)} title={isSlow ? t('{factor} the usual p95', { factor: factor(slow) }) : undefined}>
+        {o.summary.p95 === null ? none : <a class={css.cellLink} href={explore(slower(o.summary.p95))} title={t('The slowest spans')}>{isSlow && '▲ '}{duration(o.summary.p95)}</a>}
+      </td>
+      <td class={classes(css.spark, css.wide)}><Sparkline values={o.p95} color={isSlow ? 'var(--warn-solid)' : 'var(--series-p95)'} width={84} dot /></td>
+      <td class={classes(css.number, css.wide, css.second)}>{quantile(o.summary, 'p99')}</td>
+      <td class={classes(css.time, css.wide)}><span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span></td>
+    </tr>
+  );
+}
+
+function quantile(r: Red, q: 'p50' | 'p99'): string {
+  const value = r[q];
+  return value === null ? none : duration(value);
+}

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import type { ServiceMap } from '../../api/map';
+import type { OneService, OperationSeries, RoleName } from '../../api/service';
+import type { Red } from '../../api/types';
+import { judge } from '../overview/health';
+import { neighboursOf } from './neighbours';
+import { operationQuery, roleQuery, slower } from './queries';
+import { asServices, mainRole, markedOperation, missingKind, timeShare } from './roles';
+import { serviceSentence } from './sentence';
+
+const red = (calls: number, errors = 0, p95 = 1e9): Red => ({ calls, errors, p50: 1e8, p95, p99: 2e9 });
+const none: Red = { calls: 0, errors: 0, p50: null, p95: null, p99: null };
+
+const series = (name: string, summary: Red, usual: Red | null = null, time = summary.calls): OperationSeries => ({
+  name, time, summary, usual, calls: [summary.calls, 0], errors: [summary.errors, 0], p50: [1, 1], p95: [1, 1], p99: [1, 1],
+});
+
+const service = (totals: Partial<Record<RoleName, OperationSeries>>): OneService => ({
+  start: '3600000000000', end: '7200000000000', usualStart: '0', step: 1_800_000_000_000, points: 2,
+  roles: (['requests', 'calls', 'internal'] as const).map((role) => {
+    const total = totals[role] ?? series('', none);
+    return { role, total, operations: total.summary.calls > 0 ? [{ ...total, name: `${role} a` }, { ...total, name: 'b', time: total.time / 4 }] : [], omitted: 0 };
+  }),
+});
+
+describe('roles', () => {
+  it('names the kind that is missing', () => {
+    expect(missingKind(service({ requests: series('', red(1)), calls: series('', red(1)) }))).toBeNull();
+    expect(missingKind(service({}))).toBeNull();
+    expect(missingKind(service({ calls: series('', red(1)) }))!.what).toContain('only client and producer spans');
+    expect(missingKind(service({ internal: series('', red(1)) }))!.advice).toContain('SERVER or CONSUMER');
+    expect(missingKind(service({ calls: series('', red(1)), internal: series('', red(1)) }))!.what).toContain('client, producer and internal');
+    // Requests that have stopped are not missing.
+    expect(missingKind(service({ requests: series('', none, red(9)), calls: series('', red(1)) }))).toBeNull();
+  });
+
+  it('finds the main role and the marked operation', () => {
+    const s = service({ calls: series('', red(8)), internal: series('', red(4)) });
+    expect(mainRole(s)!.role).toBe('calls');
+    expect(mainRole(service({}))).toBeNull();
+    expect(markedOperation(s, '')!.operation.name).toBe('calls a');
+    expect(markedOperation(s, 'internal a')!.role.role).toBe('internal');
+    expect(markedOperation(s, 'gone')!.operation.name).toBe('calls a');
+    expect(markedOperation(service({}), 'x')).toBeNull();
+    expect(timeShare(s.roles[1].operations[1], s.roles[1])).toBe(0.25);
+  });
+});
+
+describe('sentence', () => {
+  const say = (summary: Red, usual: Red | null, stopped: number | null = null) => {
+    const s = service({ requests: series('', summary, usual) });
+    const services = asServices(s, 'pay', mainRole(s)!);
+    const [health] = judge(services, { range: 3600, usual: 3600 });
+    return serviceSentence(health, stopped, [{ at: '3600000000000', service: 'pay', kind: 'version', from: '1', to: '2' }], usual !== null, 'utc');
+  };
+  it('says what is unusual', () => {
+    expect(say(red(1000, 100), red(1000, 1)).mark).toBe('error');
+    expect(say(red(1000, 100), red(1000, 1)).text).toMatch(/^10\.0.% of requests fail, usually 0\.1.%/);
+    expect(say(red(1000, 0, 3e9), red(1000, 0, 1e9)).text).toMatch(/^Slower than usual: p95 is 3\.00.s, 3\.0× the usual 1\.00.s/);
+    expect(say(red(1000), red(1000))).toEqual({ mark: 'ok', text: expect.stringMatching(/^As usual/) as string });
+    expect(say(red(1000), null).text).toContain('not enough earlier data');
+    expect(say(red(1000), red(1000), 3_700_000).text).toBe('No requests since 01:01.');
+    expect(say(none, red(9)).text).toBe('No requests any more.');
+  });
+});
+
+describe('queries', () => {
+  it('quotes names', () => {
+    expect(operationQuery('a"b', 'GET /', 'error')).toBe('{ service = "a\\"b" && name = "GET /" && error }');
+    expect(roleQuery('a', 'requests', slower(1.5e9))).toBe('{ service = "a" && (kind = server || kind = consumer) && duration >= 1.5s }');
+  });
+});
+
+describe('neighbours', () => {
+  const map: ServiceMap = {
+    start: '0', end: '1', measured: true,
+    nodes: { name: ['web', 'pay', 'db', 'pay'], peer: [false, false, true, true], connection: ['', '', 'database', ''], requests: [1, 1, 1, 1], errors: [0, 0, 0, 0], p95: [1, 1, 1, 1] },
+    edges: { parent: [0, 1, 1, 1, 0], child: [1, 2, 0, 1, 3], calls: [5, 7, 9, 3, 1], errors: [1, 0, 0, 0, 0], timed: [5, 7, 9, 3, 1], p50: [1, 1, 1, 1, 1], p95: [2, 3, 4, 5, 6], connections: [[], [], [], [], []] },
+  };
+  it('lists callers and calls by their number, without calls to itself', () => {
+    expect(neighboursOf(map, 'pay', 'callers')).toEqual([{ name: 'web', peer: false, calls: 5, errors: 1, p95: 2 }]);
+    expect(neighboursOf(map, 'pay', 'calls').map((n) => n.name)).toEqual(['web', 'db']);
+    expect(neighboursOf(map, 'unknown', 'calls')).toEqual([]);
+  });
+});
