@@ -70,6 +70,16 @@ export interface View {
   skew: boolean;
   /** Attribute keys shown in rows. */
   pins: string[];
+  /** Map: the service in focus. */
+  focus: string;
+  /** Map: calls between the focus and other services, 0 for all. */
+  depth: number;
+  /** Map: minimum number of calls per second of an edge. */
+  least: number;
+  /** Map: names of groups whose services are shown. */
+  groups: string[];
+  /** Map: the selected service, or the two services of the selected edge. */
+  pick: string[];
   /** Options of the original's embed mode. */
   embedOptions: Record<string, string>;
 }
@@ -81,7 +91,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, live: false, operation: '', tab: '',
-    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], embedOptions: {},
+    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], focus: '', depth: 0, least: 0, groups: [], pick: [], embedOptions: {},
   };
 }
 
@@ -169,6 +179,11 @@ export function parse(url: URL, basePath = base): View {
   v.path = p.get('path') !== '0';
   v.skew = p.get('skew') !== '0';
   v.pins = list(p.get('pins'));
+  v.focus = p.get('focus') ?? '';
+  v.depth = natural(p.get('depth'), 0);
+  v.least = positive(p.get('least'));
+  v.groups = list(p.get('groups'));
+  v.pick = list(p.get('pick')).slice(0, 2);
   translateOriginal(p, v);
   return v;
 }
@@ -205,6 +220,11 @@ export function format(v: View, basePath = base): string {
   set('path', v.path ? '' : '0');
   set('skew', v.skew ? '' : '0');
   set('pins', v.pins.map(quoteItem).join(','));
+  set('focus', v.focus);
+  set('depth', v.depth ? String(v.depth) : '');
+  set('least', v.least ? String(v.least) : '');
+  set('groups', v.groups.map(quoteItem).join(','));
+  set('pick', v.pick.map(quoteItem).join(','));
   if (v.embed) for (const [key, value] of Object.entries(v.embedOptions)) p.set(key, value);
   const query = p.toString();
   return basePath + formatRoute(v.route) + (query ? '?' + query : '');
@@ -221,6 +241,11 @@ function list(text: string | null): string[] {
 
 function natural(text: string | null, otherwise: number): number {
   return text && /^\d{1,16}$/.test(text) ? Number(text) : otherwise;
+}
+
+function positive(text: string | null): number {
+  const n = Number(text);
+  return n > 0 && Number.isFinite(n) ? n : 0;
 }
 
 function parseBox(text: string | null): Box | null {

@@ -1,0 +1,76 @@
+// Layout of graphs in a worker of its own, which is loaded with the first graph.
+
+/** A graph: sizes of its nodes in pixels, and its edges by index of their nodes. */
+export interface GraphInput {
+  widths: Float32Array;
+  heights: Float32Array;
+  from: Int32Array;
+  to: Int32Array;
+  /** Width of the label of each edge, 0 for none. */
+  labels?: Float32Array;
+}
+
+/** Places in pixels. */
+export interface GraphLayout {
+  /** Centres of nodes. */
+  x: Float32Array;
+  y: Float32Array;
+  /** Points of edges, x and y in turn; those of edge i are from starts[i] to starts[i + 1]. */
+  points: Float32Array;
+  starts: Int32Array;
+  width: number;
+  height: number;
+}
+
+interface Reply {
+  id: number;
+  layout?: GraphLayout;
+  error?: string;
+}
+
+let worker: Worker | null = null;
+let last = 0;
+
+/** Computes a layout. An abort ends the computation; the next layout starts a new worker. */
+export function layoutGraph(input: GraphInput, signal: AbortSignal): Promise<GraphLayout> {
+  const id = ++last;
+  const w = (worker ??= new Worker(new URL('./graph-layout-worker.ts', import.meta.url), { type: 'module' }));
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      w.removeEventListener('message', answer);
+      w.removeEventListener('error', fail);
+      signal.removeEventListener('abort', abort);
+    };
+    const stop = (reason: Error): void => {
+      end();
+      w.terminate();
+      if (worker === w) worker = null;
+      reject(reason);
+    };
+    const answer = (event: MessageEvent<Reply>): void => {
+      if (event.data.id !== id) return;
+      end();
+      if (event.data.layout) resolve(event.data.layout);
+      else reject(new Error(event.data.error));
+    };
+    const fail = (event: ErrorEvent): void => stop(new Error(event.message || 'The worker that draws graphs cannot be started. Reload the page.'));
+    const abort = (): void => stop(new DOMException('aborted', 'AbortError'));
+    if (signal.aborted) return abort();
+    w.addEventListener('message', answer);
+    w.addEventListener('error', fail);
+    signal.addEventListener('abort', abort);
+    w.postMessage({ id, input });
+  });
+}
+
+/** SVG path of a smooth line through the points of an edge. */
+export function edgePath(layout: GraphLayout, edge: number): string {
+  const [from, to] = [layout.starts[edge], layout.starts[edge + 1]];
+  const at = (i: number): [number, number] => [layout.points[i], layout.points[i + 1]];
+  if (to - from < 4) return '';
+  const text = ([x, y]: [number, number]): string => `${x.toFixed(1)} ${y.toFixed(1)}`;
+  const middle = (a: [number, number], b: [number, number]): [number, number] => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+  let path = `M${text(at(from))}`;
+  for (let i = from + 2; i < to - 2; i += 2) path += `Q${text(at(i))} ${text(middle(at(i), at(i + 2)))}`;
+  return path + `L${text(at(to - 2))}`;
+}
