@@ -9,7 +9,8 @@ const minShare = 0.05;
 /** Share from which gaps are named. */
 const minGapShare = 0.01;
 
-interface Sum {
+/** Time of a service, of waiting on a peer, or of gaps. */
+export interface Sum {
   kind: 'service' | 'waiting' | 'gap';
   service: number;
   time: number;
@@ -33,7 +34,7 @@ export function sentenceParts(m: Source, path: CriticalPath): Part[] {
 }
 
 /** Sums time by service or peer. Gaps of all spans are one sum. */
-function sumSegments(m: Source, path: CriticalPath): Sum[] {
+export function sumSegments(m: Source, path: CriticalPath): Sum[] {
   const sums = new Map<number, Sum>();
   for (let i = 0; i < path.span.length; i++) {
     const s = path.span[i];
