@@ -80,6 +80,8 @@ export interface View {
   groups: string[];
   /** Map: the selected service, or the two services of the selected edge. */
   pick: string[];
+  /** Compare page: also rows that did not change. */
+  all: boolean;
   /** Options of the original's embed mode. */
   embedOptions: Record<string, string>;
 }
@@ -91,7 +93,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, live: false, operation: '', tab: '',
-    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], focus: '', depth: 0, least: 0, groups: [], pick: [], embedOptions: {},
+    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], embedOptions: {},
   };
 }
 
@@ -179,6 +181,7 @@ export function parse(url: URL, basePath = base): View {
   v.path = p.get('path') !== '0';
   v.skew = p.get('skew') !== '0';
   v.pins = list(p.get('pins'));
+  v.all = p.get('all') === '1';
   v.focus = p.get('focus') ?? '';
   v.depth = natural(p.get('depth'), 0);
   v.least = positive(p.get('least'));
@@ -220,6 +223,7 @@ export function format(v: View, basePath = base): string {
   set('path', v.path ? '' : '0');
   set('skew', v.skew ? '' : '0');
   set('pins', v.pins.map(quoteItem).join(','));
+  set('all', v.all ? '1' : '');
   set('focus', v.focus);
   set('depth', v.depth ? String(v.depth) : '');
   set('least', v.least ? String(v.least) : '');

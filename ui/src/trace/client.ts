@@ -4,6 +4,7 @@ import { ApiError, bytesOf, request, unreadable, type Params } from '../api/clie
 import type { AttributeColumn, AttributeKeys, Envelope, Found, SpanDetail, SpanDetails } from '../api/types';
 import { terms } from './model/find';
 import type { AttributeValues, Extras, FileContent, FindResult, TraceModel, TraceSource } from './model/types';
+import type { Comparison } from '../compare/types';
 import type { InputFile } from './protocol';
 import { requestOutline, takeEarly } from './early';
 import { WorkerClient } from './worker-client';
@@ -120,6 +121,10 @@ class ServerSource implements TraceSource {
     return (await this.ask<Found>('find', { q: word }, signal)).ids;
   }
 
+  compare(a: TraceModel, b: TraceModel): Promise<Comparison> {
+    return this.worker.call('compare', { a, b });
+  }
+
   close(): void {
     this.abortEarly();
     this.worker.close();
@@ -138,6 +143,8 @@ function isJSON(response: Response): boolean {
 /** Files that the user has opened. They are processed by a worker and never sent anywhere. */
 export class Files {
   private readonly worker = new WorkerClient();
+  /** The trace that the worker holds in full. */
+  private current = '';
 
   /** Reads files, in addition to those read before. */
   read(files: InputFile[]): Promise<FileContent> {
@@ -148,16 +155,24 @@ export class Files {
   source(traceID: string, file: string): TraceSource {
     const { worker } = this;
     let loaded = false;
+    const open = (skew: boolean): Promise<TraceModel> => {
+      this.current = traceID;
+      return worker.call('open', { traceID, skew });
+    };
     return {
       kind: 'file', traceID, file,
       async load(skew) {
         if (loaded) return null;
-        const model = await worker.call('open', { traceID, skew });
+        const model = await open(skew);
         loaded = true;
         return model;
       },
       withSkew: (skew) => worker.call('skew', { skew }),
-      details: (ids) => worker.call('details', { ids }),
+      details: async (ids) => {
+        if (this.current !== traceID) await open(true); // of two traces that are compared
+        return worker.call('details', { ids });
+      },
+      compare: (a, b) => worker.call('compare', { a, b }),
       async find(q, onResult, signal) {
         const result = await worker.call('find', { q, ids: [] });
         if (!signal?.aborted) onResult({ ...result, message: '' });

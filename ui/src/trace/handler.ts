@@ -6,6 +6,7 @@ import { bytesOf } from './model/columns';
 import { findAlso, isSearch } from './model/find';
 import type { AttributeValues, FileContent, TraceModel } from './model/types';
 import type { FileTraces } from './files/traces';
+import type { Comparison } from '../compare/types';
 import type { Calls, InputFile } from './protocol';
 
 /** The current trace, and the traces of files. */
@@ -28,9 +29,14 @@ export class Handler {
       case 'extras': return (await import('./model/extras')).buildExtras(this.loaded());
       case 'keys': return (await import('./model/attributes')).keysOf(this.inFile());
       case 'values': return this.values(args as Calls['values']['in']);
+      case 'compare': return this.compare(args as Calls['compare']['in']);
       case 'read': return this.read((args as Calls['read']['in']).files);
       case 'open': return this.open(args as Calls['open']['in']);
     }
+  }
+
+  private async compare({ a, b }: Calls['compare']['in']): Promise<Comparison> {
+    return (await import('../compare/match')).compareTraces(a, b);
   }
 
   private decode({ bytes, skew }: Calls['outline']['in']): TraceModel {

@@ -1,6 +1,7 @@
 // Calls of the worker: what the page asks and what it gets.
 
 import type { AttributeColumn, AttributeKeys, SpanDetail } from '../api/types';
+import type { Comparison } from '../compare/types';
 import type { AttributeValues, Extras, FileContent, TraceModel } from './model/types';
 
 /** A file to read. */
@@ -27,6 +28,8 @@ export interface Calls {
   keys: { in: {}; out: AttributeKeys };
   /** Values of an attribute of the spans of the current trace: of the answer of the server, or of what the worker has read. */
   values: { in: { field: string; column: AttributeColumn | null }; out: AttributeValues };
+  /** Matches two traces, which need not be the current one. */
+  compare: { in: { a: TraceModel; b: TraceModel }; out: Comparison };
   /** Reads files; the traces are added to those of files read before. */
   read: { in: { files: InputFile[] }; out: FileContent };
   /** Makes a trace of a file the current one. */

@@ -3,11 +3,11 @@ import type { Facets, Heatmap } from '../../api/types';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { count } from '../../shell/format';
-import { Mark } from '../../shell/icons';
+import { Icon, Mark } from '../../shell/icons';
 import { announce } from '../../shell/live-region';
 import { Partial, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
-import { navigate, view } from '../../shell/url';
+import { link, navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { ColumnsMenu } from './columns-menu';
 import { NoMatch } from './no-match';
@@ -42,6 +42,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
   const exact = isExact(search, slowest);
   const listed = slowest && search.run !== run ? slowest.shown : undefined;
   const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
+  const checks = useChecks(traces);
   const status = statusOf(search, traces.length, total, sort, exact);
   useEffect(() => { if (!search.reading && status) announce(`${status} traces`); }, [search.reading, status]);
   return (
@@ -51,6 +52,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
           label="Results" name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
           tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label() }))]}
           end={<>
+            {!chosen && <CompareButton checked={checks.checked} />}
             {!chosen && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
             <ShareButton run={run} />
             {!chosen && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
@@ -60,7 +62,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
       <TabPanel name="results" selected={selected} class={css.panel}>
         {chosen ? <chosen.View key={chosen.id} run={run} heat={heat} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
-          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} />}
+          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
           {traces.length === 0 && !search.reading && !search.error && <NoMatch run={run} onRun={onRun} />}
           {traces.length > 0 && <More search={search} more={slowest && exact ? slowest.more : search.outcome?.next ? search.more : null} />}
@@ -68,6 +70,21 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
       </TabPanel>
     </section>
   );
+}
+
+/** Checked traces of the list: the last two. */
+function useChecks(traces: { traceID: string }[]) {
+  const [ids, setIDs] = useState<string[]>([]);
+  const checked = ids.filter((id) => traces.some((trace) => trace.traceID === id));
+  const check = (id: string): void => setIDs(checked.includes(id) ? checked.filter((x) => x !== id) : [...checked.slice(-1), id]);
+  return { checked, check };
+}
+
+/** Compares the checked traces; one alone is compared with a typical trace. */
+function CompareButton({ checked }: { checked: string[] }) {
+  if (checked.length === 0) return null;
+  const [a, b = 'baseline'] = checked;
+  return <a class={css.compare} href={link({ page: 'compare', a, b })}><Icon name="compare" />{checked.length === 1 ? t('Compare with typical') : t('Compare')}</a>;
 }
 
 function sentence(text: string): string {

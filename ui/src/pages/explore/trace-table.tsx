@@ -7,6 +7,7 @@ import { Icon, Mark } from '../../shell/icons';
 import { zone } from '../../shell/preferences';
 import { serviceColor } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
+import { t as text } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { navigate, view } from '../../shell/url';
 import { selectsAll, traceLink } from './links';
@@ -20,19 +21,23 @@ interface TraceTableProps {
   /** Fields shown as columns. */
   fields: string[];
   run: Run;
+  /** Checked traces, of which two can be compared. */
+  checked?: string[];
+  onCheck?: (traceID: string) => void;
   /** The rows are in the order of their arrival, and cannot be sorted. */
   arriving?: boolean;
 }
 
 /** Found traces: one tab stop, arrow keys or j and k move, Enter opens. */
-export function TraceTable({ traces, fields, run, arriving }: TraceTableProps) {
-  const rows = useRows(traces.length, (i) => traceLink(traces[i], run));
+export function TraceTable({ traces, fields, run, checked = [], onCheck, arriving }: TraceTableProps) {
+  const rows = useRows(traces.length, (i) => traceLink(traces[i], run), onCheck && ((i) => onCheck(traces[i].traceID)));
   const scale = durationScale(traces);
   const matched = !selectsAll(run.q); // otherwise all spans match
   return (
     <table class={css.table} role="grid" aria-label="Traces" aria-rowcount={traces.length + 1}>
       <thead role="rowgroup">
         <tr role="row">
+          {onCheck && <th scope="col" role="columnheader" class={css.pick}><span class="visually-hidden">{text('Compare')}</span></th>}
           <SortHead by="start" fixed={arriving} class={css.start}>Start ({zoneName(zone.value, run.to)})</SortHead>
           <th scope="col" role="columnheader" class={css.root}>Root</th>
           <SortHead by="duration" fixed={arriving} class={css.duration}>Duration</SortHead>
@@ -46,6 +51,7 @@ export function TraceTable({ traces, fields, run, arriving }: TraceTableProps) {
       <tbody role="rowgroup" {...rows.body}>
         {traces.map((t, i) => (
           <tr key={t.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
+            {onCheck && <td role="gridcell" class={css.pick}><Pick trace={t} checked={checked.includes(t.traceID)} onCheck={onCheck} /></td>}
             <td role="gridcell" class={css.start}><Time at={t.start} /></td>
             <td role="gridcell" class={css.root}><Root trace={t} href={traceLink(t, run)} /></td>
             <td role="gridcell" class={css.duration}>
@@ -63,6 +69,16 @@ export function TraceTable({ traces, fields, run, arriving }: TraceTableProps) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** The check box of a row. The space bar checks the row with the focus, so that it is no tab stop of its own. */
+function Pick({ trace, checked, onCheck }: { trace: TraceSummary; checked: boolean; onCheck: (traceID: string) => void }) {
+  const name = text('Compare {trace}', { trace: `${trace.rootName} ${shortID(trace.traceID)}` });
+  return (
+    <label class={css.pickLabel} title={text('Choose for a comparison (Space)')}>
+      <input type="checkbox" tabIndex={-1} checked={checked} aria-label={name} onChange={() => onCheck(trace.traceID)} />
+    </label>
   );
 }
 

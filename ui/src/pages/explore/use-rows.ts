@@ -2,8 +2,8 @@ import { useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../shell/keys';
 import { navigate, parse } from '../../shell/url';
 
-/** Makes the rows of a table one tab stop: arrow keys, j and k move, Enter and a click open the URL of the row. */
-export function useRows(n: number, href: (i: number) => string) {
+/** Makes the rows of a table one tab stop: arrow keys, j and k move, Enter and a click open the URL of the row, and the space bar checks it. */
+export function useRows(n: number, href: (i: number) => string, check?: (i: number) => void) {
   const [at, setAt] = useState(0);
   const body = useRef<HTMLTableSectionElement>(null);
   const current = Math.min(at, n - 1);
@@ -24,6 +24,7 @@ export function useRows(n: number, href: (i: number) => string) {
     if (e.key === 'Enter') open(current);
     else if (e.key === 'Home') go(0);
     else if (e.key === 'End') go(n - 1);
+    else if (e.key === ' ' && check) check(current);
     else return;
     e.preventDefault();
   };
@@ -33,7 +34,7 @@ export function useRows(n: number, href: (i: number) => string) {
       tabIndex: i === current ? 0 : -1,
       onFocus: () => setAt(i),
       onClick: (e: MouseEvent) => {
-        if (e.defaultPrevented || (e.target as Element).closest('a') || getSelection()?.toString()) return;
+        if (e.defaultPrevented || (e.target as Element).closest('a, label') || getSelection()?.toString()) return;
         if (e.ctrlKey || e.metaKey) window.open(href(i), '_blank', 'noopener');
         else open(i);
       },

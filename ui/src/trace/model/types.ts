@@ -8,6 +8,7 @@
 // ../client.ts: serverSource(traceID): TraceSource; class Files for opened files
 
 import type { AttributeKeys, Nanos, SpanDetail } from '../../api/types';
+import type { Comparison } from '../../compare/types';
 
 /** Bits of `TraceModel.flags`. The first four are those of the outline. */
 export const flag = {
@@ -266,6 +267,8 @@ export interface TraceSource {
   keys(signal?: AbortSignal): Promise<AttributeKeys>;
   /** Values of an attribute of the loaded trace: `span.KEY` or `resource.KEY`. */
   values(field: string, signal?: AbortSignal): Promise<AttributeValues>;
+  /** Matches the spans of two traces, in the worker. */
+  compare(a: TraceModel, b: TraceModel): Promise<Comparison>;
   /** Stops the worker. */
   close(): void;
 }

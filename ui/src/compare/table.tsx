@@ -1,0 +1,130 @@
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { t, tn } from '../shell/text';
+import { count, duration } from '../shell/format';
+import { useKeys } from '../shell/keys';
+import { link, navigate, parse, view } from '../shell/url';
+import { spanID } from '../trace/model/span';
+import { areaHeight, scrollToRow, windowAt, type List } from '../trace/timeline/rowwindow';
+import { ticks } from '../trace/timeline/ticks';
+import { useMedia, useSize } from '../trace/use-size';
+import type { Places } from './head';
+import { byImpact, shownRows } from './rank';
+import { CompareRow, firstSpan, rowID, type RowContext } from './row';
+import type { Pair } from './use-pair';
+import css from './compare.module.css';
+
+const extraRows = 6;
+/** Pixels that stay free at the end of the scale. */
+const padding = 12;
+/** Pixels beside the bars where they stand below the names. */
+const narrowGutter = 12;
+
+/** The rows of a pair in the chosen order. */
+export function useRows(pair: Pair): Int32Array {
+  const { all, sort } = view.value;
+  return useMemo(() => {
+    const rows = shownRows(pair.comparison, all);
+    return sort === 'largest' ? Int32Array.from(byImpact(pair.comparison, rows)) : rows;
+  }, [pair, all, sort]);
+}
+
+/** The table of call paths. One tab stop: arrow keys, j and k move, Enter opens the span. */
+export function CompareTable({ pair, places, rows }: { pair: Pair; places: Places; rows: Int32Array }) {
+  const narrow = useMedia('(max-width: 640px)');
+  const scroller = useRef<HTMLDivElement>(null);
+  const head = useRef<HTMLDivElement>(null);
+  const size = useSize(scroller);
+  const headWidth = useSize(head).width;
+  const width = narrow ? size.width - 2 * narrowGutter : headWidth;
+  const [scroll, setScroll] = useState(0);
+  const [at, setAt] = useState(0);
+  const list: List = { count: rows.length, height: narrow ? 56 : 32, view: size.height };
+  const longest = Math.max(1, pair.a.duration, pair.b.duration);
+  const context: RowContext = { pair, places, scale: Math.max(1, width - padding) / longest, maxOwn: useMaxOwn(pair), tree: view.value.sort !== 'largest' };
+  const current = Math.min(at, rows.length - 1);
+  const seen = windowAt(list, scroll, extraRows);
+  useLayoutEffect(() => { setScroll(scroller.current!.scrollTop); }, [rows.length, size.height]);
+  const go = (index: number): void => {
+    const next = Math.max(0, Math.min(rows.length - 1, index));
+    setAt(next);
+    scroller.current!.scrollTop = scrollToRow(list, scroller.current!.scrollTop, next, 0);
+  };
+  const open = (index: number): void => {
+    const { model, span } = firstSpan(pair, rows[index]);
+    navigate(parse(new URL(link(places.trace(model.traceID), { span: spanID(model, span) }), location.href)));
+  };
+  useTableKeys(scroller, (step) => go(current + step));
+  const key = (e: KeyboardEvent): void => {
+    const page = Math.max(1, Math.floor(list.view / list.height) - 1);
+    const moves: Record<string, () => void> = { PageDown: () => go(current + page), PageUp: () => go(current - page), Home: () => go(0), End: () => go(rows.length - 1), Enter: () => open(current) };
+    if (e.target !== e.currentTarget || e.ctrlKey || e.metaKey || e.altKey || !moves[e.key]) return;
+    e.preventDefault();
+    moves[e.key]();
+  };
+  const elements = [];
+  for (let i = seen.first; i < seen.last; i++) elements.push(<CompareRow key={rows[i]} context={context} row={rows[i]} index={i} top={seen.shift + i * list.height} active={i === current} />);
+  return (
+    <div class={css.table}>
+      <div class={css.columns} aria-hidden="true">
+        <span>{t('Call path')}</span>
+        <div ref={head} class={css.scale}><span>{t('A solid, B hollow')}</span><Scale longest={longest} width={width} /></div>
+        <span class={css.num}>A</span><span class={css.num}>B</span><span class={css.num}>{t('Difference')}</span><span class={css.own}>{t('Own time')}</span><span class={css.num}>{t('Calls A : B')}</span>
+      </div>
+      <div
+        ref={scroller} class={css.scroller} role="grid" aria-label={t('Call paths')} tabIndex={0} aria-rowcount={rows.length + 1} aria-activedescendant={rows.length > 0 ? rowID(rows[current]) : undefined}
+        onScroll={(e) => setScroll(e.currentTarget.scrollTop)} onKeyDown={key} onClick={(e) => select(e, setAt)}
+      >
+        <div role="row" class="visually-hidden" aria-rowindex={1}>
+          {[t('Call path'), t('A solid, B hollow'), 'A', 'B', t('Difference'), t('Own time'), t('Calls A : B')].map((name) => <span key={name} role="columnheader">{name}</span>)}
+        </div>
+        <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
+        <Hidden pair={pair} shown={rows.length} />
+      </div>
+    </div>
+  );
+}
+
+function select(e: MouseEvent, setAt: (index: number) => void): void {
+  const index = (e.target as Element).closest<HTMLElement>('[data-index]')?.dataset.index;
+  if (index !== undefined) setAt(Number(index));
+}
+
+function useTableKeys(scroller: { current: HTMLElement | null }, move: (step: number) => void): void {
+  const focused = (): boolean => document.activeElement === scroller.current;
+  const step = (e: KeyboardEvent, by: number): void | false => {
+    if (e.key.startsWith('Arrow') && !focused()) return false;
+    if (focused()) move(by);
+    else scroller.current?.focus();
+  };
+  useKeys('Compare', [
+    { keys: ['j', 'ArrowDown'], label: 'Next call path', run: (e) => step(e, 1) },
+    { keys: ['k', 'ArrowUp'], label: 'Call path before', run: (e) => step(e, -1) },
+    { keys: ['Enter'], label: 'Open the span' },
+  ]);
+}
+
+/** The largest difference of own times. */
+function useMaxOwn({ comparison: c }: Pair): number {
+  return useMemo(() => {
+    let most = 0;
+    for (let r = 0; r < c.rows; r++) most = Math.max(most, Math.abs(c.a.own[r] - c.b.own[r]));
+    return most;
+  }, [c]);
+}
+
+function Scale({ longest, width }: { longest: number; width: number }) {
+  const scale = Math.max(1, width - padding) / longest;
+  return <>{ticks(0, longest, width, 110).filter((tick) => tick.at > 0 && tick.at * scale < width - 40 && tick.at * scale > 110).map((tick) => <span key={tick.at} class={css.tick} style={{ left: `${tick.at * scale}px` }}>{tick.label}</span>)}</>;
+}
+
+/** Says how many rows are left out, and shows them. */
+function Hidden({ pair, shown }: { pair: Pair; shown: number }) {
+  const hidden = pair.comparison.rows - shown;
+  if (hidden === 0) return null;
+  return (
+    <p class={css.hidden}>
+      {tn(hidden, '{n} row whose time differs by less than {threshold} or 5 % is hidden.', '{n} rows whose times differ by less than {threshold} or 5 % are hidden.', { n: count(hidden), threshold: duration(pair.comparison.threshold) })}{' '}
+      <button type="button" class={css.link} onClick={() => navigate({ all: true }, { replace: true })}>{t('Show all')}</button>
+    </p>
+  );
+}
