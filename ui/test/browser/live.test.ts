@@ -113,3 +113,42 @@ test('follows a search, and says what it cannot follow', () => visit('/search?li
   await expect.poll(() => names(page)).toEqual(['mine api']);
   expect(new URL(page.url()).searchParams.has('live')).toBe(false);
 }));
+
+test('the heatmap slides, unless motion is to be reduced', async () => {
+  for (const reducedMotion of ['no-preference', 'reduce'] as const) {
+    const { page } = await newPage(browser, { reducedMotion });
+    await page.goto(url + '/search?live=1');
+    const moving = () => page.evaluate(() => document.getAnimations().filter((a) => a.playState === 'running' && !(a instanceof CSSAnimation) && !(a instanceof CSSTransition)).length);
+    const first = await page.getByRole('application').getAttribute('aria-label');
+    expect(first).toContain('Durations of traces');
+    if (reducedMotion === 'reduce') {
+      await state(page, 'Live, showing all').waitFor();
+      await page.waitForTimeout(2200); // more than one step
+      expect(await moving()).toBe(0);
+    } else {
+      await expect.poll(moving).toBe(1);
+      await page.getByRole('application').hover();
+      await expect.poll(moving).toBe(0);
+    }
+    await page.context().close();
+  }
+});
+
+test('a page in the background disconnects, and continues', async () => {
+  const { page } = await newPage(browser);
+  await page.clock.install();
+  await page.goto(url + '/search?live=1');
+  await state(page, 'Live, showing all').waitFor();
+  const hide = (hidden: boolean) => page.evaluate((h) => {
+    Object.defineProperty(document, 'hidden', { value: h, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  await hide(true);
+  await page.clock.fastForward(61_000);
+  await state(page, 'Resting in the background').waitFor();
+  await hide(false);
+  await state(page, 'Live, showing all').waitFor();
+  await send('after the rest');
+  await page.getByRole('link', { name: 'after the rest web' }).waitFor();
+  await page.context().close();
+});

@@ -60,6 +60,11 @@ export class Program {
     return program;
   }
 
+  /** Process id. */
+  get pid(): number {
+    return this.process.pid!;
+  }
+
   /** Address of a listener, such as `http://127.0.0.1:4318`. */
   async address(component: string, listener: string): Promise<string> {
     const line = await this.await({ msg: 'listening', component, listener });

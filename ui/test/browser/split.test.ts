@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launch, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
+import { sendSpans, spanID, traceID } from './spans.ts';
 
 const collectorConfig = `
 receivers:
@@ -47,6 +48,7 @@ let browser: Browser;
 const programs: Program[] = [];
 let url: string;
 let lesser: string;
+let collector: Program;
 
 async function start(config: string): Promise<Program> {
   const program = await Program.start(config);
@@ -58,7 +60,7 @@ const host = (address: string): string => new URL(address).host;
 
 beforeAll(async () => {
   browser = await launch();
-  const collector = await start(collectorConfig);
+  collector = await start(collectorConfig);
   const storage = host(await collector.address('remote_storage', 'grpc'));
   const agent = await start(agentConfig(host(await collector.address('native', 'protocols.grpc'))));
   const [query, standard] = await Promise.all([start(queryConfig(storage, 'auto')), start(queryConfig(storage, 'v2'))]);
@@ -151,5 +153,36 @@ test('a store without counts: the pages name it, and work without', async () => 
   await rows(page).first().click();
   await page.getByRole('complementary', { name: 'Span details' }).getByText('payment.provider').first().waitFor();
   expect(problems.filter((p) => !p.includes('501'))).toEqual([]);
+  await page.context().close();
+});
+
+test('three processes: traces as they arrive, and a service', async () => {
+  const { page, problems } = await newPage(browser);
+  page.setDefaultTimeout(15_000);
+  await page.goto(url + '/search?live=1');
+  const live = page.getByRole('region', { name: 'Live traces' });
+  await live.getByText('Live, showing all').waitFor();
+  const [id, root] = [traceID(), spanID()];
+  await sendSpans(collector, [{ traceID: id, spanID: root, service: 'web', name: 'arrives', kind: 'server', start: Date.now() - 300, duration: 200 }]);
+  await sendSpans(collector, [{ traceID: id, spanID: spanID(), parentID: root, service: 'db', name: 'query', start: Date.now() - 250, duration: 50 }]);
+  await page.getByRole('row', { name: /arrives web/ }).getByRole('gridcell', { name: '2', exact: true }).waitFor();
+  await page.goto(url + '/services/checkout');
+  await page.getByRole('grid', { name: 'Operations' }).getByText('PlaceOrder').waitFor();
+  await page.getByRole('grid', { name: 'Callers' }).getByText('gateway').waitFor();
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
+
+test('a store that has less: the live view and services say so', async () => {
+  const { page } = await newPage(browser);
+  page.setDefaultTimeout(15_000);
+  await page.goto(lesser + '/search?live=1');
+  await page.getByText(/Live: store cannot report spans as they are stored/).waitFor();
+  await page.getByRole('button', { name: 'Show stored traces' }).click();
+  await rows(page).first().waitFor();
+  await page.goto(lesser + '/services');
+  await page.getByRole('link', { name: 'payment', exact: true }).waitFor();
+  await page.goto(lesser + '/services/payment');
+  await page.getByText(/Service: store cannot count the calls of services/).waitFor();
   await page.context().close();
 });

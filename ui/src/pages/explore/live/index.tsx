@@ -106,7 +106,7 @@ function State({ live, paused }: { live: LiveState; paused: boolean }) {
     open: t('Live, {share}', { share: shown }), paused: t('Paused, {share}', { share: shown }), connecting: t('Connecting'), waiting: t('Not connected'), failed: t('Not connected'),
     resting: t('Resting in the background'),
   }[state];
-  useEffect(() => announce(text), [text]);
+  useEffect(() => announce(text), [state]); // not each time the share changes
   return <span class={css.state} title={oneIn > 1 ? t('There are too many traces to show all of them. The server chooses them by trace ID.') : undefined}><i class={state === 'open' ? css.on : css.off} aria-hidden="true" />{text}</span>;
 }
 
