@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/linktemplate"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/operations"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
@@ -50,7 +51,8 @@ type Config struct {
 	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
 
-	Peers pipeline.Optional[operations.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
+	Peers         pipeline.Optional[operations.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
+	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans and attributes to other systems, shown in the web UI."`
 }
 
 func defaults() Config {
@@ -162,7 +164,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 		return ok
 	})
 	tails := live.New(b, c.Tail)
-	o := pageapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants()}
+	o := pageapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(), Links: c.LinkTemplates}
 	if set.Process != nil { // nil in tests
 		o.Intake = set.Process.Intake
 	}

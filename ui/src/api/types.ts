@@ -48,6 +48,18 @@ export interface Config {
     tailSpansPerSecond: number;
   };
   language: Language;
+  links: LinkTemplate[];
+}
+
+/** A link to another system, with placeholders in its address. See docs/link-templates.md. */
+export interface LinkTemplate {
+  name: string;
+  url: string;
+  on: 'trace' | 'span' | 'attribute';
+  /** Attribute of `on: attribute`, or "". */
+  key: string;
+  /** `attribute.KEY` or `resource.KEY`: the link needs their values. */
+  requires: string[];
 }
 
 /** What the store and the configuration support. A page names what is missing and works without it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addCondition, conditionsOn, removeCondition, replaceCondition, setBounds, setCondition, withBraces, withSelect } from './edit';
+import { addCondition, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, withBraces, withSelect, type PatternSpan } from './edit';
 import { parseQuery } from './parse';
 import { maxHistory, readHistory, remember } from './history';
 import { problemIn } from './problem';
@@ -48,6 +48,31 @@ describe('edit', () => {
     expect(withBraces('checkout cart')).toBe('checkout cart');
     expect(withBraces('{ error')).toBe('{ error');
     expect(withBraces('')).toBe('');
+  });
+});
+
+describe('searches by example', () => {
+  const span = { service: 'a "b"', name: 'GET /', status: 'error' };
+
+  it('selects what a list shows', () => {
+    expect(spansWith({ field: 'span.http.route', value: '/x' })).toBe('{ span.http.route = "/x" }');
+    expect(spansWith({ field: 'resource.user id', value: '1' })).toBe('{ resource."user id" = "1" }');
+    expect(spansWithout({ field: 'event:name', value: 'retry' }, span)).toBe('{ service = "a \\"b\\"" && name = "GET /" && !(event:name = "retry") }');
+    expect(spansOf(span)).toBe('{ service = "a \\"b\\"" && name = "GET /" }');
+    expect(spansBeside(span)).toBe('{ service = "a \\"b\\"" && !(name = "GET /") }');
+    expect(spansLike(span, [{ field: 'span.tier', value: 'plus' }])).toBe('{ service = "a \\"b\\"" && name = "GET /" && error && span.tier = "plus" }');
+    expect(spansLike({ ...span, status: 'ok' })).not.toContain('error');
+    for (const q of [spansWith({ field: 'span.a b"c', value: 'x\ny' }), spansWithout({ field: 'link.k', value: '"' }, span)]) expect(parseQuery(q)).not.toBeNull();
+  });
+
+  it('describes chosen spans by their relation', () => {
+    const of = (name: string, above: number, rest: Partial<PatternSpan> = {}): PatternSpan => ({ service: 's', name, error: false, duration: 520e6, above, child: false, ...rest });
+    const a = '{ service = "s" && name = "a" }';
+    expect(patternOf([of('a', -1), of('b', 0)])).toBe(`${a} >> { service = "s" && name = "b" && duration > 500ms }`);
+    expect(patternOf([of('a', -1), of('b', 0, { child: true, error: true, duration: 500e6 })])).toBe(`${a} > { service = "s" && name = "b" && error && duration > 450ms }`);
+    expect(patternOf([of('a', -1), of('b', 0), of('c', 1, { duration: 0 })])).toBe(`${a} >> { service = "s" && name = "b" } >> { service = "s" && name = "c" }`);
+    expect(patternOf([of('a', -1), of('b', 0), of('c', 0)])).toBe(`${a} >> { service = "s" && name = "b" && duration > 500ms } && ${a} >> { service = "s" && name = "c" && duration > 500ms }`);
+    expect(patternOf([of('b', -1, { duration: 1 }), of('c', -1, { duration: 9_999_999_999 })])).toBe('{ service = "s" && name = "b" && duration > 0ns } && { service = "s" && name = "c" && duration > 9s }');
   });
 });
 

@@ -1,6 +1,6 @@
 // Changes of a search that leave the rest of its text as it is.
 
-import { canonical, formatCondition, formatField } from './field';
+import { canonical, durationText, formatCondition, formatField } from './field';
 import { isOp, lex } from './lex';
 import { isOn, parseQuery, type Condition, type Query, type SetNode, type Spans } from './parse';
 
@@ -121,4 +121,81 @@ export function withBraces(text: string): string {
   if (tokens.length === 0 || tokens.some((t) => isOp(t, '{') || isOp(t, '}'))) return trimmed;
   const wrapped = `{ ${trimmed} }`;
   return parseQuery(wrapped) ? wrapped : trimmed;
+}
+
+/** A field and one of its values, as lists show them. */
+export interface FieldValue {
+  field: string;
+  value: string;
+}
+
+/** The operation of a span. */
+export interface Operation {
+  service: string;
+  name: string;
+}
+
+function search(conditions: string[]): string {
+  return `{ ${conditions.join(' && ')} }`;
+}
+
+function operationConditions(o: Operation): string[] {
+  return [formatCondition('service', '=', o.service), formatCondition('name', '=', o.name)];
+}
+
+/** Spans with a value. */
+export function spansWith(f: FieldValue): string {
+  return search([formatCondition(f.field, '=', f.value)]);
+}
+
+/** Spans of an operation without a value. */
+export function spansWithout(f: FieldValue, o: Operation): string {
+  return search([...operationConditions(o), formatCondition(f.field, 'not', f.value)]);
+}
+
+/** Spans of an operation. */
+export function spansOf(o: Operation): string {
+  return search(operationConditions(o));
+}
+
+/** Spans of a service that are not of an operation. */
+export function spansBeside(o: Operation): string {
+  return search([formatCondition('service', '=', o.service), formatCondition('name', 'not', o.name)]);
+}
+
+/** Spans of the same operation with the chosen values; of a failed span, failed ones. */
+export function spansLike(span: Operation & { status: string }, chosen: FieldValue[] = []): string {
+  return search([...operationConditions(span), ...(span.status === 'error' ? ['error'] : []), ...chosen.map((f) => formatCondition(f.field, '=', f.value))]);
+}
+
+/** A span of a pattern. */
+export interface PatternSpan extends Operation {
+  error: boolean;
+  /** Nanoseconds. */
+  duration: number;
+  /** Position in the pattern of its nearest ancestor, which is before it, or -1. */
+  above: number;
+  /** Whether that is its parent. */
+  child: boolean;
+}
+
+/**
+ * A search for traces with spans that are below each other in the same way: `{ A } >> { B && duration > 800ms }`. The last
+ * span of each branch is at least about as slow.
+ */
+export function patternOf(spans: PatternSpan[]): string {
+  const isLast = (i: number): boolean => !spans.some((s) => s.above === i);
+  const branch = (i: number): string => {
+    const s = spans[i];
+    const own = search([...operationConditions(s), ...(s.error ? ['error'] : []), ...(isLast(i) && s.duration > 0 ? [`duration > ${durationText(below(s.duration))}`] : [])]);
+    return s.above < 0 ? own : `${branch(s.above)} ${s.child ? '>' : '>>'} ${own}`;
+  };
+  return spans.map((_, i) => i).filter(isLast).map(branch).join(' && ');
+}
+
+/** A round number below another one: 520 ms gives 500 ms, and 500 ms gives 450 ms. */
+function below(n: number): number {
+  const unit = 10 ** Math.floor(Math.log10(n));
+  const round = Math.floor(n / unit) * unit;
+  return Math.floor(round < n ? round : round - unit / 2);
 }

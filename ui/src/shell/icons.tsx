@@ -16,6 +16,7 @@ const paths = {
   theme: <><circle cx="8" cy="8" r="5.5" /><path d="M8 2.5v11A5.5 5.5 0 0 0 8 2.5Z" fill="currentColor" /></>,
   help: <><circle cx="8" cy="8" r="5.5" /><path d="M6.4 6.4A1.7 1.7 0 1 1 8.6 8c-.4.2-.6.5-.6 1M8 11v.1" /></>,
   more: <path d="M3.5 8h.01M8 8h.01M12.5 8h.01" stroke-width="2" />,
+  group: <path d="M2.5 3.5h6M2.5 12.5h6M5.5 8h8M2.5 3.5v9M2.5 8h3" />,
   filter: <path d="M2.5 4h11M4.5 8h7M6.5 12h3" />,
   compare: <path d="M2.5 4.5h8M2.5 7h5M5.5 10h8M8.5 12.5h5" />,
   play: <path d="M5 3.5v9l7-4.5Z" />,

@@ -1,7 +1,9 @@
+import { config } from '../shell/config';
 import { Button, classes } from '../shell/controls';
 import { Menu } from '../shell/floating';
 import { count, duration, percent, short, shortID } from '../shell/format';
 import { Icon, Mark } from '../shell/icons';
+import { lazy } from '../shell/lazy';
 import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
 import { Text, t } from '../shell/text';
 import { Time } from '../shell/time';
@@ -13,6 +15,8 @@ import type { Part } from './model/types';
 import { goToNext } from './moves';
 import type { TraceState } from './state';
 import css from './header.module.css';
+
+const TraceLinks = lazy<{ state: TraceState }>(() => import('./trace-links'));
 
 /** Head of the trace page: where this is, the sentence about the critical path, and a line of facts. */
 export function Header({ state, collapsed, hideFacts }: { state: TraceState; collapsed: boolean; hideFacts: boolean }) {
@@ -38,6 +42,7 @@ function Crumb({ state }: { state: TraceState }) {
       <code class={css.id} title={model.traceID}>{shownID(model.traceID)}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
       <span class={css.grow} />
+      {root >= 0 && config.value?.links?.some((l) => l.on === 'trace') && <TraceLinks state={state} />}
       {state.source.kind === 'server' && <a class={css.compare} href={link({ page: 'compare', a: model.traceID, b: 'baseline' })} aria-label={t('Compare with typical')} title={t('Compare with a typical trace of the same root')}><Icon name="compare" /><span class={css.wide}>{t('Compare with typical')}</span></a>}
       {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>Archive</Button>}
       <Menu label="Actions" align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions" {...p} />} />

@@ -3,7 +3,7 @@
 import { useKeys } from '../shell/keys';
 import { t } from '../shell/text';
 import { navigate, view } from '../shell/url';
-import { activeSpan, back, foldLevel, goToNext, goToParent, moveCursor, openActive, panBy, setRoot, setZoom, zoomAround, zoomTo } from './moves';
+import { activeSpan, back, choose, foldLevel, goToNext, goToParent, moveCursor, openActive, panBy, setRoot, setZoom, zoomAround, zoomTo } from './moves';
 import { findBox } from './toolbar';
 import type { TraceState } from './state';
 import { traceTabs } from './tabs/tabs';
@@ -59,6 +59,7 @@ export function useTimelineKeys(state: TraceState): void {
     { keys: ['j', 'ArrowDown'], label: 'Next row', run: inPage(() => moveCursor(state, 1)) },
     { keys: ['k', 'ArrowUp'], label: 'Previous row', run: inPage(() => moveCursor(state, -1)) },
     { keys: ['ArrowRight', 'ArrowLeft'], label: 'Unfold, fold; go to child, parent' },
+    { keys: [' ', 'm'], label: t('Choose the row for a pattern'), run: inPage(() => choose(state, state.active.value)) },
     { keys: ['['], label: 'Fold one level more', run: () => foldLevel(state, -1) },
     { keys: [']'], label: 'Unfold one level more', run: () => foldLevel(state, 1) },
   ]);

@@ -34,10 +34,21 @@ export function openActive(state: TraceState): void {
 /** Closes what is open, innermost first: detail panel, part of the sentence, matches only, zoom, re-rooted span. */
 export function back(state: TraceState): void {
   if (state.selected.value >= 0) navigate({ span: '' });
+  else if (state.chosen.value.length > 0) state.chosen.value = [];
   else if (state.part.value >= 0) navigate({ part: '' }, { replace: true });
   else if (state.only.value) navigate({ only: false });
   else if (state.zoomed.value) navigate({ zoom: null });
   else if (state.root.value >= 0) navigate({ root: '', zoom: null });
+}
+
+/** Most rows of a pattern. */
+const maxChosen = 3;
+
+/** Chooses a span for a pattern, or no longer. Beyond the maximum, the one that was chosen first is left out. */
+export function choose(state: TraceState, key: number | null): void {
+  if (key === null || key < 0 || state.source.kind !== 'server') return;
+  const chosen = state.chosen.value;
+  state.chosen.value = chosen.includes(key) ? chosen.filter((s) => s !== key) : [...chosen, key].slice(-maxChosen);
 }
 
 /** Folds or unfolds a row. */

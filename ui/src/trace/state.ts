@@ -26,6 +26,10 @@ export class TraceState {
   readonly toggled = signal<ReadonlySet<number>>(new Set());
   /** Span, or ~group, of the row with the cursor, or null. */
   readonly active = signal<number | null>(null);
+  /** Fields of the attributes that "find more like this" uses, as far as a span has them. */
+  readonly alike = signal<ReadonlySet<string>>(new Set());
+  /** Spans that were chosen for a pattern. */
+  readonly chosen = signal<readonly number[]>([]);
   /** Result of the search in the trace, or null if there is no search. */
   readonly found = signal<FindResult | null>(null);
   /** The search failed. */
@@ -156,6 +160,7 @@ export class TraceState {
       return index < 0 ? null : key >= 0 ? index : ~index;
     };
     this.toggled.value = new Set([...this.toggled.value].map(keyAgain).filter((k) => k !== null));
+    this.chosen.value = this.chosen.value.map(again).filter((s) => s >= 0);
     const active = this.active.value;
     const top = this.rows.value.row[this.visible.value[0]];
     this.anchor.row = top === undefined || this.visible.value[0] === 0 ? null : keyAgain(top);

@@ -19,6 +19,7 @@ function embedOption(name: string): boolean {
 }
 
 const DetailPanel = lazy(() => import('./detail/panel'));
+const Pattern = lazy(() => import('./pattern'));
 
 /** Loads the parts that are shown later, so that a trace of a file needs no connection. */
 export function preloadParts(): void {
@@ -66,6 +67,7 @@ function Timeline({ state }: { state: TraceState }) {
     <>
       {!embedOption('uiTimelineHideMinimap') && <Minimap state={state} />}
       <Waterfall state={state} />
+      {state.chosen.value.length > 0 && state.source.kind === 'server' && <Pattern state={state} />}
     </>
   );
 }

@@ -10,6 +10,7 @@ package pageapi
 import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/linktemplate"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/pipeline/status"
@@ -21,6 +22,7 @@ type API struct {
 	version httpapi.Version
 	tail    live.Config
 	tenancy bool
+	links   []linktemplate.Template
 	intake  func() status.Intake // nil: this process receives nothing
 }
 
@@ -29,13 +31,19 @@ type Options struct {
 	Version httpapi.Version
 	Tail    live.Config
 	Tenancy bool // requests must name their tenant
+	// Links are served to the UI, which fills them in.
+	Links []linktemplate.Template
 	// Intake returns what this process has received. nil means nothing.
 	Intake func() status.Intake
 }
 
 // New returns the API over a backend.
 func New(b *core.Backend, o Options) *API {
-	return &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, intake: o.Intake}
+	a := &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, links: []linktemplate.Template{}, intake: o.Intake}
+	for _, l := range o.Links {
+		a.links = append(a.links, l.Normalized())
+	}
+	return a
 }
 
 // Routes returns the routes of the API.

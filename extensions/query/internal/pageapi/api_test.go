@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/linktemplate"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
@@ -28,11 +29,18 @@ func api(t testing.TB, store core.Store, change ...func(*core.Options)) http.Han
 func TestAPI(t *testing.T) {
 	g := querytest.Golden{
 		Routes: func(b *core.Backend) http.Handler {
-			return httpapi.NewMux("", New(b, Options{Tail: live.DefaultConfig(), Intake: testIntake}).Routes())
+			return httpapi.NewMux("", New(b, Options{Tail: live.DefaultConfig(), Intake: testIntake, Links: testLinks()}).Routes())
 		},
 		Store: querytest.ShopStore, Headers: []string{"Content-Type", "X-Content-Type-Options"},
 	}
 	g.Run(t, "testdata/*.txt")
+}
+
+func testLinks() []linktemplate.Template {
+	return []linktemplate.Template{
+		{Name: "Logs", URL: "https://logs.example.com/?q={traceId}"},
+		{Name: "Host", URL: "https://hosts.example.com/{resource.host.name}", On: linktemplate.OnAttribute, Key: "host.name", Requires: []string{"attribute.a"}},
+	}
 }
 
 func TestEstimate(t *testing.T) {

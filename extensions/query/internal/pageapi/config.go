@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/linktemplate"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -13,11 +14,12 @@ import (
 
 // configAnswer is the data of GET /api/ui/v1/config: what the UI must know before its first query.
 type configAnswer struct {
-	Version         httpapi.Version `json:"version"`
-	Capabilities    capabilities    `json:"capabilities"`
-	DefaultLookback int64           `json:"defaultLookback"`
-	Limits          limits          `json:"limits"`
-	Language        language        `json:"language"`
+	Version         httpapi.Version         `json:"version"`
+	Capabilities    capabilities            `json:"capabilities"`
+	DefaultLookback int64                   `json:"defaultLookback"`
+	Limits          limits                  `json:"limits"`
+	Language        language                `json:"language"`
+	Links           []linktemplate.Template `json:"links"`
 }
 
 // capabilities say which features the store and the configuration support.
@@ -60,7 +62,7 @@ type language struct {
 func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	l := a.backend.Limits()
 	answer := configAnswer{
-		Version: a.version, Capabilities: a.capabilities(r.Context()), DefaultLookback: page.DefaultLookback.Nanoseconds(),
+		Version: a.version, Capabilities: a.capabilities(r.Context()), DefaultLookback: page.DefaultLookback.Nanoseconds(), Links: a.links,
 		Limits: limits{
 			Traces: l.Traces, TraceSize: l.TraceSize, Scanned: l.Scanned, Aggregated: l.Aggregated,
 			Timeout: l.Timeout.Nanoseconds(), Columns: tracestore.MaxColumns, Exemplars: tracestore.MaxExemplars,

@@ -1,14 +1,19 @@
 import { useState } from 'preact/hooks';
 import type { Attribute, SpanDetail } from '../../api/types';
+import { spansOf, spansWith, spansWithout, type FieldValue } from '../../query/edit';
+import { attribute } from '../../query/field';
+import { config } from '../../shell/config';
 import { Button, Input } from '../../shell/controls';
 import { Icon, type IconName } from '../../shell/icons';
+import { t } from '../../shell/text';
 import { iso, millis } from '../../shell/format';
 import { copy } from '../../shell/toast';
 import { defaultRange, format, linked, type View } from '../../shell/url';
+import { linksFor, subjectOf, type FilledLink } from '../links';
 import { togglePin } from '../moves';
 import type { TraceState } from '../state';
 import { Code, LongText } from './code';
-import { linkOf, withoutValue, withValue, type AttributeScope } from './conditions';
+import { linkOf, type AttributeScope } from './conditions';
 import { prettyJSON, prettySQL } from './pretty';
 import css from './detail.module.css';
 
@@ -60,7 +65,7 @@ function Item(props: ItemProps) {
   return (
     <div class={small ? css.item : css.wideItem}>
       <dt title={a.key}><span>{'\u200e' + a.key}</span></dt>
-      <dd>{small ? <Value attribute={a} /> : <Code tokens={code} label={a.key} />}<ItemActions {...props} /></dd>
+      <dd>{small ? <Value attribute={a} /> : <Code tokens={code} label={a.key} />}<AttributeLinks {...props} /><ItemActions {...props} /></dd>
     </div>
   );
 }
@@ -72,23 +77,74 @@ function Value({ attribute: a }: { attribute: Attribute }) {
   return <LongText text={a.value} />;
 }
 
-/** Filter, exclude, pin and copy; visible while the pointer or the focus is on the attribute. */
+/** The attribute as a field of searches. */
+function fieldOf(scope: AttributeScope, a: Attribute): FieldValue {
+  return { field: attribute(`${scope}.`, a.key), value: a.value };
+}
+
+/** Whether a search can name the value. */
+function isSearchable(state: TraceState, a: Attribute): boolean {
+  return state.source.kind === 'server' && a.value.length <= 2048 && a.type !== 'empty' && a.type !== 'bytes';
+}
+
+/** The chosen attributes that a span has, for "find more like this". */
+export function chosenValues(state: TraceState, detail: SpanDetail): FieldValue[] {
+  const all = (['span', 'resource'] as const).flatMap((scope) => (scope === 'span' ? detail.attributes : detail.resource).filter((a) => isSearchable(state, a)).map((a) => fieldOf(scope, a)));
+  return all.filter((f) => state.alike.value.has(f.field));
+}
+
+/** Filter, exclude, group, choose for "find more like this", pin and copy; visible while the pointer or the focus is on the attribute. */
 function ItemActions({ state, detail, scope, attribute: a }: ItemProps) {
-  const searchable = state.source.kind === 'server' && a.value.length <= 2048 && a.type !== 'empty' && a.type !== 'bytes';
-  const canPin = scope === 'span' || scope === 'resource';
+  const own = scope === 'span' || scope === 'resource';
   const pinned = state.pins.value.includes(a.key);
+  const field = fieldOf(scope, a);
+  const alike = state.alike.value.has(field.field);
   return (
     <span class={css.actions}>
-      {searchable && <Action icon="filter" label={`Find spans with this ${a.key}`} href={exploreLink(withValue(scope, a), detail)} />}
-      {searchable && <Action icon="minus" label={`Find spans of this operation with another ${a.key}`} href={exploreLink(withoutValue(scope, a, detail), detail)} />}
-      {canPin && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? `Remove ${a.key} from the rows` : `Show ${a.key} in the rows`} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
+      {isSearchable(state, a) && <SearchActions field={field} name={a.key} detail={detail} />}
+      {isSearchable(state, a) && own && <Button kind="quiet" icon="plus" class={css.action} label={alike ? t('Leave {key} out of “Find more like this”', { key: a.key }) : t('Use {key} in “Find more like this”', { key: a.key })} aria-pressed={alike} onClick={() => toggleAlike(state, field.field)} />}
+      {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? `Remove ${a.key} from the rows` : `Show ${a.key} in the rows`} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
       <Button kind="quiet" icon="copy" class={css.action} label={`Copy ${a.key}`} onClick={() => void copy(a.value, 'Value')} />
     </span>
   );
 }
 
+function toggleAlike(state: TraceState, field: string): void {
+  const next = new Set(state.alike.value);
+  if (!next.delete(field)) next.add(field);
+  state.alike.value = next;
+}
+
+/** Filter by a value, exclude it, and group the spans of the operation by the field. */
+export function SearchActions({ field, name, detail }: { field: FieldValue; name: string; detail: SpanDetail }) {
+  return (
+    <>
+      <Action icon="filter" label={t('Find spans with this {key}', { key: name })} href={exploreLink(spansWith(field), detail)} />
+      <Action icon="minus" label={t('Find spans of this operation with another {key}', { key: name })} href={exploreLink(spansWithout(field, detail), detail)} />
+      <Action icon="group" label={t('Group the spans of this operation by {key}', { key: name })} href={groupLink(field.field, detail)} />
+    </>
+  );
+}
+
+/** Explore's groups of an operation by a field. */
+export function groupLink(field: string, detail: SpanDetail): string {
+  return format({ ...exploreView(spansOf(detail), detail), tab: 'groups', by: [field] });
+}
+
 function Action({ icon, label, href }: { icon: IconName; label: string; href: string }) {
   return <a class={css.action} href={href} aria-label={label} title={label}><Icon name={icon} /></a>;
+}
+
+/** Links of the configuration that belong to an attribute. */
+function AttributeLinks({ state, detail, scope, attribute: a }: ItemProps) {
+  if (scope !== 'span' && scope !== 'resource') return null;
+  const templates = config.value?.links ?? [];
+  return <ExternalLinks links={linksFor(templates, 'attribute', subjectOf(state.model.value.traceID, detail), a.key)} />;
+}
+
+/** Links to other systems, each in a new tab that learns nothing about this page. */
+export function ExternalLinks({ links }: { links: FilledLink[] }) {
+  return <>{links.map((l) => <a key={l.name + l.href} class={css.external} href={l.href} target="_blank" rel="noopener noreferrer">{l.name}<span aria-hidden="true"> ↗</span></a>)}</>;
 }
 
 const hour = 3_600_000;

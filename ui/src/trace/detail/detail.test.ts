@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Attribute } from '../../api/types';
-import { parseQuery } from '../../query/parse';
-import { likeSpan, linkOf, withoutValue, withValue } from './conditions';
+import { linkOf } from './conditions';
 import { prettyJSON, prettySQL, type Token } from './pretty';
 import { parseStack, repeatsMessage } from './stack';
 
@@ -55,19 +53,7 @@ describe('stack', () => {
   });
 });
 
-describe('conditions', () => {
-  const span = { service: 'a "b"', name: 'GET /', status: 'error' };
-  const attribute = (key: string, value: string): Attribute => ({ key, type: 'string', value });
-
-  it('writes searches that parse', () => {
-    expect(withValue('span', attribute('http.route', '/x'))).toBe('{ span.http.route = "/x" }');
-    expect(withValue('resource', attribute('user id', '1'))).toBe('{ resource."user id" = "1" }');
-    expect(withoutValue('event', attribute('k', 'v'), span)).toBe('{ service = "a \\"b\\"" && name = "GET /" && !(event.k = "v") }');
-    expect(likeSpan(span)).toBe('{ service = "a \\"b\\"" && name = "GET /" && error }');
-    expect(likeSpan({ ...span, status: 'ok' })).not.toContain('error');
-    for (const q of [withValue('span', attribute('a b"c', 'x\ny')), withoutValue('link', attribute('k', '"'), span)]) expect(parseQuery(q)).not.toBeNull();
-  });
-
+describe('addresses', () => {
   it('follows only web addresses', () => {
     expect(linkOf('https://example.com/a?b=1')).toBe('https://example.com/a?b=1');
     for (const value of ['javascript:alert(1)', 'data:text/html,x', 'ftp://x', 'https://a b', 'see https://a', 'http://[']) expect(linkOf(value)).toBe('');

@@ -1,10 +1,11 @@
 import type { SpanDetail } from '../../api/types';
 import { duration, shortID } from '../../shell/format';
+import { t } from '../../shell/text';
 import { link } from '../../shell/url';
 import { findSpan } from '../model/span';
 import { goTo } from '../moves';
 import type { TraceState } from '../state';
-import { AttributeList } from './attributes';
+import { AttributeList, SearchActions } from './attributes';
 import { Exception } from './exception';
 import css from './detail.module.css';
 
@@ -23,7 +24,7 @@ export function Events({ state, detail }: { state: TraceState; detail: SpanDetai
         const rest = exception ? event.attributes.filter((a) => !/^exception\.(type|message|stacktrace)$/.test(a.key)) : event.attributes;
         return (
           <li key={i}>
-            <h3 class={css.entry}><span class={exception ? css.diamondError : css.diamond} aria-hidden="true" /><span class={css.grow}>{event.name}</span><span class={css.offset}>{offset(event.time, detail.start)}</span></h3>
+            <h3 class={css.entry}><span class={exception ? css.diamondError : css.diamond} aria-hidden="true" /><span class={css.grow}>{event.name}</span>{state.source.kind === 'server' && <span class={css.entryActions}><SearchActions field={{ field: 'event:name', value: event.name }} name={t('event name')} detail={detail} /></span>}<span class={css.offset}>{offset(event.time, detail.start)}</span></h3>
             {exception && <Exception attributes={event.attributes} />}
             {rest.length > 0 && <AttributeList state={state} detail={detail} scope="event" attributes={rest} />}
           </li>

@@ -1,5 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Attribute, SpanDetail } from '../../api/types';
+import { spansBeside, spansLike, spansOf } from '../../query/edit';
+import { fieldLabel } from '../../query/field';
+import { config } from '../../shell/config';
 import { Button, TabPanel, Tabs, type Tab } from '../../shell/controls';
 import { Menu } from '../../shell/floating';
 import { duration, percent } from '../../shell/format';
@@ -7,14 +10,15 @@ import { Mark } from '../../shell/icons';
 import { ServiceMark } from '../../shell/service-mark';
 import { Failure, Skeleton } from '../../shell/states';
 import { copy } from '../../shell/toast';
-import { link, navigate } from '../../shell/url';
+import { t } from '../../shell/text';
+import { link, navigate, visit } from '../../shell/url';
+import { linksFor, subjectOf, type FilledLink } from '../links';
 import { durationOf, kindOf, operation, serviceName, shownService, spanID, warningsOf } from '../model/span';
 import { flag, type TraceModel } from '../model/types';
 import { setRoot, zoomTo } from '../moves';
 import { Splitter, storedWidth } from '../splitter';
 import type { TraceState } from '../state';
-import { Attributes, exploreLink, exploreView } from './attributes';
-import { likeSpan } from './conditions';
+import { Attributes, chosenValues, ExternalLinks, exploreLink, exploreView, groupLink } from './attributes';
 import { Events, isException, Links } from './events';
 import { Exception } from './exception';
 import { UsualDurations } from './usual';
@@ -91,8 +95,13 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
       </p>
       <Times model={model} span={span} />
       <UsualDurations state={state} span={span} />
+      {detail && <SpanLinks links={linksFor(config.value?.links ?? [], 'span', subjectOf(model.traceID, detail))} />}
     </div>
   );
+}
+
+function SpanLinks({ links }: { links: FilledLink[] }) {
+  return links.length > 0 ? <p class={css.externals}><ExternalLinks links={links} /></p> : null;
 }
 
 /** The message of the status, or only the type if an exception below says the same. */
@@ -122,7 +131,12 @@ function spanActions(state: TraceState, span: number, detail: SpanDetail | null)
   return [
     { label: 'Zoom to the span', keys: 'z', onSelect: () => zoomTo(state, span) },
     { label: 'Show as root', keys: 'r', onSelect: () => setRoot(state, span) },
-    ...(server && detail ? [{ label: 'Find more like this', onSelect: () => navigate(exploreView(likeSpan(detail), detail)) }] : []),
+    ...(server && detail ? [
+      { label: t('Find more like this'), onSelect: () => navigate(exploreView(spansLike(detail, chosenValues(state, detail)), detail)) },
+      { label: t('Find spans of this operation'), onSelect: () => navigate(exploreView(spansOf(detail), detail)) },
+      { label: t('Find other spans of this service'), onSelect: () => navigate(exploreView(spansBeside(detail), detail)) },
+      { label: t('Group the spans of this operation by status'), onSelect: () => visit(groupLink('status', detail)) },
+    ] : []),
     { label: 'Copy as JSON', disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
     { label: 'Copy span ID', onSelect: () => void copy(id, 'Span ID') },
     ...(server ? [{ label: 'Copy link to the span', onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),
@@ -138,8 +152,19 @@ function Main({ state, detail, warnings }: { state: TraceState; detail: SpanDeta
       {exceptions.slice(0, 3).map((e, i) => <Exception key={i} attributes={e.attributes} />)}
       {all.map((w) => <p key={w} class={css.warning}><Mark kind="warn" size={13} label="" />{w}</p>)}
       <Attributes state={state} detail={detail} groups={[{ title: 'Span', scope: 'span', attributes: detail.attributes }]} />
-      {state.source.kind === 'server' && <p class={css.like}><a href={exploreLink(likeSpan(detail), detail)}>Find more like this</a></p>}
+      {state.source.kind === 'server' && <MoreLikeThis state={state} detail={detail} />}
     </>
+  );
+}
+
+/** Searches for the same operation, with the attributes that were chosen. */
+function MoreLikeThis({ state, detail }: { state: TraceState; detail: SpanDetail }) {
+  const chosen = chosenValues(state, detail);
+  return (
+    <p class={css.like}>
+      <a href={exploreLink(spansLike(detail, chosen), detail)}>{t('Find more like this')}</a>
+      {chosen.length > 0 && <span class={css.faint}> {t('with {fields}', { fields: chosen.map((f) => `${fieldLabel(f.field)} = ${f.value.slice(0, 40)}`).join(', ') })}</span>}
+    </p>
   );
 }
 

@@ -2,6 +2,7 @@ import type { HTMLAttributes } from 'preact';
 import { count, duration } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { serviceColor } from '../../shell/service';
+import { t } from '../../shell/text';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, fold, type CriticalPath, type Rows, type TraceModel, type UsualTexts } from '../model/types';
 import { groupTime } from './bars';
@@ -19,6 +20,8 @@ export interface RowContext {
   selected: number;
   active: number | null;
   matches: ReadonlySet<number> | null;
+  /** Spans that were chosen for a pattern. */
+  chosen: readonly number[];
   /** Values of the pinned attributes of a span, as far as they are known. */
   pinned: (span: number) => string;
   /** Most levels that are indented. */
@@ -55,6 +58,7 @@ export function Row({ context: c, index, top, copy }: RowProps) {
   return (
     <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px` }} data-row={index}>
       <div class={css.name} role={copy ? undefined : 'gridcell'}>
+        {key >= 0 && c.chosen.includes(key) && <span class={css.chosen}><span class="visually-hidden">{t('chosen')} </span></span>}
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         {pins && <span class={css.pins}>{pins}</span>}
         <RowName context={c} index={index} span={span} folds={folds} />

@@ -1,7 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { arrow, moveCursor, openActive, setCursor, toggle } from '../moves';
+import { arrow, choose, moveCursor, openActive, setCursor, toggle } from '../moves';
 import { usePinned } from '../pinned';
 import { Splitter, storedWidth } from '../splitter';
 import type { TraceState } from '../state';
@@ -100,11 +100,11 @@ function useRowCache(context: RowContext): (index: number, top: number, slot: nu
 }
 
 function useContext(state: TraceState, axis: Axis, narrow: boolean, names: number): RowContext {
-  const [model, rows, path, selected, active, matches] = [state.model.value, state.rows.value, state.path.value, state.selected.value, state.active.value, state.matches.value];
+  const [model, rows, path, selected, active, matches, chosen] = [state.model.value, state.rows.value, state.path.value, state.selected.value, state.active.value, state.matches.value, state.chosen.value];
   const usual = state.usual.value;
   const pinned = usePinned(state);
   const levels = narrow ? 12 : Math.max(4, Math.floor((names * 0.5) / 12));
-  return useMemo(() => ({ model, rows, axis, path, usual, selected, active, matches, pinned, levels }), [model, rows, axis, path, usual, selected, active, matches, pinned, levels]);
+  return useMemo(() => ({ model, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels }), [model, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels]);
 }
 
 /** Scrolls to a row when somebody asks for it. */
@@ -152,7 +152,8 @@ function click(state: TraceState, e: MouseEvent): void {
   const key = state.rows.value.row[Number(index)];
   document.getElementById('spans')?.focus({ preventScroll: true });
   state.active.value = key;
-  if (target.closest('[data-fold]') || key < 0) toggle(state, key);
+  if (e.ctrlKey || e.metaKey || inGutter(e)) choose(state, key);
+  else if (target.closest('[data-fold]') || key < 0) toggle(state, key);
   else state.open(key, state.selected.value >= 0);
 }
 
@@ -166,12 +167,19 @@ function showTitle(state: TraceState, target: Element): void {
   if (cell.title !== title) cell.title = title;
 }
 
+/** Pixels at the left edge of a row where its check box is. */
+const gutter = 18;
+
+function inGutter(e: MouseEvent): boolean {
+  return e.clientX - document.getElementById('spans')!.getBoundingClientRect().left < gutter;
+}
+
 function treeKey(state: TraceState, e: KeyboardEvent, list: List): void {
   if (e.target !== e.currentTarget || e.ctrlKey || e.metaKey || e.altKey) return;
   const { row } = state.rows.value;
   const page = Math.max(1, Math.floor(list.view / list.height) - 2);
   const moves: Record<string, () => void> = {
-    ArrowRight: () => arrow(state, true), ArrowLeft: () => arrow(state, false), Enter: () => openActive(state), ' ': () => openActive(state),
+    ArrowRight: () => arrow(state, true), ArrowLeft: () => arrow(state, false), Enter: () => openActive(state),
     PageDown: () => moveCursor(state, page), PageUp: () => moveCursor(state, -page), Home: () => setCursor(state, row[0]), End: () => setCursor(state, row[row.length - 1]),
   };
   if (!moves[e.key] || row.length === 0) return;

@@ -1,0 +1,90 @@
+// Links to other systems: templates of the configuration, filled in with what a span has.
+
+import type { LinkTemplate, SpanDetail } from '../api/types';
+
+/** What fills the placeholders, besides attributes. Times are nanoseconds. */
+export interface LinkSubject {
+  traceId: string;
+  spanId: string;
+  service: string;
+  operation: string;
+  /** Since the Unix epoch. */
+  start: bigint;
+  end: bigint;
+  attributes: SpanDetail['attributes'];
+  resource: SpanDetail['resource'];
+}
+
+/** A link that can be shown. */
+export interface FilledLink {
+  name: string;
+  href: string;
+}
+
+/** The subject of links of a span; `duration` is in nanoseconds. */
+export function subjectOf(traceId: string, span: SpanDetail): LinkSubject {
+  const start = BigInt(span.start || '0');
+  return { traceId, spanId: span.spanID, service: span.service, operation: span.name, start, end: start + BigInt(Math.round(span.duration)), attributes: span.attributes, resource: span.resource };
+}
+
+/** The links of one place for which the subject has all values. `key` is the attribute of `on: attribute`. */
+export function linksFor(templates: readonly LinkTemplate[], on: LinkTemplate['on'], subject: LinkSubject, key = ''): FilledLink[] {
+  return templates.filter((l) => l.on === on && l.key === key).flatMap((l) => {
+    const href = fillLink(l, subject);
+    return href ? [{ name: l.name, href }] : [];
+  });
+}
+
+/** The address of a template with the values of a subject, or "" if one is missing. Only http, https and mailto are followed. */
+export function fillLink(template: LinkTemplate, subject: LinkSubject): string {
+  if (template.requires.some((name) => valueOf(name, subject) === '')) return '';
+  let complete = true;
+  const href = template.url.replace(/\{([^{}]*)\}/g, (_, name: string) => {
+    const value = valueOf(name, subject);
+    // Such a value would lead to another folder of the server.
+    if (value === '' || value === '.' || value === '..') complete = false;
+    return encode(value);
+  });
+  return complete && isAllowed(href) ? href : '';
+}
+
+function isAllowed(href: string): boolean {
+  try {
+    return ['http:', 'https:', 'mailto:'].includes(new URL(href).protocol);
+  } catch {
+    return false;
+  }
+}
+
+/** Leaves no character that has a meaning in an address, in HTML or in text around it. */
+function encode(value: string): string {
+  const wellFormed = value.replace(/[\ud800-\udfff]/gu, '\ufffd');
+  return encodeURIComponent(wellFormed).replace(/[!'()*]/g, (c) => '%' + c.charCodeAt(0).toString(16).toUpperCase());
+}
+
+const perUnit: Record<string, bigint> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
+
+/** Value of a placeholder, or "" if there is none. */
+function valueOf(name: string, s: LinkSubject): string {
+  if (name.startsWith('attribute.')) return attribute(s.attributes, name.slice('attribute.'.length));
+  if (name.startsWith('resource.')) return attribute(s.resource, name.slice('resource.'.length));
+  const [base, unit = 'ms'] = name.split(':');
+  switch (base) {
+    case 'traceId': return s.traceId;
+    case 'spanId': return s.spanId;
+    case 'service': return s.service;
+    case 'operation': return s.operation;
+    case 'start': return time(s.start, unit);
+    case 'end': return time(s.end, unit);
+    case 'duration': return String((s.end - s.start) / (perUnit[unit] ?? 1n));
+  }
+  return '';
+}
+
+function attribute(list: SpanDetail['attributes'], key: string): string {
+  return list.find((a) => a.key === key)?.value ?? '';
+}
+
+function time(nanos: bigint, unit: string): string {
+  return unit === 'iso' ? new Date(Number(nanos / 1_000_000n)).toISOString() : String(nanos / (perUnit[unit] ?? 1n));
+}
