@@ -4,6 +4,7 @@ import { joinColumn, keysOf, valuesOf } from './attributes';
 import { groupBy, ownValues, quantile, ranksOf, sortedBy, timeOnPath, totalsOf } from './grouping';
 import { deepOutline, largeOutline, outlineOf, randomOutline, seeded, span } from './samples';
 import { buildModel } from './build';
+import { buildGraph } from './graph';
 import { laneIndex, neighbour, spanAt } from './lanes';
 import type { SpanDetail } from '../../api/types';
 import type { TraceModel } from './types';
@@ -96,6 +97,18 @@ describe('grouping', () => {
     expect([...pairs.offset]).toEqual([0, 2, 3, 4]);
     expect(pairs.key.map((k) => [...k].length)).toEqual([3, 3]);
     expect([...groupBy([services], Int32Array.of(1)).members]).toEqual([1]);
+  });
+
+  it('makes a graph of the calls between groups', () => {
+    const services = ownValues(m, 'service');
+    const g = buildGraph(m, [services], all, timeOnPath(m.path, m.spans));
+    expect([...g.nodes].map((n) => services.values[g.groups.key[0][n]])).toEqual(['web', 'db']);
+    expect([g.from, g.to, g.calls, g.errors, g.time, g.omitted]).toEqual([[0], [1], [2], [1], [60], 0]);
+    const below = buildGraph(m, [ownValues(m, 'name')], Int32Array.of(0, 2), new Float64Array(m.spans));
+    expect([below.from, below.to, below.calls]).toEqual([[0], [1], [1]]);
+    const wide = model(outlineOf(span('root', 0, 1000, { children: Array.from({ length: 300 }, (_, i) => span(`op ${i}`, i, 1 + (i % 50))) })));
+    const many = buildGraph(wide, [ownValues(wide, 'name')], Int32Array.from({ length: wide.spans }, (_, i) => i), timeOnPath(wide.path, wide.spans));
+    expect([many.nodes.length, many.omitted, many.from.length]).toEqual([200, 101, 199]);
   });
 
   it('sorts with equal values in their order', () => {

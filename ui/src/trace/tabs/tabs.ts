@@ -25,6 +25,7 @@ export const traceTabs: TraceTab[] = [
   { id: 'table', label: () => t('Table'), View: lazy(() => import('./table')) },
   { id: 'statistics', label: () => t('Statistics'), View: lazy(() => import('./statistics')) },
   { id: 'events', label: () => t('Events'), View: lazy(() => import('./events')) },
+  { id: 'graph', label: () => t('Graph'), View: lazy(() => import('./graph')) },
 ];
 
 /** The tab of the parameter `tab`, or null for the timeline. */
