@@ -2,6 +2,7 @@ import type { Change, Facets, Nanos } from '../../api/types';
 import { clock, count, millis } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { Text, TextN, t } from '../../shell/text';
+import { link } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
 import { spansOf } from './queries';
 import css from './service.module.css';
@@ -15,14 +16,16 @@ export function Facts({ service, start, end, version }: { service: string; start
   const { data } = useRequest<Facets>('facets', { q: spansOf(service), start, end, fields: fields.join(', '), values: 3 }, { maxAge: 60_000 });
   const facet = (name: string) => data?.facets.find((f) => f.field === name && f.spans > 0);
   const versions = facet(fields[0])?.values.text ?? [];
-  const instances = instanceFields.map(facet).find(Boolean)?.distinct ?? 0;
+  const instance = instanceFields.map(facet).find(Boolean);
+  const instances = instance?.distinct ?? 0;
+  const groups = (field: string): string => link({ page: 'explore' }, { q: spansOf(service), tab: 'groups', by: [field], of: 'spans' });
   const language = facet(fields[1])?.values.text ?? [];
   const current = version?.to || (versions.length === 1 ? versions[0] : '');
   return (
     <span class={css.facts}>
       {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: clock(millis(version.at), zone.value, 0) })}</span>}</span>}
-      {!current && versions.length > 1 && <span>{t('versions {list}', { list: versions.join(', ') })}</span>}
-      {instances > 0 && <span><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></span>}
+      {!current && versions.length > 1 && <a href={groups(fields[0])} title={t('Requests, errors and durations of each version')}>{t('versions {list}', { list: versions.join(', ') })}</a>}
+      {instances > 0 && <a href={groups(instance!.field)} title={t('Requests, errors and durations of each instance')}><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></a>}
       {language.length > 0 && <span>{language.join(', ')}</span>}
     </span>
   );

@@ -23,7 +23,7 @@ import { Neighbours } from './neighbours';
 import { Operations } from './operations';
 import { roleQuery, spansOf } from './queries';
 import { asServices, mainRole, markedOperation, missingKind, roleOf, used } from './roles';
-import { serviceSentence } from './sentence';
+import { causesOf, serviceSentence, type Cause } from './sentence';
 import css from './service.module.css';
 
 const every = 30_000;
@@ -72,7 +72,7 @@ function Service({ name, answer, data, changes, map }: ServiceProps) {
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
-        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, usualOf(main.total, p) !== null, zone.value)} />}
+        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, usualOf(main.total, p) !== null, zone.value)} causes={causesOf(data, name)} />}
       {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.notice}><Messages messages={answer.messages} /></div>
       <ChartRow data={services} p={p} changes={changes} judged={[health]} />
@@ -97,13 +97,19 @@ function Head({ name, errors, children }: { name: string; errors: string; childr
       {children}
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
+      {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors' }))}>{t('Kinds of errors')}</Button>}
       {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'explain' }))}>{t('Explain errors')}</Button>}
     </div>
   );
 }
 
-function Sentence({ mark, text }: ReturnType<typeof serviceSentence>) {
-  return <p class={css.sentence}><span class={mark === 'error' ? css.failing : undefined}>{mark && <Mark kind={mark} size={13} label="" />}{text}</span></p>;
+function Sentence({ mark, text, causes }: ReturnType<typeof serviceSentence> & { causes: Cause[] }) {
+  return (
+    <p class={css.sentence}>
+      <span class={mark === 'error' ? css.failing : undefined}>{mark && <Mark kind={mark} size={13} label="" />}{text}</span>
+      {causes.map((c) => <span key={c.q}>{' '}<a href={link({ page: 'explore' }, { q: c.q })}>{c.text}</a></span>)}
+    </p>
+  );
 }
 
 /** Before the first answer, or without one. */

@@ -35,7 +35,7 @@ export function Operations({ data, p, service, marked }: { data: OneService; p: 
             <th scope="col" class={css.number}>{t('Errors')}</th>
             <th scope="col" class={classes(css.bars, css.wide)}><span class="visually-hidden">{t('Errors over time')}</span></th>
             <th scope="col" class={classes(css.number, css.wide)}>p50</th>
-            <th scope="col" class={css.number}>p95</th>
+            <th scope="col" class={classes(css.number, css.p95)}>p95</th>
             <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('p95 over time')}</span></th>
             <th scope="col" class={classes(css.number, css.wide)}>p99</th>
             <th scope="col" class={classes(css.time, css.wide)} aria-sort="descending">{t('Share of time')}</th>
@@ -87,7 +87,7 @@ function Row({ o, role, p, service, marked, scale }: Omit<RoleProps, 'marked'> &
       <td class={classes(css.number, failing ? css.failing : o.summary.errors === 0 && css.zero)}>{o.summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(errorShare(o.summary))}</a> : '0'}</td>
       <td class={classes(css.bars, css.wide)}><MiniBars values={errorShares(o)} max={scale} color={failing ? 'var(--error-solid)' : 'var(--series-p50)'} width={76} /></td>
       <td class={classes(css.number, css.wide, css.second)}>{quantile(o.summary, 'p50')}</td>
-      <td class={classes(css.number, isSlow && css.strong)} title={isSlow ? t('{factor} the usual p95', { factor: factor(slow) }) : undefined}>
+      <td class={classes(css.number, css.p95, isSlow && css.strong)} title={isSlow ? t('{factor} the usual p95', { factor: factor(slow) }) : undefined}>
         {o.summary.p95 === null ? none : <a class={css.cellLink} href={explore(slower(o.summary.p95))} title={t('The slowest spans')}>{isSlow && '▲ '}{duration(o.summary.p95)}</a>}
       </td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={o.p95} color={isSlow ? 'var(--warn-solid)' : 'var(--series-p95)'} width={84} dot /></td>

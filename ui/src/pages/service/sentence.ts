@@ -1,10 +1,13 @@
 // The state of a service in one sentence.
 
+import type { OneService, OperationSeries } from '../../api/service';
 import type { Change } from '../../api/types';
 import { clock, duration, millis, share, type Zone } from '../../shell/format';
 import { t } from '../../shell/text';
-import type { ServiceHealth } from '../overview/health';
+import { errorShare, type ServiceHealth } from '../overview/health';
 import { factor } from '../overview/sentence';
+import { operationQuery } from './queries';
+import { roleOf } from './roles';
 
 const near = 3 * 60_000; // between a new version and the begin of failures
 
@@ -34,4 +37,35 @@ function failingText(h: ServiceHealth, changes: Change[], zone: Zone): string {
   return version
     ? t('{share} of requests fail, usually {usual}, since {time} when version {version} appeared.', values)
     : t('{share} of requests fail, usually {usual}, since {time}.', values);
+}
+
+const minErrors = 5;
+const mostErrors = 0.6; // share of the failures from which on an operation stands for them
+const failingCalls = 0.05;
+
+/** A further sentence, with the search for what it says. */
+export interface Cause {
+  text: string;
+  q: string;
+}
+
+/** Where the failures of requests are: in one operation, and in calls that this service makes. */
+export function causesOf(s: OneService, service: string): Cause[] {
+  const [requests, calls] = [roleOf(s, 'requests'), roleOf(s, 'calls')];
+  const failures = requests.total.summary.errors;
+  if (failures < minErrors) return [];
+  const causes: Cause[] = [];
+  const worst = mostFailing(requests.operations);
+  if (worst && requests.operations.length > 1 && worst.summary.errors >= mostErrors * failures) {
+    causes.push({ text: t('{share} of the failures are in {operation}.', { share: share(worst.summary.errors / failures), operation: worst.name }), q: operationQuery(service, worst.name, 'error') });
+  }
+  const call = mostFailing(calls.operations);
+  if (call && call.summary.errors >= failures / 2 && errorShare(call.summary) >= failingCalls) {
+    causes.push({ text: t('Of its calls {operation}, {share} fail.', { share: share(errorShare(call.summary)), operation: call.name }), q: operationQuery(service, call.name, 'error') });
+  }
+  return causes;
+}
+
+function mostFailing(list: OperationSeries[]): OperationSeries | undefined {
+  return list.reduce<OperationSeries | undefined>((a, b) => (a && a.summary.errors >= b.summary.errors ? a : b), undefined);
 }

@@ -6,7 +6,7 @@ import { judge } from '../overview/health';
 import { neighboursOf } from './neighbours';
 import { operationQuery, roleQuery, slower } from './queries';
 import { asServices, mainRole, markedOperation, missingKind, timeShare } from './roles';
-import { serviceSentence } from './sentence';
+import { causesOf, serviceSentence } from './sentence';
 
 const red = (calls: number, errors = 0, p95 = 1e9): Red => ({ calls, errors, p50: 1e8, p95, p99: 2e9 });
 const none: Red = { calls: 0, errors: 0, p50: null, p95: null, p99: null };
@@ -61,6 +61,20 @@ describe('sentence', () => {
     expect(say(red(1000), null).text).toContain('not enough earlier data');
     expect(say(red(1000), red(1000), 3_700_000).text).toBe('No requests since 01:01.');
     expect(say(none, red(9)).text).toBe('No requests any more.');
+  });
+});
+
+describe('causes', () => {
+  it('names the operation and the call that fail', () => {
+    const s = service({ requests: series('', red(1000, 100)), calls: series('', red(1000, 90)) });
+    s.roles[0].operations = [series('A', red(500, 95)), series('B', red(500, 5))];
+    s.roles[1].operations = [series('ok', red(1000)), series('GET', red(900, 90))];
+    expect(causesOf(s, 'pay').map((c) => c.text.replaceAll('\u202f', ' '))).toEqual(['95.0 % of the failures are in A.', 'Of its calls GET, 10.0 % fail.']);
+    expect(causesOf(s, 'pay')[0].q).toBe('{ service = "pay" && name = "A" && error }');
+    s.roles[0].operations = [series('A', red(500, 50)), series('B', red(500, 50))];
+    s.roles[1].operations = [series('GET', red(9000, 90))];
+    expect(causesOf(s, 'pay')).toEqual([]);
+    expect(causesOf(service({ requests: series('', red(1000, 4)) }), 'pay')).toEqual([]);
   });
 });
 
