@@ -13,15 +13,16 @@ import (
 // spanEvents makes an event for each matching span.
 type spanEvents struct {
 	config *Config
+	where  tracestore.Expr
 	sent   int // in this interval
 	// Spans since the beginning: those that were sent, and those that matched but exceeded the rate
 	// limit.
 	shown, leftOut int
 }
 
-func (e *spanEvents) span(dst []byte, s tracestore.Span, matches bool) []byte {
+func (e *spanEvents) span(dst []byte, s tracestore.Span) []byte {
 	switch {
-	case !matches:
+	case !tracestore.Match(e.where, s):
 		return dst
 	case e.sent >= e.config.MaxRate:
 		e.leftOut++

@@ -108,17 +108,17 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	}
 	defer feed.Close()
 	c := watcher{
-		out: page.NewLines(w, eventStream), config: &a.config, feed: feed, where: tracestore.WithContext(r.Context(), p.where),
-		events: a.source(r.Context(), p.traces),
+		out: page.NewLines(w, eventStream), config: &a.config, feed: feed,
+		events: a.source(r.Context(), tracestore.WithContext(r.Context(), p.where), p.traces),
 	}
 	a.backend.LogUndelivered(c.run(r.Context(), a.stop))
 }
 
-func (a *API) source(ctx context.Context, traces bool) source {
+func (a *API) source(ctx context.Context, where tracestore.Expr, traces bool) source {
 	if traces {
-		return newTraceEvents(&a.config, reader{ctx: ctx, backend: a.backend, maxSpans: a.config.MaxTraceSpans})
+		return newTraceEvents(&a.config, where, reader{ctx: ctx, backend: a.backend, maxSpans: a.config.MaxTraceSpans})
 	}
-	return &spanEvents{config: &a.config}
+	return &spanEvents{config: &a.config, where: where}
 }
 
 // admit admits a client and reserves memory for its queue and its traces. The caller must call

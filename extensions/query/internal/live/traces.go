@@ -33,6 +33,7 @@ type traceCounts struct{ shown, evicted, tooLong, unread int }
 // span for some time. It holds only the ids of traces: the store has their spans.
 type traceEvents struct {
 	config  *Config
+	where   tracestore.Expr
 	reader  summaryReader
 	sample  sample
 	watched map[otlpdata.TraceID]*watchedTrace
@@ -52,14 +53,15 @@ type summaryReader interface {
 	read(ids []otlpdata.TraceID, found func(*tracestore.Summary)) (tooLong int)
 }
 
-func newTraceEvents(c *Config, r summaryReader) *traceEvents {
-	return &traceEvents{config: c, reader: r, watched: make(map[otlpdata.TraceID]*watchedTrace), allowance: c.MaxTraceRate}
+func newTraceEvents(c *Config, where tracestore.Expr, r summaryReader) *traceEvents {
+	return &traceEvents{config: c, where: where, reader: r, watched: make(map[otlpdata.TraceID]*watchedTrace), allowance: c.MaxTraceRate}
 }
 
-func (e *traceEvents) span(dst []byte, s tracestore.Span, matches bool) []byte {
+func (e *traceEvents) span(dst []byte, s tracestore.Span) []byte {
 	if !e.sample.includes(s.TraceID) {
-		return dst
+		return dst // most spans, if there are many
 	}
+	matches := tracestore.Match(e.where, s)
 	w := e.watched[s.TraceID]
 	if w == nil {
 		if !matches {

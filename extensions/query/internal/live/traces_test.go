@@ -169,10 +169,10 @@ func TestWatchedTracesAreBounded(t *testing.T) {
 		config := DefaultConfig()
 		config.MaxTraces = 50
 		reader := &countingReader{}
-		e := newTraceEvents(&config, reader)
+		e := newTraceEvents(&config, nil, reader)
 		watched := 0
 		for n := range uint64(100_000) {
-			e.span(nil, spanOf(otlpdata.TraceID(traceID(n))), true)
+			e.span(nil, spanOf(otlpdata.TraceID(traceID(n))))
 			watched = max(watched, len(e.watched))
 		}
 		if watched != config.MaxTraces || e.sample.oneIn() < 1024 {
@@ -196,7 +196,7 @@ func TestWatchedTracesAreBounded(t *testing.T) {
 func TestEvictedTraces(t *testing.T) {
 	config := DefaultConfig()
 	config.MaxTraces = 1
-	e := newTraceEvents(&config, &countingReader{})
+	e := newTraceEvents(&config, nil, &countingReader{})
 	var inAll []otlpdata.TraceID // samples
 	for n := uint64(0); len(inAll) < 2; n++ {
 		if id := otlpdata.TraceID(traceID(n)); (sample{maxHalvings}).includes(id) {
@@ -204,7 +204,7 @@ func TestEvictedTraces(t *testing.T) {
 		}
 	}
 	for _, id := range inAll {
-		e.span(nil, spanOf(id), true)
+		e.span(nil, spanOf(id))
 	}
 	if e.total.evicted != 1 || len(e.watched) != 1 {
 		t.Errorf("%d evicted, %d watched", e.total.evicted, len(e.watched))

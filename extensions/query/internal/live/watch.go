@@ -16,7 +16,6 @@ type watcher struct {
 	out    *page.Lines
 	config *Config
 	feed   *tracestore.Feed
-	where  tracestore.Expr
 	events source
 
 	step     int    // of this interval
@@ -29,8 +28,8 @@ type watcher struct {
 
 // source makes the events of one client. It appends them to dst.
 type source interface {
-	// span takes an examined span.
-	span(dst []byte, s tracestore.Span, matches bool) []byte
+	// span examines a span.
+	span(dst []byte, s tracestore.Span) []byte
 	// tick is called in each step of an interval. last reports whether the interval ends.
 	tick(dst []byte, last bool) []byte
 	// status appends the members of a status event. missed is a number of spans.
@@ -111,7 +110,7 @@ func (c *watcher) take() {
 		}
 		seen++
 		c.examined++
-		c.buf = c.events.span(c.buf, s, tracestore.Match(c.where, s))
+		c.buf = c.events.span(c.buf, s)
 		return nil
 	})
 	if err != nil {
