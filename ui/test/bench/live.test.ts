@@ -101,6 +101,12 @@ async function heapOf(session: CDPSession): Promise<number> {
   return ((await session.send('Runtime.getHeapUsage')) as { usedSize: number }).usedSize / 1e6;
 }
 
+/** Seconds for which the main thread of the page has worked. */
+async function workOf(session: CDPSession): Promise<number> {
+  const { metrics } = (await session.send('Performance.getMetrics')) as { metrics: { name: string; value: number }[] };
+  return metrics.find((m) => m.name === 'TaskDuration')!.value;
+}
+
 /** Anonymous memory of the server in MB; 0 where the system does not tell. */
 function serverMemory(): number {
   try {
@@ -113,13 +119,20 @@ function serverMemory(): number {
 test('frames and memory of the page', { timeout: (watched + 120) * 1000 }, async () => {
   const { page, problems } = await newPage(browser);
   const session = await page.context().newCDPSession(page);
-  const [heap, server, frames, slow]: [number[], number[], number[], number[]] = [[], [], [], []];
+  await session.send('Performance.enable');
+  const [heap, server, frames, slow, work, idle]: number[][] = [[], [], [], [], [], []];
   const { latencies } = await loaded(watched, async () => {
+    await page.goto(url + '/open'); // a page that does nothing, to compare with
+    await page.evaluate(takeFrames);
+    await page.waitForTimeout(sampleSeconds * 1000);
+    idle.push(quantile(await page.evaluate(takeFrames), 0.95));
     await page.goto(url + '/search?live=1');
     await page.getByRole('region', { name: 'Live traces' }).getByText(/showing 1 of \d+/).waitFor({ timeout: 60_000 });
     await page.evaluate(takeFrames);
-    for (let i = 0; i < Math.floor(watched / sampleSeconds) - 1; i++) {
+    for (let i = 0; i < Math.floor(watched / sampleSeconds) - 2; i++) {
+      const [worked, at] = [await workOf(session), performance.now()];
       await page.waitForTimeout(sampleSeconds * 1000);
+      work.push(((await workOf(session)) - worked) / ((performance.now() - at) / 1000) * 100);
       const lengths = await page.evaluate(takeFrames);
       frames.push(quantile(lengths, 0.95));
       slow.push(Math.max(...lengths));
@@ -129,8 +142,10 @@ test('frames and memory of the page', { timeout: (watched + 120) * 1000 }, async
   });
   const third = Math.ceil(heap.length / 3);
   report('live: p99 of acknowledgements with the page open', '', 'ms', [quantile(latencies, 0.99)]);
+  report('live: frames of an idle page, p95', '', 'ms', idle);
   report('live: frames, p95', '17', 'ms', frames);
   report('live: frames, longest', '', 'ms', slow);
+  report('live: main thread busy', '', '%', work);
   report(`live: JavaScript heap, first third of ${watched} s`, '', 'MB', heap.slice(0, third));
   report(`live: JavaScript heap, last third of ${watched} s`, '', 'MB', heap.slice(-third));
   report(`live: server, first third of ${watched} s`, '', 'MB', server.slice(0, third));

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { HeatmapChart } from '../../../charts/heatmap';
 import { HeatmapTable } from '../../../charts/heatmap-table';
-import { withBraces } from '../../../query/edit';
+import { withBraces, withoutSelect } from '../../../query/edit';
 import { remember } from '../../../query/history';
 import { problemIn } from '../../../query/problem';
 import type { Heatmap } from '../../../api/types';
@@ -33,7 +33,7 @@ export default function LivePage() {
   const [table, setTable] = useState(false);
   const content = useRef<HTMLDivElement>(null);
   const hold = useHold(content, paused);
-  const live = useLive(q, hold);
+  const live = useLive(withoutSelect(q), hold);
   const { connection, rows, heat } = live;
   const run = useMemo(() => runOf(q, heat), [q, heat?.start]);
   const refused = connection.state === 'failed' && connection.error.status === 400 ? connection.error.message : '';
