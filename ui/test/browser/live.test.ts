@@ -1,8 +1,11 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { large, launch, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
+
+/** A busy machine may take long. */
+const eventually = { timeout: 10_000 };
 
 let program: Program;
 let browser: Browser;
@@ -53,7 +56,7 @@ test('lists traces as they arrive, and waits while paused or looked at', () => v
   await send('one');
   await page.getByRole('link', { name: 'one web' }).waitFor();
   await send('two');
-  await expect.poll(() => names(page)).toEqual(['two web', 'one web']);
+  await expect.poll(() => names(page), eventually).toEqual(['two web', 'one web']);
   await page.getByText('2 traces in the last 5 min').waitFor();
 
   await page.locator('body').press('Space');
@@ -62,14 +65,14 @@ test('lists traces as they arrive, and waits while paused or looked at', () => v
   await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
   expect(await names(page)).toEqual(['two web', 'one web']);
   await page.locator('body').press('Space');
-  await expect.poll(() => names(page)).toEqual(['three web', 'two web', 'one web']);
+  await expect.poll(() => names(page), eventually).toEqual(['three web', 'two web', 'one web']);
 
   await page.getByRole('grid').hover();
   await page.getByText('The list waits while you look at it.').waitFor();
   await send('four');
   await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
   await page.mouse.move(10, 10);
-  await expect.poll(() => names(page)).toEqual(['four web', 'three web', 'two web', 'one web']);
+  await expect.poll(() => names(page), eventually).toEqual(['four web', 'three web', 'two web', 'one web']);
 
   // A row with the focus stays where it is, and opens.
   await page.keyboard.press('j');
@@ -110,7 +113,7 @@ test('follows a search, and says what it cannot follow', () => visit('/search?li
   await page.getByRole('link', { name: 'mine api' }).waitFor();
   expect(await names(page)).toEqual(['mine api']);
   await page.getByRole('button', { name: 'End live' }).click();
-  await expect.poll(() => names(page)).toEqual(['mine api']);
+  await expect.poll(() => names(page), eventually).toEqual(['mine api']);
   expect(new URL(page.url()).searchParams.has('live')).toBe(false);
 }));
 
@@ -126,9 +129,9 @@ test('the heatmap slides, unless motion is to be reduced', async () => {
       await page.waitForTimeout(2200); // more than one step
       expect(await moving()).toBe(0);
     } else {
-      await expect.poll(moving).toBe(1);
+      await expect.poll(moving, eventually).toBe(1);
       await page.getByRole('application').hover();
-      await expect.poll(moving).toBe(0);
+      await expect.poll(moving, eventually).toBe(0);
     }
     await page.context().close();
   }
@@ -150,5 +153,24 @@ test('a page in the background disconnects, and continues', async () => {
   await state(page, 'Live, showing all').waitFor();
   await send('after the rest');
   await page.getByRole('link', { name: 'after the rest web' }).waitFor();
+  await page.context().close();
+});
+
+test.each([['large', large], ['small', small]])('a scrolled list stays where it is (%s screen)', async (_name, viewport) => {
+  const { page } = await newPage(browser, { viewport });
+  await page.goto(url + '/search?live=1');
+  await state(page, 'Live, showing all').waitFor();
+  for (let i = 0; i < 24; i++) await send(`row ${i}`);
+  await expect.poll(() => names(page).then((n) => n.length), eventually).toBe(24);
+  const third = page.getByRole('grid').locator('tbody tr').nth(20);
+  await third.scrollIntoViewIfNeeded();
+  await page.getByText('The list waits while you look at it.').waitFor();
+  const before = await third.boundingBox();
+  await send('new');
+  const show = page.getByRole('button', { name: 'Show 1 new trace' });
+  await show.waitFor();
+  expect(await third.boundingBox()).toEqual(before);
+  await show.click();
+  await expect.poll(() => names(page).then((n) => n[0]), eventually).toBe('new web');
   await page.context().close();
 });

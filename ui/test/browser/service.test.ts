@@ -5,6 +5,9 @@ import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
+/** A busy machine may take long. */
+const eventually = { timeout: 10_000 };
+
 let program: Program;
 let browser: Browser;
 let url: string;
@@ -68,7 +71,7 @@ test('examples open their trace at the span', () => visit('/monitor?service=paym
   await examples.getByRole('link', { name: /failed Charge, payment failed after 3 attempts/ }).first().waitFor();
   await examples.getByText('Slow', { exact: true }).click();
   const slow = examples.getByRole('listitem').first().getByRole('link');
-  await expect.poll(() => slow.getAttribute('href')).toMatch(/duration/);
+  await expect.poll(() => slow.getAttribute('href'), eventually).toMatch(/duration/);
   await slow.click();
   await page.getByRole('treegrid', { name: 'Spans' }).getByText('Charge').first().waitFor();
 }));
@@ -86,8 +89,8 @@ test.each([
 test('the list of services is ordered and filtered', () => visit('/services', async (page) => {
   const names = () => page.getByRole('grid', { name: 'Services' }).locator('tbody th').allTextContents();
   await page.getByRole('radio', { name: 'By name' }).check();
-  await expect.poll(async () => (await names())[0]).toMatch(/caller/);
+  await expect.poll(async () => (await names())[0], eventually).toMatch(/caller/);
   await page.getByLabel('Filter services').fill('PAY');
-  await expect.poll(async () => (await names()).length).toBe(1);
+  await expect.poll(async () => (await names()).length, eventually).toBe(1);
   await page.getByText('1 of').waitFor();
 }));

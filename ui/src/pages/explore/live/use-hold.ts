@@ -10,14 +10,10 @@ export function useHold(content: { current: HTMLElement | null }, paused: boolea
   const [focused, setFocused] = useState(false);
   const [scrolled, setScrolled] = useState(false);
   useEffect(() => {
-    const element = content.current!;
-    const scroll = (): void => setScrolled(Math.max(element.scrollTop, document.documentElement.scrollTop) > slack);
-    element.addEventListener('scroll', scroll, { passive: true });
-    addEventListener('scroll', scroll, { passive: true });
-    return () => {
-      element.removeEventListener('scroll', scroll);
-      removeEventListener('scroll', scroll);
-    };
+    // On a small screen, an element around the content scrolls.
+    const scroll = (e: Event): void => { if ((e.target as Node).contains(content.current)) setScrolled((e.target as Element).scrollTop > slack); };
+    document.addEventListener('scroll', scroll, { capture: true, passive: true });
+    return () => document.removeEventListener('scroll', scroll, { capture: true });
   }, []);
   return {
     rows: paused || overRows || focused || scrolled,
@@ -32,8 +28,7 @@ export function useHold(content: { current: HTMLElement | null }, paused: boolea
     release: () => {
       setOverRows(false);
       setFocused(false);
-      content.current!.scrollTop = 0;
-      document.documentElement.scrollTop = 0;
+      for (let e: HTMLElement | null = content.current; e; e = e.parentElement) e.scrollTop = 0;
     },
   };
 }
