@@ -3,7 +3,7 @@
 import type { TraceSummary } from '../../../api/types';
 
 /** Maximum number of rows, and of traces that wait while the list is held. */
-export const maxRows = 100;
+export const maxRows = 60;
 
 /** Traces that are shown, and those that wait. */
 export interface LiveRows {

@@ -4,7 +4,7 @@ import type { TailStatus } from '../../../api/tail';
 import type { Heatmap } from '../../../api/types';
 import { capable } from '../../../shell/config';
 import { Feed, type Connection } from './feed';
-import { LiveHeat, step } from './heat';
+import { LiveHeat } from './heat';
 import { addRow, noRows, releaseRows, type LiveRows } from './rows';
 
 /** What the live view shows. */
@@ -23,6 +23,9 @@ export interface Hold {
   heat: boolean;
 }
 
+/** Milliseconds until the heatmap is drawn again: rows come more often. */
+const heatEvery = 1000;
+
 /** Everything that the events change. It is drawn at most once for each frame. */
 class Model {
   connection: Connection = { state: 'connecting' };
@@ -37,7 +40,7 @@ export function useLive(q: string, hold: Hold): LiveState {
   const [model, setModel] = useState(() => new Model());
   const [, drawAgain] = useState(0);
   const feed = useRef<Feed | null>(null);
-  const drawn = useRef<Heatmap | null>(null);
+  const drawn = useRef<{ at: number; heat: Heatmap } | null>(null);
   useEffect(() => {
     const m = new Model();
     setModel(m);
@@ -46,8 +49,9 @@ export function useLive(q: string, hold: Hold): LiveState {
   }, [q]);
   model.hold = hold;
   if (!hold.rows) model.rows = releaseRows(model.rows);
-  if (!hold.heat || !drawn.current) drawn.current = model.heat.at(Date.now());
-  return { connection: model.connection, status: model.status, rows: model.rows, heat: drawn.current, retry: () => feed.current?.retry() };
+  const now = Date.now();
+  if (!drawn.current || (!hold.heat && now - drawn.current.at >= heatEvery)) drawn.current = { at: now, heat: model.heat.at(now) };
+  return { connection: model.connection, status: model.status, rows: model.rows, heat: drawn.current.heat, retry: () => feed.current?.retry() };
 }
 
 function follow(q: string, m: Model, feed: { current: Feed | null }, draw: () => void): () => void {
@@ -69,7 +73,7 @@ function follow(q: string, m: Model, feed: { current: Feed | null }, draw: () =>
       .then(({ data }) => { m.heat.seed(data); changed(); }, () => {}); // the time before stays empty
   }
   // The time moves on also without traces.
-  const timer = setInterval(() => { if (!document.hidden) changed(); }, step);
+  const timer = setInterval(() => { if (!document.hidden) changed(); }, heatEvery);
   return () => {
     clearInterval(timer);
     cancelAnimationFrame(frame);
