@@ -190,6 +190,7 @@ func TestMetrics(t *testing.T) {
 		"get_tag_values ok": 1, "aggregate err": 0, "aggregate ok": 0,
 		"get_service_performance err": 0, "get_service_performance ok": 1, "get_usage err": 0, "get_usage ok": 1,
 		"get_errors err": 0, "get_errors ok": 1, "get_changes err": 0, "get_changes ok": 1, "explain err": 0, "explain ok": 0,
+		"get_status err": 0, "get_status ok": 0,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
 	}
 	if got := querytest.Counts(t, reg, "tracing_query_requests_total"); !reflect.DeepEqual(got, want) {
