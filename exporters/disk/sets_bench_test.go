@@ -4,33 +4,68 @@ package disk
 
 import (
 	"os"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// benchFolder is the environment variable with the folder of an existing store with spans of the
-// data set. If it is not set, the benchmark writes benchSpans spans to a new store.
-const benchFolder = "DISK_BENCH_FOLDER"
+// benchFolder is the environment variable with the folder of a store with spans of the data set. If
+// it is not set, benchmarks use a new folder. benchNumber is the number of spans that are written to
+// a folder without any, instead of benchSpans.
+const benchFolder, benchNumber = "DISK_BENCH_FOLDER", "DISK_BENCH_SPANS"
 
 // benchStore returns a store with spans of the data set in segments.
 func benchStore(b *testing.B) *exporter {
 	b.Helper()
 	s := newSetup(vfs.OS())
 	s.config = defaults()
-	s.config.Reserve, s.config.Merge.Enabled = 0, false
-	if s.config.Directory = os.Getenv(benchFolder); s.config.Directory != "" {
-		return s.open(b)
+	s.config.Reserve = 0
+	if s.config.Directory = os.Getenv(benchFolder); s.config.Directory == "" {
+		s.config.Directory = b.TempDir()
 	}
-	s.config.Directory = b.TempDir()
-	e := s.open(b)
-	newWorkload(b, bench.New(1, newClock().now()).Requests(benchSpans, usualRequest)).send(b, e)
-	flushStore(b, e)
-	return e
+	spans := benchSpans
+	if text := os.Getenv(benchNumber); text != "" {
+		var err error
+		if spans, err = strconv.Atoi(text); err != nil {
+			b.Fatalf("%s: %v", benchNumber, err)
+		}
+	}
+	if segmentBytes(b, s.config.Directory) == 0 {
+		fillStore(b, s, spans)
+	}
+	s.config.Merge.Enabled = false
+	return s.open(b)
+}
+
+// fillStore writes spans of the data set, which begins long enough before now to end before it.
+func fillStore(b *testing.B, s *setup, spans int) {
+	b.Helper()
+	d := bench.New(1, newClock().now())
+	past := time.Duration(d.Traces(spans)/bench.TracesPerSecond+1) * time.Second
+	e := s.build(b)
+	if err := e.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	part := workload{}
+	for r := range bench.New(1, newClock().now().Add(-past)).Requests(spans, usualRequest) {
+		one, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{Received: newClock().now()}, otlpdata.Limits{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if part.batches = append(part.batches, one); len(part.batches) == benchSpans/usualRequest {
+			part.send(b, e)
+			part.batches = part.batches[:0]
+		}
+	}
+	part.send(b, e)
+	stopStore(b, e)
 }
 
 // BenchmarkSpanSets searches for the newest 20 traces, as the list of search results does.

@@ -13,8 +13,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Profile implements [tracestore.PathProfiler] with the searches of a store, and with its outlines
-// if it is a [tracestore.Outliner].
+// HeadReader is implemented by stores that read several traces at once, and only what Profile needs
+// of them.
+type HeadReader interface {
+	// EachHeads calls take once for each of the traces that exist, in any order. The spans are valid
+	// only during the call; they have no duplicates, Host or Extras. Of a trace with more than limit
+	// spans, if that is above 0, take may get a part that is larger than limit. The memory is that of
+	// the query of ctx. An error of take is returned. A DamagedError at the end means that other
+	// spans cannot be read.
+	EachHeads(ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
+		take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error) error
+}
+
+// Profile implements [tracestore.PathProfiler] with the searches of a store. It reads traces as
+// HeadReader or [tracestore.Outliner] if the store is one of these, otherwise in full.
 func Profile(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
@@ -162,35 +174,44 @@ func (p *profiler) answer(shares [2]float64) tracestore.PathProfile {
 // spanMemory is the approximate size in bytes of a span of a trace that is read, with the tree.
 const spanMemory = 256
 
-// read reads a trace, and counts it in one set if accept is true. counted is false if it was not.
-func (p *profiler) read(
-	ctx context.Context, id otlpdata.TraceID, selected bool, accept func([]tracestore.SummarySpan, otlpdata.TraceID) (bool, error),
-) (counted bool, err error) {
-	defer p.reading.Release()
-	take := func(spans []tracestore.SummarySpan) error {
-		if limit := p.query.Budget.TraceSpans; limit > 0 && len(spans) > limit {
+// read reads traces, and calls take with the spans of each one that exists.
+func (p *profiler) read(ctx context.Context, ids []otlpdata.TraceID, take func(otlpdata.TraceID, []tracestore.SummarySpan) error) error {
+	limit := p.query.Budget.TraceSpans
+	takePart := func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+		if limit > 0 && len(spans) > limit {
 			p.note(fmt.Sprintf("traces with more than %d spans were examined only in part", limit))
 			spans = spans[:limit]
 		}
-		if counted, err = accept(spans, id); err != nil || !counted {
+		return take(id, spans)
+	}
+	if heads, ok := p.reader.(HeadReader); ok {
+		return p.noteDamage(heads.EachHeads(ctx, p.query.Tenant, ids, limit, takePart))
+	}
+	for _, id := range ids {
+		if err := p.noteDamage(p.readOne(ctx, id, func(spans []tracestore.SummarySpan) error { return takePart(id, spans) })); err != nil {
 			return err
 		}
-		p.tree.Build(spans)
-		p.counter.AddTrace(&p.tree, id, selected)
-		return nil
 	}
+	return nil
+}
+
+// noteDamage records damage as reason, and returns any other error.
+func (p *profiler) noteDamage(err error) error {
 	var damaged *tracestore.DamagedError
-	if p.outliner == nil {
-		err = p.readSpans(ctx, id, take)
-	} else {
-		hold := func(spans, textBytes int) error { return p.reading.Resize(int64(spans)*spanMemory + int64(textBytes)) }
-		err = p.outliner.Outline(ctx, p.query.Tenant, id, p.query.Budget.TraceSpans, hold, take)
-	}
 	if errors.As(err, &damaged) {
 		p.note(damaged.Reason)
-		err = nil
+		return nil
 	}
-	return counted, err
+	return err
+}
+
+func (p *profiler) readOne(ctx context.Context, id otlpdata.TraceID, take func([]tracestore.SummarySpan) error) error {
+	defer p.reading.Release()
+	if p.outliner == nil {
+		return p.readSpans(ctx, id, take)
+	}
+	hold := func(spans, textBytes int) error { return p.reading.Resize(int64(spans)*spanMemory + int64(textBytes)) }
+	return p.outliner.Outline(ctx, p.query.Tenant, id, p.query.Budget.TraceSpans, hold, take)
 }
 
 // readSpans is Outliner.Outline for a store without outlines.

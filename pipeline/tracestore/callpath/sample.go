@@ -142,18 +142,18 @@ func (s *sampling) take(ctx context.Context, pt *part, n, open int) error {
 	if err := s.memory.Grow(int64(len(ids)) * knownMemory); err != nil {
 		return err
 	}
-	for _, id := range ids {
-		counted, err := s.read(ctx, id, s.selected, s.accept)
-		if err != nil {
+	return s.read(ctx, ids, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+		counted, err := s.accept(spans, id)
+		s.known[id] = s.selected == counted // what is not accepted is of the other set
+		if err != nil || !counted {
 			return err
 		}
-		s.known[id] = s.selected == counted // what is not accepted is of the other set
-		if counted {
-			pt.found++
-			s.found++
-		}
-	}
-	return nil
+		s.tree.Build(spans)
+		s.counter.AddTrace(&s.tree, id, s.selected)
+		pt.found++
+		s.found++
+		return nil
+	})
 }
 
 // search returns up to n traces of a part that are not known, and continues there the next time.

@@ -11,7 +11,10 @@ import (
 )
 
 // Finder answers searches and reads traces. Safe for concurrent use.
-type Finder struct{ store *scan.Store }
+type Finder struct {
+	store  *scan.Store
+	shared *sharedFilter // nil: each search makes its own
+}
 
 var (
 	_ tracestore.Reader       = (*Finder)(nil)
@@ -22,7 +25,7 @@ var (
 )
 
 // New returns a Finder for a store.
-func New(s *scan.Store) *Finder { return &Finder{s} }
+func New(s *scan.Store) *Finder { return &Finder{store: s} }
 
 // Find implements tracestore.Reader. The results contain all spans that were stored before the
 // call. When other queries use up the memory of all queries, the results end early, with an error
@@ -33,7 +36,7 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 		return nil, err
 	}
 	q.Where = tracestore.WithContext(ctx, q.Where)
-	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
+	s := &search{query: q, want: want, shared: f.shared, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
 	if s.setBounds() {
 		s.session = f.store.BeginQuery(ctx)
 		// The cleanup must not refer to s, or s would stay reachable.
@@ -65,6 +68,7 @@ type search struct {
 	matches     matchLists
 	filtered    bool         // filterTraces has made traceFilter, or tried to
 	traceFilter *traceFilter // nil: all traces
+	shared      *sharedFilter
 	examiner    examiner
 	reader      *traceReader
 	batch       []match                       // the matches that are returned next
@@ -122,6 +126,7 @@ func (s *search) complete() {
 
 // end releases everything but the outcome, which the caller may keep.
 func (s *search) end() {
+	s.shared.note(s)
 	if s.session != nil {
 		s.session.Release()
 	}

@@ -73,7 +73,11 @@ func (h *outlineHeads) account(from int) error {
 	for i := range h.spans[from:] {
 		h.names += len(h.spans[from+i].Name)
 	}
-	if err := h.hold(len(h.spans), h.names+h.reader.extras.size); err != nil {
+	texts := h.names
+	if x := h.reader.extras; x != nil {
+		texts += x.size
+	}
+	if err := h.hold(len(h.spans), texts); err != nil {
 		return err
 	}
 	if h.max <= 0 || len(h.spans) <= h.nextCheck {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"reflect"
 	"slices"
 	"sort"
 
@@ -76,22 +77,70 @@ func (s *search) filterTraces(ctx context.Context) error {
 	if s.query.OfTrace == nil || s.filtered || s.session == nil {
 		return nil
 	}
+	if s.shared != nil {
+		return s.shared.use(ctx, s)
+	}
+	if !s.filterPays(s.found) {
+		return nil
+	}
+	s.filtered = true
+	f, err := s.makeFilter(ctx, s.session.Memory)
+	s.traceFilter = f
+	return err
+}
+
+// filterPays reports whether reading a number of traces takes as long as making the filter.
+func (s *search) filterPays(traces int) bool {
 	spans := 0
 	for _, src := range s.session.Sources {
 		rows, _, _ := src.Bounds()
 		spans += rows
 	}
-	if s.found < spans/spansPerTraceRead {
-		return nil
-	}
-	s.filtered = true
-	if s.session.Memory.Grow(filterMemory) != nil {
-		return nil // other queries use up the memory of all: the search goes on without a filter
+	return traces >= spans/spansPerTraceRead
+}
+
+// makeFilter makes a filter, whose memory it reserves in m. It returns nil if there is no filter.
+func (s *search) makeFilter(ctx context.Context, m *tracestore.Memory) (*traceFilter, error) {
+	if m.Grow(filterMemory) != nil {
+		return nil, nil //nolint:nilnil // other queries use up the memory of all: the search goes on without a filter
 	}
 	b := filterBuilder{search: s}
 	f, err := b.build(ctx)
-	s.traceFilter = f
-	return errors.Join(err, s.session.Memory.Grow(f.memory()-filterMemory))
+	return f, errors.Join(err, m.Grow(f.memory()-filterMemory))
+}
+
+// sharedFilter is the filter of several searches of one view with the same condition on the trace.
+// Not for concurrent use.
+type sharedFilter struct {
+	memory *tracestore.Memory
+	of     tracestore.Expr
+	found  int // traces that earlier searches with the condition have read
+	made   bool
+	filter *traceFilter
+}
+
+// use makes the filter that of a search as soon as it pays for all searches together.
+func (f *sharedFilter) use(ctx context.Context, s *search) (err error) {
+	if !reflect.DeepEqual(f.of, s.query.OfTrace) {
+		f.memory.Release()
+		*f = sharedFilter{memory: f.memory, of: s.query.OfTrace}
+	}
+	if !f.made {
+		if !s.filterPays(f.found + s.found) {
+			return nil
+		}
+		f.made = true
+		f.filter, err = s.makeFilter(ctx, f.memory)
+	}
+	s.filtered, s.traceFilter = true, f.filter
+	return err
+}
+
+// note counts the traces that a search has read.
+func (f *sharedFilter) note(s *search) {
+	if f != nil && s.query.OfTrace != nil && reflect.DeepEqual(f.of, s.query.OfTrace) {
+		f.found += s.found
+	}
 }
 
 // filterBuilder makes a traceFilter. It goes through the parts of all traces in the order of their

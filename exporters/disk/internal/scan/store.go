@@ -77,6 +77,20 @@ func NewStore(snapshot func() View, o Options) *Store {
 	return s
 }
 
+// Freeze returns a store of which all sessions read the same view, until the caller calls release.
+// Sessions must be released before.
+func (s *Store) Freeze() (frozen *Store, release func()) {
+	v := s.snapshot()
+	frozen = &Store{snapshot: func() View { return frozenView{v} }, Options: s.Options, decoders: s.decoders, whenBusy: s.whenBusy}
+	return frozen, v.Release
+}
+
+// frozenView is a view that its owner releases.
+type frozenView struct{ View }
+
+// Release does nothing.
+func (frozenView) Release() {}
+
 // Lease is a view that is released at most once.
 type Lease struct {
 	view     View
