@@ -17,8 +17,8 @@ import (
 )
 
 // benchFolder is the environment variable with the folder of a store with spans of the data set. If
-// it is not set, benchmarks use a new folder. benchNumber is the number of spans that are written to
-// a folder without any, instead of benchSpans.
+// it is not set, benchmarks use a new folder. benchNumber is the number of spans that are written
+// to a folder without any, instead of benchSpans.
 const benchFolder, benchNumber = "DISK_BENCH_FOLDER", "DISK_BENCH_SPANS"
 
 // benchStore returns a store with spans of the data set in segments.

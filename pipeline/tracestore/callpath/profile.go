@@ -16,11 +16,11 @@ import (
 // HeadReader is implemented by stores that read several traces at once, and only what Profile needs
 // of them.
 type HeadReader interface {
-	// EachHeads calls take once for each of the traces that exist, in any order. The spans are valid
-	// only during the call; they have no duplicates, Host or Extras. Of a trace with more than limit
-	// spans, if that is above 0, take may get a part that is larger than limit. The memory is that of
-	// the query of ctx. An error of take is returned. A DamagedError at the end means that other
-	// spans cannot be read.
+	// EachHeads calls take once for each of the traces that exist, in any order. The spans are
+	// valid only during the call; they have no duplicates, Host or Extras. Of a trace with more
+	// than limit spans, if that is above 0, take may get a part that is larger than limit. The
+	// memory is that of the query of ctx. An error of take is returned. A DamagedError at the end
+	// means that other spans cannot be read.
 	EachHeads(ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
 		take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error) error
 }
@@ -46,7 +46,7 @@ func Profile(
 	defer p.reading.Release()
 	p.counter.ChargeTo(p.memory)
 	shares, err := p.run(ctx, sel)
-	if enough := len(p.known) > 0; err != nil && enough && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
+	if read := len(p.known) > 0; err != nil && read && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
 		p.note(fmt.Sprintf("stopped after reading %d traces: %s", len(p.known), err))
 		err = nil
 	}
@@ -76,7 +76,7 @@ type profiler struct {
 	query    tracestore.Query
 	want     int // traces of each set
 	deadline time.Time
-	known    map[otlpdata.TraceID]bool // traces that were read, and whether they are selected
+	known    map[otlpdata.TraceID]bool // traces that need not be read again: true: they are not of the rest
 	memory   *tracestore.Memory        // of known and the counter
 	reading  *tracestore.Memory        // of the trace that is read
 	tree     Tree
@@ -92,20 +92,23 @@ func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2
 	shares = [2]float64{1, 1}
 	both, all := p.both(sel)
 	// The deadline is shared: the rest gets the second half.
-	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline), accept: acceptAll}
+	chosen := sampling{profiler: p, query: both, selected: true, until: halfway(p.deadline), accepts: p.filter(ctx, both)}
 	err = chosen.run(ctx)
 	shares[1] = chosen.share()
 	if err != nil {
 		return shares, err
 	}
-	rest := sampling{profiler: p, query: p.query, until: p.deadline, accept: acceptAll}
+	rest := sampling{profiler: p, query: p.query, until: p.deadline, accepts: p.filter(ctx, p.query)}
 	if all {
-		rest.query.Where = tracestore.And{rest.query.Where, tracestore.Not{Expr: sel.Where}}
+		rest.narrower = tracestore.And{p.query.Where, tracestore.Not{Expr: sel.Where}}
 	}
 	if !chosen.complete() { // otherwise all selected traces are known
-		isSelected := p.isSelected(ctx, both)
-		rest.accept = func(spans []tracestore.SummarySpan, id otlpdata.TraceID) (bool, error) {
-			selected, err := isSelected(spans, id)
+		found, isSelected := rest.accepts, p.matches(ctx, both)
+		rest.accepts = func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
+			if ok, err := found(id, spans); err != nil || !ok {
+				return false, err
+			}
+			selected, err := isSelected(id, spans)
 			return !selected, err
 		}
 	}
@@ -113,8 +116,6 @@ func (p *profiler) run(ctx context.Context, sel tracestore.Selection) (shares [2
 	shares[0] = rest.share()
 	return shares, err
 }
-
-func acceptAll([]tracestore.SummarySpan, otlpdata.TraceID) (bool, error) { return true, nil }
 
 // both returns the query for spans that match the query and are selected. all reports whether the
 // selection has the same window as the query.

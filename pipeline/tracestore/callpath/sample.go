@@ -7,7 +7,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxParts is the maximum number of parts of the window from each of which the same number of
@@ -56,27 +55,37 @@ func bound(from, to, i uint64, level int) uint64 {
 // sampling is a sample of the traces of one set.
 type sampling struct {
 	*profiler
-	query    tracestore.Query
+	query    tracestore.Query // each trace of the set has a span that matches it
 	selected bool
 	until    time.Time
-	accept   func([]tracestore.SummarySpan, otlpdata.TraceID) (bool, error)
+	// accepts reports whether a trace that the query found belongs to the set.
+	accepts test
+	// narrower, if not nil, also finds all traces of the set, and fewer others, but takes longer.
+	narrower tracestore.Expr
 	parts    []part
-	order    []int // of parts
 	found    int
+	reads    int // traces
 	spent    int // of Budget.Spans
 	late     bool
 }
 
-// run counts up to s.want traces with a span that matches the query and that are accepted.
+const (
+	// readsPerTrace limits the number of traces that are read to find those of a set, for each
+	// trace that is wanted.
+	readsPerTrace = 20
+	// narrowAfter is the number of traces that are read before narrower is used, if less than one
+	// of narrowRatio was of the set.
+	narrowAfter, narrowRatio = 500, 5
+	// minRead is the minimum number of traces to read at once, if many of them are not of the set.
+	minRead = 8
+)
+
+// run counts up to s.want traces of the set.
 func (s *sampling) run(ctx context.Context) error {
 	if _, _, ok := s.query.Window(); !ok {
 		return nil
 	}
 	s.parts = parts(s.query)
-	level := bits.Len(uint(len(s.parts))) - 1
-	for i := range s.parts {
-		s.order = append(s.order, int(bits.Reverse64(uint64(i))>>(64-level))) // spread, if it must end early
-	}
 	for s.more() {
 		open := 0
 		for i := range s.parts {
@@ -84,12 +93,12 @@ func (s *sampling) run(ctx context.Context) error {
 				open++
 			}
 		}
-		for _, i := range s.order {
+		for i := range s.parts { // in the order of time, because stores keep what they have read last
 			pt := &s.parts[i]
 			if pt.done || !s.more() {
 				continue
 			}
-			if err := s.take(ctx, pt, (s.want-s.found+open-1)/open, open); err != nil {
+			if err := s.take(ctx, pt, open); err != nil {
 				return err
 			}
 			open--
@@ -114,70 +123,40 @@ func (s *sampling) complete() bool {
 // more reports whether there may be other traces to read, and marks the sample as late if there is
 // no time.
 func (s *sampling) more() bool {
-	if s.found >= s.want || s.late {
-		return false
-	}
-	if !s.until.IsZero() && !time.Now().Before(s.until) {
-		s.late = true
+	if s.late = s.late || !s.until.IsZero() && !time.Now().Before(s.until); s.late {
 		return false
 	}
 	if b := s.query.Budget.Spans; b > 0 && s.spent >= b {
 		return false
 	}
-	return !s.complete()
+	return s.found < s.want && s.reads < readsPerTrace*s.want && !s.complete()
 }
 
-// take reads up to n traces of a part. open is the number of parts that share what is left of the
-// budget.
-func (s *sampling) take(ctx context.Context, pt *part, n, open int) error {
+// take reads traces of a part until it has its share of what is left to find, or to read. open is
+// the number of parts that share it.
+func (s *sampling) take(ctx context.Context, pt *part, open int) error {
+	share := func(left int) int { return (left + open - 1) / open }
+	enough := s.found + share(s.want-s.found)
+	lastRead := s.reads + share(readsPerTrace*s.want-s.reads)
 	q := s.query
 	q.From, q.To, q.After = timeOf(pt.from), timeOf(pt.to), pt.after
 	if q.Budget.Spans > 0 {
-		q.Budget.Spans = max((q.Budget.Spans-s.spent)/open, 1)
+		q.Budget.Spans = share(q.Budget.Spans - s.spent)
 	}
-	ids, err := s.search(ctx, pt, q, n)
+	if s.narrower != nil && s.reads >= narrowAfter && narrowRatio*s.found < s.reads {
+		q.Where = s.narrower
+	}
+	found, err := find(ctx, s.reader, q)
 	if err != nil {
 		return err
 	}
-	if err := s.memory.Grow(int64(len(ids)) * knownMemory); err != nil {
-		return err
-	}
-	return s.read(ctx, ids, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
-		counted, err := s.accept(spans, id)
-		s.known[id] = s.selected == counted // what is not accepted is of the other set
-		if err != nil || !counted {
-			return err
-		}
-		s.tree.Build(spans)
-		s.counter.AddTrace(&s.tree, id, s.selected)
-		pt.found++
-		s.found++
-		return nil
-	})
-}
-
-// search returns up to n traces of a part that are not known, and continues there the next time.
-func (s *sampling) search(ctx context.Context, pt *part, q tracestore.Query, n int) (ids []otlpdata.TraceID, err error) {
-	found, err := storequery.Find(ctx, s.reader, q, storequery.Select{}, tracestore.WantIDs)
-	if err != nil {
-		return nil, err
-	}
-	full := false
-	for r, err := range found.All {
-		if err != nil {
-			s.spend(found.Outcome().Scanned)
-			return nil, err
-		}
-		pt.after = tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}
-		if _, known := s.known[r.ID]; !known {
-			ids = append(ids, r.ID)
-		}
-		if full = len(ids) >= n; full {
-			break
-		}
-	}
+	full, err := s.readAll(ctx, pt, found, enough, lastRead)
 	o := found.Outcome()
-	s.spend(o.Scanned)
+	s.spent += o.Scanned
+	s.scanned += o.Scanned
+	if err != nil {
+		return err
+	}
 	s.noteOutcome(o)
 	switch {
 	case full:
@@ -186,12 +165,65 @@ func (s *sampling) search(ctx context.Context, pt *part, q tracestore.Query, n i
 	default:
 		pt.done = true
 	}
-	return ids, nil
+	return nil
 }
 
-func (s *sampling) spend(scanned int) {
-	s.spent += scanned
-	s.scanned += scanned
+// readAll reads the traces that were found in a part until a number of traces of the set are found,
+// or a number of traces are read. full is false if there were no others.
+func (s *sampling) readAll(ctx context.Context, pt *part, found *tracestore.Results, enough, lastRead int) (full bool, err error) {
+	var ids []otlpdata.TraceID
+	for r, err := range found.All {
+		if err != nil {
+			return false, err
+		}
+		pt.after = tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}
+		if _, known := s.known[r.ID]; known {
+			continue
+		}
+		if ids = append(ids, r.ID); len(ids) < s.readTogether(enough-s.found) && s.reads+len(ids) < lastRead {
+			continue
+		}
+		if err := s.count(ctx, pt, ids); err != nil {
+			return false, err
+		}
+		if ids = ids[:0]; s.found >= enough || s.reads >= lastRead || !s.more() {
+			return true, nil
+		}
+	}
+	return false, s.count(ctx, pt, ids)
+}
+
+// readTogether returns the number of traces to read at once to find n of the set.
+func (s *sampling) readTogether(n int) int {
+	if s.reads > 2*s.found+minRead { // less than half of them are
+		return max(n, minRead)
+	}
+	return n
+}
+
+// count reads traces, and counts those of the set.
+func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) error {
+	if err := s.memory.Grow(int64(len(ids)) * knownMemory); err != nil {
+		return err
+	}
+	s.reads += len(ids)
+	return s.read(ctx, ids, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+		is, err := s.accepts(id, spans)
+		if err != nil || s.found >= s.want {
+			return err
+		}
+		if is || !s.selected {
+			s.known[id] = s.selected == is
+		}
+		if !is {
+			return nil
+		}
+		s.tree.Build(spans)
+		s.counter.AddTrace(&s.tree, id, s.selected)
+		pt.found++
+		s.found++
+		return nil
+	})
 }
 
 // share returns the share of all traces that were counted, from the times that were searched.

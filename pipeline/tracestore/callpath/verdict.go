@@ -3,33 +3,67 @@ package callpath
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// isSelected returns a function that reports whether a trace with some spans is selected: whether
-// one of them matches the query both.
-func (p *profiler) isSelected(
-	ctx context.Context, both tracestore.Query,
-) func([]tracestore.SummarySpan, otlpdata.TraceID) (bool, error) {
-	from, to, _ := both.Window()
-	has := func(start uint64) bool { return start >= from && start <= to }
-	if !outlineDecides(both.Where) {
-		return func(_ []tracestore.SummarySpan, id otlpdata.TraceID) (bool, error) {
-			return p.hasSpan(ctx, id, both.Where, has)
-		}
+// find returns the ids of the traces with a span that matches a query. If the query depends on the
+// trace, it may return others, too; see profiler.filter.
+func find(ctx context.Context, r tracestore.Reader, q tracestore.Query) (*tracestore.Results, error) {
+	q.Where, q.OfTrace, _ = storequery.Weaken(q.Where)
+	return r.Find(ctx, q, tracestore.WantIDs)
+}
+
+// test reports whether a trace with some spans meets a condition.
+type test func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error)
+
+func acceptAll(otlpdata.TraceID, []tracestore.SummarySpan) (bool, error) { return true, nil }
+
+// filter returns the test for traces that find returns for a query.
+func (p *profiler) filter(ctx context.Context, q tracestore.Query) test {
+	if !hasTraceFields(q.Where) {
+		return acceptAll
 	}
-	return func(spans []tracestore.SummarySpan, id otlpdata.TraceID) (bool, error) {
+	_, ofTrace, exact := storequery.Weaken(q.Where)
+	if !exact {
+		return p.matches(ctx, q)
+	}
+	return func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
 		summary := storequery.SummarizeSpans(id, spans)
-		for i := range spans {
-			if s := &spans[i]; has(s.Start) && tracestore.Match(both.Where, spanOf(s, &summary)) {
-				return true, ctx.Err()
-			}
-		}
-		return false, ctx.Err() // it may be wrong, see tracestore.WithContext
+		return tracestore.Match(ofTrace, tracestore.Span{Trace: &summary}), ctx.Err()
 	}
+}
+
+// matches returns the test whether one of the spans of a trace matches a query. It reads a trace in
+// full only if what the outline has of its spans does not decide it.
+func (p *profiler) matches(ctx context.Context, q tracestore.Query) test {
+	from, to, ok := q.Window()
+	has := func(start uint64) bool { return ok && start >= from && start <= to }
+	relaxed, exact := relax(q.Where, true), outlineDecides(q.Where)
+	return func(id otlpdata.TraceID, spans []tracestore.SummarySpan) (bool, error) {
+		summary := storequery.SummarizeSpans(id, spans)
+		may := slices.ContainsFunc(spans, func(s tracestore.SummarySpan) bool {
+			return has(s.Start) && tracestore.Match(relaxed, spanOf(&s, &summary))
+		})
+		// After ctx has ended, may is wrong; see tracestore.WithContext.
+		if err := ctx.Err(); err != nil || exact || !may {
+			return may, err
+		}
+		return p.hasSpan(ctx, id, q.Where, has)
+	}
+}
+
+// hasTraceFields reports whether a condition depends on the trace.
+func hasTraceFields(e tracestore.Expr) bool {
+	for f := range tracestore.Fields(e) {
+		if f.Place.OfTrace() {
+			return true
+		}
+	}
+	return false
 }
 
 // hasSpan reads a trace in full, and reports whether a span matches.
@@ -84,6 +118,35 @@ func outlineDecides(e tracestore.Expr) bool {
 		return isInOutline(e)
 	}
 	return false
+}
+
+// relax replaces conditions that an outline does not decide by constants. If hold is true, the
+// result holds for each span for which e may hold; otherwise it fails for each span for which e may
+// fail.
+func relax(e tracestore.Expr, hold bool) tracestore.Expr {
+	parts := func(list []tracestore.Expr) []tracestore.Expr {
+		out := make([]tracestore.Expr, len(list))
+		for i := range list {
+			out[i] = relax(list[i], hold)
+		}
+		return out
+	}
+	switch e := e.(type) {
+	case tracestore.And:
+		return tracestore.And(parts(e))
+	case tracestore.Or:
+		return tracestore.Or(parts(e))
+	case tracestore.Not:
+		return tracestore.Not{Expr: relax(e.Expr, !hold)}
+	case tracestore.Cond:
+		if !isInOutline(e) && hold {
+			return nil
+		}
+		if !isInOutline(e) {
+			return tracestore.Or{}
+		}
+	}
+	return e
 }
 
 func isInOutline(c tracestore.Cond) bool {

@@ -89,6 +89,17 @@ func simplifyOr(e tracestore.Or) tracestore.Expr {
 	return out
 }
 
+// Weaken returns two conditions that hold for each span for which e holds: one without fields of
+// the trace, and one without fields of the span. If exact is true, e holds for each span for which
+// both hold.
+func Weaken(e tracestore.Expr) (span, trace tracestore.Expr, exact bool) {
+	span, trace, mixed := splitTrace(simplify(e))
+	if mixed {
+		return weaken(e), weakenToTrace(e), false
+	}
+	return span, trace, true
+}
+
 // weaken returns a condition without fields of the trace that holds for each span for which e
 // holds.
 func weaken(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, true, true)) }

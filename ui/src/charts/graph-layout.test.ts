@@ -23,7 +23,7 @@ test('cycles, repeated edges and calls of a node to itself are possible', () => 
   expect(new Set([...l.x]).size).toBe(3);
 });
 
-test('a label makes room between two layers', () => {
+test('a label widens the gap between two layers', () => {
   const edge = { ...sizes(2), from: Int32Array.of(0), to: Int32Array.of(1) };
   const distance = (labels: Float32Array | undefined): number => {
     const l = runLayout({ ...edge, labels });

@@ -68,7 +68,8 @@ func (r *traceReader) takeHeads(
 func (r *traceReader) takeLong(
 	ctx context.Context, id otlpdata.TraceID, limit int, take func(otlpdata.TraceID, []tracestore.SummarySpan) error,
 ) error {
-	h := outlineHeads{reader: r, max: limit, nextCheck: limit, hold: func(int, int) error { return nil }} // the reader reserves it
+	reserved := func(int, int) error { return nil } // by the reader
+	h := outlineHeads{reader: r, max: limit, nextCheck: limit, hold: reserved}
 	defer func() { r.freeHeads(h.spans) }()
 	if err := h.read(ctx, id); err != nil || len(h.spans) == 0 {
 		return err
