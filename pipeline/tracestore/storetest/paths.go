@@ -232,9 +232,21 @@ func checkSampledPaths(s *suite) {
 	}
 	s.checkSample(&got.Selected, want, traces/5, step, true)
 	s.checkSample(&got.Rest, want, traces*4/5, step, false)
+	s.checkPathBudget(store, q, sel)
 	again, err := store.ProfilePaths(s.ctx, q, sel, tracestore.PathOptions{Traces: want})
 	if err != nil || describeProfile(&again) != describeProfile(&got) {
 		s.Errorf("ProfilePaths again: error %v\n got %s\nwant %s", err, describeProfile(&again), describeProfile(&got))
+	}
+}
+
+// checkPathBudget checks that a small budget makes the sample smaller.
+func (s *suite) checkPathBudget(store tracestore.PathProfiler, q tracestore.Query, sel tracestore.Selection) {
+	s.Helper()
+	q.Budget.Spans = 200
+	got, err := store.ProfilePaths(s.ctx, q, sel, tracestore.PathOptions{})
+	if err != nil || got.Selected.Traces+got.Rest.Traces > 1500 || got.Selected.Share >= 1 || got.Rest.Share >= 1 {
+		s.Errorf("ProfilePaths with a budget of %d spans: error %v, %d and %d traces, shares %g and %g", q.Budget.Spans, err,
+			got.Selected.Traces, got.Rest.Traces, got.Selected.Share, got.Rest.Share)
 	}
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { buildModel } from './build';
 import { criticalPath, gapShare, isAsync, overlapShare } from './path';
@@ -66,6 +67,23 @@ describe('critical path', () => {
     }
   });
 
+  it('equals that of the server, which explains differences by it', () => {
+    const shared = new URL('../../../../pipeline/tracestore/callpath/testdata/critical-paths.ndjson', import.meta.url);
+    const traces = readFileSync(shared, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as SharedTrace);
+    expect(traces.length).toBeGreaterThan(50);
+    for (const t of traces) {
+      const m = model(...samplesOf(t, -1));
+      const own = t.own.map(() => 0);
+      let nothing = 0;
+      m.path.span.forEach((s, i) => {
+        const time = m.path.to[i] - m.path.from[i];
+        if (s < 0) nothing += time;
+        else own[s] += time;
+      });
+      expect({ own, nothing }).toEqual({ own: t.own, nothing: t.nothing });
+    }
+  });
+
   it('of a deep and of a wide trace', () => {
     check(buildModel(deepOutline(20_000), [], true));
     check(buildModel(largeOutline(4000), [], true));
@@ -89,6 +107,25 @@ function check(m: TraceModel): void {
   const to = Math.max(...of.map((s) => m.end[s]));
   if (to > from) expect([path.from[0], path.to[path.to.length - 1]]).toEqual([from, to]);
   expect(m.sentence.reduce((t, p) => t + p.share, 0)).toBeCloseTo(path.span.length ? 1 : 0, 9);
+}
+
+/** A trace with own times that the server calculated. `nothing` is the time between spans without parent. */
+interface SharedTrace {
+  parent: number[];
+  root: boolean[];
+  start: number[];
+  duration: number[];
+  kind: number[];
+  service: string[];
+  own: number[];
+  nothing: number;
+}
+
+/** The children of a span of a shared trace, or the spans without parent. */
+function samplesOf(t: SharedTrace, parent: number): Sample[] {
+  return [...t.parent.keys()].filter((i) => t.parent[i] === parent).map((i) => span('op', t.start[i], t.duration[i], {
+    service: t.service[i], kind: t.kind[i], flags: parent >= 0 ? 0 : t.root[i] ? flag.root : flag.orphan, children: samplesOf(t, i),
+  }));
 }
 
 type Segment = [number, number, number, number];
