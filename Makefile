@@ -91,6 +91,7 @@ bench-store: ## measure the span store: whole servers, queries under load, bytes
 	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench
 	$(BENCH) -bench '^Benchmark(Together|Heavy)$$' -benchtime 1x ./test/bench
 	$(BENCH) -bench '^BenchmarkSize$$' -benchtime 1x ./exporters/disk
+	$(BENCH) -bench '^BenchmarkPathProfiles$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 	$(BENCH) -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)

@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// sharedTrace is a trace with the own times of its spans on the critical path. Spans are in the order
-// of an outline: parents before children, and children by start.
+// sharedTrace is a trace with the own times of its spans on the critical path. Spans are in the
+// order of an outline: parents before children, and children by start.
 type sharedTrace struct {
 	Parent   []int    `json:"parent"` // -1: none
 	Root     []bool   `json:"root"`   // the span has no parent; otherwise the parent of a span without one is missing
@@ -24,8 +24,8 @@ type sharedTrace struct {
 	Nothing  uint64   `json:"nothing"` // time between spans without parent
 }
 
-// TestSharedTraces writes the traces with which path.test.ts of the web UI tests its own calculation
-// of the critical path: both must agree.
+// TestSharedTraces writes the traces with which path.test.ts of the web UI tests its own
+// calculation of the critical path: both must agree.
 func TestSharedTraces(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines []string

@@ -12,7 +12,8 @@ import (
 const (
 	// maxShapeLines is the maximum number of lines.
 	maxShapeLines = 8
-	// minPathTraces is the minimum number of traces that must have a call path.
+	// minPathTraces is the minimum number of traces that must have a call path or an operation.
+	// Rarer ones cannot differ significantly; testing them would only hide others.
 	minPathTraces = 5
 	// minShapeScore is the minimum score of a line.
 	minShapeScore = 0.05
@@ -45,9 +46,9 @@ type PathFrequency struct{ Traces, Calls float64 }
 // the highest absolute score first. Of a path and those below it, only the first one is listed,
 // unless they differ from it. A line is significant by a test on shares of traces or by Welch's
 // test on the calls of each trace, with a false discovery rate of 1 %. There are none if a set has
-// fewer than leastTraces traces.
+// fewer than minTraces traces.
 func RankShape(p *tracestore.PathProfile) []ShapeLine {
-	if p.Selected.Traces < leastTraces || p.Rest.Traces < leastTraces {
+	if p.Selected.Traces < minTraces || p.Rest.Traces < minTraces {
 		return nil
 	}
 	var lines []ShapeLine
@@ -60,7 +61,7 @@ func RankShape(p *tracestore.PathProfile) []ShapeLine {
 	}
 	listed := make(map[int]int) // path: index of the line that covers it
 	var chosen []ShapeLine
-	for i, significant := range pathDiscoveries(probabilities) {
+	for i, significant := range discoveries(probabilities, falseDiscoveryRate) {
 		l := lines[i]
 		if !significant || math.Abs(l.Score) < minShapeScore {
 			continue
@@ -84,7 +85,7 @@ func shapeLine(p *tracestore.PathProfile, at int) ShapeLine {
 	c := &p.Paths[at]
 	line := ShapeLine{Path: at, Service: c.Service, Name: c.Name, Kind: c.Kind,
 		Selected: frequency(&c.Selected, &p.Selected), Rest: frequency(&c.Rest, &p.Rest)}
-	presence := presenceTest(p, c)
+	presence := proportionTest(pair{int(c.Selected.Traces), int(c.Rest.Traces)}, pair{int(p.Selected.Traces), int(p.Rest.Traces)})
 	calls := welchTest(p, float64(c.Selected.Calls), c.Selected.CallSquares, float64(c.Rest.Calls), c.Rest.CallSquares)
 	line.Probability = min(2*presence, 2*calls, 1) // two tests
 	line.Score = shapeScore(line.Selected, line.Rest)
@@ -120,18 +121,6 @@ func followsCaller(p *tracestore.PathProfile, at int) bool {
 	}
 	selected := float64(c.Selected.Calls) / float64(caller.Selected.Calls)
 	rest := float64(c.Rest.Calls) / float64(caller.Rest.Calls)
-	has := float64(c.Selected.Traces)/float64(caller.Selected.Traces) - float64(c.Rest.Traces)/float64(caller.Rest.Traces)
+	has := shareOf(int(c.Selected.Traces), int(caller.Selected.Traces)) - shareOf(int(c.Rest.Traces), int(caller.Rest.Traces))
 	return max(selected, rest) < minCallRatio*min(selected, rest) && math.Abs(has) < minShapeScore
-}
-
-// presenceTest returns the probability that the shares of traces with a path differ at least as
-// much if there is no difference: a two-sided two-proportion test.
-func presenceTest(p *tracestore.PathProfile, c *tracestore.CallPath) float64 {
-	n, m := float64(p.Selected.Traces), float64(p.Rest.Traces)
-	share := float64(c.Selected.Traces+c.Rest.Traces) / (n + m)
-	deviation := math.Sqrt(share * (1 - share) * (1/n + 1/m))
-	if deviation == 0 {
-		return 1
-	}
-	return math.Erfc(math.Abs(float64(c.Selected.Traces)/n-float64(c.Rest.Traces)/m) / deviation / math.Sqrt2)
 }

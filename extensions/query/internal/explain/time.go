@@ -51,15 +51,18 @@ type TimeLine struct {
 // RankTime returns the operations and the call paths on which selected traces spend more, or less,
 // time of their critical path than the rest. A line is significant by Welch's test on the sums of
 // each trace, with a false discovery rate of 1 %, and must be large enough to matter. There are
-// none if a set has fewer than leastTraces traces.
+// none if a set has fewer than minTraces traces.
 func RankTime(p *tracestore.PathProfile) TimeRanking {
 	out := TimeRanking{Selected: mean(float64(p.Selected.Time), &p.Selected), Rest: mean(float64(p.Rest.Time), &p.Rest)}
-	if p.Selected.Traces < leastTraces || p.Rest.Traces < leastTraces {
+	if p.Selected.Traces < minTraces || p.Rest.Traces < minTraces {
 		return out
 	}
 	operations := make([]TimeLine, 0, len(p.Operations))
 	for i := range p.Operations {
 		o := &p.Operations[i]
+		if o.Selected.Traces+o.Rest.Traces < minPathTraces {
+			continue
+		}
 		line := timeLine(p, &o.Selected, &o.Rest)
 		line.Path, line.Service, line.Name = -1, o.Service, o.Name
 		operations = append(operations, line)
@@ -67,12 +70,15 @@ func RankTime(p *tracestore.PathProfile) TimeRanking {
 	paths := make([]TimeLine, 0, len(p.Paths))
 	for i := range p.Paths {
 		c := &p.Paths[i]
+		if c.Selected.Traces+c.Rest.Traces < minPathTraces {
+			continue
+		}
 		line := timeLine(p, &c.Selected, &c.Rest)
 		line.Path, line.Service, line.Name, line.Kind = i, c.Service, c.Name, c.Kind
 		paths = append(paths, line)
 	}
 	total := out.Selected - out.Rest
-	if welchTest(p, float64(p.Selected.Time), p.Selected.TimeSquares, float64(p.Rest.Time), p.Rest.TimeSquares) > discoveryRate {
+	if welchTest(p, float64(p.Selected.Time), p.Selected.TimeSquares, float64(p.Rest.Time), p.Rest.TimeSquares) > falseDiscoveryRate {
 		total = 0
 	}
 	least := max(minTimeOfTrace*out.Rest, minTimeOfDifference*math.Abs(total))
@@ -91,12 +97,12 @@ func timeLine(p *tracestore.PathProfile, selected, rest *tracestore.PathCounts) 
 // chooseTimes returns the lines that are significant and differ by at least a number of
 // nanoseconds, and how many were significant. total is the difference of the critical paths.
 func chooseTimes(lines []TimeLine, total, least float64) (chosen []TimeLine, differ int) {
-	lines = slices.DeleteFunc(lines, func(l TimeLine) bool { return l.Selected == 0 && l.Rest == 0 }) // not tested
+	lines = slices.DeleteFunc(lines, func(l TimeLine) bool { return l.Selected == 0 && l.Rest == 0 }) // not on the path
 	probabilities := make([]float64, len(lines))
 	for i := range lines {
 		probabilities[i] = lines[i].Probability
 	}
-	for i, significant := range pathDiscoveries(probabilities) {
+	for i, significant := range discoveries(probabilities, falseDiscoveryRate) {
 		l := lines[i]
 		if !significant || math.Abs(l.Difference) < minTimeRatio*max(l.Selected, l.Rest) {
 			continue
@@ -147,27 +153,4 @@ func varianceOfMean(sum, squares, n float64) float64 {
 func studentTest(t, freedom float64) float64 {
 	z := math.Sqrt(freedom*math.Log1p(t*t/freedom)) * (8*freedom + 1) / (8*freedom + 3)
 	return math.Erfc(z / math.Sqrt2)
-}
-
-// leastTraces is the minimum number of traces of each set.
-const leastTraces = 30
-
-// discoveryRate is the expected share of lines that differ only by chance.
-const discoveryRate = 0.01
-
-// pathDiscoveries returns which of several tests are significant, by the procedure of Benjamini and
-// Hochberg.
-func pathDiscoveries(p []float64) []bool {
-	sorted := slices.Sorted(slices.Values(p))
-	limit := -1.0
-	for i := range sorted {
-		if sorted[i] <= discoveryRate*float64(i+1)/float64(len(p)) {
-			limit = sorted[i]
-		}
-	}
-	out := make([]bool, len(p))
-	for i := range p {
-		out[i] = p[i] <= limit
-	}
-	return out
 }
