@@ -66,6 +66,10 @@ func heavyQueries(e *exporter, id otlpdata.TraceID, now time.Time) []func(ctx co
 			return a.Scanned, err
 		},
 		func(ctx context.Context) (int, error) {
+			p, err := e.ProfilePaths(ctx, tracestore.Query{From: from, To: to}, tracestore.Selection{From: now}, tracestore.PathOptions{})
+			return int(p.Rest.Traces), err
+		},
+		func(ctx context.Context) (int, error) {
 			g, err := e.Dependencies(ctx, "", from, to)
 			return len(g.Edges), err
 		},

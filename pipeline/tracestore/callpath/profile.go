@@ -80,6 +80,7 @@ type profiler struct {
 	memory   *tracestore.Memory        // of known and the counter
 	reading  *tracestore.Memory        // of the trace that is read
 	tree     Tree
+	largest  int // spans of the largest tree
 	counter  Counter
 	hosts    storequery.Hosts
 	scanned  int
@@ -172,8 +173,21 @@ func (p *profiler) answer(shares [2]float64) tracestore.PathProfile {
 	return out
 }
 
-// spanMemory is the approximate size in bytes of a span of a trace that is read, with the tree.
-const spanMemory = 256
+// spanMemory is the approximate size in bytes of a span of a trace that is read, and treeMemory
+// that of a span in the tree, with what it takes to test the trace.
+const spanMemory, treeMemory = 160, 320
+
+// fits reserves the memory for the tree of a trace. It is kept for the traces after it.
+func (p *profiler) fits(spans int) bool {
+	if spans <= p.largest {
+		return true
+	}
+	if p.memory.Grow(int64(spans-p.largest)*treeMemory) != nil {
+		return false
+	}
+	p.largest = spans
+	return true
+}
 
 // read reads traces, and calls take with the spans of each one that exists.
 func (p *profiler) read(ctx context.Context, ids []otlpdata.TraceID, take func(otlpdata.TraceID, []tracestore.SummarySpan) error) error {

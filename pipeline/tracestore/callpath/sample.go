@@ -208,6 +208,10 @@ func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) 
 	}
 	s.reads += len(ids)
 	return s.read(ctx, ids, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+		if !s.fits(len(spans)) {
+			s.note("large traces do not fit into the memory of queries and were left out")
+			return nil
+		}
 		is, err := s.accepts(id, spans)
 		if err != nil || s.found >= s.want {
 			return err

@@ -126,4 +126,8 @@ func TestDamagedTrace(t *testing.T) {
 	if failed == 0 {
 		t.Error("no damaged trace was read in part")
 	}
+	p, err := s.ProfilePaths(t.Context(), tracestore.Query{}, tracestore.Selection{}, tracestore.PathOptions{})
+	if err != nil || p.Complete || p.Reason == "" || p.Selected.Traces == 0 {
+		t.Errorf("path profile: error %v, complete %t, reason %q, %d traces", err, p.Complete, p.Reason, p.Selected.Traces)
+	}
 }
