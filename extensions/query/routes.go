@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/baseline"
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/errorgroups"
 	"github.com/tracing-backend/tracing/extensions/query/internal/explain"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
@@ -30,6 +31,7 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, o
 		baseline.New(b).Routes(),
 		spangroups.New(b).Routes(),
 		[]httpapi.Route{explain.Route(b)},
+		errorgroups.New(b).Routes(),
 		tempo.New(b, o.Version).Routes(),
 		others,
 	))

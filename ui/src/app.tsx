@@ -12,6 +12,7 @@ const pages: Record<Route['page'], LazyComponent> = {
   trace: lazy(() => import('./pages/trace')),
   open: lazy(() => import('./pages/open')),
   status: lazy(() => import('./pages/status')),
+  errors: lazy(() => import('./pages/errors')),
   compare: lazy(() => import('./pages/compare')),
   service: lazy(() => import('./pages/service')),
   services: lazy(() => import('./pages/services')),

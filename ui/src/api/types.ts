@@ -303,33 +303,6 @@ export interface Red {
   p99: number | null;
 }
 
-/** `errors`: the newest errors, grouped by service, type and operation. */
-export interface Errors {
-  /** Number of error spans that were examined; if not complete, older ones were not. */
-  examined: number;
-  complete: boolean;
-  /** All errors after this time were examined. */
-  since: Nanos;
-  /** Groups beyond the limit, which have the fewest errors. */
-  omitted: number;
-  groups: ErrorGroup[];
-}
-
-export interface ErrorGroup {
-  service: string;
-  operation: string;
-  type: string;
-  message: string;
-  count: number;
-  first: Nanos;
-  last: Nanos;
-  /** Counts in equal parts of the time range. */
-  points: number[];
-  /** Newest example. */
-  traceID: string;
-  spanID: string;
-}
-
 /** `changes`: what appeared or changed, newest first. */
 export interface Changes {
   changes: Change[];

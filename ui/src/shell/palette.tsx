@@ -20,6 +20,7 @@ function pages(): Target[] {
     page('Overview', 'what is broken now', link({ page: 'overview' })),
     page('Explore', 'search traces and spans', link({ page: 'explore' })),
     page('Services', 'all services', link({ page: 'services' })),
+    page('Errors', 'what failed, in groups', link({ page: 'errors' })),
     page('Map', 'who calls whom', link({ page: 'map' })),
     page('Open a trace file', 'Jaeger, OTLP or Zipkin JSON; stays in the browser', link({ page: 'open' })),
     page('Status', 'receivers and storage', link({ page: 'status' })),

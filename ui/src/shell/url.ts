@@ -13,6 +13,7 @@ export type Route =
   | { page: 'map' }
   | { page: 'open'; id?: string } // a trace of an open file
   | { page: 'status' }
+  | { page: 'errors' }
   | { page: 'unknown'; path: string };
 
 /** A time range: each end is relative (`now`, `now-1h`) or an ISO 8601 time in UTC. */
@@ -46,6 +47,8 @@ export interface View {
   by: string[];
   sort: string;
   limit: number;
+  /** Chosen group of errors. */
+  error: string;
   /** Explore: show traces as they arrive. */
   live: boolean;
   /** Page of a service: the marked operation. */
@@ -92,7 +95,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 /** The view of an empty URL for a route. */
 export function emptyView(route: Route): View {
   return {
-    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, live: false, operation: '', tab: '',
+    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', tab: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], embedOptions: {},
   };
 }
@@ -113,6 +116,7 @@ function parseRoute(path: string): Route {
     case 'dependencies': return { page: 'map' };
     case 'open': return second ? { page: 'open', id: second } : { page: 'open' };
     case 'status': return { page: 'status' };
+    case 'errors': return second ? { page: 'unknown', path } : { page: 'errors' };
   }
   return { page: 'unknown', path };
 }
@@ -143,6 +147,7 @@ function formatRoute(r: Route): string {
     case 'map': return '/dependencies';
     case 'open': return r.id ? `/open/${e(r.id)}` : '/open';
     case 'status': return '/status';
+    case 'errors': return '/errors';
     case 'unknown': return r.path;
   }
 }
@@ -167,6 +172,7 @@ export function parse(url: URL, basePath = base): View {
   v.by = list(p.get('by'));
   v.sort = p.get('sort') ?? '';
   v.limit = natural(p.get('limit'), 0);
+  v.error = p.get('error') ?? '';
   v.live = p.get('live') === '1';
   v.operation = v.route.page === 'service' ? p.get('operation') ?? '' : '';
   v.tab = p.get('tab') ?? '';
@@ -209,6 +215,7 @@ export function format(v: View, basePath = base): string {
   set('by', v.by.map(quoteItem).join(','));
   set('sort', v.sort);
   set('limit', v.limit ? String(v.limit) : '');
+  set('error', v.error);
   set('live', v.live ? '1' : '');
   if (v.route.page === 'service') set('operation', v.operation);
   set('tab', v.tab);

@@ -56,7 +56,6 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/compare", Handler: page.Handler(a.backend, core.OpAggregate, a.compare)},
 		{Pattern: "GET /api/ui/v1/services", Handler: page.Handler(a.backend, core.OpGetPerformance, a.services)},
 		{Pattern: "GET /api/ui/v1/service", Handler: page.Handler(a.backend, core.OpGetPerformance, a.service)},
-		{Pattern: "GET /api/ui/v1/errors", Handler: page.Handler(a.backend, core.OpGetErrors, a.errors)},
 		{Pattern: "GET /api/ui/v1/changes", Handler: page.Handler(a.backend, core.OpGetChanges, a.changes)},
 		{Pattern: "GET /api/ui/v1/ingest", Handler: page.Handler(a.backend, core.OpGetUsage, a.ingest)},
 		{Pattern: "GET /api/ui/v1/keys", Handler: page.Handler(a.backend, core.OpGetTags, a.keys)},

@@ -1,6 +1,8 @@
 import { useRef } from 'preact/hooks';
-import type { Change, Changes, ErrorGroup, Errors } from '../../api/types';
+import type { ErrorGroup, Errors } from '../../api/errors';
+import type { Change, Changes } from '../../api/types';
 import { MiniBars } from '../../charts/sparkline';
+import { groupID, orderGroups, secondLine, titleOf, trendOf } from '../../errors/trend';
 import { Badge } from '../../shell/controls';
 import { clock, count, millis } from '../../shell/format';
 import { zone } from '../../shell/preferences';
@@ -10,8 +12,6 @@ import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
-import { orderGroups, secondLine, trendOf } from './error-trend';
-import { serviceQuery } from './lead';
 import css from './error-panel.module.css';
 
 const maxGroups = 8;
@@ -38,13 +38,13 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
       <div class={css.head}>
         <h2 class={css.title}>Errors</h2>
         {groups.length > 0 && <span class={css.sub}>{trends ? 'new and growing first' : 'most frequent first'}</span>}
-        {groups.length > 0 && <a class={css.all} href={link({ page: 'explore' }, { q: '{ error }', of: 'spans' })}>All</a>}
+        {groups.length > 0 && <a class={css.all} href={link({ page: 'errors' })}>All</a>}
       </div>
       {errors.error && <Failure what={data ? 'Errors, which are of an earlier answer' : 'Errors'} error={errors.error} retry={errors.retry} />}
       {!data && !errors.error && <Skeleton rows={4} height="72px" />}
       {data && groups.length === 0 && <p class={css.nothing}>No span failed in this time range.</p>}
       <ul ref={list}>
-        {groups.slice(0, maxGroups).map((g) => <Group key={[g.service, g.type, g.operation, g.message].join('\n')} g={g} data={data!} start={start} end={end} />)}
+        {groups.slice(0, maxGroups).map((g) => <Group key={groupID(g)} g={g} data={data!} start={start} end={end} />)}
       </ul>
       {data && groups.length > maxGroups && <p class={css.nothing}>{maxGroups} of {count(groups.length + data.omitted)} groups</p>}
       {data && !data.complete && <Partial>The newest {count(data.examined)} failed spans were examined, back to <Time at={data.since} precision={1} />.</Partial>}
@@ -55,12 +55,11 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
 
 function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: number; end: number }) {
   const trend = trendOf(g, data, start, end);
-  const query = serviceQuery(g.service, `name = ${JSON.stringify(g.operation)} && error`);
-  const heading = g.type || g.operation;
+  const heading = titleOf(g);
   const second = secondLine(g);
   return (
     <li data-row class={css.group}>
-      <a class={css.type} href={link({ page: 'explore' }, { q: query })} title={`${heading} in ${g.operation}`}>{heading}</a>
+      <a class={css.type} href={link({ page: 'errors' }, { error: groupID(g) })} title={[heading, g.frame || g.operation].join(', ')}>{heading}</a>
       <span class={css.count}>{count(g.count)}</span>
       <span class={css.text} title={g.message || g.operation}>{second}</span>
       <span class={css.facts}>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Changes, Errors, Names, Services, TraceSummary } from '../../api/types';
+import type { Errors } from '../../api/errors';
+import type { Changes, Names, Services, TraceSummary } from '../../api/types';
 import { millis } from '../../shell/format';
 import { capable } from '../../shell/config';
 import { slowNow } from '../../shell/clock';
