@@ -27,7 +27,7 @@ const entries: { label: string; route: Route; pages: PageName[] }[] = [
 ];
 
 /** Pages that show a time range. */
-const timed = new Set<PageName>(['overview', 'explore', 'services', 'service', 'map']);
+const timed = new Set<PageName>(['overview', 'explore', 'services', 'service', 'map', 'errors']);
 
 /** Set by a page that shows no time range for now, because nothing is stored. */
 export const withoutTime = signal(false);

@@ -151,7 +151,8 @@ func TestErrorGroups(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	orders, timeouts := a.Groups[0], a.Groups[1]
-	if orders.Count != 600 || orders.Type != "" || orders.Pattern != "order <n> failed" || orders.Message != "order 899 failed" || orders.First != seconds(1) ||
+	if orders.Count != 600 || orders.Type != "" || orders.Pattern != "order <n> failed" || orders.Message != "order 899 failed" ||
+		orders.First != seconds(1) ||
 		orders.Last != seconds(899) || orders.Service != "shop" || orders.Operation != "buy" || !strings.HasSuffix(orders.TraceID, "0383") {
 		t.Errorf("%+v", orders)
 	}
@@ -262,7 +263,8 @@ func TestErrorsOfASearch(t *testing.T) {
 func TestErrorsBefore(t *testing.T) {
 	h := api(t, querytest.FilledMemory(t, failures(90)))
 	a := ask(t, h, 60, 89, "&before=1&q="+url.QueryEscape("{ name = \"buy\" }")).Data
-	if a.Before == nil || a.Before.Examined != 29 || !a.Before.Complete || len(a.Groups) != 2 || *a.Groups[0].Before != 20 || *a.Groups[1].Before != 9 {
+	if a.Before == nil || a.Before.Examined != 29 || !a.Before.Complete || len(a.Groups) != 2 ||
+		*a.Groups[0].Before != 20 || *a.Groups[1].Before != 9 {
 		t.Errorf("%+v, before %+v", a, a.Before)
 	}
 	if a := ask(t, h, 0, 29, "&before=1").Data; a.Before.Examined != 0 || *a.Groups[0].Before != 0 || !a.Before.Complete {

@@ -30,7 +30,8 @@ type failure struct {
 	stack string
 }
 
-// exceptionEvent is the name of events that describe exceptions, and the prefix of their attributes.
+// exceptionEvent is the name of events that describe exceptions, and the prefix of their
+// attributes.
 const exceptionEvent = "exception"
 
 func spanField(key string) tracestore.Field {

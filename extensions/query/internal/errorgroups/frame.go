@@ -152,7 +152,8 @@ func pythonFrame(m []string, _ string) frame {
 var (
 	javaLambda    = regexp.MustCompile(`\$\$Lambda\S*|\$\$(?:Enhancer|Fast|Spring)\w*(?:\$\$\w+)*|\$\d+\b`)
 	javaLibraries = []string{"java.", "javax.", "jakarta.", "jdk.", "sun.", "com.sun.", "kotlin.", "kotlinx.", "scala.", "akka.",
-		"groovy.", "org.springframework.", "org.apache.", "org.hibernate.", "org.eclipse.", "org.jboss.", "org.postgresql.", "org.junit.", "io.netty.",
+		"groovy.", "org.springframework.", "org.apache.", "org.hibernate.", "org.eclipse.", "org.jboss.",
+		"org.postgresql.", "org.junit.", "io.netty.",
 		"io.grpc.", "io.opentelemetry.", "io.vertx.", "io.micrometer.", "io.quarkus.", "reactor.", "rx.", "okhttp3.", "com.fasterxml.",
 		"com.google.common.", "com.mysql.", "com.zaxxer.", "com.netflix.", "feign."}
 )
@@ -164,7 +165,8 @@ func javaFrame(m []string, _ string) frame {
 
 var (
 	dotnetAsync     = regexp.MustCompile(`\.?<(\w+)>[\w|]*(?:\.MoveNext)?`)
-	dotnetLibraries = []string{"System.", "Microsoft.", "Grpc.", "Npgsql.", "Newtonsoft.", "OpenTelemetry.", "StackExchange.", "MassTransit.", "Polly."}
+	dotnetLibraries = []string{"System.", "Microsoft.", "Grpc.", "Npgsql.", "Newtonsoft.", "OpenTelemetry.", "StackExchange.",
+		"MassTransit.", "Polly."}
 )
 
 // dotnetFrame also accepts lines without a file, which other languages do not print.

@@ -70,7 +70,8 @@ var errEnough = errors.New("enough failed spans were read")
 // read reads failed spans, newest first. incomplete says which ones are missing for other reasons
 // than the limits.
 func (r *reader) read() (incomplete string, _ error) {
-	q := tracestore.Query{Tenant: r.slot.Tenant(), From: r.window.From, To: r.window.To, Limit: tracePage, Budget: r.slot.Budget(), Where: r.where}
+	q := tracestore.Query{Tenant: r.slot.Tenant(), From: r.window.From, To: r.window.To, Where: r.where,
+		Limit: tracePage, Budget: r.slot.Budget()}
 	for {
 		o, err := r.slot.Find(q, r.set, r.trace)
 		if errors.Is(err, errEnough) {
