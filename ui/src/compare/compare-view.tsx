@@ -15,7 +15,7 @@ import { baseline, usePair, type Obstacle, type Pair, type SourceOf } from './us
 import css from './compare.module.css';
 
 /** Compares two traces, of which B may be `baseline`. */
-export function CompareView({ a, b, sourceOf, places }: { a: string; b: string; sourceOf?: SourceOf; places: Places }) {
+export default function CompareView({ a, b, sourceOf, places }: { a: string; b: string; sourceOf?: SourceOf; places: Places }) {
   const { pair, obstacle, retry } = usePair(a, b, sourceOf);
   useTitle(t('Compare'));
   if (pair) return <Loaded pair={pair} places={places} />;

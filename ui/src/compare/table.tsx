@@ -32,6 +32,7 @@ export function useRows(pair: Pair): Int32Array {
 export function CompareTable({ pair, places, rows }: { pair: Pair; places: Places; rows: Int32Array }) {
   const narrow = useMedia('(max-width: 640px)');
   const scroller = useRef<HTMLDivElement>(null);
+  const grid = useRef<HTMLDivElement>(null);
   const head = useRef<HTMLDivElement>(null);
   const size = useSize(scroller);
   const headWidth = useSize(head).width;
@@ -53,7 +54,7 @@ export function CompareTable({ pair, places, rows }: { pair: Pair; places: Place
     const { model, span } = firstSpan(pair, rows[index]);
     navigate(parse(new URL(link(places.trace(model.traceID), { span: spanID(model, span) }), location.href)));
   };
-  useTableKeys(scroller, (step) => go(current + step));
+  useTableKeys(grid, (step) => go(current + step));
   const key = (e: KeyboardEvent): void => {
     const page = Math.max(1, Math.floor(list.view / list.height) - 1);
     const moves: Record<string, () => void> = { PageDown: () => go(current + page), PageUp: () => go(current - page), Home: () => go(0), End: () => go(rows.length - 1), Enter: () => open(current) };
@@ -70,14 +71,16 @@ export function CompareTable({ pair, places, rows }: { pair: Pair; places: Place
         <div ref={head} class={css.scale}><span>{t('A solid, B hollow')}</span><Scale longest={longest} width={width} /></div>
         <span class={css.num}>A</span><span class={css.num}>B</span><span class={css.num}>{t('Difference')}</span><span class={css.own}>{t('Own time')}</span><span class={css.num}>{t('Calls A : B')}</span>
       </div>
-      <div
-        ref={scroller} class={css.scroller} role="grid" aria-label={t('Call paths')} tabIndex={0} aria-rowcount={rows.length + 1} aria-activedescendant={rows.length > 0 ? rowID(rows[current]) : undefined}
-        onScroll={(e) => setScroll(e.currentTarget.scrollTop)} onKeyDown={key} onClick={(e) => select(e, setAt)}
-      >
-        <div role="row" class="visually-hidden" aria-rowindex={1}>
-          {[t('Call path'), t('A solid, B hollow'), 'A', 'B', t('Difference'), t('Own time'), t('Calls A : B')].map((name) => <span key={name} role="columnheader">{name}</span>)}
+      <div ref={scroller} class={css.scroller} onScroll={(e) => setScroll(e.currentTarget.scrollTop)}>
+        <div
+          ref={grid} class={css.grid} role="grid" aria-label={t('Call paths')} tabIndex={0} aria-rowcount={rows.length + 1} aria-activedescendant={rows.length > 0 ? rowID(rows[current]) : undefined}
+          onKeyDown={key} onClick={(e) => select(e, setAt)}
+        >
+          <div role="row" class="visually-hidden" aria-rowindex={1}>
+            {[t('Call path'), t('A solid, B hollow'), 'A', 'B', t('Difference'), t('Own time'), t('Calls A : B')].map((name) => <span key={name} role="columnheader">{name}</span>)}
+          </div>
+          <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
         </div>
-        <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{elements}</div>
         <Hidden pair={pair} shown={rows.length} />
       </div>
     </div>
@@ -89,12 +92,12 @@ function select(e: MouseEvent, setAt: (index: number) => void): void {
   if (index !== undefined) setAt(Number(index));
 }
 
-function useTableKeys(scroller: { current: HTMLElement | null }, move: (step: number) => void): void {
-  const focused = (): boolean => document.activeElement === scroller.current;
+function useTableKeys(grid: { current: HTMLElement | null }, move: (step: number) => void): void {
+  const focused = (): boolean => document.activeElement === grid.current;
   const step = (e: KeyboardEvent, by: number): void | false => {
     if (e.key.startsWith('Arrow') && !focused()) return false;
     if (focused()) move(by);
-    else scroller.current?.focus();
+    else grid.current?.focus();
   };
   useKeys('Compare', [
     { keys: ['j', 'ArrowDown'], label: 'Next call path', run: (e) => step(e, 1) },

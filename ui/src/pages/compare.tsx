@@ -1,4 +1,4 @@
-import { CompareView } from '../compare/compare-view';
+import CompareView from '../compare/compare-view';
 import type { Places } from '../compare/head';
 import { view } from '../shell/url';
 

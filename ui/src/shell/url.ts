@@ -11,7 +11,7 @@ export type Route =
   | { page: 'service'; name: string }
   | { page: 'services' }
   | { page: 'map' }
-  | { page: 'open'; id?: string } // a trace of an open file
+  | { page: 'open'; id?: string } // a trace of an open file, or two: a...b
   | { page: 'status' }
   | { page: 'errors' }
   | { page: 'unknown'; path: string };

@@ -94,7 +94,7 @@ export class Handler {
   }
 
   private async read(files: InputFile[]): Promise<FileContent> {
-    const [{ FileTraces }] = await Promise.all([import('./files/traces'), import('./model/extras'), import('./model/attributes')]); // all that an open page needs offline
+    const [{ FileTraces }] = await Promise.all([import('./files/traces'), import('./model/extras'), import('./model/attributes'), import('../compare/match')]); // all that an open page needs offline
     this.files ??= new FileTraces();
     await this.files.read(files);
     return { traces: this.files.list(), problems: this.files.problems };

@@ -26,6 +26,7 @@ const failing = '/search?q=' + encodeURIComponent('{ service = "payment" && erro
 const grid = (p: Page) => p.getByRole('grid', { name: 'Traces' });
 const tree = (p: Page) => p.getByRole('treegrid', { name: 'Spans' });
 const hasRows = (p: Page) => grid(p).locator('tbody').getByRole('row').first().waitFor();
+const hasPaths = (p: Page) => p.getByRole('grid', { name: 'Call paths' }).getByRole('row').nth(1).waitFor();
 const hasSpans = (p: Page) => tree(p).getByRole('row').first().waitFor();
 
 interface State {
@@ -63,6 +64,11 @@ const states: State[] = [
   { name: 'trace, narrow', path: () => `/trace/${checkout}`, narrow: true, reach: hasSpans },
   { name: 'trace with details, narrow', path: () => `/trace/${checkout}`, narrow: true, reach: (p) => openDetails(p) },
   { name: 'missing trace', path: () => '/trace/00000000000000000000000000000001', reach: (p) => p.getByText('not found').first().waitFor() },
+  { name: 'compare', path: () => `/trace/${checkout}...baseline`, reach: hasPaths },
+  { name: 'compare, all rows, largest first', path: () => `/trace/${checkout}...baseline?all=1&sort=largest`, reach: hasPaths },
+  { name: 'compare, attributes', path: () => `/trace/${checkout}...baseline?tab=attributes`, reach: (p) => p.getByRole('region', { name: 'Attributes that differ' }).waitFor() },
+  { name: 'compare, narrow', path: () => `/trace/${checkout}...baseline`, narrow: true, reach: hasPaths },
+  { name: 'compare with itself', path: () => `/trace/${checkout}...${checkout}`, reach: (p) => p.getByText('Both are the same trace.').waitFor() },
   { name: 'open', path: () => '/open', reach: (p) => p.getByRole('button', { name: 'Choose files' }).waitFor() },
   { name: 'open with files', path: () => '/open', reach: (p) => openFiles(p) },
   { name: 'status', path: () => '/status', reach: (p) => p.getByRole('row').nth(1).waitFor() },
@@ -71,7 +77,6 @@ const states: State[] = [
   { name: 'service, narrow', path: () => '/services/payment', narrow: true, reach: (p) => p.getByRole('grid', { name: 'Operations' }).waitFor() },
   { name: 'live', path: () => '/search?live=1', reach: (p) => p.getByText('Live, showing all').waitFor() },
   { name: 'map', path: () => '/dependencies', reach: title(/./) },
-  { name: 'compare', path: () => `/trace/${checkout}...${checkout}`, reach: title(/./) },
   { name: 'unknown', path: () => '/nothing/here', reach: title(/./) },
   { name: 'palette', path: () => '/status', reach: (p) => opened(p, 'Control+k', 'option') },
   { name: 'keys', path: () => '/status', reach: (p) => opened(p, '?', 'dialog') },

@@ -1,13 +1,14 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { CompareLink, useChecks } from '../../compare/pick';
 import type { Facets, Heatmap } from '../../api/types';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { count } from '../../shell/format';
-import { Icon, Mark } from '../../shell/icons';
+import { Mark } from '../../shell/icons';
 import { announce } from '../../shell/live-region';
 import { Partial, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
-import { link, navigate, view } from '../../shell/url';
+import { navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { ColumnsMenu } from './columns-menu';
 import { NoMatch } from './no-match';
@@ -52,7 +53,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
           label="Results" name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
           tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label() }))]}
           end={<>
-            {!chosen && <CompareButton checked={checks.checked} />}
+            {!chosen && <CompareLink checked={checks.checked} pair={(a, b) => ({ page: 'compare', a, b })} alone="baseline" />}
             {!chosen && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
             <ShareButton run={run} />
             {!chosen && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
@@ -70,21 +71,6 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
       </TabPanel>
     </section>
   );
-}
-
-/** Checked traces of the list: the last two. */
-function useChecks(traces: { traceID: string }[]) {
-  const [ids, setIDs] = useState<string[]>([]);
-  const checked = ids.filter((id) => traces.some((trace) => trace.traceID === id));
-  const check = (id: string): void => setIDs(checked.includes(id) ? checked.filter((x) => x !== id) : [...checked.slice(-1), id]);
-  return { checked, check };
-}
-
-/** Compares the checked traces; one alone is compared with a typical trace. */
-function CompareButton({ checked }: { checked: string[] }) {
-  if (checked.length === 0) return null;
-  const [a, b = 'baseline'] = checked;
-  return <a class={css.compare} href={link({ page: 'compare', a, b })}><Icon name="compare" />{checked.length === 1 ? t('Compare with typical') : t('Compare')}</a>;
 }
 
 function sentence(text: string): string {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { TraceSummary } from '../../api/types';
+import { Pick } from '../../compare/pick';
 import { canonical, fieldLabel } from '../../query/field';
 import { Badge, classes } from '../../shell/controls';
 import { count, duration, none, shortID, zoneName } from '../../shell/format';
@@ -51,7 +52,7 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
       <tbody role="rowgroup" {...rows.body}>
         {traces.map((t, i) => (
           <tr key={t.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
-            {onCheck && <td role="gridcell" class={css.pick}><Pick trace={t} checked={checked.includes(t.traceID)} onCheck={onCheck} /></td>}
+            {onCheck && <td role="gridcell" class={css.pick}><Pick name={`${t.rootName} ${shortID(t.traceID)}`} checked={checked.includes(t.traceID)} onCheck={() => onCheck(t.traceID)} /></td>}
             <td role="gridcell" class={css.start}><Time at={t.start} /></td>
             <td role="gridcell" class={css.root}><Root trace={t} href={traceLink(t, run)} /></td>
             <td role="gridcell" class={css.duration}>
@@ -69,16 +70,6 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
         ))}
       </tbody>
     </table>
-  );
-}
-
-/** The check box of a row. The space bar checks the row with the focus, so that it is no tab stop of its own. */
-function Pick({ trace, checked, onCheck }: { trace: TraceSummary; checked: boolean; onCheck: (traceID: string) => void }) {
-  const name = text('Compare {trace}', { trace: `${trace.rootName} ${shortID(trace.traceID)}` });
-  return (
-    <label class={css.pickLabel} title={text('Choose for a comparison (Space)')}>
-      <input type="checkbox" tabIndex={-1} checked={checked} aria-label={name} onChange={() => onCheck(trace.traceID)} />
-    </label>
   );
 }
 

@@ -1,6 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { count } from '../../shell/format';
 import { announce } from '../../shell/live-region';
+import type { Places } from '../../compare/head';
+import { lazy } from '../../shell/lazy';
 import { Failure, Partial, Progress } from '../../shell/states';
 import { t, Text, tn } from '../../shell/text';
 import { useTitle } from '../../shell/title';
@@ -14,12 +16,17 @@ import { Problems } from './problems';
 import { TraceList } from './trace-list';
 import css from './open.module.css';
 
+const CompareView = lazy(() => import('../../compare/compare-view'));
+const places: Places = { trace: (id) => ({ page: 'open', id }), pair: (a, b) => ({ page: 'open', id: `${a}...${b}` }), typical: false };
+
 /** The page `open`: traces of files, which are processed in the browser only. */
 export default function OpenPage() {
   const { route } = view.value;
   const id = route.page === 'open' ? route.id ?? '' : '';
   const known = content.value.traces.some((trace) => trace.traceID === id);
-  useEffect(() => { void prepare().catch(() => undefined); }, []);
+  const [a, b] = id.split('...');
+  useEffect(() => { void prepare().catch(() => undefined); CompareView.preload(); }, []);
+  if (b !== undefined && content.value.traces.length > 0) return <CompareView a={a} b={b} sourceOf={sourceOf} places={places} />;
   return known ? <FileTracePage key={id} id={id} /> : <FilesPage missing={id} />;
 }
 

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { CompareLink, Pick, useChecks } from '../../compare/pick';
 import { Badge, Input } from '../../shell/controls';
 import { count, duration, shortID, zoneName } from '../../shell/format';
 import { Mark } from '../../shell/icons';
@@ -37,38 +38,43 @@ export function TraceList({ traces }: { traces: FileTrace[] }) {
 
 function Table({ traces }: { traces: FileTrace[] }) {
   const href = (trace: FileTrace): string => link({ page: 'open', id: trace.traceID });
-  const rows = useRows(traces.length, (i) => href(traces[i]));
+  const { checked, check } = useChecks(traces);
+  const rows = useRows(traces.length, (i) => href(traces[i]), (i) => check(traces[i].traceID));
   const head = `Start (${zoneName(zone.value, slowNow.value)})`;
   return (
-    <table class={css.table} role="grid" aria-label={t('Traces')} aria-rowcount={traces.length + 1}>
-      <thead role="rowgroup">
-        <tr role="row">
-          <th scope="col" role="columnheader" class={css.start}>{head}</th>
-          <th scope="col" role="columnheader" class={css.root}>{t('Root')}</th>
-          <th scope="col" role="columnheader" class={css.number}>{t('Duration')}</th>
-          <th scope="col" role="columnheader" class={css.number}>{t('Spans')}</th>
-          <th scope="col" role="columnheader" class={css.number}>{t('Services')}</th>
-          <th scope="col" role="columnheader" class={css.name}>{t('File')}</th>
-          <th scope="col" role="columnheader" class={css.id}>{t('Trace ID')}</th>
-        </tr>
-      </thead>
-      <tbody role="rowgroup" {...rows.body}>
-        {traces.map((trace, i) => (
-          <tr key={trace.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
-            <td role="gridcell" class={css.start}><Start trace={trace} /></td>
-            <td role="gridcell" class={css.root}><Root trace={trace} href={href(trace)} /></td>
-            <td role="gridcell" class={css.number}>{duration(trace.duration)}</td>
-            <td role="gridcell" class={css.number}>{count(trace.spans)}</td>
-            <td role="gridcell" class={css.number}>{count(trace.services)}</td>
-            <td role="gridcell" class={css.name} title={trace.file}>{trace.file}</td>
-            <td role="gridcell" class={css.id} title={trace.traceID}>{shortID(trace.traceID.replace(/^0{16}/, ''))}</td>
+    <>
+      <div class={css.compare}><CompareLink checked={checked} pair={(a, b) => ({ page: 'open', id: `${a}...${b}` })} /></div>
+      <table class={css.table} role="grid" aria-label={t('Traces')} aria-rowcount={traces.length + 1}>
+        <thead role="rowgroup">
+          <tr role="row">
+            <th scope="col" role="columnheader" class={css.pick}><span class="visually-hidden">{t('Compare')}</span></th>
+            <th scope="col" role="columnheader" class={css.start}>{head}</th>
+            <th scope="col" role="columnheader" class={css.root}>{t('Root')}</th>
+            <th scope="col" role="columnheader" class={css.number}>{t('Duration')}</th>
+            <th scope="col" role="columnheader" class={css.number}>{t('Spans')}</th>
+            <th scope="col" role="columnheader" class={css.number}>{t('Services')}</th>
+            <th scope="col" role="columnheader" class={css.name}>{t('File')}</th>
+            <th scope="col" role="columnheader" class={css.id}>{t('Trace ID')}</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody role="rowgroup" {...rows.body}>
+          {traces.map((trace, i) => (
+            <tr key={trace.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
+              <td role="gridcell" class={css.pick}><Pick name={`${trace.rootName} ${shortID(trace.traceID)}`} checked={checked.includes(trace.traceID)} onCheck={() => check(trace.traceID)} /></td>
+              <td role="gridcell" class={css.start}><Start trace={trace} /></td>
+              <td role="gridcell" class={css.root}><Root trace={trace} href={href(trace)} /></td>
+              <td role="gridcell" class={css.number}>{duration(trace.duration)}</td>
+              <td role="gridcell" class={css.number}>{count(trace.spans)}</td>
+              <td role="gridcell" class={css.number}>{count(trace.services)}</td>
+              <td role="gridcell" class={css.name} title={trace.file}>{trace.file}</td>
+              <td role="gridcell" class={css.id} title={trace.traceID}>{shortID(trace.traceID.replace(/^0{16}/, ''))}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
   );
 }
-
 
 function Start({ trace }: { trace: FileTrace }) {
   if (trace.start === '0') return <>{t('no time')}</>;

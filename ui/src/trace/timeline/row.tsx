@@ -62,8 +62,8 @@ export function Row({ context: c, index, top, copy }: RowProps) {
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         {pins && <span class={css.pins}>{pins}</span>}
         <RowName context={c} index={index} span={span} folds={folds} />
-        {isGroup && <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span>}
-        {!isGroup && c.rows.hidden[index] > 0 && <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span>}
+        {isGroup && <> <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span></>}
+        {!isGroup && c.rows.hidden[index] > 0 && <> <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span></>}
       </div>
       {isGroup ? <GroupBar context={c} group={~key} copy={copy} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} copy={copy} />}
     </div>
