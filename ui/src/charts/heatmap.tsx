@@ -42,6 +42,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides 
   const pointer = usePointer(plot, g, { setDrag, setCell, onBox, onOpen });
   const key = useKeys(g, cell, { setCell, box, onBox, onOpen });
   const shown = drag ?? box;
+  const slide = useSlide(g, size.width, !!slides);
   return (
     <div class={css.chart}>
       <DurationAxis g={g} height={size.height} box={shown} />
@@ -49,7 +50,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides 
         ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription={t('heatmap')} onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
         aria-label={t('Durations of {ofValue} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { ofValue: g.of })}
       >
-        <div ref={useSlide(g, size.width, !!slides)} class={css.cells}><Cells g={g} width={size.width} height={size.height} /></div>
+        <div class={css.cells}><div ref={slide} class={classes(css.layer, slides && css.sliding)}><Cells g={g} width={size.width} height={size.height} /></div></div>
         {marks.map((m, i) => <MarkLine key={m.at + m.label} mark={m} g={g} named={i === 0 || size.width > 900} />)}
         {shown && <BoxMark g={g} box={shown} />}
         {cell && !drag && size.width > 0 && <CellTip g={g} cell={cell} size={size} example={example} />}
