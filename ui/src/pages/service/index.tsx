@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { ServiceMap } from '../../api/map';
-import type { OneService } from '../../api/service';
+import type { OneService, RoleName } from '../../api/service';
 import type { Changes } from '../../api/types';
 import { Button } from '../../shell/controls';
 import { capable } from '../../shell/config';
@@ -67,7 +67,7 @@ function Service({ name, answer, data, changes, map }: ServiceProps) {
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
-      <Head name={name} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''}>
+      <Head name={name} role={main.role} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''}>
         <Facts service={name} start={data.start} end={data.end} version={version} />
       </Head>
       {missing
@@ -90,7 +90,7 @@ function Service({ name, answer, data, changes, map }: ServiceProps) {
   );
 }
 
-function Head({ name, errors, children }: { name: string; errors: string; children?: ComponentChildren }) {
+function Head({ name, errors, role = 'requests', children }: { name: string; errors: string; role?: RoleName; children?: ComponentChildren }) {
   return (
     <div class={css.head}>
       <h1 class={css.title}><ServiceSwatch name={name} />{name}</h1>
@@ -98,7 +98,7 @@ function Head({ name, errors, children }: { name: string; errors: string; childr
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
       {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors' }))}>{t('Kinds of errors')}</Button>}
-      {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'explain' }))}>{t('Explain errors')}</Button>}
+      {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), tab: 'explain' }))}>{t('Explain errors')}</Button>}
     </div>
   );
 }
