@@ -28,7 +28,7 @@ function pages(): Target[] {
 }
 
 function services(names: string[]): Target[] {
-  return names.map((name) => ({ kind: 'Service', label: name, href: link({ page: 'explore' }, { q: `{ service = ${JSON.stringify(name)} }` }) }));
+  return names.map((name) => ({ kind: 'Service', label: name, href: link({ page: 'service', name }) }));
 }
 
 function recent(): Target[] {

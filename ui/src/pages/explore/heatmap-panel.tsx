@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stream } from '../../api/client';
 import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types';
+import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
 import { gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
 import { HeatmapTable } from '../../charts/heatmap-table';
@@ -129,16 +130,6 @@ function useOpenCell(run: Run, data: Heatmap | undefined): (cell: Box) => void {
 function exampleText(data: Heatmap, cell: Box): string {
   const e = slowestExemplar(data, cell);
   return e ? `${e.name || e.service}, ${duration(e.duration)}` : '';
-}
-
-function slowestExemplar(data: Heatmap, cell: Box): { trace: string; span: string; name: string; service: string; duration: number } | null {
-  const e = data.exemplars;
-  let best = -1;
-  for (let i = 0; i < e.traceID.length; i++) {
-    const at = millis(e.start[i]);
-    if (at >= cell.t0 && at < cell.t1 && e.duration[i] >= cell.d0 && e.duration[i] < cell.d1 && (best < 0 || e.duration[i] > e.duration[best])) best = i;
-  }
-  return best < 0 ? null : { trace: e.traceID[best], span: data.of === 'traces' ? '' : e.spanID[best], name: e.name[best], service: e.service[best], duration: e.duration[best] };
 }
 
 /** What a sample means for the numbers. */

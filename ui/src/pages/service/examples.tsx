@@ -32,12 +32,12 @@ function useTraces(q: string | null, start: Nanos, end: Nanos): Found & { retry:
     const traces: TraceSummary[] = [];
     const params: Params = { q: `${q} | select(${fields.join(', ')})`, start, end, limit: most };
     setFound({ traces: [], error: null, reading: true });
-    const end_ = (error: ApiError | null): void => { if (!abort.signal.aborted) setFound({ traces, error, reading: false }); };
+    const done = (error: ApiError | null): void => { if (!abort.signal.aborted) setFound({ traces, error, reading: false }); };
     const line = (l: SearchLine): void => {
       if (l.trace) traces.push(l.trace);
       if (l.error) throw new ApiError(l.error.code, l.error.msg);
     };
-    stream<SearchLine>('search', params, line, abort.signal).then(() => end_(null), (e: unknown) => end_(e instanceof ApiError ? e : new ApiError(0, endedEarly)));
+    stream<SearchLine>('search', params, line, abort.signal).then(() => done(null), (e: unknown) => done(e instanceof ApiError ? e : new ApiError(0, endedEarly)));
     return () => abort.abort();
   }, [q, start, end, attempt]);
   return { ...found, retry: () => setAttempt((n) => n + 1) };

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Heatmap, Nanos } from '../../api/types';
+import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart } from '../../charts/heatmap';
 import { HeatmapTable } from '../../charts/heatmap-table';
 import { Button } from '../../shell/controls';
@@ -23,7 +24,7 @@ export function OperationHeat({ service, operation, start, end }: { service: str
     if (box) navigate(linked({ page: 'explore' }, { q, of: 'spans', sel: box, tab: 'explain', range: { from: iso(millis(start)), to: iso(millis(end)) } }));
   };
   const open = (cell: Box): void => {
-    const found = data && slowest(data, cell);
+    const found = data && slowestExemplar(data, cell);
     if (found) navigate(linked({ page: 'trace', id: found.trace }, { span: found.span }));
     else explain(cell);
   };
@@ -41,16 +42,6 @@ export function OperationHeat({ service, operation, start, end }: { service: str
 }
 
 function exampleText(data: Heatmap, cell: Box): string {
-  const e = slowest(data, cell);
+  const e = slowestExemplar(data, cell);
   return e ? duration(e.duration) : '';
-}
-
-function slowest(data: Heatmap, cell: Box): { trace: string; span: string; duration: number } | null {
-  const e = data.exemplars;
-  let best = -1;
-  for (let i = 0; i < e.traceID.length; i++) {
-    const at = millis(e.start[i]);
-    if (at >= cell.t0 && at < cell.t1 && e.duration[i] >= cell.d0 && e.duration[i] < cell.d1 && (best < 0 || e.duration[i] > e.duration[best])) best = i;
-  }
-  return best < 0 ? null : { trace: e.traceID[best], span: e.spanID[best], duration: e.duration[best] };
 }

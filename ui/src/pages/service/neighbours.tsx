@@ -48,14 +48,15 @@ export function Neighbours({ answer, service, seconds, outgoing: some }: { answe
   const outgoing = (n: Neighbour, error = ''): string => (n.peer ? spansOf(service, 'kind = client', error) : spansOf(service) + ' > ' + spansOf(n.name, error));
   return (
     <>
-      <List title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />
-      <List title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Attributes such as peer.service, db.system.name or messaging.system do.') : t('It calls no other service.')} />
+      <List service={service} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />
+      <List service={service} title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Attributes such as peer.service, db.system.name or messaging.system do.') : t('It calls no other service.')} />
       <Messages messages={messages} />
     </>
   );
 }
 
 interface ListProps {
+  service: string;
   title: string;
   list: Neighbour[];
   seconds: number;
@@ -63,19 +64,19 @@ interface ListProps {
   empty: string;
 }
 
-function List({ title, list, seconds, query, empty }: ListProps) {
+function List({ service, title, list, seconds, query, empty }: ListProps) {
   const body = useRef<HTMLTableElement>(null);
   useRovingRows(body);
   return (
     <section class={css.side} aria-label={title}>
-      <div class={css.sideHead}><h2>{title}</h2><span class={css.second}>{count(list.length)}</span><span class={css.grow} /><a href={link({ page: 'map' })}>{t('Map')}</a></div>
+      <div class={css.sideHead}><h2>{title}</h2><span class={css.second}>{count(list.length)}</span><span class={css.grow} /><a href={link({ page: 'map' }, { focus: service })}>{t('Map')}</a></div>
       {list.length === 0 ? <p class={css.empty}>{empty}</p> : (
         <table ref={body} class={css.edges} role="grid" aria-label={title}>
           <thead><tr><th scope="col"><span class="visually-hidden">{t('Service')}</span></th><th scope="col" class={css.number}>{t('per second')}</th><th scope="col" class={css.number}>{t('errors')}</th><th scope="col" class={css.number}>p95</th></tr></thead>
           <tbody>{list.slice(0, most).map((n) => <Edge key={n.name} n={n} seconds={seconds} query={query} />)}</tbody>
         </table>
       )}
-      {list.length > most && <p class={css.empty}><a href={link({ page: 'map' })}>{t('{n} more on the map', { n: count(list.length - most) })}</a></p>}
+      {list.length > most && <p class={css.empty}><a href={link({ page: 'map' }, { focus: service })}>{t('{n} more on the map', { n: count(list.length - most) })}</a></p>}
     </section>
   );
 }

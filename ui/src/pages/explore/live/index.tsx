@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { slowestExemplar } from '../../../charts/exemplar';
 import { HeatmapChart } from '../../../charts/heatmap';
 import { HeatmapTable } from '../../../charts/heatmap-table';
 import { withBraces, withoutSelect } from '../../../query/edit';
@@ -68,7 +69,7 @@ export default function LivePage() {
             {heat && table && <HeatmapTable data={heat} />}
             {heat && !table && (
               <div {...hold.overHeat}>
-                <HeatmapChart data={heat} box={null} marks={[]} slides={!hold.heat && connection.state === 'open'} onBox={(box) => select(box, heat)} onOpen={(cell) => openSlowest(heat, cell, q)} example={(cell) => exampleIn(heat, cell)?.text ?? ''} />
+                <HeatmapChart data={heat} box={null} marks={[]} slides={!hold.heat && connection.state === 'open'} onBox={(box) => select(box, heat)} onOpen={(cell) => openSlowest(heat, cell, q)} example={(cell) => exampleText(heat, cell)} />
               </div>
             )}
           </section>
@@ -152,18 +153,14 @@ function select(box: Box | null, heat: Heatmap): void {
   navigate({ live: false, sel: box, of: 'traces', range: { from: iso(from), to: iso(from + (heat.columns * heat.step) / 1e6) } });
 }
 
-function exampleIn(heat: Heatmap, cell: Box): { id: string; text: string } | null {
-  const e = heat.exemplars;
-  let best = -1;
-  for (let i = 0; i < e.traceID.length; i++) {
-    const at = millis(e.start[i]);
-    if (at >= cell.t0 && at < cell.t1 && e.duration[i] >= cell.d0 && e.duration[i] < cell.d1 && (best < 0 || e.duration[i] > e.duration[best])) best = i;
-  }
-  return best < 0 ? null : { id: e.traceID[best], text: `${e.name[best] || e.service[best]}, ${duration(e.duration[best])}` };
+/** "POST /checkout, 1.63 s". */
+function exampleText(heat: Heatmap, cell: Box): string {
+  const e = slowestExemplar(heat, cell);
+  return e ? `${e.name || e.service}, ${duration(e.duration)}` : '';
 }
 
 function openSlowest(heat: Heatmap, cell: Box, q: string): void {
-  const found = exampleIn(heat, cell);
-  if (found) navigate(linked({ page: 'trace', id: found.id }, { find: findOf(q) }));
+  const found = slowestExemplar(heat, cell);
+  if (found) navigate(linked({ page: 'trace', id: found.trace }, { find: findOf(q) }));
   else toast(t('No example of this cell was sent. Drag over it to search the stored traces.'));
 }
