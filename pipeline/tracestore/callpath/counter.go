@@ -24,6 +24,7 @@ type Counter struct {
 	short      bool // because of memory
 
 	pathOf  []int32 // by span of the current trace: its path, -1 for none
+	nameOf  []int32 // its operation, -1 for none
 	touched []int32 // paths of the current trace
 	opened  []int32 // operations of the current trace
 	stack   []int32
@@ -74,10 +75,14 @@ func (c *Counter) AddTrace(t *Tree, id otlpdata.TraceID, selected bool) {
 	}
 	c.assign(t)
 	length := t.CriticalPath(func(span int, time uint64) {
-		if span >= 0 && c.pathOf[span] >= 0 {
-			p := &c.paths[c.pathOf[span]]
-			p.self += time
-			c.operations[p.operation].self += time
+		if span < 0 {
+			return
+		}
+		if p := c.pathOf[span]; p >= 0 {
+			c.paths[p].self += time
+		}
+		if o := c.nameOf[span]; o >= 0 {
+			c.operations[o].self += time
 		}
 	})
 	failed := false
@@ -101,43 +106,51 @@ func (c *Counter) AddTrace(t *Tree, id otlpdata.TraceID, selected bool) {
 	}
 }
 
-// assign sets pathOf, and counts the calls and errors of the trace.
+// assign sets pathOf and nameOf, and counts the calls and errors of the trace.
 func (c *Counter) assign(t *Tree) {
 	c.pathOf = append(c.pathOf[:0], make([]int32, len(t.spans))...)
+	c.nameOf = append(c.nameOf[:0], c.pathOf...)
 	c.touched, c.opened = c.touched[:0], c.opened[:0]
 	c.stack = append(c.stack[:0], t.tops...)
 	for len(c.stack) > 0 {
 		span := c.stack[len(c.stack)-1]
 		c.stack = append(c.stack[:len(c.stack)-1], t.childrenOf(span)...)
-		s, above := &t.spans[span], int32(-1)
-		if p := t.parent[span]; p >= 0 {
-			if above = c.pathOf[p]; above < 0 {
-				c.pathOf[span] = -1 // that of its parent is not counted
-				continue
-			}
+		s := &t.spans[span]
+		o, p := c.operationAt(s), int32(-1)
+		if o >= 0 {
+			p = c.pathAt(c.pathAbove(t, span), o, s.Kind)
+			c.opened = c.operations[o].addCall(c.opened, o, s.Failed)
 		}
-		at := c.pathAt(above, s)
-		if c.pathOf[span] = at; at < 0 {
-			continue
+		if p >= 0 {
+			c.touched = c.paths[p].addCall(c.touched, p, s.Failed)
 		}
-		p := &c.paths[at]
-		o := &c.operations[p.operation]
-		if p.calls == 0 {
-			c.touched = append(c.touched, at)
-		}
-		if o.calls == 0 {
-			c.opened = append(c.opened, p.operation)
-		}
-		p.addCall(s.Failed)
-		o.addCall(s.Failed)
+		c.nameOf[span], c.pathOf[span] = o, p
 	}
 }
 
-func (s *sums) addCall(failed bool) {
+// pathAbove returns the path of the parent of a span: noParent if it has none, and -1 if it is not
+// counted.
+func (c *Counter) pathAbove(t *Tree, span int32) int32 {
+	if p := t.parent[span]; p >= 0 {
+		return c.pathOf[p]
+	}
+	return noParent
+}
+
+// noParent is the parent of a path that begins with a span without parent.
+const noParent = -2
+
+// addCall counts a call of the current trace, and appends the index of the path or operation to
+// list if it is the first one.
+func (s *sums) addCall(list []int32, index int32, failed bool) []int32 {
+	if s.calls == 0 {
+		list = append(list, index)
+	}
 	s.calls++
 	if failed {
 		s.errors++
 	}
+	return list
 }
 
 // endTrace adds the counts of the current trace to one set.
@@ -152,13 +165,12 @@ func (s *sums) endTrace(side int) {
 	s.calls, s.errors, s.self = 0, 0, 0
 }
 
-// pathAt returns the path of a span below another path, or -1 if it is not counted.
-func (c *Counter) pathAt(parent int32, s *tracestore.SummarySpan) int32 {
-	o := c.operationAt(s)
-	if o < 0 {
+// pathAt returns the path of an operation below another path, or -1 if it is not counted.
+func (c *Counter) pathAt(parent, operation, kind int32) int32 {
+	if parent == -1 {
 		return -1
 	}
-	key := call{parent, o, s.Kind}
+	key := call{parent, operation, kind}
 	at, known := c.byCall[key]
 	if known {
 		return at
@@ -268,7 +280,7 @@ func (c *Counter) arrange() []tracestore.CallPath {
 		}
 		return stack
 	}
-	for stack := push(nil, -1, -1); len(stack) > 0; {
+	for stack := push(nil, noParent, -1); len(stack) > 0; {
 		e := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		p := &c.paths[e.path]

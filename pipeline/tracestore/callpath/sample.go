@@ -13,14 +13,13 @@ import (
 // traces is taken, if it has as many. It is a power of two.
 const maxParts = 64
 
-// minPart is the minimum length of a part in nanoseconds. A trace belongs to each part in which one
-// of its spans matches, so that shorter parts would prefer long traces.
-const minPart = uint64(10 * time.Second)
-
-// part is a part of the window, both ends inclusive.
+// part is a part of the window, both ends inclusive. It has the traces whose newest matching span
+// starts within it, so that each trace belongs to one part. Otherwise, traces that run at the end
+// of a part would be preferred, and of these the long ones.
 type part struct {
 	from, to uint64
 	after    tracestore.Cursor // continues after the traces that were found
+	searched bool              // after is the position of a trace
 	found    int               // traces of the set
 	done     bool              // it has no others
 }
@@ -30,13 +29,13 @@ func parts(q tracestore.Query) []part {
 	from, to, bounded := window(q)
 	level := 0
 	if bounded {
-		level = min(bits.Len64((to-from)/minPart), bits.Len(maxParts)) - 1
+		level = max(min(bits.Len64(to-from), bits.Len(maxParts))-1, 0)
 	}
-	level = max(level, 0)
 	list := make([]part, 1<<level)
 	for i := range list {
 		list[i] = part{from: bound(from, to, uint64(i), level), to: bound(from, to, uint64(i)+1, level)}
 		if i+1 < len(list) {
+			list[i].after = tracestore.Cursor{Start: list[i].to, Set: true} // no trace with this start follows it
 			list[i].to--
 		}
 	}
@@ -139,7 +138,7 @@ func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 	enough := s.found + share(s.want-s.found)
 	lastRead := s.reads + share(readsPerTrace*s.want-s.reads)
 	q := s.query
-	q.From, q.To, q.After = timeOf(pt.from), timeOf(pt.to), pt.after
+	q.From, q.After = timeOf(pt.from), pt.after
 	if q.Budget.Spans > 0 {
 		q.Budget.Spans = share(q.Budget.Spans - s.spent)
 	}
@@ -161,7 +160,7 @@ func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 	switch {
 	case full:
 	case !o.Complete && o.Next.Set:
-		pt.after = o.Next
+		pt.after, pt.searched = o.Next, true
 	default:
 		pt.done = true
 	}
@@ -176,7 +175,7 @@ func (s *sampling) readAll(ctx context.Context, pt *part, found *tracestore.Resu
 		if err != nil {
 			return false, err
 		}
-		pt.after = tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}
+		pt.after, pt.searched = tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}, true
 		if _, known := s.known[r.ID]; known {
 			continue
 		}
@@ -239,7 +238,7 @@ func (s *sampling) share() float64 {
 		covered := length
 		if !pt.done {
 			covered = 0
-			if pt.after.Set {
+			if pt.searched {
 				covered = float64(pt.to - min(pt.after.Start, pt.to))
 			}
 		}
@@ -263,7 +262,7 @@ func (s *sampling) shareOf(all float64) float64 {
 		case pt.done:
 			expected += float64(pt.found)
 			seen += length
-		case pt.after.Set:
+		case pt.searched:
 			covered := max(float64(pt.to-min(pt.after.Start, pt.to)), 1)
 			expected += max(float64(pt.found)-0.5, 0) * length / covered // the search ended with the last one
 			seen += length

@@ -215,11 +215,13 @@ func checkSampledPaths(s *suite) {
 	for first := uint64(0); first < traces; first += traces / 10 {
 		r := newRequest("web")
 		for i := first; i < first+traces/10; i++ {
-			root := r.span(i, 2*i+1, "root", base+i*step)
-			child := r.span(i, 2*i+2, "child", base+i*step+10)
-			child.SetParentSpanID(root.SpanID())
+			root := r.span(i, 16*i+1, "root", base+i*step)
 			if i%5 == 0 {
-				child.Status().SetCode(ptrace.StatusCodeError)
+				root.Status().SetCode(ptrace.StatusCodeError)
+			}
+			for n := range 1 + i%2*8 { // every other trace is long
+				later := n * (3*minute + i*2654435761%minute)
+				r.span(i, 16*i+2+n, "child", base+i*step+10+later).SetParentSpanID(root.SpanID())
 			}
 		}
 		s.send("", r.traces)
@@ -261,6 +263,7 @@ func (s *suite) checkSample(set *tracestore.PathSet, want, all int, step uint64,
 	}
 	const quarters = 4
 	var spread [quarters]int
+	long := 0
 	for i, id := range set.IDs {
 		if i > 0 && bytes.Compare(set.IDs[i-1][:], id[:]) >= 0 {
 			s.Errorf("trace %s is not in order", id)
@@ -272,7 +275,11 @@ func (s *suite) checkSample(set *tracestore.PathSet, want, all int, step uint64,
 		if (n%5 == 0) != failed {
 			s.Errorf("trace %s is in the wrong set", id)
 		}
+		long += n % 2
 		spread[min(uint64(n)*step*quarters/(240*minute), quarters-1)]++
+	}
+	if math.Abs(float64(long)/float64(want)-0.5) > 0.2 {
+		s.Errorf("%d of %d traces are long, want half of them", long, want)
 	}
 	for i, n := range spread {
 		if n < want/quarters/2 {
