@@ -28,12 +28,12 @@ export function parseSpan(text: string): string | null {
  * `now`, `now-2h`, or seconds, milliseconds, microseconds or nanoseconds since the epoch. Without a zone, `zone` applies.
  */
 export function parseInstant(text: string, zone: Zone, now: number): number | null {
-  const item = text.trim();
-  const relative = resolveTime(item.replace(/\s+/g, ''), now);
-  if (item.startsWith('now')) return relative;
-  if (/^\d{9,19}$/.test(item)) return fromEpoch(item);
-  if (/^\d{4}-\d\d-\d\d[T ].*([zZ]|[+-]\d\d:?\d\d)$/.test(item)) return finite(Date.parse(item.replace(' ', 'T')));
-  const m = /^(?:(\d{4}-\d\d-\d\d)(?:[T ]+|$))?(?:(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,9})?)?)?$/.exec(item);
+  const trimmed = text.trim();
+  const relative = resolveTime(trimmed.replace(/\s+/g, ''), now);
+  if (trimmed.startsWith('now')) return relative;
+  if (/^\d{9,19}$/.test(trimmed)) return fromEpoch(trimmed);
+  if (/^\d{4}-\d\d-\d\d[T ].*([zZ]|[+-]\d\d:?\d\d)$/.test(trimmed)) return finite(Date.parse(trimmed.replace(' ', 'T')));
+  const m = /^(?:(\d{4}-\d\d-\d\d)(?:[T ]+|$))?(?:(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,9})?)?)?$/.exec(trimmed);
   if (!m || (!m[1] && !m[2])) return null;
   const [h, min, s] = [m[2], m[3], m[4]].map((x) => Number(x ?? 0));
   if (h > 23 || min > 59 || s > 59) return null;
