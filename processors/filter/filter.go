@@ -2,6 +2,8 @@
 // spans and span events that conditions select.
 package filter
 
+//lint:file-ignore SA1019 configurations still have the older keys traces and spans
+
 import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	"go.opentelemetry.io/collector/component"
