@@ -157,6 +157,8 @@ export interface Heatmap {
     service: string[];
     name: string[];
     error: boolean[];
+    /** What failed in failed spans, or ""; only with the parameter `errorTypes`. */
+    errorType?: string[];
   };
 }
 

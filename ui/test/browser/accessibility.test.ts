@@ -72,6 +72,10 @@ const states: State[] = [
   { name: 'open', path: () => '/open', reach: (p) => p.getByRole('button', { name: 'Choose files' }).waitFor() },
   { name: 'open with files', path: () => '/open', reach: (p) => openFiles(p) },
   { name: 'status', path: () => '/status', reach: (p) => p.getByRole('row').nth(1).waitFor() },
+  { name: 'groups', path: () => '/search?tab=groups&by=service,name', reach: (p) => p.getByRole('table', { name: /Groups by/ }).getByRole('link').first().waitFor() },
+  { name: 'groups, narrow', path: () => '/search?tab=groups', narrow: true, reach: (p) => p.getByRole('table', { name: /Groups by/ }).getByRole('link').first().waitFor() },
+  { name: 'errors', path: () => '/errors', reach: (p) => openError(p) },
+  { name: 'errors, narrow', path: () => '/errors', narrow: true, reach: (p) => openError(p) },
   { name: 'services', path: () => '/services', reach: (p) => p.getByRole('main').getByRole('link', { name: 'payment' }).first().waitFor() },
   { name: 'service', path: () => '/services/payment', reach: async (p) => [await p.getByRole('grid', { name: 'Operations' }).waitFor(), await p.getByRole('grid', { name: 'Callers' }).waitFor(), await p.getByRole('application').waitFor()] },
   { name: 'service, narrow', path: () => '/services/payment', narrow: true, reach: (p) => p.getByRole('grid', { name: 'Operations' }).waitFor() },
@@ -104,6 +108,12 @@ async function openFacets(p: Page): Promise<void> {
 async function openDetails(p: Page): Promise<void> {
   await tree(p).getByRole('row').filter({ hasText: 'Charge' }).first().click();
   await p.getByRole('complementary', { name: 'Span details' }).getByText('payment.provider').first().waitFor();
+}
+
+async function openError(p: Page): Promise<void> {
+  await p.getByRole('button', { name: 'UpstreamTimeout' }).click();
+  await p.getByRole('region', { name: 'Stack trace' }).waitFor();
+  await p.getByText(/others \d/).first().waitFor();
 }
 
 async function openFiles(p: Page): Promise<void> {

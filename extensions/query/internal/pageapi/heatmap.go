@@ -50,6 +50,8 @@ type exemplarColumns struct {
 	Service  []string     `json:"service"`
 	Name     []string     `json:"name"`
 	Error    []bool       `json:"error"`
+	// ErrorType says what failed in failed spans; only with the parameter errorTypes.
+	ErrorType []string `json:"errorType,omitempty"`
 }
 
 // Values of `of`: what a heatmap counts.
@@ -76,6 +78,10 @@ func (a *API) heatmap(ctx context.Context, v url.Values) (page.Query, error) {
 	if err := agg.Check(); err != nil {
 		return nil, err
 	}
+	withTypes, err := page.BoolParam(v, "errorTypes")
+	if err != nil {
+		return nil, err
+	}
 	switch v.Get("of") {
 	case "", ofSpans:
 	case ofTraces:
@@ -89,7 +95,11 @@ func (a *API) heatmap(ctx context.Context, v url.Values) (page.Query, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return heatmapOf(&agg, &found), page.ReasonOf(&found), nil
+		out := heatmapOf(&agg, &found)
+		if withTypes && !agg.Traces {
+			out.Exemplars.ErrorType = errorTypes(slot, found.Exemplars)
+		}
+		return out, page.ReasonOf(&found), nil
 	}, nil
 }
 
@@ -176,7 +186,7 @@ func heatmapOf(agg *core.Aggregation, a *tracestore.Aggregate) *heatmapAnswer {
 func exemplarsOf(list []tracestore.Exemplar) exemplarColumns {
 	n := len(list)
 	out := exemplarColumns{make([]string, n), make([]string, n), make([]page.Nanos, n), make([]uint64, n), make([]string, n),
-		make([]string, n), make([]bool, n)}
+		make([]string, n), make([]bool, n), nil}
 	for i := range list {
 		e := &list[i]
 		out.TraceID[i], out.SpanID[i] = hex.EncodeToString(e.TraceID[:]), e.SpanID.String()

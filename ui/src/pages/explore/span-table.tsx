@@ -6,6 +6,7 @@ import { Mark } from '../../shell/icons';
 import { zone } from '../../shell/preferences';
 import { ServiceMark } from '../../shell/service-mark';
 import { Empty, Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { t } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
@@ -25,11 +26,13 @@ interface Example {
   service: string;
   name: string;
   error: boolean;
+  /** What failed, or "". */
+  errorType: string;
 }
 
 /** Examples of the matching spans, newest first. */
 export default function SpanTable({ run }: { run: Run }) {
-  const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples }, { maxAge: 300_000 });
+  const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples, errorTypes: 1 }, { maxAge: 300_000 });
   const list = useMemo(() => (data ? examplesOf(data) : []), [data]);
   if (error && !data) return <div class={css.notice}><Failure what="Spans" error={error} retry={retry} /></div>;
   if (!data) return <div class={css.notice}>{loading && <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
@@ -68,7 +71,7 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
             <td role="gridcell" class={table.start}><Time at={e.start} /></td>
             <td role="gridcell" class={css.service}><ServiceMark name={e.service} /></td>
             <td role="gridcell" class={css.name}>
-              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}>{e.name || '(no name)'}</a>{e.error && <Badge kind="error"><Mark kind="error" size={11} label="" />error</Badge>}</span>
+              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}>{e.name || '(no name)'}</a>{e.error && <Badge kind="error" title={e.errorType}><Mark kind="error" size={11} label={e.errorType && t('error')} /><span class={css.errorType}>{e.errorType || t('error')}</span></Badge>}</span>
             </td>
             <td role="gridcell" class={table.duration}>
               <span class={table.bar}><span class={table.value}>{duration(e.duration)}</span><span class={table.track} aria-hidden="true"><i class={classes(e.error && table.failed)} style={{ width: `${Math.max(2, (e.duration / max) * 100)}%` }} /></span></span>
@@ -83,6 +86,6 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
 
 function examplesOf(data: Heatmap): Example[] {
   const e = data.exemplars;
-  const list = e.traceID.map((trace, i): Example => ({ trace, span: e.spanID[i], start: e.start[i], duration: e.duration[i], service: e.service[i], name: e.name[i], error: e.error[i] }));
+  const list = e.traceID.map((trace, i): Example => ({ trace, span: e.spanID[i], start: e.start[i], duration: e.duration[i], service: e.service[i], name: e.name[i], error: e.error[i], errorType: e.errorType?.[i] ?? '' }));
   return list.sort((a, b) => millis(b.start) - millis(a.start));
 }

@@ -84,6 +84,7 @@ function Actions({ row, onRun }: { row: GroupRow; onRun: (text: string) => void 
   return (
     <span class={css.buttons}>
       <Button kind="quiet" icon="plus" label={t('Only {name}', { name })} onClick={() => onRun(onlyGroup(view.value.q, row.where))} />
+      <a class={css.explain} href={link({ page: 'explore' }, { q: onlyGroup(view.value.q, row.where), of: 'spans', tab: 'explain' })} aria-label={t('Explain {name}', { name })} title={t('Explain {name}', { name })}><Icon name="compare" /></a>
       <Button kind="quiet" icon="minus" label={t('Without {name}', { name })} onClick={() => onRun(withoutGroup(view.value.q, row.where))} />
     </span>
   );
