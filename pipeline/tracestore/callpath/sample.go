@@ -251,25 +251,35 @@ func (s *sampling) share() float64 {
 	return s.shareOf(all)
 }
 
-// shareOf estimates the number of traces of each part from those that were found, and of parts that
-// were not searched from all others.
+// shareOf estimates the number of traces of each part from those that were found. Parts with few of
+// them are estimated together, and parts that were not searched from all others.
 func (s *sampling) shareOf(all float64) float64 {
-	expected, seen := 0.0, 0.0
+	const few = 5
+	var expected, seen, fewFound, fewCovered, fewLength float64
 	for i := range s.parts {
 		pt := &s.parts[i]
-		length := float64(pt.to-pt.from) + 1
-		switch {
-		case pt.done:
-			expected += float64(pt.found)
-			seen += length
-		case pt.searched:
-			covered := max(float64(pt.to-min(pt.after.Start, pt.to)), 1)
-			expected += max(float64(pt.found)-0.5, 0) * length / covered // the search ended with the last one
-			seen += length
+		length, found := float64(pt.to-pt.from)+1, float64(pt.found)
+		covered := length
+		if !pt.done {
+			covered = max(float64(pt.to-min(pt.after.Start, pt.to)), 1)
 		}
+		switch {
+		case !pt.done && !pt.searched:
+			continue
+		case pt.done:
+			expected += found
+		case found < few:
+			fewFound, fewCovered, fewLength = fewFound+found, fewCovered+covered, fewLength+length
+		default:
+			expected += (found - 0.5) * length / covered // the search ended with the last one
+		}
+		seen += length
 	}
 	if seen == 0 {
 		return 1
+	}
+	if fewLength > 0 {
+		expected += fewFound * fewLength / fewCovered
 	}
 	return min(float64(s.found)/max(expected*all/seen, 1), 1)
 }

@@ -34,7 +34,7 @@ func baselineParam(v url.Values) (baseline, error) {
 // profile returns the profile of the selected traces and of the baseline.
 func (r request) profile(slot *core.Slot) (tracestore.PathProfile, error) {
 	q := r.query
-	q.Tenant, q.Budget = slot.Tenant(), tracestore.Budget{Spans: slot.Limits().Aggregated, TraceSpans: slot.Limits().TraceSize}
+	q.Tenant, q.Budget = slot.Tenant(), slot.Budget()
 	options := tracestore.PathOptions{Traces: r.traces}
 	if r.baseline == allOthers {
 		return r.store.ProfilePaths(slot.Context(), q, r.selection, options)

@@ -186,6 +186,26 @@ func TestNothingPlanted(t *testing.T) {
 	}
 }
 
+// TestManySmallTimes: if the difference is spread over many operations, the largest are listed.
+func TestManySmallTimes(t *testing.T) {
+	p := tracestore.PathProfile{Selected: tracestore.PathSet{Traces: 100, Time: 4000 * 100, TimeSquares: 4000 * 4000 * 100},
+		Rest: tracestore.PathSet{Traces: 100, Time: 2000 * 100, TimeSquares: 2000 * 2000 * 100}}
+	for i := range uint64(20) {
+		of := func(mean uint64) tracestore.PathCounts {
+			return tracestore.PathCounts{Traces: 100, Calls: 100, SelfTime: 100 * mean, SelfSquares: float64(101 * mean * mean), CallSquares: 100}
+		}
+		p.Operations = append(p.Operations, tracestore.OperationProfile{Name: fmt.Sprint(i), Selected: of(200 + i), Rest: of(100)})
+	}
+	got := RankTime(&p)
+	if text := fmt.Sprint(timesText(got.Operations)); len(got.Operations) != 3 || got.Differ != 20 || got.Operations[0].Name != "19" {
+		t.Errorf("%d differ; lines %s", got.Differ, text)
+	}
+	p.Selected.Traces = minTraces - 1
+	if got := RankTime(&p); len(got.Operations) > 0 || got.Differ > 0 {
+		t.Errorf("few traces: %+v", got)
+	}
+}
+
 func timesText(lines []TimeLine) (out []string) {
 	for _, l := range lines {
 		out = append(out, fmt.Sprintf("%s %s %.2f ms (%.0f %%)", l.Service, l.Name, l.Difference/ms, 100*l.Share))

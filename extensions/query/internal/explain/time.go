@@ -20,6 +20,8 @@ const (
 	// minTimeOfDifference is the minimum difference relative to that of the mean lengths of the
 	// critical paths. In slow traces most operations take a little longer.
 	minTimeOfDifference = 0.1
+	// fewTimeLines is the maximum number of lines if none differs that much.
+	fewTimeLines = 3
 )
 
 // TimeRanking is the ranked list of times.
@@ -81,7 +83,7 @@ func RankTime(p *tracestore.PathProfile) TimeRanking {
 	if welchTest(p, float64(p.Selected.Time), p.Selected.TimeSquares, float64(p.Rest.Time), p.Rest.TimeSquares) > falseDiscoveryRate {
 		total = 0
 	}
-	least := max(minTimeOfTrace*out.Rest, minTimeOfDifference*math.Abs(total))
+	least := minTimeOfTrace * out.Rest
 	out.Operations, out.Differ = chooseTimes(operations, total, least)
 	out.Paths, _ = chooseTimes(paths, total, least)
 	return out
@@ -119,6 +121,13 @@ func chooseTimes(lines []TimeLine, total, least float64) (chosen []TimeLine, dif
 	slices.SortStableFunc(chosen, func(a, b TimeLine) int {
 		return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference))
 	})
+	large := slices.IndexFunc(chosen, func(l TimeLine) bool { return math.Abs(l.Difference) < minTimeOfDifference*math.Abs(total) })
+	switch {
+	case large == 0:
+		chosen = chosen[:min(len(chosen), fewTimeLines)]
+	case large > 0:
+		chosen = chosen[:large]
+	}
 	return chosen[:min(len(chosen), maxTimeLines)], differ
 }
 
