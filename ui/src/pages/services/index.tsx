@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Changes, Services } from '../../api/types';
-import { Input, Segmented } from '../../shell/controls';
+import { Button, Input, Segmented } from '../../shell/controls';
 import { count } from '../../shell/format';
 import { ingest } from '../../shell/ingest';
 import { isRelative } from '../../shell/range';
@@ -17,6 +17,9 @@ import css from './services.module.css';
 const every = 30_000;
 const changesEvery = 120_000;
 
+/** Rows with charts that are drawn at once. */
+const pageSize = 200;
+
 type Order = 'abnormal' | 'name' | 'time';
 
 /** `/services`, and the original's `/monitor`: all services with rate, errors and durations. */
@@ -24,6 +27,7 @@ export default function ServicesPage() {
   useTitle(t('Services'));
   const { range, sort } = view.value;
   const [filter, setFilter] = useState('');
+  const [length, setLength] = useState(pageSize);
   const refresh = isRelative(range);
   const answer = useRequest<Services>('services', (now) => rangeParams(range, now), { every: refresh ? every : 0 });
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: refresh ? changesEvery : 0 });
@@ -55,7 +59,8 @@ export default function ServicesPage() {
         ? <div class={css.notice}><Empty title={t('No service has sent spans in this time range.')}><a href={link({ page: 'overview' })}>{t('How to send spans')}</a><a href={link({ page: 'status' })}>{t('Check the receivers')}</a></Empty></div>
         : shown.length === 0
           ? <div class={css.notice}><Empty title={t('No service matches.')} /></div>
-          : <ServiceTable services={shown} data={data} changes={changes.data?.changes ?? []} order={order === 'abnormal' ? first : order === 'time' ? t('busiest') : t('A to Z')} to="service" />}
+          : <ServiceTable services={shown.slice(0, length)} data={data} changes={changes.data?.changes ?? []} order={order === 'abnormal' ? first : order === 'time' ? t('busiest') : t('A to Z')} to="service" />}
+      {shown.length > length && <div class={css.more}><Button onClick={() => setLength(length + pageSize)}>{t('Show more')}</Button><span>{t('{n} of {all}', { n: count(length), all: count(shown.length) })}</span></div>}
     </div>
   );
 }
