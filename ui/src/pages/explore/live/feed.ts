@@ -25,8 +25,9 @@ const maxDelay = 30_000;
 const silence = 45_000;
 /** Milliseconds in the background until the page disconnects. */
 const patience = 60_000;
-/** A connection that has lasted this long was a success: waiting begins with the first delay again. */
+/** A connection that has lasted this long was a success: waiting begins with the first delay again. An answer that the server has ended may be short. */
 const success = 10_000;
+const complete = 900;
 
 /** Delay before an attempt to connect, in milliseconds: doubled each time, with up to a fifth less, so that viewers do not return all at once. */
 export function delayOf(attempt: number, retryAfter: number, random = Math.random()): number {
@@ -82,7 +83,7 @@ export class Feed {
     const ended = (error: ApiError | null): void => {
       if (abort.signal.aborted && !lost) return;
       clearTimeout(this.watchdog);
-      if (opened && Date.now() - opened > success) this.attempts = 0;
+      if (opened && Date.now() - opened > (error || lost ? success : complete)) this.attempts = 0;
       this.wait(lost ? new ApiError(0, endedEarly) : error);
     };
     this.become({ state: 'connecting' });
