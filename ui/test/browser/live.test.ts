@@ -95,7 +95,8 @@ test('connects again, also when there are too many viewers', async () => {
     await page.getByText(/next attempt in/).waitFor();
     await first.page.context().close();
     await state(page, 'Live, showing all').waitFor();
-    await state(page, 'Live, showing all').waitFor({ state: 'hidden' });
+    await page.waitForRequest(/v1\/tail/); // the next answer
+    await page.waitForRequest(/v1\/tail/);
     await state(page, 'Live, showing all').waitFor();
     await send('later', 'web', short);
     await page.getByRole('link', { name: 'later web' }).waitFor();
