@@ -41,7 +41,10 @@ export interface View {
   embed: boolean;
   /** Explore: what durations and counts are of. */
   of: 'traces' | 'spans';
-  sel: Box | null;
+  /** Explore: the selected box of the heatmap, or the traces (spans) with errors. */
+  sel: Box | 'errors' | null;
+  /** Explain: what the selection is compared with; "" for all others. */
+  base: '' | 'time' | 'day';
   cols: string[];
   /** Keys by which spans are grouped, named as in searches. */
   by: string[];
@@ -96,6 +99,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', tab: '',
+    base: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], embedOptions: {},
   };
 }
@@ -167,7 +171,9 @@ export function parse(url: URL, basePath = base): View {
   v.theme = theme === 'light' || theme === 'dark' ? theme : '';
   v.embed = p.get('embed') === '1';
   v.of = p.get('of') === 'spans' ? 'spans' : 'traces';
-  v.sel = parseBox(p.get('sel'));
+  v.sel = p.get('sel') === 'errors' ? 'errors' : parseBox(p.get('sel'));
+  const base = p.get('base');
+  v.base = base === 'time' || base === 'day' ? base : '';
   v.cols = list(p.get('cols'));
   v.by = list(p.get('by'));
   v.sort = p.get('sort') ?? '';
@@ -210,7 +216,8 @@ export function format(v: View, basePath = base): string {
   set('theme', v.theme);
   set('embed', v.embed ? '1' : '');
   set('of', v.of, 'traces');
-  set('sel', v.sel ? [v.sel.t0, v.sel.t1, v.sel.d0, v.sel.d1].map(Math.round).join(',') : '');
+  set('sel', v.sel === 'errors' ? v.sel : v.sel ? [v.sel.t0, v.sel.t1, v.sel.d0, v.sel.d1].map(Math.round).join(',') : '');
+  set('base', v.base);
   set('cols', v.cols.map(quoteItem).join(','));
   set('by', v.by.map(quoteItem).join(','));
   set('sort', v.sort);

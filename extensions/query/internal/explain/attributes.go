@@ -18,9 +18,9 @@ const (
 	// sameTraces is the share of traces that two lines must have in common, of all traces of
 	// either, to be shown as one.
 	sameTraces = 0.95
-	// rounding is the difference of scores up to which they count as equal: of two values that
-	// exclude each other, the one that selected traces have more often is listed.
-	rounding = 1e-9
+	// preferred is the factor by which the score of a condition counts more if selected traces meet
+	// it more often than the others: it is easier to understand than the opposite.
+	preferred = 1.1
 	// deciles is the number of ranges with the same number of traces of the rest.
 	deciles = 10
 )
@@ -125,10 +125,19 @@ func (c *counter) bestLine(k *key, of pair) (best *attributeLine, p float64, tes
 	lines = slices.DeleteFunc(lines, func(l *attributeLine) bool { return l.has == within })
 	coverage := math.Sqrt(max(shareOf(c.split(k.traces).selected, of.selected), shareOf(c.split(k.traces).rest, of.rest)))
 	p = 1
+	occurrences := c.occurrences(k, within)
 	for _, line := range lines {
-		p = min(p, proportionTest(line.has, within)*float64(len(lines)))
-		line.score = math.Abs(line.has.difference(within)) * coverage
-		if best == nil || line.score > best.score+rounding || line.score > best.score-rounding && line.has.difference(within) > 0 {
+		probability := proportionTest(line.has, within)
+		if line.values.op == equals {
+			// Traces with more spans have more values of a key; that is a matter of their shape.
+			probability = max(probability, proportionTest(line.has, occurrences))
+		}
+		probability *= float64(len(lines))
+		p = min(p, probability)
+		if line.score = math.Abs(line.has.difference(within)) * coverage; probability > falseDiscoveryRate {
+			line.score = 0
+		}
+		if best == nil || line.better(best, within) {
 			best = line
 		}
 	}
@@ -136,6 +145,29 @@ func (c *counter) bestLine(k *key, of pair) (best *attributeLine, p float64, tes
 		best = c.widen(best, lines, within)
 	}
 	return best, p, best != nil
+}
+
+// better reports whether a line is better to show than another one of the same key.
+func (l *attributeLine) better(than *attributeLine, within pair) bool {
+	value := func(l *attributeLine) float64 {
+		if l.has.difference(within) > 0 {
+			return l.score * preferred
+		}
+		return l.score
+	}
+	return value(l) > value(than)
+}
+
+// occurrences returns the number of pairs of a trace and one of its values of a key, where no value
+// counts as one.
+func (c *counter) occurrences(k *key, within pair) pair {
+	has := c.split(k.traces)
+	of := pair{within.selected - has.selected, within.rest - has.rest}
+	for _, v := range k.values {
+		n := c.split(v.traces)
+		of = pair{of.selected + n.selected, of.rest + n.rest}
+	}
+	return of
 }
 
 // valueLines returns a line for each value that enough traces have, sorted by value.

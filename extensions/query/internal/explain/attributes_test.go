@@ -146,6 +146,33 @@ func TestResourceAttributes(t *testing.T) {
 	}
 }
 
+// TestMoreSpans checks that values are not listed only because selected traces have more spans,
+// which makes each value more likely.
+func TestMoreSpans(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	c := newCounter(nil, nil)
+	for i := range 2000 {
+		selected := i%10 == 0
+		if err := c.begin(selected); err != nil {
+			t.Fatal(err)
+		}
+		calls := 1
+		if selected {
+			calls = 3
+		}
+		for range calls {
+			kvs := []otlpdata.KeyValue{text("instance", fmt.Sprint(r.IntN(4))), text("region", []string{"north", "south"}[min(r.IntN(10), 1)])}
+			if selected {
+				kvs[1] = text("region", "north")
+			}
+			c.span(tracestore.Span{Resource: &otlpdata.Resource{Service: "web", Raw: []byte("web")}, Span: &otlpdata.Span{Attributes: kvs}})
+		}
+	}
+	if got := describe(c.rankAttributes()); len(got) != 1 || got[0] != "region = north" {
+		t.Errorf("lines %q", got)
+	}
+}
+
 // TestTooFewTraces checks that nothing is listed for fewer than 30 traces on a side.
 func TestTooFewTraces(t *testing.T) {
 	for _, selected := range []int{29, 30, 971} {

@@ -7,13 +7,16 @@ import { gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
 import { HeatmapTable } from '../../charts/heatmap-table';
 import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
-import { Button, Segmented } from '../../shell/controls';
+import { Button, classes, Segmented } from '../../shell/controls';
 import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
 import { announce } from '../../shell/live-region';
 import { Failure, Messages } from '../../shell/states';
+import { t } from '../../shell/text';
 import { toast } from '../../shell/toast';
 import { linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
+import { BaselineChoice, ErrorSelection, ExplainButton, ExplainButtons } from './explain/choice';
+import { boxOfSelection } from './explain/selection';
 import { findOf } from './links';
 import { marksOf } from './marks';
 import type { Run } from './run';
@@ -21,16 +24,17 @@ import css from './heatmap-panel.module.css';
 
 /** The heatmap with its head: what is counted, the legend, and the actions on a selection. */
 export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; run: Run }) {
-  const { of, sel } = view.value;
+  const { of, sel, tab } = view.value;
+  const box = boxOfSelection(sel);
   const [table, setTable] = useState(false);
   const { data } = answer;
   const marks = useMarks(run);
   const open = useOpenCell(run, data);
-  const selected = useMemo(() => (data && sel ? sumOf(gridOf(data), sel) : null), [data, sel]);
+  const selected = useMemo(() => (data && box ? sumOf(gridOf(data), box) : null), [data, box]);
   useEffect(() => { if (selected) announce(`${count(selected.count)} selected`); }, [selected]);
   if (answer.error && !data) return <div class={css.failure}><Failure what="Heatmap" error={answer.error} retry={answer.retry} /></div>;
   return (
-    <section aria-label="Heatmap of durations" class={css.panel}>
+    <section aria-label="Heatmap of durations" class={classes(css.panel, tab === 'explain' && css.low)}>
       <div class={css.head}>
         <Totals data={data} />
         <Segmented
@@ -39,10 +43,13 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
         />
         {data && <Legend data={data} />}
         <span class={css.grow} />
-        {sel && selected ? <Selection box={sel} n={selected.count} of={of} run={run} /> : <Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>Table view</Button>}
+        {tab === 'explain' && sel && <BaselineChoice />}
+        {box && selected && <Selection box={box} n={selected.count} of={of} run={run} />}
+        {sel === 'errors' && <ErrorSelection />}
+        {!sel && <>{data && <ExplainButtons data={data} />}<Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button></>}
       </div>
       {data && table && <HeatmapTable data={data} />}
-      {data && !table && <HeatmapChart data={data} box={sel} marks={marks} onBox={(box) => navigate({ sel: box }, { replace: !!box && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
+      {data && !table && <HeatmapChart data={data} box={box} marks={marks} onBox={(next) => navigate({ sel: next }, { replace: !!next && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
       {!data && <div class={css.blank}><span>Counting durations of {of}</span></div>}
       <Notices answer={answer} />
     </section>
@@ -85,6 +92,7 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
   return (
     <span class={css.selection}>
       <b>{count(n)} selected</b>
+      <ExplainButton />
       <Button onClick={filter} title="Search for the selected durations and time">Filter</Button>
       <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title="Show the selected time">Zoom</Button>
       <Button kind="quiet" icon="x" label="Clear the selection" onClick={() => navigate({ sel: null })} />

@@ -33,7 +33,7 @@ export default function ExplorePage() {
 
 /** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
 function Stored() {
-  const { q, of, cols, limit, sort, embed, embedOptions } = view.value;
+  const { q, of, cols, limit, sort, tab, embed, embedOptions } = view.value;
   const { run, again } = useRun();
   const [draft, setDraft] = useState(q);
   useEffect(() => setDraft(q), [q]);
@@ -41,10 +41,11 @@ function Stored() {
   const slowest = useSlowest(run, sort);
   const search = useSearch(slowest?.run ?? run, fields, slowest?.limit ?? limit);
   const counted = capable('aggregates');
+  const explaining = tab === 'explain' && counted; // needs the width
   // The first traces come before the counts, which take the server longer.
   const counting = useSoon(run, search.run === run) && counted;
   const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500, step: of === 'traces' ? stepOf(run.to - run.from) : undefined }, kept);
-  const facets = useRequest<Facets>(counting ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 }, kept);
+  const facets = useRequest<Facets>(counting && !explaining ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 }, kept);
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
   const problem = draft === q && search.error?.status === 400 ? problemIn(search.error.message, run.q) ?? { message: search.error.message, begin: 0, end: 0 } : null;
@@ -67,13 +68,13 @@ function Stored() {
       <h1 class="visually-hidden">Explore</h1>
       {!plain && (
         <SearchHead draft={draft} onDraft={setDraft} onRun={execute} problem={problem} period={() => period(run)}>
-          {counted && <Button class={css.sheetButton} icon="filter" label="Facets" onClick={() => setSheet(true)} />}
+          {counted && !explaining && <Button class={css.sheetButton} icon="filter" label="Facets" onClick={() => setSheet(true)} />}
         </SearchHead>
       )}
       <Progress active={search.reading || heat.loading} label="Searching" />
       {sheet && <Dialog title="Facets" onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
       <div class={css.columns}>
-        {counted && !problem && !plain && <aside class={css.rail} aria-label="Facets">{list}</aside>}
+        {counted && !problem && !plain && !explaining && <aside class={css.rail} aria-label="Facets">{list}</aside>}
         <div ref={content} class={css.content}>
           {!counted && <div class={css.notice}><Partial>The store of this server cannot count spans, so there is no heatmap and no facets.</Partial></div>}
           {chart && <HeatmapPanel answer={heat} run={run} />}
