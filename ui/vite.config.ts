@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { className } from './build/class-names.ts';
 import { compress } from './build/compress.ts';
 import { bootData, proxy } from './build/develop.ts';
 import { notePackages, writeLicenses } from './build/licenses.ts';
@@ -16,7 +17,7 @@ export default defineConfig({
     rolldownOptions: { checks: { bundlerTimings: false } }, // not messages about slow plugins
   },
   worker: { format: 'es', plugins: () => [notePackages()] },
-  css: { modules: { generateScopedName: '[name]-[local]-[hash:base64:4]' } },
+  css: { modules: { generateScopedName: className } },
   server: { proxy },
   test: { include: ['{src,build}/**/*.test.ts', 'test/golden/*.test.ts'], testTimeout: 60_000 },
 });

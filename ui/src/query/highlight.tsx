@@ -16,7 +16,7 @@ export function Highlight({ text, problem }: { text: string; problem?: Problem |
   let at = 0;
   for (const t of lex(text)) {
     const bad = problem && t.begin < problem.end && t.end > problem.begin;
-    parts.push(text.slice(at, t.begin), <span key={t.begin} class={bad ? `${classOf(t)} ${css.problem}` : classOf(t)}>{text.slice(t.begin, t.end)}</span>);
+    parts.push(text.slice(at, t.begin), <span key={t.begin} class={bad ? `${classOf(t)} ${css.problem}` : classOf(t)} data-problem={bad || undefined}>{text.slice(t.begin, t.end)}</span>);
     at = t.end;
   }
   parts.push(text.slice(at));

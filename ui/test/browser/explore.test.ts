@@ -107,7 +107,7 @@ test('underlines the token of an error', async () => {
   await page.goto(searchFor('{ service = "web" && spam:foo = 1 }'));
   expect(await page.getByRole('alert').textContent()).toContain('Column 22: unknown scope "spam"');
   expect(await bar(page).getAttribute('aria-invalid')).toBe('true');
-  expect(await page.locator('[class*="problem"]', { hasText: /^spam:foo$/ }).count()).toBe(1);
+  expect(await page.locator('[data-problem]', { hasText: /^spam:foo$/ }).count()).toBe(1);
   await page.getByRole('button', { name: /trace\.duration > 2s/ }).click();
   await expect.poll(() => queryOf(page)).toBe('{ root && trace.duration > 2s }');
   await page.context().close();
