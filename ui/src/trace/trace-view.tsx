@@ -25,6 +25,10 @@ const Pattern = lazy(() => import('./pattern'));
 export function preloadParts(): void {
   DetailPanel.preload();
   for (const tab of traceTabs) tab.View.preload();
+  const none = new Int32Array(0);
+  const sizes = new Float32Array(0);
+  // Starts the worker, which loads its program.
+  import('../charts/graph-layout').then((m) => m.layoutGraph({ widths: sizes, heights: sizes, from: none, to: none }, new AbortController().signal)).catch(() => undefined);
 }
 
 /** A loaded trace: head, tabs and tools, the chosen tab, and the details of the selected span. */

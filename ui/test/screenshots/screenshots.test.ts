@@ -39,6 +39,7 @@ const shots: Shot[] = [
   { name: 'service', path: () => '/services/payment' },
   { name: 'trace', path: () => `/trace/${scene.slowest}` },
   { name: 'trace-details', path: () => `/trace/${scene.slowest}`, prepare: (page) => page.getByRole('row').filter({ hasText: 'POST /v1/charges' }).first().click() },
+  ...['flame', 'table', 'statistics', 'events', 'graph'].map((tab) => ({ name: `trace-${tab}`, path: () => `/trace/${scene.slowest}?tab=${tab}` })),
   { name: 'trace-missing', path: () => '/trace/00000000000000000000000000000001' },
   { name: 'open', path: () => '/open' },
   { name: 'status', path: () => '/status' },
