@@ -24,6 +24,7 @@ const Pattern = lazy(() => import('./pattern'));
 /** Loads the parts that are shown later, so that a trace of a file needs no connection. */
 export function preloadParts(): void {
   DetailPanel.preload();
+  import('./trace-links').catch(() => undefined); // of the header
   for (const tab of traceTabs) tab.View.preload();
   const none = new Int32Array(0);
   const sizes = new Float32Array(0);

@@ -241,7 +241,7 @@ test('the tabs show traces of files, also without a connection', async () => {
   await page.getByLabel('Group by').selectOption('span.region');
   await page.getByRole('grid', { name: 'Statistics' }).getByText('eu').waitFor();
   await page.getByRole('tab', { name: 'Graph', exact: true }).press('Enter');
-  await page.getByRole('button', { name: /^payment, ×2/ }).waitFor();
+  await page.getByRole('button', { name: /^payment: Charge, ×2/ }).waitFor();
   expect(problems.filter((p) => !p.includes('ERR_INTERNET_DISCONNECTED'))).toEqual([]);
   await page.context().close();
 });
