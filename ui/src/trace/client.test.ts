@@ -89,6 +89,21 @@ describe('a trace of the server', () => {
     abort.abort();
     expect(await findAll((f) => source.find('select', f, abort.signal))).toEqual([]);
   });
+  it('has own times at once, and attributes from the server', async () => {
+    answers[page] = { body: { data: outline, errors: null } };
+    answers[page + '/keys'] = { body: { data: { key: ['span.user'], spans: [1], more: false }, errors: null } };
+    answers[page + '/values'] = { body: { data: { values: ['ann'], ids: Buffer.from('0000000000000002', 'hex').toString('base64'), value: [0] }, errors: null } };
+    const source = serverSource('abc');
+    const model = (await source.load(true))!;
+    const { lane, lanes, self } = await source.extras();
+    expect([[...lane], lanes, [...self]]).toEqual([[0, 1], 2, [80, 20]]);
+    expect((await source.keys()).key).toEqual(['span.user']);
+    const { values, value } = await source.values('span.user');
+    expect([values, [...value], model.spans]).toEqual([['ann'], [-1, 0], 2]);
+    expect(asked.slice(-2)).toEqual([page + '/keys', page + '/values?key=span.user']);
+    answers[page + '/values'] = { status: 503, body: { data: null, errors: [{ msg: 'too busy' }] } };
+    await expect(source.values('span.user')).rejects.toThrow('too busy');
+  });
   it('asks for at most 100 spans at once', async () => {
     answers[page + '/spans'] = { body: { data: { spans: [{ spanID: 'x' }] }, errors: null } };
     const details = await serverSource('abc').details(Array.from({ length: 250 }, (_, i) => String(i)));
@@ -138,6 +153,8 @@ describe('files', () => {
     expect([source.kind, model.spans, await source.load(true)]).toEqual(['file', 1, null]);
     expect((await source.details(['1']))[0].name).toBe('old');
     expect((await findAll((f) => source.find('user=ann', f))).map((r) => [...r.spans])).toEqual([[0]]);
+    expect((await source.keys()).key).toContain('span.user');
+    expect([[...(await source.values('span.user')).value], (await source.extras()).lanes]).toEqual([[0], 1]);
     await expect(source.find('{ error }', () => undefined)).rejects.toThrow('Searches in braces need a server. Find words instead.');
     expect(asked).toEqual([]);
   });

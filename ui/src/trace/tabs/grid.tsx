@@ -64,7 +64,7 @@ export function Grid(props: GridProps) {
   const [scroll, setScroll] = useState(0);
   const narrow = useMedia('(max-width: 640px)');
   const columns = props.columns.filter((c) => c.main || !narrow);
-  const list: List = { count, height: 28, view: Math.max(0, size.height - headHeight) };
+  const list: List = { count, height: narrow ? 40 : 28, view: Math.max(0, size.height - headHeight) };
   useGridKeys(props, list);
   useScroll(scroller, list, active, props.goal);
   const seen = windowAt(list, scroll, extraRows);
