@@ -22,9 +22,9 @@ export interface TraceTab {
 /** The tabs after the timeline, in their order. */
 export const traceTabs: TraceTab[] = [
   { id: 'flame', label: () => t('Flame graph'), key: 'f', timed: true, View: lazy(() => import('./flame')) },
-  { id: 'table', label: () => t('Table'), View: lazy(() => import('./table')) },
-  { id: 'statistics', label: () => t('Statistics'), View: lazy(() => import('./statistics')) },
-  { id: 'events', label: () => t('Events'), View: lazy(() => import('./events')) },
+  { id: 'table', label: () => t('Table'), View: lazy(() => import('./lists').then((m) => ({ default: m.Table }))) },
+  { id: 'statistics', label: () => t('Statistics'), View: lazy(() => import('./lists').then((m) => ({ default: m.Statistics }))) },
+  { id: 'events', label: () => t('Events'), View: lazy(() => import('./lists').then((m) => ({ default: m.Events }))) },
   { id: 'graph', label: () => t('Graph'), View: lazy(() => import('./graph')) },
 ];
 
