@@ -23,7 +23,7 @@ export default function Table({ state }: TabProps) {
   const by = view.value.by[0] ?? '';
   const pins = state.pins.value.map((key) => attributes.find((a) => a === `span.${key}`) ?? attributes.find((a) => a === `resource.${key}`) ?? `span.${key}`);
   const { columns: values, retry } = useKeyValues(state, by ? [by, ...pins] : pins);
-  const pinned = by ? values.slice(1) : values;
+  const pinned = useMemo(() => (by ? values.slice(1) : values), [values, by]);
   const data = useData(state, by ? values[0] : null, pins, pinned);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [group, setGroup] = useState(-1); // with the cursor
