@@ -91,14 +91,14 @@ describe('matching', () => {
 
   it('of traces with 100,000 spans, of deep ones and of empty ones', () => {
     let deep = span('level', 0, ms);
-    for (let i = 0; i < 3000; i++) deep = span('level', 0, ms, { children: [deep] });
+    for (let i = 0; i < 1500; i++) deep = span('level', 0, ms, { children: [deep] });
     const wide = (n: number): TraceModel => model(span('root', 0, 100 * ms, { children: Array.from({ length: n }, (_, i) => span(`call ${i % 500}`, i, 10)) }));
     const [a, b] = [wide(100_000), wide(99_000)];
     const began = performance.now();
     const c = compareTraces(a, b);
     console.log(`two traces of 100,000 spans, ${c.rows} rows: ${Math.round(performance.now() - began)} ms`);
     expect([c.rows, calls(c, 1, 'a'), calls(c, 1, 'b')]).toEqual([501, 200, 198]);
-    expect(compare(model(deep), model(span('level', 0, ms))).c.rows).toBe(3001);
+    expect(compare(model(deep), model(span('level', 0, ms))).c.rows).toBe(1501);
     expect(compareTraces(model(), model(span('x', 0, ms))).rows).toBe(1);
     expect(compareTraces(model(), model()).parts).toEqual([]);
   });
