@@ -26,7 +26,7 @@ export function GroupDetail({ g, data, run }: { g: ErrorGroup; data: Errors; run
       </div>
       <div class={css.parts}>
         <div class={css.example}>
-          <h3>{t('Newest example')}</h3>
+          <h2>{t('Newest example')}</h2>
           <Example g={g} />
         </div>
         <div class={css.side}>
@@ -71,7 +71,7 @@ function Example({ g }: { g: ErrorGroup }) {
 function Counted({ title, list, total, other, href }: { title: string; list: CountedText[]; total: number; other: number; href: (text: string) => string }) {
   return (
     <section class={css.counted}>
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       <ul>
         {list.map((c) => <li key={c.text}><a href={href(c.text)} title={c.text}>{c.text || t('(empty)')}</a><span>{count(c.count)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(c.count / total) * 100}%` }} /></i></li>)}
         {other > 0 && <li><span>{t('others')}</span><span>{count(other)}</span></li>}
@@ -86,7 +86,7 @@ function SetApart({ q, compared, run }: { q: string; compared: string; run: Run 
   const found = data && apartOf(data);
   return (
     <section class={css.counted}>
-      <h3>{t('What sets these spans apart')}</h3>
+      <h2>{t('What sets these spans apart')}</h2>
       {error && <Failure what={t('The comparison')} error={error} retry={retry} />}
       {!data && !error && <Skeleton rows={2} />}
       {found === null && <p class={css.none}>{t('There are too few spans of these operations with or without the error to compare them.')}</p>}

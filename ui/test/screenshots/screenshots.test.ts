@@ -35,6 +35,8 @@ const shots: Shot[] = [
   { name: 'explore-facets', path: () => '/search', prepare: openFacets },
   { name: 'explore-error', path: () => '/search?q=' + encodeURIComponent('{ nam = "x" }') },
   { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "unknown" }') },
+  { name: 'groups', path: () => '/search?tab=groups&by=service,name' },
+  { name: 'errors', path: () => '/errors', prepare: (page) => page.getByRole('button', { name: 'UpstreamTimeout' }).click() },
   { name: 'services', path: () => '/services' },
   { name: 'service', path: () => '/services/payment' },
   { name: 'trace', path: () => `/trace/${scene.slowest}` },

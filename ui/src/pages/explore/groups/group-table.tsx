@@ -28,7 +28,7 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
     <table class={css.table} aria-label={t('Groups by {keys}', { keys: data.by.map(fieldLabel).join(', ') })}>
       <thead>
         <tr>
-          {data.by.map((field) => <th key={field} scope="col" class={css.value}>{fieldLabel(field)}</th>)}
+          {data.by.map((field, i) => <th key={field} scope="col" class={classes(css.value, i > 0 && css.wide)}>{fieldLabel(field)}</th>)}
           <Head {...head} id="count" label={data.of === 'traces' ? t('Traces') : t('Spans')} />
           <Head {...head} id="errors" label={t('Errors')} />
           <Head {...head} id="p50" label="p50" />
@@ -41,9 +41,14 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
       <tbody>
         {rows.map((r) => (
           <tr key={r.where} data-row>
-            {r.values.map((v, i) => <td key={i} class={css.value}><Value field={data.by[i]} value={v} href={i === 0 ? link({ page: 'explore' }, { q: onlyGroup(run.q, r.where), of: data.of }) : undefined} /></td>)}
+            {r.values.map((v, i) => (
+              <td key={i} class={classes(css.value, i > 0 && css.wide)}>
+                <Value field={data.by[i]} value={v} href={i === 0 ? link({ page: 'explore' }, { q: onlyGroup(run.q, r.where), of: data.of }) : undefined} />
+                {i === 0 && r.values.length > 1 && <span class={css.second}><Value field={data.by[1]} value={r.values[1]} /></span>}
+              </td>
+            ))}
             <td class={css.number}><span>{short(r.count)}</span><Bar part={r.count / spans} failed={r.errors / spans} /></td>
-            <td class={classes(css.number, css.errors, r.errors > 0 && css.failed)} title={count(r.errors)}>{share(r.errors / r.count)}</td>
+            <td class={classes(css.number, css.errors, r.errors > 0 && css.failed)} title={count(r.errors)}>{r.errors > 0 && <span class={css.many}>{short(r.errors)}</span>}{share(r.errors / r.count)}</td>
             {([['p50', r.p50], ['p95', r.p95], ['p99', r.p99]] as const).map(([id, ns]) => (
               <td key={id} class={classes(css.number, css[id])}><span>{duration(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
             ))}
