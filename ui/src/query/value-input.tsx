@@ -35,7 +35,9 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
   // The beginning of a name stands for the first field with it; a value is meant as it is.
   const entered = (): string => {
     if (active >= 0 && active < list.length) return plain(active);
-    return field === '' && value !== '' && list.length > 0 && !list.some((s) => s.text === value) ? plain(0) : value;
+    if (field !== '' || value === '' || list.some((s) => s.text === value)) return value;
+    // The list may still be that of an earlier text.
+    return list.find((s) => s.text.toLowerCase().startsWith(value.toLowerCase()))?.text ?? value;
   };
   const key = (e: KeyboardEvent): void => {
     if (e.key === 'ArrowDown' && list.length) setActive((active + 1) % list.length);
