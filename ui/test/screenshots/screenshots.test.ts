@@ -33,6 +33,7 @@ const shots: Shot[] = [
   { name: 'explore-query', path: () => '/search?q=' + encodeURIComponent('{ service = "checkout" && duration > 1s }') },
   { name: 'explore-completion', path: () => '/search', prepare: (page) => page.getByRole('combobox').first().fill('{ service = ') },
   { name: 'explore-facets', path: () => '/search', prepare: openFacets },
+  { name: 'explain', path: () => '/search?tab=explain&sel=errors' },
   { name: 'explore-error', path: () => '/search?q=' + encodeURIComponent('{ nam = "x" }') },
   { name: 'explore-none', path: () => '/search?q=' + encodeURIComponent('{ service = "unknown" }') },
   { name: 'groups', path: () => '/search?tab=groups&by=service,name' },

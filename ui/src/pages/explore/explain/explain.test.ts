@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import type { AttributeLine, CallPaths } from '../../../api/explain';
+import type { Heatmap } from '../../../api/types';
+import { hasStructure, withSet } from '../../../query/sets';
+import { emptyView, type View } from '../../../shell/url';
+import type { Run } from '../run';
+import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
+import { explainParams, selectedSearch, slowestBox } from './selection';
+import { differenceText, noteOf, numberText, valueName } from './words';
+
+// web > stock > db, web > mail; only selected traces call retry.
+const paths: CallPaths = {
+  parent: [-1, 0, 1, 0, 1], service: ['web', 'stock', 'db', 'mail', 'db'], name: ['GET', 'read', 'select', 'send', 'retry'], omitted: 0,
+  selected: { self: [10, 20, 50, 0, 20], calls: [1, 1, 1, 1, 0.5] }, rest: { self: [10, 20, 10, 10, 0], calls: [1, 1, 1, 1, 0] },
+};
+
+describe('icicle', () => {
+  const times = totalsOf(paths);
+
+  it('sums the times below each path', () => {
+    expect([...times.selected]).toEqual([100, 90, 50, 0, 20]);
+    expect([...times.rest]).toEqual([50, 30, 10, 10, 0]);
+    expect([...times.depth]).toEqual([0, 1, 2, 1, 2]);
+    expect(treeOrder(paths)).toEqual([0, 1, 2, 4, 3]);
+  });
+
+  it('places calls below their callers, by the time of a side', () => {
+    expect(framesOf(paths, times, 'difference', -1, 0.01)).toEqual([
+      { path: 0, depth: 0, x: 0, width: 1 }, { path: 1, depth: 1, x: 0, width: 0.9 }, { path: 2, depth: 2, x: 0, width: 0.5 }, { path: 4, depth: 2, x: 0.5, width: 0.2 },
+    ]);
+    expect(framesOf(paths, times, 'rest', -1, 0.01).map((f) => [f.path, f.x, f.width])).toEqual([[0, 0, 1], [1, 0, 0.6], [2, 0, 0.2], [3, 0.6, 0.2]]);
+    expect(framesOf(paths, times, 'selected', 1, 0.3).map((f) => [f.path, f.width])).toEqual([[0, 1], [1, 1], [2, 50 / 90]]);
+    expect(framesOf({ ...paths, parent: [] }, totalsOf({ ...paths, parent: [] }), 'rest', -1, 0)).toEqual([]);
+  });
+
+  it('moves between frames', () => {
+    const frames = framesOf(paths, times, 'difference', -1, 0.01);
+    expect(['ArrowDown', 'ArrowUp', 'ArrowRight', 'Home', 'a'].map((key) => neighbour(frames, paths, 1, key))).toEqual([2, 0, 1, 0, -1]);
+    expect(neighbour(frames, paths, 2, 'ArrowRight')).toBe(4);
+    expect(neighbour(frames, paths, 3, 'ArrowRight')).toBe(0);
+  });
+
+  it('colours the change of own time', () => {
+    const scale = scaleOf(paths, times);
+    expect(scale).toBe(40);
+    expect([40, 17, 5, 1, 0, -10].map((change) => shadeOf(change, scale))).toEqual([4, 4, 3, 2, 0, -3]);
+  });
+});
+
+describe('words of an explanation', () => {
+  const line = { field: 'span.amount', service: 'web', op: 'range', value: '', same: [] as AttributeLine['same'] } as AttributeLine;
+
+  it('names values', () => {
+    expect(valueName({ ...line, low: 180, high: 640.25 })).toBe('180 to 640.3');
+    expect(valueName({ ...line, low: 1 })).toBe('at least 1');
+    expect(valueName({ ...line, high: 20000 })).toBe('at most 20,000');
+    expect(valueName({ ...line, op: '=', value: '7' })).toBe('7');
+    expect(valueName({ ...line, op: 'exists' })).toBe('any');
+    expect(numberText(-1234567)).toBe('−1,234,567');
+  });
+
+  it('says what is the same', () => {
+    const same = ['resource.pod', 'resource.host'].map((field) => ({ ...line, field }));
+    expect(noteOf({ ...line, same, deciles: [9, 10] })).toBe('web; deciles 9 to 10 of the others; same as pod, host');
+    expect(differenceText(1.12e9)).toBe('▲ +1.12\u202fs');
+    expect(differenceText(-9e6)).toBe('▼ −9.00\u202fms');
+  });
+});
+
+describe('the selection', () => {
+  const run: Run = { q: '{ service = "web" }', select: [], from: 1000, to: 9000, start: '1000000000', end: '9000000000' };
+  const view = (change: Partial<View>): View => ({ ...emptyView({ page: 'explore' }), ...change });
+  const sel = { t0: 500, t1: 5000, d0: 1e9, d1: 2e9 };
+
+  it('becomes parameters and a search', () => {
+    expect(explainParams(run, view({}))).toBeNull();
+    expect(explainParams(run, view({ sel: 'errors', base: 'day' }))).toMatchObject({ sel_q: '{ error }', baseline: 'day', of: 'traces' });
+    expect(explainParams(run, view({ sel }))).toMatchObject({ sel_start: '1000000000', sel_end: '5000000000', sel_min: '1000000000ns', sel_max: '2000000000ns' });
+    expect(selectedSearch(run, view({ sel }), '{ .a = "b" }')).toEqual({
+      q: '{ service = "web" && trace.duration >= 1s && trace.duration <= 2s } && { .a = "b" }', range: { from: '1970-01-01T00:00:01.000Z', to: '1970-01-01T00:00:05.000Z' },
+    });
+    expect(selectedSearch(run, view({ sel: 'errors' }), '{ .a = "b" }')).toEqual({ q: '{ service = "web" && error } && { .a = "b" }' });
+  });
+
+  it('adds sets to a search', () => {
+    expect(withSet('', '{ a = 1 }')).toBe('{ a = 1 }');
+    expect(withSet('{}', '{ error }')).toBe('{ error }');
+    expect(withSet('{ root } || { error }', '{ .a = 1 }')).toBe('({ root } || { error }) && { .a = 1 }');
+    expect(withSet('{ root } >> { error } | select(name)', '{ .a = 1 }')).toBe('{ root } >> { error } && { .a = 1 }');
+    expect(['{ a = 1', '', '{ error }', '{ root } || { error }', '{ root } && { error }', '{ root } || { root } > {}'].map(hasStructure)).toEqual([false, false, false, false, true, true]);
+  });
+
+  it('finds the slowest 5 %', () => {
+    const bucket = Array.from({ length: 20 }, (_, i) => 200 + i);
+    const data = { of: 'traces', start: '0', step: 1e9, columns: 10, bucketsPerOctave: 8, spans: 1000, errors: 0, share: 1, estimatedSpans: 1000,
+      cells: { column: bucket.map(() => 0), bucket, count: bucket.map(() => 50), errors: bucket.map(() => 0) } } as unknown as Heatmap;
+    expect(slowestBox(data)).toMatchObject({ t0: 0, t1: 10_000, d0: Math.floor(2 ** (219 / 8)) });
+    expect(slowestBox({ ...data, estimatedSpans: 0, cells: { column: [], bucket: [], count: [], errors: [] } })).toBeNull();
+  });
+});

@@ -1,0 +1,125 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { check } from './axe.ts';
+import { launch, newPage, small } from './browser.ts';
+import { Program } from './program.ts';
+import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
+
+let program: Program;
+let browser: Browser;
+let url: string;
+
+/** A request to `web`, which calls `stock` once. Every eighth is slow, because the call has a bad shard and is repeated. */
+function request(i: number): TestSpan[] {
+  const [id, root] = [traceID(), spanID()];
+  const start = Date.now() - 50 * 60_000 + i * 7000;
+  const slow = i % 8 === 0;
+  const calls = slow ? 3 : 1;
+  const each = slow ? 400 : 60 + (i % 5) * 8;
+  const shard = slow ? 7 : i % 7;
+  const spans: TestSpan[] = [{ traceID: id, spanID: root, service: 'web', name: 'GET /cart', kind: 'server', start, duration: calls * each + 20, error: slow ? 'too slow' : undefined, attributes: { tier: i % 3 } }];
+  for (let n = 0; n < calls; n++) spans.push({ traceID: id, spanID: spanID(), parentID: root, service: 'stock', name: 'SELECT items', kind: 'client', start: start + 10 + n * each, duration: each, attributes: { 'db.shard': shard } });
+  return spans;
+}
+
+beforeAll(async () => {
+  [program, browser] = await Promise.all([Program.start(), launch()]);
+  url = await program.url();
+  await sendSpans(program, Array.from({ length: 400 }, (_, i) => request(i)).flat());
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await program?.stop();
+});
+
+const paramOf = (page: Page, name: string): string => new URL(page.url()).searchParams.get(name) ?? '';
+const attributes = (page: Page): Locator => page.getByRole('region', { name: 'Attributes' }).getByRole('listitem');
+const sentence = (page: Page): Locator => page.getByRole('heading', { level: 2, name: /Selected traces/ });
+
+/** Opens a page, and checks at the end that nothing failed in it. */
+async function visit(address: string, use: (page: Page) => Promise<void>, options = {}): Promise<void> {
+  const { page, problems } = await newPage(browser, options);
+  page.setDefaultTimeout(10_000);
+  await page.goto(address);
+  await use(page);
+  expect(problems).toEqual([]);
+  await page.context().close();
+}
+
+test('explains the slowest traces by mouse', () => visit(url + '/search', async (page) => {
+  await page.getByRole('button', { name: 'Explain slowest 5 %' }).click();
+  await expect.poll(() => paramOf(page, 'tab')).toBe('explain');
+  await sentence(page).waitFor();
+  expect(await sentence(page).innerText()).toMatch(/longer, 100\s% of it in stock SELECT items\. 100\s% carry db\.shard = 7, others 0\s%\.$/u);
+  expect(await attributes(page).count()).toBe(1);
+  // Time and shape.
+  expect(await page.getByRole('row', { name: /^stock SELECT items .*▲ \+1\.\d\d\ss/u }).count()).toBe(1);
+  expect(await page.getByRole('row', { name: /^stock GET \/cart › SELECT items 3\.0 1\.0/ }).count()).toBe(1);
+  // The icicle: a click chooses a frame, the other side has its own widths, the table has the same numbers.
+  await page.getByRole('treeitem', { name: /^web GET \/cart/ }).click();
+  expect(await page.getByRole('treeitem', { selected: true }).getAttribute('aria-label')).toContain('web GET /cart');
+  await page.getByRole('radiogroup', { name: 'Icicle shows' }).getByText('others').click();
+  expect(await page.getByRole('treeitem', { name: /^stock SELECT items, \d\d\.\d\sms$/u }).count()).toBe(1);
+  await page.getByRole('button', { name: 'Table view' }).click();
+  expect(await page.getByRole('row', { name: /^stock SELECT items 1\.20\ss .*3 against 1$/u }).count()).toBe(1);
+  // A line leads to its traces.
+  await attributes(page).hover();
+  await attributes(page).getByRole('link', { name: 'Show 50 traces' }).click();
+  await expect.poll(() => paramOf(page, 'q')).toMatch(/^\{ trace\.duration >= .* \} && \{ span\.db\.shard = "7" \}$/);
+  await expect.poll(() => page.getByRole('grid').locator('tbody').getByRole('row').count()).toBe(50);
+  await page.goBack();
+  await attributes(page).hover();
+  await attributes(page).getByRole('button', { name: 'Group by' }).click();
+  await expect.poll(() => paramOf(page, 'by')).toBe('span.db.shard');
+}));
+
+test('explains errors by keyboard', () => visit(url + '/search?tab=explain', async (page) => {
+  await page.getByText('Select what should be explained').waitFor();
+  await page.getByRole('button', { name: 'Explain errors' }).last().focus();
+  await page.keyboard.press('Enter');
+  await sentence(page).waitFor();
+  expect(paramOf(page, 'sel')).toBe('errors');
+  // One tab stop for each list: the name, then the actions of the line.
+  await attributes(page).getByRole('button', { name: /db\.shard = 7/ }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Exclude');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement?.textContent)).not.toContain('Show');
+  // The icicle: arrows move between frames, Enter enlarges one, Escape shows all.
+  const frame = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.getAttribute('aria-label'));
+  await page.getByRole('treeitem').first().focus();
+  await page.keyboard.press('ArrowDown');
+  expect(await frame()).toContain('stock SELECT items');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Show all' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Enlarge' }).waitFor();
+  await page.keyboard.press('ArrowUp');
+  expect(await frame()).toContain('web GET /cart');
+  expect((await check(page, 'explain')).grave).toEqual([]);
+  // Another baseline: nothing is a day old.
+  await page.getByRole('radio', { name: 'one day earlier' }).focus();
+  await page.keyboard.press('Space');
+  await page.getByText('0 other traces are too few: at least 30 are needed on each side.').waitFor();
+  await page.getByRole('button', { name: 'Compare with all others' }).press('Enter');
+  await sentence(page).waitFor();
+}));
+
+test('selects with the heatmap and x, and says what is missing', () => visit(url + '/search', async (page) => {
+  await page.getByRole('application').focus();
+  for (const key of ['ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowUp']) await page.keyboard.press(key);
+  await page.getByRole('button', { name: 'Explain', exact: false }).filter({ hasText: 'x' }).waitFor();
+  await page.keyboard.press('x');
+  await page.getByText(/too few: at least 30 are needed on each side/).waitFor();
+  expect(paramOf(page, 'tab')).toBe('explain');
+  await page.goto(url + '/search?tab=explain&sel=errors&q=' + encodeURIComponent('{ service = "web" } >> { error }'));
+  await page.getByText('Explain compares traces of searches that have no').waitFor();
+}));
+
+test('fits a small screen in the dark theme', () => visit(url + '/search?tab=explain&sel=errors&theme=dark', async (page) => {
+  await sentence(page).waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  expect((await check(page, 'explain')).grave).toEqual([]);
+}, { viewport: small }));
