@@ -39,6 +39,7 @@ export function AttributesTable({ pair, attributes: { list, error } }: { pair: P
   const usual = useUsualValues(pair, list);
   if (error) return <Failure what={t('The attributes cannot be loaded')} error={error} />;
   if (!list) return <Skeleton rows={4} />;
+  if (!pair.comparison.common) return <Empty title={t('No call path is in both traces, so there are no attributes to compare.')} />;
   if (list.length === 0) return <Empty title={t('The calls that differ most have the same attributes.')}><p>{t('Ids, ports and times were left out.')}</p></Empty>;
   return (
     <div class={css.attributes} tabIndex={0} role="region" aria-label={t('Attributes that differ')}>

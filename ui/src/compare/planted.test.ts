@@ -38,7 +38,7 @@ function randomPlan(random: Random): Plan {
   const whole = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1));
   let n = 0;
   const make = (depth: number): Plan => ({
-    service: `service-${whole(1, 8)}`, name: `operation ${++n}`, own: whole(2, 20) * ms, times: depth > 0 && random() < 0.15 ? whole(2, 5) : 1,
+    service: `service-${whole(1, 8)}`, name: `operation ${++n % 25}`, own: whole(2, 20) * ms, times: depth > 0 && random() < 0.15 ? whole(2, 5) : 1,
     parallel: random() < 0.25, calls: depth < 4 ? Array.from({ length: depth === 0 ? 6 : whole(0, 3) }, () => make(depth + 1)) : [],
   });
   return make(0);

@@ -4,10 +4,12 @@ import type { Ingest } from '../api/types';
 import { Button } from '../shell/controls';
 import { duration } from '../shell/format';
 import { Empty, Failure, Progress, Skeleton } from '../shell/states';
+import { rememberTrace } from '../shell/recent';
 import { useTitle } from '../shell/title';
 import { link, view } from '../shell/url';
 import { serverSource } from '../trace/client';
 import { sentenceText } from '../trace/model/sentence';
+import { operation, serviceName } from '../trace/model/span';
 import type { TraceModel, TraceSource } from '../trace/model/types';
 import { TraceView } from '../trace/trace-view';
 import css from './trace.module.css';
@@ -50,6 +52,11 @@ export default function TracePage() {
     const timer = setTimeout(() => setAttempt((n) => n + 1), retryInterval);
     return () => clearTimeout(timer);
   }, [missing, attempt]);
+  useEffect(() => {
+    if (!loaded || loaded.model.roots.length === 0) return;
+    const { model } = loaded;
+    rememberTrace(model.traceID, `${serviceName(model, model.service[model.roots[0]])} ${operation(model, model.roots[0])}`);
+  }, [loaded]);
   useTitle(loaded ? sentenceText(loaded.model) : 'Trace');
   if (loaded) return <TraceView key={loaded.model.traceID} {...loaded} />;
   if (missing) return <NotFound id={id} searching={attempt < retries} retry={() => setAttempt(1)} />;
