@@ -76,6 +76,12 @@ test('examples open their trace at the span', () => visit('/monitor?service=paym
   await page.getByRole('treegrid', { name: 'Spans' }).getByText('Charge').first().waitFor();
 }));
 
+test('the errors of a service are explained', () => visit('/services/payment', async (page) => {
+  await page.getByRole('button', { name: 'Explain errors' }).click();
+  await page.getByText('Spans with errors are selected').waitFor();
+  await page.getByRole('tab', { name: 'Explain', selected: true }).waitFor();
+}));
+
 test.each([
   ['job', /only internal spans/, 'job work'],
   ['caller', /only client and producer spans/, 'caller work'],

@@ -98,7 +98,7 @@ function Head({ name, errors, role = 'requests', children }: { name: string; err
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
       {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors' }))}>{t('Kinds of errors')}</Button>}
-      {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), tab: 'explain' }))}>{t('Explain errors')}</Button>}
+      {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain' }))}>{t('Explain errors')}</Button>}
     </div>
   );
 }
