@@ -16,7 +16,7 @@ const pages: Record<Route['page'], LazyComponent> = {
   compare: lazy(() => import('./pages/compare')),
   service: lazy(() => import('./pages/service')),
   services: lazy(() => import('./pages/services')),
-  map: lazy(() => import('./pages/later/map')),
+  map: lazy(() => import('./pages/map')),
   unknown: lazy(() => import('./pages/unknown')),
 };
 

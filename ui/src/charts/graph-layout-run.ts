@@ -1,47 +1,50 @@
 // Places the nodes of a graph in layers from left to right. Runs in the worker of graph-layout.ts.
 
-import { Graph, layout } from '@dagrejs/dagre';
+import { layersOf, type Layers } from './graph-layers';
 import type { GraphInput, GraphLayout } from './graph-layout';
+import { orderRows } from './graph-order';
+import { placeRows } from './graph-place';
 
-const layerGap = 72;
-const nodeGap = 26;
 const margin = 16;
-
-/** Number of nodes from which a faster, less compact way to choose layers is used. */
-const manyNodes = 120;
+/** Pixels between layers, with and without layers for labels between them. */
+const [labelGap, layerGap] = [28, 60];
 
 /** Computes a layout. Edges from a node to itself have no points. */
 export function runLayout(input: GraphInput): GraphLayout {
-  const g = new Graph({ multigraph: true });
+  const l = layersOf(input);
+  orderRows(l);
+  const y = placeRows(l).map((at) => at + margin);
   const n = input.widths.length;
-  g.setGraph({ rankdir: 'LR', ranksep: layerGap, nodesep: nodeGap, edgesep: 12, marginx: margin, marginy: margin, ranker: n > manyNodes ? 'longest-path' : 'network-simplex' });
-  g.setDefaultEdgeLabel(() => ({}));
-  for (let i = 0; i < n; i++) g.setNode(String(i), { width: input.widths[i], height: input.heights[i] });
-  input.from.forEach((from, i) => {
-    const width = input.labels?.[i] ?? 0;
-    if (from !== input.to[i]) g.setEdge(String(from), String(input.to[i]), width ? { width, height: 30, labelpos: 'c' } : {}, String(i));
-  });
-  layout(g);
-  return collect(g, input);
+  const x = new Float64Array(l.width.length);
+  const half = new Float64Array(l.width.length); // of the layer of a vertex; negative between layers of nodes
+  const labelled = input.labels?.some((w) => w > 0) ?? false;
+  const gap = labelled ? labelGap : layerGap;
+  let right = margin;
+  for (const [i, row] of l.rows.entries()) {
+    const width = row.reduce((most, v) => Math.max(most, l.width[v]), 0);
+    for (const v of row) [x[v], half[v]] = [right + width / 2, labelled && i % 2 === 1 && l.width[v] === 0 ? -1 : width / 2];
+    right += width + gap;
+  }
+  const bottom = l.rows.flat().reduce((most, v) => Math.max(most, y[v] + l.height[v] / 2), 0);
+  return { x: Float32Array.from(x.subarray(0, n)), y: Float32Array.from(y.subarray(0, n)), ...edgePoints(input, l, x, y, half), width: Math.max(0, right - gap) + margin, height: bottom + margin };
 }
 
-function collect(g: Graph, input: GraphInput): GraphLayout {
-  const n = input.widths.length;
-  const { width = 0, height = 0 } = g.graph() as { width?: number; height?: number };
-  const out: GraphLayout = { x: new Float32Array(n), y: new Float32Array(n), starts: new Int32Array(input.from.length + 1), points: new Float32Array(0), width, height };
-  for (let i = 0; i < n; i++) {
-    const node = g.node(String(i)) as { x: number; y: number };
-    out.x[i] = node.x;
-    out.y[i] = node.y;
-  }
+/** Points of edges: from side to side of nodes, and level through the layers between them. */
+function edgePoints(input: GraphInput, l: Layers, x: Float64Array, y: Float64Array, half: Float64Array): Pick<GraphLayout, 'points' | 'starts' | 'labels'> {
+  const starts = new Int32Array(l.chains.length + 1);
   const points: number[] = [];
-  input.from.forEach((from, i) => {
-    if (from !== input.to[i]) {
-      const edge = g.edge(String(from), String(input.to[i]), String(i)) as { points: { x: number; y: number }[] };
-      for (const p of edge.points) points.push(p.x, p.y);
-    }
-    out.starts[i + 1] = points.length;
+  const labels = new Float32Array(2 * l.chains.length);
+  l.chains.forEach((chain, e) => {
+    const line = chain.flatMap((v, k): number[][] => {
+      if (k === 0) return [[x[v] + l.width[v] / 2, y[v]]];
+      if (k === chain.length - 1) return [[x[v] - l.width[v] / 2, y[v]]];
+      return half[v] < 0 ? [] : [[x[v] - half[v], y[v]], [x[v] + half[v], y[v]]];
+    });
+    if (chain[0] !== input.from[e]) line.reverse();
+    for (const [px, py] of line) points.push(px, py);
+    starts[e + 1] = points.length;
+    const at = l.labels[e] >= 0 ? l.labels[e] : chain[chain.length >> 1];
+    if (chain.length > 0) labels.set(chain.length === 2 ? [(line[0][0] + line[1][0]) / 2, (line[0][1] + line[1][1]) / 2] : [x[at], y[at]], 2 * e);
   });
-  out.points = Float32Array.from(points);
-  return out;
+  return { points: Float32Array.from(points), starts, labels };
 }

@@ -12,7 +12,7 @@ test('calls go from left to right, and nodes do not overlap', () => {
   expect(Math.abs(l.y[1] - l.y[2])).toBeGreaterThanOrEqual(40);
   expect(l.width).toBeGreaterThan(l.x[3]);
   expect([...l.starts].every((s, i) => i === 0 || s > l.starts[i - 1])).toBe(true);
-  expect(edgePath(l, 0)).toMatch(/^M[\d. ]+(Q[\d. ]+)*L[\d. ]+$/);
+  expect(edgePath(l, 0)).toMatch(/^M[\d. ]+(C[\d. ]+)+$/);
 });
 
 test('cycles, repeated edges and calls of a node to itself are possible', () => {

@@ -18,6 +18,8 @@ export interface GraphLayout {
   /** Points of edges, x and y in turn; those of edge i are from starts[i] to starts[i + 1]. */
   points: Float32Array;
   starts: Int32Array;
+  /** Centres of the labels of edges, x and y in turn. */
+  labels: Float32Array;
   width: number;
   height: number;
 }
@@ -63,14 +65,16 @@ export function layoutGraph(input: GraphInput, signal: AbortSignal): Promise<Gra
   });
 }
 
-/** SVG path of a smooth line through the points of an edge. */
+/** SVG path of a smooth line through the points of an edge, which is level at each of them. */
 export function edgePath(layout: GraphLayout, edge: number): string {
   const [from, to] = [layout.starts[edge], layout.starts[edge + 1]];
-  const at = (i: number): [number, number] => [layout.points[i], layout.points[i + 1]];
   if (to - from < 4) return '';
-  const text = ([x, y]: [number, number]): string => `${x.toFixed(1)} ${y.toFixed(1)}`;
-  const middle = (a: [number, number], b: [number, number]): [number, number] => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-  let path = `M${text(at(from))}`;
-  for (let i = from + 2; i < to - 2; i += 2) path += `Q${text(at(i))} ${text(middle(at(i), at(i + 2)))}`;
-  return path + `L${text(at(to - 2))}`;
+  const { points } = layout;
+  let path = `M${points[from].toFixed(1)} ${points[from + 1].toFixed(1)}`;
+  for (let i = from + 2; i < to; i += 2) {
+    const [x, y, before] = [points[i], points[i + 1], points[i - 1]];
+    const middle = ((x + points[i - 2]) / 2).toFixed(1);
+    path += `C${middle} ${before.toFixed(1)} ${middle} ${y.toFixed(1)} ${x.toFixed(1)} ${y.toFixed(1)}`;
+  }
+  return path;
 }

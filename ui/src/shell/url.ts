@@ -80,7 +80,7 @@ export interface View {
   focus: string;
   /** Map: calls between the focus and other services, 0 for all. */
   depth: number;
-  /** Map: minimum number of calls per second of an edge. */
+  /** Map: minimum number of calls per second of an edge; 0 lets the page choose, a negative number shows all. */
   least: number;
   /** Map: names of groups whose services are shown. */
   groups: string[];
@@ -196,7 +196,7 @@ export function parse(url: URL, basePath = base): View {
   v.all = p.get('all') === '1';
   v.focus = p.get('focus') ?? '';
   v.depth = natural(p.get('depth'), 0);
-  v.least = positive(p.get('least'));
+  v.least = p.get('least') === 'all' ? -1 : positive(p.get('least'));
   v.groups = list(p.get('groups'));
   v.pick = list(p.get('pick')).slice(0, 2);
   translateOriginal(p, v);
@@ -240,7 +240,7 @@ export function format(v: View, basePath = base): string {
   set('all', v.all ? '1' : '');
   set('focus', v.focus);
   set('depth', v.depth ? String(v.depth) : '');
-  set('least', v.least ? String(v.least) : '');
+  set('least', v.least ? (v.least < 0 ? 'all' : String(v.least)) : '');
   set('groups', v.groups.map(quoteItem).join(','));
   set('pick', v.pick.map(quoteItem).join(','));
   if (v.embed) for (const [key, value] of Object.entries(v.embedOptions)) p.set(key, value);

@@ -86,13 +86,19 @@ const states: State[] = [
   { name: 'service', path: () => '/services/payment', reach: async (p) => [await p.getByRole('grid', { name: 'Operations' }).waitFor(), await p.getByRole('grid', { name: 'Callers' }).waitFor(), await p.getByRole('application').waitFor()] },
   { name: 'service, narrow', path: () => '/services/payment', narrow: true, reach: (p) => p.getByRole('grid', { name: 'Operations' }).waitFor() },
   { name: 'live', path: () => '/search?live=1', reach: (p) => p.getByText('Live, showing all').waitFor() },
-  { name: 'map', path: () => '/dependencies', reach: title(/./) },
+  { name: 'map', path: () => '/dependencies?focus=payment', reach: (p) => hasMap(p) },
+  { name: 'map with an edge', path: () => '/dependencies?pick=checkout,payment', reach: (p) => hasMap(p) },
+  { name: 'map, narrow', path: () => '/dependencies', narrow: true, reach: (p) => hasMap(p) },
   { name: 'unknown', path: () => '/nothing/here', reach: title(/./) },
   { name: 'palette', path: () => '/status', reach: (p) => opened(p, 'Control+k', 'option') },
   { name: 'keys', path: () => '/status', reach: (p) => opened(p, '?', 'dialog') },
   { name: 'time range', path: () => '/search', reach: (p) => p.getByRole('button', { name: /Time range/ }).click() },
   { name: 'theme', path: () => '/status', reach: (p) => p.getByRole('button', { name: 'Theme' }).click() },
 ];
+
+async function hasMap(p: Page): Promise<void> {
+  await p.locator('[data-state=ready]').getByRole('group', { name: /^Map of/ }).waitFor();
+}
 
 async function select(p: Page): Promise<void> {
   await hasRows(p);

@@ -77,7 +77,7 @@ test.each<[string, string, RegExp, string, Fault, string, string]>([
   ['a service', '/services/shop', /v1\/service\?/, 'Service', crash, 'Overview', 'GET /cart'],
   ['the callers of a service', '/services/shop', /v1\/map/, 'Callers and calls', busy, 'GET /cart', 'Callers'],
   ['all services', '/services', /v1\/services\?/, 'Services', html, 'Overview', 'bank'],
-  ['the list of services', '/dependencies', /v1\/values/, 'Services', plain, 'Overview', 'bank'],
+  ['the map', '/dependencies', /v1\/map/, 'Map', plain, 'Overview', 'bank'],
 ])('a failure of %s is shown in its place', async (_name, path, request, what, fault, rest, repaired) => {
   proxy.break(request, fault);
   const page = await open(path);

@@ -158,7 +158,6 @@ describe('pages that come later', () => {
 
   test.each([
     ['/trace/1a...2b', ['/trace/1a', '/trace/2b']],
-    ['/dependencies', ['/services']],
   ])('%s links to what works', async (path, targets) => {
     await sendSpans(program, [{ traceID: traceID(), spanID: spanID(), service: 'hello', name: 'x', start: Date.now() - 300, duration: 250 }]);
     const { page, problems } = await newPage(browser);

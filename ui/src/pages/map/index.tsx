@@ -1,0 +1,97 @@
+import { useMemo } from 'preact/hooks';
+import type { ServiceMap } from '../../api/map';
+import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
+import { t } from '../../shell/text';
+import { useTitle } from '../../shell/title';
+import { link, navigate, view } from '../../shell/url';
+import { rangeParams, useRequest } from '../../shell/use-request';
+import { GraphView } from './graph-view';
+import { graphOf, type Graph } from './model';
+import { pictureOf, type Choice, type Metric, type Picture } from './picture';
+import { Side } from './side';
+import { Tools } from './tools';
+import { useLayout } from './use-layout';
+import css from './map.module.css';
+
+/** Milliseconds between refreshes of ranges that end now. */
+const refreshEvery = 60_000;
+
+/** Number of services above which a focus hides what is further than this number of calls away. */
+const [largeMap, nearDepth] = [60, 2];
+
+/** `/dependencies`: who calls whom, how often, how fast, and with which errors. */
+export default function MapPage() {
+  useTitle(t('Map'));
+  const { range } = view.value;
+  const answer = useRequest<ServiceMap>('map', (now) => rangeParams(range, now), { every: range.to === 'now' ? refreshEvery : 0 });
+  const all = useMemo(() => answer.data && graphOf(answer.data), [answer.data]);
+  return (
+    <div class={css.page}>
+      <Progress active={answer.loading} label={t('Loading the map')} />
+      {answer.error && <Failure what={all ? t('Map, which is of an earlier answer') : t('Map')} error={answer.error} retry={answer.retry} />}
+      {answer.messages.length > 0 && <div class={css.messages}><Messages messages={answer.messages} /></div>}
+      {answer.data && !answer.data.measured && <div class={css.messages}><Partial>{t('The store counts calls, but does not measure their durations and types.')}</Partial></div>}
+      {!all && !answer.error && <div class={css.messages}><Skeleton rows={6} /></div>}
+      {all && all.edges.length === 0 && <NoEdges services={all.nodes.length} />}
+      {all && all.edges.length > 0 && <Explorer all={all} />}
+    </div>
+  );
+}
+
+function Explorer({ all }: { all: Graph }) {
+  const { focus, depth, least, groups, pick, sort, tab, only } = view.value;
+  const choice = useMemo((): Choice => ({ focus, depth, least, groups }), [focus, depth, least, groups.join('\n')]);
+  const picture = useMemo(() => pictureOf(all, choice), [all, choice]);
+  const metric: Metric = tab === 'errors' || tab === 'p95' ? tab : 'requests';
+  const onFocus = (name: string): void => navigate({ focus: name, depth: depth || (all.nodes.length > largeMap ? nearDepth : 0), pick: [] });
+  const onPick = (names: string[]): void => navigate({ pick: names.join('\n') === pick.join('\n') ? [] : names }, { replace: true });
+  const onOpen = (name: string): void => navigate({ groups: [...groups, name], pick: [] });
+  return (
+    <>
+      <Tools all={all} picture={picture} choice={choice} metric={metric} onFocus={onFocus} onChange={(change) => navigate(change)} onMetric={(m) => navigate({ tab: m === 'requests' ? '' : m }, { replace: true })} />
+      <div class={css.columns}>
+        <Drawing picture={picture} focus={focus} pick={pick} metric={metric} onPick={onPick} onFocus={onFocus} onOpen={onOpen} />
+        <Side
+          picture={picture} all={all} focus={focus} pick={pick} sort={sort} only={only} onOnly={(o) => navigate({ only: o }, { replace: true })} onSort={(s) => navigate({ sort: s === '-errors' ? '' : s }, { replace: true })}
+          onPick={onPick} onFocus={onFocus} onOpen={onOpen}
+        />
+      </div>
+    </>
+  );
+}
+
+interface DrawingProps {
+  picture: Picture;
+  focus: string;
+  pick: string[];
+  metric: Metric;
+  onPick: (names: string[]) => void;
+  onFocus: (name: string) => void;
+  onOpen: (group: string) => void;
+}
+
+function Drawing({ picture, ...rest }: DrawingProps) {
+  const { placed, busy, error } = useLayout(picture.graph, rest.focus);
+  return (
+    <section class={css.drawing} aria-label={t('Drawing')} data-state={busy ? 'busy' : 'ready'}>
+      <Progress active={busy} label={t('Placing services')} />
+      {error && <Failure what={t('Drawing')} error={error} />}
+      {placed && <GraphView placed={placed} {...rest} />}
+      {placed && picture.graph.edges.length === 0 && <div class={css.over}><Empty title={t('No edge is left')}><button type="button" class={css.way} onClick={() => navigate({ least: -1, depth: 0 })}>{t('Show all edges')}</button></Empty></div>}
+    </section>
+  );
+}
+
+/** Says what makes an edge. */
+function NoEdges({ services }: { services: number }) {
+  return (
+    <div class={css.messages}>
+      <Empty title={t('There are no calls between services in this time range')}>
+        <p class={css.rule}>{t('An edge is a span with a parent in another service: usually a span of the kind client with a child of the kind server, or a producer with a consumer. A span of the kind client or producer without a child is an edge if it names what it calls, with peer.service, db.system.name, messaging.system or server.address.')}</p>
+        <p class={css.rule}>{services > 0 ? t('Services send spans, but none of these is an edge. Check that they propagate the trace context and set the span kind.') : t('No service has sent spans in this time range.')}</p>
+        <button type="button" class={css.way} onClick={() => navigate({ range: { from: 'now-24h', to: 'now' } })}>{t('Last 24 hours')}</button>
+        <a href={link({ page: 'services' })}>{t('Services')}</a>
+      </Empty>
+    </div>
+  );
+}
