@@ -101,7 +101,7 @@ function SetApart({ q, compared, run }: { q: string; compared: string; run: Run 
           </li>
         ))}
       </ul>
-      <a class={css.explain} href={link({ page: 'explore' }, { q: compared, tab: 'explain', of: 'spans' })}>{t('Explain the errors of these operations')}</a>
+      <a class={css.explain} href={link({ page: 'explore' }, { q: compared, tab: 'explain', of: 'spans', sel: 'errors' })}>{t('Explain the errors of these operations')}</a>
     </section>
   );
 }

@@ -86,10 +86,11 @@ function Bar({ part, failed = 0 }: { part: number; failed?: number }) {
 
 function Actions({ row, onRun }: { row: GroupRow; onRun: (text: string) => void }) {
   const name = row.values.map((v) => v ?? t('(no value)')).join(', ');
+  const explain = row.errors > 0 ? t('Explain errors of {name}', { name }) : t('Explain durations of {name}', { name });
   return (
     <span class={css.buttons}>
       <Button kind="quiet" icon="plus" label={t('Only {name}', { name })} onClick={() => onRun(onlyGroup(view.value.q, row.where))} />
-      <a class={css.explain} href={link({ page: 'explore' }, { q: onlyGroup(view.value.q, row.where), of: 'spans', tab: 'explain' })} aria-label={t('Explain {name}', { name })} title={t('Explain {name}', { name })}><Icon name="compare" /></a>
+      <a class={css.explain} href={link({ page: 'explore' }, { q: onlyGroup(view.value.q, row.where), of: 'spans', tab: 'explain', sel: row.errors > 0 ? 'errors' : null })} aria-label={explain} title={explain}><Icon name="compare" /></a>
       <Button kind="quiet" icon="minus" label={t('Without {name}', { name })} onClick={() => onRun(withoutGroup(view.value.q, row.where))} />
     </span>
   );
