@@ -80,7 +80,8 @@ type PathSet struct {
 	// Share is the examined share of the traces of the set, above 0 and at most 1. It is 1 if all
 	// were examined or there are none, and otherwise an estimate.
 	Share float64
-	// IDs are the examined traces, in ascending order.
+	// IDs are the examined traces. Those of about the same time follow each other, so that they can
+	// be read together.
 	IDs []otlpdata.TraceID
 }
 

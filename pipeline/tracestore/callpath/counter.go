@@ -1,7 +1,6 @@
 package callpath
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -232,7 +231,6 @@ func (c *Counter) Answer() tracestore.PathProfile {
 	out := tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0], Complete: true}
 	for _, set := range []*tracestore.PathSet{&out.Selected, &out.Rest} {
 		set.Share = 1
-		set.IDs = slices.SortedFunc(slices.Values(set.IDs), func(a, b otlpdata.TraceID) int { return bytes.Compare(a[:], b[:]) })
 	}
 	out.Paths = c.arrange()
 	for i := range c.operations {

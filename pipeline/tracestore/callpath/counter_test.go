@@ -41,7 +41,7 @@ func TestCounter(t *testing.T) {
 			{Service: "web", Name: "GET /", Selected: slowRoot, Rest: root}},
 		Selected: tracestore.PathSet{Traces: 1, Failed: 1, Spans: 4, Time: 300, TimeSquares: 300 * 300, Share: 1, IDs: []otlpdata.TraceID{{8}}},
 		Rest: tracestore.PathSet{Traces: 2, Spans: 5, Time: 300, TimeSquares: 100*100 + 200*200, Share: 1,
-			IDs: []otlpdata.TraceID{{7}, {9}}},
+			IDs: []otlpdata.TraceID{{9}, {7}}},
 		Complete: true,
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -3,11 +3,13 @@ package find
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // maxPrefetch is the maximum number of traces that are read together.
@@ -68,6 +70,20 @@ func (r *traceReader) prefetch(ctx context.Context, ids []otlpdata.TraceID) erro
 		}
 	}
 	return nil
+}
+
+// prefetchRefs is prefetch for refs, which may repeat ids. A single trace needs no prefetching.
+func (r *traceReader) prefetchRefs(ctx context.Context, refs []tracestore.TraceRef) error {
+	if len(refs) < 2 {
+		return nil
+	}
+	ids := make([]otlpdata.TraceID, 0, len(refs))
+	for _, ref := range refs {
+		if !slices.Contains(ids, ref.ID) {
+			ids = append(ids, ref.ID)
+		}
+	}
+	return r.prefetch(ctx, ids)
 }
 
 func (r *traceReader) prefetchFrom(ctx context.Context, src int) error {

@@ -23,10 +23,16 @@ func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.Tr
 		s := f.store.BeginQuery(ctx)
 		defer s.Release()
 		r := newTraceReader(s, tenant)
-		for _, ref := range refs {
-			for b, err := range r.pieces(ctx, ref.ID) {
-				if !yield(tracestore.Trace{ID: ref.ID, Spans: b}, err) || err != nil {
-					return
+		for some := range slices.Chunk(refs, maxPrefetch) {
+			if err := r.prefetchRefs(ctx, some); err != nil {
+				yield(tracestore.Trace{}, err)
+				return
+			}
+			for _, ref := range some {
+				for b, err := range r.pieces(ctx, ref.ID) {
+					if !yield(tracestore.Trace{ID: ref.ID, Spans: b}, err) || err != nil {
+						return
+					}
 				}
 			}
 		}
