@@ -47,7 +47,7 @@ const states: State[] = [
   { name: 'overview, narrow', path: () => '/', narrow: true, reach: (p) => p.getByText('UpstreamTimeout').first().waitFor() },
   { name: 'explore', path: () => '/search', reach: async (p) => [await hasRows(p), await p.getByRole('application').waitFor(), await p.getByRole('region', { name: 'service', exact: true }).waitFor()] },
   { name: 'explore with a selection', path: () => failing, reach: (p) => select(p) },
-  { name: 'explore, explained', path: () => '/search?tab=explain&sel=errors', reach: (p) => p.getByRole('region', { name: 'Attributes' }).waitFor() },
+  { name: 'explore, explained', path: () => '/search?tab=explain&sel=errors', reach: (p) => p.getByRole('region', { name: 'Time on the critical path' }).waitFor() },
   { name: 'explore as a table', path: () => failing, reach: (p) => p.getByRole('button', { name: 'Table view' }).click() },
   { name: 'explore with completion', path: () => '/search', reach: (p) => complete(p) },
   { name: 'explore, editing a chip', path: () => failing, reach: (p) => p.getByRole('button', { name: 'service payment', exact: true }).click() },
