@@ -13,6 +13,7 @@ const pages: Record<Route['page'], LazyComponent> = {
   open: lazy(() => import('./pages/open')),
   status: lazy(() => import('./pages/status')),
   errors: lazy(() => import('./pages/errors')),
+  sampling: lazy(() => import('./pages/sampling')),
   compare: lazy(() => import('./pages/compare')),
   service: lazy(() => import('./pages/service')),
   services: lazy(() => import('./pages/services')),

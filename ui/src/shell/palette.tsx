@@ -23,7 +23,8 @@ function pages(): Target[] {
     page('Errors', 'what failed, in groups', link({ page: 'errors' })),
     page('Map', 'who calls whom', link({ page: 'map' })),
     page('Open a trace file', 'Jaeger, OTLP or Zipkin JSON; stays in the browser', link({ page: 'open' })),
-    page('Status', 'receivers and storage', link({ page: 'status' })),
+    page('Status', 'receivers, queues and storage', link({ page: 'status' })),
+    page('Sampling', 'why a trace is missing', link({ page: 'sampling' })),
   ];
 }
 

@@ -88,7 +88,7 @@ function ThemeMenu({ onTheme }: { onTheme: (t: ThemeChoice) => void }) {
 const themes: [ThemeChoice, string][] = [['system', 'As the system'], ['light', 'Light'], ['dark', 'Dark']];
 
 /** Name of a page for the menu of narrow windows. */
-const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', errors: 'Errors', unknown: 'Pages' };
+const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', sampling: 'Sampling', errors: 'Errors', unknown: 'Pages' };
 
 function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => void; onTheme: (t: ThemeChoice) => void }) {
   const current = names[page] ?? entries.find((e) => e.pages.includes(page))?.label ?? 'Pages';
@@ -97,6 +97,7 @@ function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => vo
     { label: 'Open a trace file', checked: page === 'open', onSelect: () => visit(link({ page: 'open' })) },
     { label: 'Errors', checked: page === 'errors', onSelect: () => visit(link({ page: 'errors' })) },
     { label: 'Status', checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
+    { label: 'Sampling', checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
     ...themes.map(([value, label]) => ({ label: `Theme: ${label.toLowerCase()}`, checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
     { label: 'Keys and help', onSelect: onHelp },
   ];

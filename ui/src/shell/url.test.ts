@@ -16,7 +16,7 @@ describe('url', () => {
     expect(parse(new URL('http://host' + format(v, '/a/b')), '/a/b')).toEqual(v);
   });
 
-  it.each(['/', '/search', '/trace/1', '/trace/1...2', '/services/a%2Fb%20c', '/services', '/dependencies', '/open', '/open/0af7', '/status', '/errors', '/nothing/here'])('keeps the route %s', (path) => {
+  it.each(['/', '/search', '/trace/1', '/trace/1...2', '/services/a%2Fb%20c', '/services', '/dependencies', '/open', '/open/0af7', '/status', '/sampling', '/sampling?service=a%26b&operation=GET+%2F&trace=0af7', '/errors', '/nothing/here'])('keeps the route %s', (path) => {
     expect(format(at(path), '')).toBe(path);
   });
 

@@ -14,6 +14,7 @@ export type Route =
   | { page: 'open'; id?: string } // a trace of an open file, or two: a...b
   | { page: 'status' }
   | { page: 'errors' }
+  | { page: 'sampling' }
   | { page: 'unknown'; path: string };
 
 /** A time range: each end is relative (`now`, `now-1h`) or an ISO 8601 time in UTC. */
@@ -28,6 +29,13 @@ export interface Box {
   t1: number;
   d0: number;
   d1: number;
+}
+
+/** The trace that the page `/sampling` explains: members are "" if unknown. */
+export interface Ask {
+  service: string;
+  operation: string;
+  trace: string;
 }
 
 /** Everything in the URL. An absent member has its default. */
@@ -88,6 +96,8 @@ export interface View {
   pick: string[];
   /** Compare page: also rows that did not change. */
   all: boolean;
+  /** Sampling: the missing trace. */
+  ask: Ask;
   /** Options of the original's embed mode. */
   embedOptions: Record<string, string>;
 }
@@ -101,6 +111,7 @@ export function emptyView(route: Route): View {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', tab: '',
     base: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], embedOptions: {},
+    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], ask: { service: '', operation: '', trace: '' }, embedOptions: {},
   };
 }
 
@@ -121,6 +132,7 @@ function parseRoute(path: string): Route {
     case 'open': return second ? { page: 'open', id: second } : { page: 'open' };
     case 'status': return { page: 'status' };
     case 'errors': return second ? { page: 'unknown', path } : { page: 'errors' };
+    case 'sampling': return { page: 'sampling' };
   }
   return { page: 'unknown', path };
 }
@@ -152,6 +164,7 @@ function formatRoute(r: Route): string {
     case 'open': return r.id ? `/open/${e(r.id)}` : '/open';
     case 'status': return '/status';
     case 'errors': return '/errors';
+    case 'sampling': return '/sampling';
     case 'unknown': return r.path;
   }
 }
@@ -199,6 +212,7 @@ export function parse(url: URL, basePath = base): View {
   v.least = p.get('least') === 'all' ? -1 : positive(p.get('least'));
   v.groups = list(p.get('groups'));
   v.pick = list(p.get('pick')).slice(0, 2);
+  if (v.route.page === 'sampling') v.ask = { service: p.get('service') ?? '', operation: p.get('operation') ?? '', trace: p.get('trace') ?? '' };
   translateOriginal(p, v);
   return v;
 }
@@ -243,6 +257,7 @@ export function format(v: View, basePath = base): string {
   set('least', v.least ? (v.least < 0 ? 'all' : String(v.least)) : '');
   set('groups', v.groups.map(quoteItem).join(','));
   set('pick', v.pick.map(quoteItem).join(','));
+  if (v.route.page === 'sampling') for (const [key, value] of Object.entries(v.ask)) set(key, value as string);
   if (v.embed) for (const [key, value] of Object.entries(v.embedOptions)) p.set(key, value);
   const query = p.toString();
   return basePath + formatRoute(v.route) + (query ? '?' + query : '');

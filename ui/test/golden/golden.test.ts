@@ -11,7 +11,7 @@ const ui = fileURLToPath(new URL('../..', import.meta.url));
 const packages = join(ui, '../extensions/query/internal');
 
 /** The packages of the server with golden files, and the modules with the types of their answers. */
-const modules: Record<string, string> = { pageapi: 'types.ts', baseline: 'baseline.ts', servicemap: 'map.ts', spangroups: 'groups.ts', explain: 'explain.ts', errorgroups: 'errors.ts' };
+const modules: Record<string, string> = { pageapi: 'types.ts', baseline: 'baseline.ts', servicemap: 'map.ts', spangroups: 'groups.ts', explain: 'explain.ts', errorgroups: 'errors.ts', operations: 'operations.ts' };
 
 /** The type of an answer, or of each line of a stream. A route that the UI does not use yet has none. */
 const types: [path: RegExp, type: string | null][] = [
@@ -36,6 +36,9 @@ const types: [path: RegExp, type: string | null][] = [
   [/^map$/, 'Envelope<ServiceMap>'],
   [/^groups$/, 'Envelope<Groups>'],
   [/^explain$/, 'Envelope<Explanation>'],
+  [/^status$/, 'Envelope<Processes<Details>>'],
+  [/^sampling$/, 'Envelope<Processes<Strategies>>'],
+  [/^sampling\/explain$/, 'Envelope<MissingTrace>'],
 ];
 
 interface Answer {

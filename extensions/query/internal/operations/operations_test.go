@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -183,7 +184,7 @@ func TestAnswers(t *testing.T) {
 		"explain-bad":      {alone, "/api/ui/v1/sampling/explain?trace=xyz"},
 	} {
 		w := querytest.Ask(t, c.h, http.MethodGet, c.target)
-		golden.Check(t, "testdata/"+file+".json", w.Body.String())
+		golden.Check(t, "testdata/"+file+".txt", fmt.Sprintf("GET %s\n---\n%d\n\n%s", c.target, w.Code, w.Body))
 	}
 }
 

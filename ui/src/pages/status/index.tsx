@@ -1,100 +1,115 @@
-import type { Ingest } from '../../api/types';
-import { Sparkline } from '../../charts/sparkline';
-import { maxOf } from '../../charts/scale';
-import { now } from '../../shell/clock';
-import { config, configError } from '../../shell/config';
-import { classes } from '../../shell/controls';
-import { count, elapsed, millis, none, short } from '../../shell/format';
+import type { Details, ProcessAnswer, Processes } from '../../api/operations';
+import { slowNow } from '../../shell/clock';
+import { config } from '../../shell/config';
+import { bytes } from '../../shell/format';
+import { Elapsed } from './elapsed';
 import { Mark } from '../../shell/icons';
-import { currentRate, hiddenFromTenants, ingest, retryIngest, orderedReceivers, rateSeries, receiverLabel, type Sample } from '../../shell/ingest';
-import { Failure, Skeleton } from '../../shell/states';
-import { Time } from '../../shell/time';
+import { Failure, Partial, Skeleton } from '../../shell/states';
+import { t, tn, Text } from '../../shell/text';
 import { useTitle } from '../../shell/title';
-import { Side } from './side';
+import { useRequest } from '../../shell/use-request';
+import { Equations } from './equation';
+import { PageTabs } from './page-tabs';
+import { Accounts, Problems, Queues } from './parts';
+import { totalRate, useSamples, type Samples } from './rates';
+import { Receivers } from './receivers';
 import { statusSentence } from './sentence';
+import { Side } from './side';
 import css from './status.module.css';
 
-/** The page `/status`: what this process receives and stores, and what it can do. */
+const refresh = 5000;
+const maxOpen = 3;
+
+/** The page `/status`: what the processes of this deployment receive, drop and store. */
 export default function StatusPage() {
-  useTitle('Status');
-  const { data, samples, error } = ingest.value;
-  const problem = error ?? configError.value;
+  useTitle(t('Status'));
+  const { data, error, retry } = useRequest<Processes<Details>>('status', {}, { every: refresh });
+  const samples = useSamples(data);
   if (!data) {
     return (
-      <div class={css.main}>
-        <h1 class={css.sentence}>Status</h1>
-        {problem ? <Failure what="Status" error={problem} retry={retryIngest} /> : <Skeleton rows={6} />}
-      </div>
+      <>
+        <PageTabs />
+        <div class={css.main}>
+          <h1 class={css.sentence}>{t('Status')}</h1>
+          {error ? <Failure what={t('Status')} error={error} retry={retry} /> : <Skeleton rows={6} />}
+        </div>
+      </>
     );
   }
-  const counted = data.receives && !hiddenFromTenants();
-  const state = counted || !data.receives ? statusSentence(data, currentRate(samples)) : { text: 'What this process receives for all tenants is not shown to tenants', mark: null };
+  const sentence = statusSentence(data, totalRate(samples, data));
   return (
-    <div class={css.columns}>
-      <div class={css.main}>
-        <h1 class={css.sentence}>{state.mark && <span class={css.mark}><Mark kind={state.mark} size={16} label="" /></span>}{state.text}</h1>
-        <Facts data={data} counted={counted} />
-        {error && <Failure what="Status, which is of an earlier answer" error={error} retry={retryIngest} />}
-        {data.receives && <Receivers data={data} samples={samples} counted={counted} />}
-        {(counted || !data.receives) && <p class={css.hint}>Counters are of this process, since it started. The administration port serves those of exporters, queues and queries as metrics, at <code>/metrics</code>.</p>}
+    <>
+      <PageTabs />
+      <div class={css.columns}>
+        <div class={css.main}>
+          <h1 class={css.sentence}>{sentence.mark && <span class={css.mark}><Mark kind={sentence.mark} size={16} label="" /></span>}{sentence.text}</h1>
+          {error && <Failure what={t('Status, which is of an earlier answer')} error={error} retry={retry} />}
+          <Scope data={data} />
+          {data.processes.map((p) => <Process key={p.address} answer={p} all={data} samples={samples} />)}
+        </div>
+        <Side data={data} />
       </div>
-      <Side data={data} />
-    </div>
+    </>
   );
 }
 
-function Facts({ data, counted }: { data: Ingest; counted: boolean }) {
-  const version = config.value?.version;
+/** What this page is about: one process, or several. */
+function Scope({ data }: { data: Processes<Details> }) {
+  const text = data.peers > 0
+    ? tn(data.peers, 'This process and {n} other one.', 'This process and {n} others.')
+    : t('This page shows the process that serves it. To see other processes, list the addresses of their admin extensions in {key}.', { key: 'extensions.query.peers.endpoints' });
+  return <p class={css.facts}>{text}{data.hidden && <> <Partial>{t('What depends on the data of all tenants together is not shown to tenants.')}</Partial></>}</p>;
+}
+
+/** Name of a process for readers. */
+export function processName(p: ProcessAnswer<Details>): string {
+  const host = p.address.replace(/^https?:\/\//, '');
+  if (p.address === '') return t('This process');
+  return p.data?.process ? t('{host} ({process})', { host, process: p.data.process }) : host;
+}
+
+function Process({ answer, all, samples }: { answer: ProcessAnswer<Details>; all: Processes<Details>; samples: Samples }) {
+  if (!answer.data) {
+    return (
+      <section class={css.section}>
+        <h2 class={css.heading}>{processName(answer)}</h2>
+        <p class={css.problem} role="alert"><Mark kind="error" size={13} label="" /> <Text of="No answer: {error}" error={<code>{answer.error}</code>} /></p>
+      </section>
+    );
+  }
+  const d = answer.data;
+  const body = (
+    <>
+      <Facts d={d} />
+      <Problems d={d} />
+      {!all.hidden && <Equations balances={d.balances} />}
+      <Receivers d={d} address={answer.address} samples={samples} hidden={all.hidden} />
+      {!all.hidden && <Accounts d={d} />}
+      {d.queues.length > 0 && <Queues queues={d.queues} hidden={all.hidden} />}
+    </>
+  );
+  if (all.processes.length === 1) return body;
+  return (
+    <details class={css.process} open={all.processes.length <= maxOpen || d.report.status !== 'ok'}>
+      <summary class={css.summary}><h2 class={css.heading}>{processName(answer)}</h2><span class={css.state}>{d.report.status !== 'ok' && <Mark kind="warn" size={13} />}</span></summary>
+      {body}
+    </details>
+  );
+}
+
+function Facts({ d }: { d: Details }) {
+  const version = d.build.version || d.build.commit.slice(0, 12) || config.value?.version.gitVersion || t('unknown');
+  const memory = d.limits.find((l) => l.key === 'soft memory limit');
   return (
     <p class={css.facts}>
-      {version && <span>version <b>{version.gitVersion || version.gitCommit.slice(0, 12) || 'unknown'}</b></span>}
-      <span>up <b>{elapsed(millis(data.since), now.value)}</b></span>
-      {counted && <span>received <b>{count(data.received)}</b> spans</span>}
-      {counted && <span>refused <b>{count(data.refused)}</b> spans, <b>{count(data.refusedRequests)}</b> requests</span>}
-      {counted && <span>dropped <b>{count(data.dropped)}</b> spans</span>}
+      <span><Text of="version {version}" version={<b>{version}</b>} /></span>
+      <span><Text of="up {time}" time={<b><Elapsed since={d.since} now={slowNow.value} /></b>} /></span>
+      {memory && memory.used > 0 && <MemoryFact used={memory.used} max={memory.max} />}
+      <span><Text of="configuration of {time}" time={<b><Elapsed since={d.report.configuration.since} now={slowNow.value} ago /></b>} /></span>
     </p>
   );
 }
 
-function Receivers({ data, samples, counted }: { data: Ingest; samples: Sample[]; counted: boolean }) {
-  const refusals = data.receivers.filter((r) => r.refusal);
-  return (
-    <section class={css.section}>
-      <h2 class={css.heading}>Receivers</h2>
-      <div class={css.scroll}>
-        <table class={css.table}>
-          <thead>
-            <tr>
-              <th scope="col">Receiver</th><th scope="col" class={css.wide}>Address</th><th scope="col" class={css.number}>Spans/s</th>
-              <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">Spans per second since this page was opened</span></th>
-              <th scope="col" class={css.number}>Received</th><th scope="col" class={css.number}>Refused</th><th scope="col" class={classes(css.number, css.wide)}>Refused requests</th>
-            </tr>
-          </thead>
-          <tbody>{orderedReceivers(data).map((r) => <Row key={r.name + r.protocol} r={r} samples={samples} counted={counted} />)}</tbody>
-        </table>
-      </div>
-      {refusals.map((r) => (
-        <p key={r.name + r.protocol} class={css.refusal}>{receiverLabel(r)}, last refusal <Time at={r.refusal!.at} precision={1} withAge />: <code>{r.refusal!.reason}</code></p>
-      ))}
-    </section>
-  );
-}
-
-function Row({ r, samples, counted }: { r: Ingest['receivers'][number]; samples: Sample[]; counted: boolean }) {
-  const number = (n: number): string => (counted ? short(n) : none);
-  const key = `${r.name} ${r.protocol}`;
-  const perSecond = currentRate(samples, key);
-  const series = rateSeries(samples, key);
-  const bad = r.refused > 0 || r.refusedRequests > 0;
-  return (
-    <tr>
-      <th scope="row"><span class={css.receiver}><span class={css.state}>{bad ? <Mark kind="warn" size={13} /> : r.received > 0 ? <Mark kind="ok" size={13} /> : <span aria-hidden="true">{none}</span>}</span>{receiverLabel(r)}</span></th>
-      <td class={css.wide} title={r.endpoint}><code>{r.endpoint}</code></td>
-      <td class={css.number}>{perSecond === null || !counted ? none : perSecond === 0 ? <span class={css.faint}>idle</span> : count(perSecond)}</td>
-      <td class={classes(css.spark, css.wide)}>{series.length > 1 && r.received > 0 && <Sparkline values={series} width={104} color="var(--series-rate)" max={maxOf([series]) * 1.5 || 1} />}</td>
-      <td class={css.number} title={count(r.received)}>{number(r.received)}</td>
-      <td class={classes(css.number, r.refused > 0 ? css.bad : css.faint)} title={count(r.refused)}>{number(r.refused)}</td>
-      <td class={classes(css.number, css.wide, r.refusedRequests > 0 ? css.bad : css.faint)} title={count(r.refusedRequests)}>{number(r.refusedRequests)}</td>
-    </tr>
-  );
+function MemoryFact({ used, max }: { used: number; max: number }) {
+  return <span><Text of="memory {used} of {max}" used={<b>{bytes(used)}</b>} max={bytes(max)} /></span>;
 }
