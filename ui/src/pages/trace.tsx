@@ -5,6 +5,7 @@ import { Button } from '../shell/controls';
 import { duration } from '../shell/format';
 import { Empty, Failure, Progress, Skeleton } from '../shell/states';
 import { rememberTrace } from '../shell/recent';
+import { t } from '../shell/text';
 import { useTitle } from '../shell/title';
 import { link, view } from '../shell/url';
 import { serverSource } from '../trace/client';
@@ -77,6 +78,7 @@ function NotFound({ id, searching, retry }: { id: string; searching: boolean; re
           {searching ? 'Looking for late spans.' : 'No spans arrived in the last 30 seconds.'}
         </p>
         {!searching && <Button icon="refresh" onClick={retry}>Look again</Button>}
+        <a href={link({ page: 'sampling' }, { ask: { service: '', operation: '', trace: id } })}>{t('Why is it missing?')}</a>
         <a href={link({ page: 'explore' })}>Search for traces</a>
       </Empty>
       <Progress active={searching} label="Looking for late spans" />

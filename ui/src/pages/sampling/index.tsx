@@ -29,7 +29,7 @@ export default function SamplingPage() {
           <AskForm />
           {asked ? <Answer ask={ask} /> : <Summary data={strategies.data} />}
         </div>
-        <aside class={css.side} aria-label={t('Sampling strategies')}>
+        <aside class={css.side} aria-label={t('Sampling strategies')} tabIndex={0}>
           {strategies.error && <Failure what={t('Sampling strategies')} error={strategies.error} retry={strategies.retry} />}
           {!strategies.data && !strategies.error && <Skeleton rows={5} />}
           {strategies.data && <Providers data={strategies.data} />}

@@ -41,7 +41,7 @@ export default function StatusPage() {
     <>
       <PageTabs />
       <div class={css.columns}>
-        <div class={css.main}>
+        <div class={css.main} role="region" aria-label={t('State of the processes')} tabIndex={0}>
           <h1 class={css.sentence}>{sentence.mark && <span class={css.mark}><Mark kind={sentence.mark} size={16} label="" /></span>}{sentence.text}</h1>
           {error && <Failure what={t('Status, which is of an earlier answer')} error={error} retry={retry} />}
           <Scope data={data} />
@@ -88,7 +88,7 @@ function Process({ answer, all, samples }: { answer: ProcessAnswer<Details>; all
       {d.queues.length > 0 && <Queues queues={d.queues} hidden={all.hidden} />}
     </>
   );
-  if (all.processes.length === 1) return body;
+  if (all.processes.length === 1) return <><h2 class="visually-hidden">{processName(answer)}</h2>{body}</>;
   return (
     <details class={css.process} open={all.processes.length <= maxOpen || d.report.status !== 'ok'}>
       <summary class={css.summary}><h2 class={css.heading}>{processName(answer)}</h2><span class={css.state}>{d.report.status !== 'ok' && <Mark kind="warn" size={13} />}</span></summary>

@@ -12,7 +12,7 @@ export function Side({ data }: { data: Processes<Details> }) {
   const c = config.value;
   const answered = data.processes.filter((p) => p.data);
   return (
-    <aside class={css.side} aria-label={t('Storage and limits')}>
+    <aside class={css.side} aria-label={t('Storage and limits')} tabIndex={0}>
       {answered.flatMap((p) => p.data!.stores.map((s) => <Store key={p.address + s.component} s={s} title={answered.length > 1 ? t('Store {component} of {process}', { component: s.component, process: p.data!.process }) : t('Store {component}', { component: s.component })} />))}
       {!data.hidden && answered.map((p) => <MemoryLimits key={p.address} d={p.data!} titled={answered.length > 1} />)}
       {c && <Limits limits={c.limits} />}
