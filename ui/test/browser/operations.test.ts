@@ -67,7 +67,7 @@ async function start(config: string, files: Record<string, string> = {}): Promis
 }
 
 const host = (address: string): string => new URL(address).host;
-const nobody = 'http://127.0.0.1:1';
+const silent = 'http://127.0.0.1:1';
 
 /** Ids whose numbers are 0.25 and 0.75: a sampler of 50 % drops the first one. */
 const dropped = '0af7651916cd43dd0040000000000000';
@@ -78,7 +78,7 @@ beforeAll(async () => {
   const collector = await start(collectorConfig, { 'strategies.json': strategies });
   const agent = await start(agentConfig(host(await collector.address('native', 'protocols.grpc'))));
   const admins = await Promise.all([agent, collector].map((p) => p.address('admin', 'http')));
-  const query = await start(queryConfig(host(await collector.address('remote_storage', 'grpc')), [...admins, nobody]));
+  const query = await start(queryConfig(host(await collector.address('remote_storage', 'grpc')), [...admins, silent]));
   const one = await start(allInOne);
   [url, single] = await Promise.all([query.url(), one.url()]);
   await Promise.all([sendShop(collector, 100), sendShop(one, 100)]);
