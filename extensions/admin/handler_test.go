@@ -131,3 +131,20 @@ func TestComponentRoutes(t *testing.T) {
 		}
 	}
 }
+
+// The state of the process and its sampling are JSON.
+func TestOperations(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry(), status: status.Report{State: status.OK}}
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	for path, want := range map[string]string{"/status/details": `"report":{"status":"ok"`, "/sampling?tenant=x": `{"providers":[]}`,
+		"/sampling/explain?service=a&trace=1f": `{"strategies":[],"stages":[]}`} {
+		resp, body := get(t, a, path)
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
+		}
+	}
+	if resp, body := get(t, a, "/sampling/explain?trace=xyz"); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "hex digits") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
