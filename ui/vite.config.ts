@@ -4,6 +4,12 @@ import { compress } from './build/compress.ts';
 import { bootData, proxy } from './build/develop.ts';
 import { notePackages, writeLicenses } from './build/licenses.ts';
 
+// Small files compress badly: one chunk for what several pages need, and one style sheet for what no large page needs at its start.
+const groups = [
+  { name: 'styles', test: /src[\\/](pages[\\/](sampling|status|compare|errors|services?|map|later|overview)|trace[\\/]tabs|pages[\\/]explore[\\/](groups|live|explain|errors)|errors)[\\/].*\.module\.css|(searches-panel|pattern)\.module\.css/, priority: 2 },
+  { name: 'shared', test: /src[\\/](shell|charts|query)[\\/]/, minShareCount: 3, priority: 1 },
+];
+
 export default defineConfig({
   plugins: [notePackages(), writeLicenses(), compress(), bootData()],
   base: './', // relative: the page may be served below any path
@@ -14,7 +20,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // the Content-Security-Policy forbids data URLs
     modulePreload: { polyfill: false },
     target: 'es2022',
-    rolldownOptions: { checks: { bundlerTimings: false } }, // not messages about slow plugins
+    rolldownOptions: { output: { advancedChunks: { groups } }, checks: { bundlerTimings: false } }, // not messages about slow plugins
   },
   worker: { format: 'es', plugins: () => [notePackages()] },
   css: { modules: { generateScopedName: className } },

@@ -7,7 +7,7 @@ import { base, link, view, visit } from '../shell/url';
 import { Highlight } from './highlight';
 import { readHistory } from './history';
 import { encodeSaved, maxLink, maxName, merge, parseSaved, replaceSaved, save, savedSearches, searchOf, type SavedSearch } from './saved';
-import css from './searches-menu.module.css';
+import css from './searches-panel.module.css';
 
 /** Replaces the searches, says so, and offers to undo it. */
 function change(next: SavedSearch[], text: string): void {
