@@ -6,7 +6,7 @@ import { notePackages, writeLicenses } from './build/licenses.ts';
 
 // Small files compress badly: one chunk for what several pages need, and one style sheet for what no large page needs at its start.
 const groups = [
-  { name: 'styles', test: /src[\\/](pages[\\/](sampling|status|compare|errors|services?|map|later|overview)|trace[\\/]tabs|pages[\\/]explore[\\/](groups|live|explain|errors)|errors)[\\/].*\.module\.css|(searches-panel|pattern)\.module\.css/, priority: 2 },
+  { name: 'styles', test: /src[\\/](pages[\\/](sampling|status|compare|errors|services?|map|later|overview)|trace[\\/]tabs|pages[\\/]explore[\\/](groups|live|errors)|errors)[\\/].*\.module\.css|pattern\.module\.css/, priority: 2 },
   { name: 'shared', test: /src[\\/](shell|charts|query)[\\/]/, minShareCount: 3, priority: 1 },
 ];
 

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import type { OperationHistory, Provider, Sampler, ServiceStrategy } from '../../api/operations';
 import { Sparkline } from '../../charts/sparkline';
 import { slowNow } from '../../shell/clock';
@@ -28,15 +27,12 @@ export function originText(s: ServiceStrategy): string {
 
 /** The strategies of one provider. */
 export function Strategies({ p, process }: { p: Provider; process: string }) {
-  const [typed, setTyped] = useState('');
-  const matches = (text: string): boolean => text.toLowerCase().includes(typed.trim().toLowerCase());
-  const found = p.services.filter((s) => matches(s.service));
+  const found = p.services;
   const problem = p.default.origin.problem;
   return (
     <section class={css.section}>
       <div class={css.head}><h2 class={css.heading}>{process ? t('Strategies of {process}', { process }) : t('Strategies')}</h2><span class={css.faint}>{originText(p.default)}</span></div>
       {problem && <p class={css.problem}><Mark kind="warn" size={13} label="" /> <code>{problem}</code></p>}
-      {p.services.length > 10 && <input class={css.filter} type="search" value={typed} aria-label={t('Filter services')} placeholder={tn(p.services.length, 'Filter {n} service', 'Filter {n} services')} onInput={(e) => setTyped(e.currentTarget.value)} />}
       <table class={css.table}>
         <thead><tr><th scope="col">{t('Service')}</th><th scope="col" class={css.number}>{t('Keeps')}</th><th scope="col" class={css.wide}>{t('Source')}</th><th scope="col">{t('Last asked')}</th></tr></thead>
         <tbody>
@@ -74,8 +70,7 @@ function Asked({ s }: { s: ServiceStrategy }) {
 }
 
 function Probabilities({ a }: { a: NonNullable<Provider['adaptive']> }) {
-  const [typed, setTyped] = useState('');
-  const found = a.operations.filter((o) => `${o.service} ${o.operation}`.toLowerCase().includes(typed.trim().toLowerCase()));
+  const found = a.operations;
   const span = a.operations[0]?.points ?? [];
   return (
     <section class={css.section}>
@@ -85,8 +80,7 @@ function Probabilities({ a }: { a: NonNullable<Provider['adaptive']> }) {
       </div>
       {a.operations.length === 0 ? <p class={css.note}>{t('No root span with sampling tags has been counted yet. The first calculation comes {time} after the start.', { time: duration(2 * a.interval) })}</p> : (
         <>
-          {a.operations.length > 10 && <input class={css.filter} type="search" value={typed} aria-label={t('Filter operations')} placeholder={tn(a.operations.length, 'Filter {n} operation', 'Filter {n} operations')} onInput={(e) => setTyped(e.currentTarget.value)} />}
-          <table class={css.table}>
+              <table class={css.table}>
             <thead><tr><th scope="col">{t('Root operation')}</th><th scope="col" class={css.number}>{t('Traces/s')}</th><th scope="col" class={css.number}>{t('Probability')}</th><th scope="col" class={css.wide}>{span.length > 1 ? t('last {time}', { time: duration((Date.parse(span.at(-1)!.at) - Date.parse(span[0].at)) * 1e6) }) : t('over time')}</th></tr></thead>
             <tbody>{found.slice(0, maxRows).map((o) => <OperationRow key={o.service + '\n' + o.operation} o={o} />)}</tbody>
           </table>
