@@ -46,7 +46,8 @@ func TestAttributesOfATrace(t *testing.T) {
 		More  bool
 	}
 	attributesAt(t, h, "keys", &keys)
-	if len(keys.Key) != maxTraceKeys || len(keys.Spans) != maxTraceKeys || !keys.More || keys.Spans[0] != 3 || keys.Spans[maxTraceKeys-1] != 3 {
+	if len(keys.Key) != maxTraceKeys || len(keys.Spans) != maxTraceKeys || !keys.More ||
+		keys.Spans[0] != 3 || keys.Spans[maxTraceKeys-1] != 3 {
 		t.Errorf("%d keys, more: %v, %d to %d spans", len(keys.Key), keys.More, keys.Spans[0], keys.Spans[len(keys.Spans)-1])
 	}
 	var column struct {
@@ -55,7 +56,8 @@ func TestAttributesOfATrace(t *testing.T) {
 		Value  []int
 	}
 	attributesAt(t, h, "values?key=span.long", &column)
-	if want := strings.Repeat("a", maxTraceValue-1) + "…"; len(column.Values) != 1 || column.Values[0] != want || !utf8.ValidString(column.Values[0]) {
+	want := strings.Repeat("a", maxTraceValue-1) + "…"
+	if len(column.Values) != 1 || column.Values[0] != want || !utf8.ValidString(column.Values[0]) {
 		t.Errorf("values %q", column.Values)
 	}
 	if len(column.IDs) != 3*8 || len(column.Value) != 3 {
