@@ -144,7 +144,8 @@ func TestOperations(t *testing.T) {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, body)
 		}
 	}
-	if resp, body := get(t, a, "/sampling/explain?trace=xyz"); resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "hex digits") {
+	resp, body := get(t, a, "/sampling/explain?trace=xyz")
+	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "hex digits") {
 		t.Errorf("%d %s", resp.StatusCode, body)
 	}
 }
