@@ -1,6 +1,7 @@
 // The only module that sends requests: abort, sharing, a small cache, credentials and the tenant.
 
 import { signal } from '@preact/signals';
+import { t } from '../shell/text';
 import { boot } from './boot';
 import type { Envelope } from './types';
 import { base } from '../shell/url';
@@ -20,8 +21,8 @@ export class ApiError extends Error {
 }
 
 /** An answer that is not what the server sends, or not all of it. */
-export const unreadable = 'The answer of the server cannot be read.';
-export const endedEarly = 'The answer of the server ended early.';
+export const unreadable = t('The answer of the server cannot be read.');
+export const endedEarly = t('The answer of the server ended early.');
 
 /** Credentials of the user: an Authorization header in memory only, never stored. */
 export const authorization = signal('');
@@ -68,7 +69,7 @@ export async function request(path: string, params: Params = {}, options: Reques
     response = await fetch(apiURL(path, params), { method: options.method ?? 'GET', headers, signal, credentials: 'same-origin' });
   } catch (e) {
     if (options.signal?.aborted) throw e;
-    throw new ApiError(0, late.signal.aborted ? `The server has not answered within ${answerTimeout / 1000} s.` : 'The server does not answer.');
+    throw new ApiError(0, late.signal.aborted ? t('The server has not answered within {answerTimeout} s.', { answerTimeout: answerTimeout / 1000 }) : t('The server does not answer.'));
   } finally {
     clearTimeout(timer);
   }
@@ -90,17 +91,17 @@ export async function bytesOf(response: Response, signal?: AbortSignal): Promise
 
 async function failure(response: Response): Promise<ApiError> {
   const text = (await response.text().catch(() => '')).slice(0, 4096);
-  const message = messageOf(text) || statusMessages[response.status] || `The server answered with status ${response.status}.`;
-  if (response.status === 401) loginRequired.value = messageOf(text) || 'The server requires credentials.';
+  const message = messageOf(text) || statusMessages[response.status] || t('The server answered with status {status}.', { status: response.status });
+  if (response.status === 401) loginRequired.value = messageOf(text) || t('The server requires credentials.');
   return new ApiError(response.status, message, Number(response.headers.get('retry-after')) || 0);
 }
 
 /** What answers without a message mean: most are of proxies. */
 const statusMessages: Record<number, string> = {
-  429: 'The server has too many requests.',
-  502: 'A proxy got no answer from the server (status 502).',
-  503: 'The server is not available (status 503).',
-  504: 'The server took too long (status 504).',
+  429: t('The server has too many requests.'),
+  502: t('A proxy got no answer from the server (status 502).'),
+  503: t('The server is not available (status 503).'),
+  504: t('The server took too long (status 504).'),
 };
 
 /** The message of an error of the API, or a short text; "" if the answer is something else, such as the page of a proxy. */

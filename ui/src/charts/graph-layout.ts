@@ -1,5 +1,7 @@
 // Layout of graphs in a worker of its own, which is loaded with the first graph.
 
+import { t } from '../shell/text';
+
 /** A graph: sizes of its nodes in pixels, and its edges by index of their nodes. */
 export interface GraphInput {
   widths: Float32Array;
@@ -55,7 +57,7 @@ export function layoutGraph(input: GraphInput, signal: AbortSignal): Promise<Gra
       if (event.data.layout) resolve(event.data.layout);
       else reject(new Error(event.data.error));
     };
-    const fail = (event: ErrorEvent): void => stop(new Error(event.message || 'The worker that draws graphs cannot be started. Reload the page.'));
+    const fail = (event: ErrorEvent): void => stop(new Error(event.message || t('The worker that draws graphs cannot be started. Reload the page.')));
     const abort = (): void => stop(new DOMException('aborted', 'AbortError'));
     if (signal.aborted) return abort();
     w.addEventListener('message', answer);

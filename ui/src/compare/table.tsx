@@ -100,9 +100,9 @@ function useTableKeys(grid: { current: HTMLElement | null }, move: (step: number
     else grid.current?.focus();
   };
   useKeys('Compare', [
-    { keys: ['j', 'ArrowDown'], label: 'Next call path', run: (e) => step(e, 1) },
-    { keys: ['k', 'ArrowUp'], label: 'Call path before', run: (e) => step(e, -1) },
-    { keys: ['Enter'], label: 'Open the span' },
+    { keys: ['j', 'ArrowDown'], label: t('Next call path'), run: (e) => step(e, 1) },
+    { keys: ['k', 'ArrowUp'], label: t('Call path before'), run: (e) => step(e, -1) },
+    { keys: ['Enter'], label: t('Open the span') },
   ]);
 }
 

@@ -1,3 +1,4 @@
+import { t, Text } from '../shell/text';
 import { useTitle } from '../shell/title';
 import { parseTraceRef } from '../shell/trace-id';
 import { link, view } from '../shell/url';
@@ -6,19 +7,19 @@ import css from './later/later.module.css';
 
 /** An address that is no page: names it, and links to what it may have meant. */
 export default function UnknownPage() {
-  useTitle('Unknown page');
+  useTitle(t('Unknown page'));
   const { route } = view.value;
   const path = route.page === 'unknown' ? route.path : '';
   const last = path.split('/').filter(Boolean).at(-1) ?? '';
   const trace = last.length >= 8 ? parseTraceRef(last)?.trace : undefined;
   return (
     <div class={css.page}>
-      <h1 class={css.sentence}>No page has the address <code>{path}</code></h1>
-      <Empty title="What works:">
-        {trace && <a href={link({ page: 'trace', id: trace })}>Trace {trace}</a>}
-        <a href={link({ page: 'overview' })}>Overview</a>
-        <a href={link({ page: 'explore' })}>Explore</a>
-        <a href={link({ page: 'status' })}>Status</a>
+      <h1 class={css.sentence}><Text of="No page has the address {path}" path={<code>{path}</code>} /></h1>
+      <Empty title={t('What works:')}>
+        {trace && <a href={link({ page: 'trace', id: trace })}>{t('Trace {trace}', { trace })}</a>}
+        <a href={link({ page: 'overview' })}>{t('Overview')}</a>
+        <a href={link({ page: 'explore' })}>{t('Explore')}</a>
+        <a href={link({ page: 'status' })}>{t('Status')}</a>
       </Empty>
     </div>
   );

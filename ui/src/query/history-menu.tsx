@@ -1,5 +1,6 @@
 import { Button } from '../shell/controls';
 import { Popover } from '../shell/floating';
+import { t } from '../shell/text';
 import { Highlight } from './highlight';
 import { readHistory } from './history';
 import css from './history-menu.module.css';
@@ -7,7 +8,7 @@ import css from './history-menu.module.css';
 /** The last searches of this browser. */
 export function HistoryMenu({ onChoose }: { onChoose: (text: string) => void }) {
   return (
-    <Popover label="Last searches" align="end" role="menu" trigger={(props) => <Button {...props} class={css.trigger} aria-label="History" icon="clock"><span class={css.word}>History</span></Button>}>
+    <Popover label={t('Last searches')} align="end" role="menu" trigger={(props) => <Button {...props} class={css.trigger} aria-label={t('History')} icon="clock"><span class={css.word}>{t('History')}</span></Button>}>
       {(close) => <Entries onChoose={(text) => { close(); onChoose(text); }} />}
     </Popover>
   );
@@ -23,7 +24,7 @@ function Entries({ onChoose }: { onChoose: (text: string) => void }) {
     e.preventDefault();
     buttons[next].focus();
   };
-  if (entries.length === 0) return <p class={css.none}>No searches yet. This browser keeps the last 50.</p>;
+  if (entries.length === 0) return <p class={css.none}>{t('No searches yet. This browser keeps the last 50.')}</p>;
   return (
     <div role="presentation" class={css.list} onKeyDown={key}>
       {entries.map((text) => <button key={text} type="button" role="menuitem" class={css.entry} title={text} onClick={() => onChoose(text)}><Highlight text={text} /></button>)}

@@ -5,6 +5,7 @@ import { Icon, type IconName } from './icons';
 import { bestTargets, type Target } from './palette-match';
 import { recentTraces } from './recent';
 import { ServiceSwatch } from './service-mark';
+import { t, Text } from './text';
 import { parseTraceRef } from './trace-id';
 import { link, visit } from './url';
 import { useRequest } from './use-request';
@@ -17,14 +18,14 @@ const cacheAge = 60_000;
 function pages(): Target[] {
   const page = (label: string, detail: string, href: string): Target => ({ kind: 'Page', label, detail, href });
   return [
-    page('Overview', 'what is broken now', link({ page: 'overview' })),
-    page('Explore', 'search traces and spans', link({ page: 'explore' })),
-    page('Services', 'all services', link({ page: 'services' })),
-    page('Errors', 'what failed, in groups', link({ page: 'errors' })),
-    page('Map', 'who calls whom', link({ page: 'map' })),
-    page('Open a trace file', 'Jaeger, OTLP or Zipkin JSON; stays in the browser', link({ page: 'open' })),
-    page('Status', 'receivers, queues and storage', link({ page: 'status' })),
-    page('Sampling', 'why a trace is missing', link({ page: 'sampling' })),
+    page('Overview', t('what is broken now'), link({ page: 'overview' })),
+    page('Explore', t('search traces and spans'), link({ page: 'explore' })),
+    page('Services', t('all services'), link({ page: 'services' })),
+    page('Errors', t('what failed, in groups'), link({ page: 'errors' })),
+    page('Map', t('who calls whom'), link({ page: 'map' })),
+    page(t('Open a trace file'), t('Jaeger, OTLP or Zipkin JSON; stays in the browser'), link({ page: 'open' })),
+    page('Status', t('receivers, queues and storage'), link({ page: 'status' })),
+    page('Sampling', t('why a trace is missing'), link({ page: 'sampling' })),
   ];
 }
 
@@ -33,7 +34,7 @@ function services(names: string[]): Target[] {
 }
 
 function recent(): Target[] {
-  return recentTraces.value.map((t) => ({ kind: 'Recent trace', label: t.name || t.id.slice(0, 8), detail: t.id.slice(0, 8), href: link({ page: 'trace', id: t.id }) }));
+  return recentTraces.value.map((trace) => ({ kind: 'Recent trace', label: trace.name || trace.id.slice(0, 8), detail: trace.id.slice(0, 8), href: link({ page: 'trace', id: trace.id }) }));
 }
 
 /** What the text itself means: a trace or a query. */
@@ -41,7 +42,7 @@ function literal(typed: string): Target[] {
   if (/^\s*\{/.test(typed)) return [{ kind: 'Search', label: typed.trim(), href: link({ page: 'explore' }, { q: typed.trim() }) }];
   const ref = parseTraceRef(typed);
   if (!ref) return [];
-  return [{ kind: 'Trace', label: `Open trace ${ref.trace}`, detail: ref.span && `span ${ref.span}`, href: link({ page: 'trace', id: ref.trace }, { span: ref.span }) }];
+  return [{ kind: 'Trace', label: t('Open trace {trace}', { trace: ref.trace }), detail: ref.span && t('span {span}', { span: ref.span }), href: link({ page: 'trace', id: ref.trace }, { span: ref.span }) }];
 }
 
 /** The jump box: pages, services, recent traces, trace ids and queries. */
@@ -60,10 +61,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
   }, [typed, names.data, more.data]);
   const at = Math.min(index, targets.length - 1);
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);
-  const go = (t: Target | undefined): void => {
-    if (!t) return;
+  const go = (target: Target | undefined): void => {
+    if (!target) return;
     onClose();
-    visit(t.href);
+    visit(target.href);
   };
   const key = (e: KeyboardEvent): void => {
     const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
@@ -73,21 +74,21 @@ export function Palette({ onClose }: { onClose: () => void }) {
     e.preventDefault();
   };
   return (
-    <Dialog title="Jump to" bare onClose={onClose} class={css.palette}>
+    <Dialog title={t('Jump to')} bare onClose={onClose} class={css.palette}>
       <div class={css.field}>
         <Icon name="search" />
         <input
-          class={css.input} role="combobox" aria-label="Trace ID, service or page" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-          aria-activedescendant={at >= 0 ? `palette-${at}` : undefined} placeholder="Trace ID, service or page" autocomplete="off" spellcheck={false} autofocus
+          class={css.input} role="combobox" aria-label={t('Trace ID, service or page')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+          aria-activedescendant={at >= 0 ? `palette-${at}` : undefined} placeholder={t('Trace ID, service or page')} autocomplete="off" spellcheck={false} autofocus
           value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setIndex(0); }} onKeyDown={key}
         />
         <kbd>Esc</kbd>
       </div>
-      <ul ref={list} id="palette-list" role="listbox" aria-label="Targets" class={css.list}>
-        {targets.map((t, i) => <Row key={t.kind + t.href} target={t} index={i} selected={i === at} onSelect={() => go(t)} onHover={() => setIndex(i)} />)}
+      <ul ref={list} id="palette-list" role="listbox" aria-label={t('Targets')} class={css.list}>
+        {targets.map((item, i) => <Row key={item.kind + item.href} target={item} index={i} selected={i === at} onSelect={() => go(item)} onHover={() => setIndex(i)} />)}
       </ul>
-      {targets.length === 0 && <p class={css.none}>Nothing matches. Paste a trace ID, a <code>traceparent</code> or a link to a trace, or search for a value of an attribute: <code>{`{ user.id = ${JSON.stringify(typed.trim())} }`}</code></p>}
-      {names.error && <p class={css.none}>Services are not listed: {names.error.message}</p>}
+      {targets.length === 0 && <p class={css.none}><Text of="Nothing matches. Paste a trace ID, a {traceparent} or a link to a trace, or search for a value of an attribute: {code}" traceparent={<code>traceparent</code>} code={<code>{`{ user.id = ${JSON.stringify(typed.trim())} }`}</code>} /></p>}
+      {names.error && <p class={css.none}>{t('Services are not listed: {message}', { message: names.error.message })}</p>}
     </Dialog>
   );
 }

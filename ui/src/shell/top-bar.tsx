@@ -12,7 +12,7 @@ import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
 import { loginDismissed } from './login';
 import { isMac } from './keys';
 import { themeChoice, type ThemeChoice } from './preferences';
-import { t } from './text';
+import { t, Text } from './text';
 import { TimePicker } from './time-picker';
 import { link, navigate, view, visit, type Route } from './url';
 import css from './top-bar.module.css';
@@ -20,10 +20,10 @@ import css from './top-bar.module.css';
 type PageName = Route['page'];
 
 const entries: { label: string; route: Route; pages: PageName[] }[] = [
-  { label: 'Overview', route: { page: 'overview' }, pages: ['overview'] },
-  { label: 'Explore', route: { page: 'explore' }, pages: ['explore', 'trace', 'compare'] },
-  { label: 'Services', route: { page: 'services' }, pages: ['services', 'service'] },
-  { label: 'Map', route: { page: 'map' }, pages: ['map'] },
+  { label: t('Overview'), route: { page: 'overview' }, pages: ['overview'] },
+  { label: t('Explore'), route: { page: 'explore' }, pages: ['explore', 'trace', 'compare'] },
+  { label: t('Services'), route: { page: 'services' }, pages: ['services', 'service'] },
+  { label: t('Map'), route: { page: 'map' }, pages: ['map'] },
 ];
 
 /** Pages that show a time range. */
@@ -33,30 +33,30 @@ const timed = new Set<PageName>(['overview', 'explore', 'services', 'service', '
 export const withoutTime = signal(false);
 
 /** The top bar of every page. */
-export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp: () => void; onTheme: (t: ThemeChoice) => void }) {
+export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp: () => void; onTheme: (item: ThemeChoice) => void }) {
   const { page } = view.value.route;
   const live = page === 'explore' && view.value.live; // shows what arrives now
   return (
     <header class={css.bar}>
-      <a class={css.brand} href={link({ page: 'overview' })} aria-label="tracing, overview"><Logo /><span class={css.wide}>tracing</span></a>
-      <nav class={classes(css.nav, css.wide)} aria-label="Pages">
+      <a class={css.brand} href={link({ page: 'overview' })} aria-label={t('tracing, overview')}><Logo /><span class={css.wide}>{t('tracing')}</span></a>
+      <nav class={classes(css.nav, css.wide)} aria-label={t('Pages')}>
         {entries.map((e) => (
           <a key={e.label} href={link(e.route)} class={css.entry} aria-current={e.pages[0] === page ? 'page' : e.pages.includes(page) ? 'true' : undefined}>{e.label}</a>
         ))}
       </nav>
       <NarrowNav page={page} onHelp={onHelp} onTheme={onTheme} />
       <span class={css.space} />
-      <button type="button" class={css.jump} onClick={onJump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} title="Jump to a trace, a service or a page">
-        <Icon name="search" /><span class={css.jumpText}>Trace ID, service or page</span><kbd>{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
+      <button type="button" class={css.jump} onClick={onJump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} title={t('Jump to a trace, a service or a page')}>
+        <Icon name="search" /><span class={css.jumpText}>{t('Trace ID, service or page')}</span><kbd>{isMac ? '⌘ K' : t('Ctrl K')}</kbd>
       </button>
       {timed.has(page) && !withoutTime.value && !live && <TimePicker />}
       {timed.has(page) && !withoutTime.value && capable('tail') && <LiveButton />}
       {(boot.tenantHeader || config.value?.capabilities.tenancy) && <TenantChooser />}
-      {loginRequired.value && loginDismissed.value && <Button onClick={() => { loginDismissed.value = false; }}>Sign in</Button>}
+      {loginRequired.value && loginDismissed.value && <Button onClick={() => { loginDismissed.value = false; }}>{t('Sign in')}</Button>}
       <IngestRate />
       <span class={classes(css.tools, css.wide)}>
         <ThemeMenu onTheme={onTheme} />
-        <Button kind="quiet" icon="help" label="Keys and help" onClick={onHelp} />
+        <Button kind="quiet" icon="help" label={t('Keys and help')} onClick={onHelp} />
       </span>
     </header>
   );
@@ -75,35 +75,35 @@ function LiveButton() {
   return <Button kind="quiet" class={css.live} aria-pressed={explore && live} title={t('Shows traces as they arrive')} onClick={toggle}><i class={css.dot} aria-hidden="true" />{t('Live')}</Button>;
 }
 
-function ThemeMenu({ onTheme }: { onTheme: (t: ThemeChoice) => void }) {
+function ThemeMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
   return (
     <Menu
-      label="Theme" align="end"
-      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label="Theme" />}
+      label={t('Theme')} align="end"
+      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label={t('Theme')} />}
       items={themes.map(([value, label]) => ({ label, checked: themeChoice.value === value, onSelect: () => onTheme(value) }))}
     />
   );
 }
 
-const themes: [ThemeChoice, string][] = [['system', 'As the system'], ['light', 'Light'], ['dark', 'Dark']];
+const themes: [ThemeChoice, string][] = [['system', t('As the system')], ['light', 'Light'], ['dark', 'Dark']];
 
 /** Name of a page for the menu of narrow windows. */
 const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', sampling: 'Sampling', errors: 'Errors', unknown: 'Pages' };
 
-function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => void; onTheme: (t: ThemeChoice) => void }) {
+function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => void; onTheme: (item: ThemeChoice) => void }) {
   const current = names[page] ?? entries.find((e) => e.pages.includes(page))?.label ?? 'Pages';
   const items = [
     ...entries.map((e) => ({ label: e.label, checked: e.pages[0] === page, onSelect: () => visit(link(e.route)) })),
-    { label: 'Open a trace file', checked: page === 'open', onSelect: () => visit(link({ page: 'open' })) },
-    { label: 'Errors', checked: page === 'errors', onSelect: () => visit(link({ page: 'errors' })) },
-    { label: 'Status', checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
-    { label: 'Sampling', checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
-    ...themes.map(([value, label]) => ({ label: `Theme: ${label.toLowerCase()}`, checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
-    { label: 'Keys and help', onSelect: onHelp },
+    { label: t('Open a trace file'), checked: page === 'open', onSelect: () => visit(link({ page: 'open' })) },
+    { label: t('Errors'), checked: page === 'errors', onSelect: () => visit(link({ page: 'errors' })) },
+    { label: t('Status'), checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
+    { label: t('Sampling'), checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
+    ...themes.map(([value, label]) => ({ label: t('Theme: {toLowerCase}', { toLowerCase: label.toLowerCase() }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
+    { label: t('Keys and help'), onSelect: onHelp },
   ];
   return (
-    <nav class={css.narrow} aria-label="Pages">
-      <Menu label="Pages" items={items} trigger={(props) => <Button {...props} kind="quiet" opens class={css.page}>{current}</Button>} />
+    <nav class={css.narrow} aria-label={t('Pages')}>
+      <Menu label={t('Pages')} items={items} trigger={(props) => <Button {...props} kind="quiet" opens class={css.page}>{current}</Button>} />
     </nav>
   );
 }
@@ -114,11 +114,11 @@ function IngestRate() {
   if (!data?.receives || hiddenFromTenants()) return null;
   const perSecond = currentRate(samples);
   const healthy = !troubled(data, slowNow.value);
-  const title = `${count(data.received)} spans received, ${count(data.refused)} refused, ${count(data.dropped)} dropped since the start`;
+  const title = t('{received} spans received, {refused} refused, {dropped} dropped since the start', { received: count(data.received), refused: count(data.refused), dropped: count(data.dropped) });
   return (
     <a class={classes(css.rate, css.wide)} href={link({ page: 'status' })} title={title}>
-      {data.received > 0 && <Mark kind={healthy ? 'ok' : 'warn'} size={13} label={healthy ? 'healthy' : 'spans were refused or dropped'} />}
-      <span>{perSecond === null ? '–' : short(Math.round(perSecond))} spans/s</span>
+      {data.received > 0 && <Mark kind={healthy ? 'ok' : 'warn'} size={13} label={healthy ? t('healthy') : t('spans were refused or dropped')} />}
+      <span>{t('{perSecond} spans/s', { perSecond: perSecond === null ? '–' : short(Math.round(perSecond)) })}</span>
     </a>
   );
 }
@@ -127,8 +127,8 @@ function TenantChooser() {
   const [text, setText] = useState(tenant.value);
   return (
     <Popover
-      label="Tenant" align="end" class={css.tenant}
-      trigger={(props) => <Button {...props} opens class={css.tenantButton} title={tenant.value ? `Tenant ${tenant.value}` : 'Choose a tenant'}>{tenant.value || 'Tenant'}</Button>}
+      label={t('Tenant')} align="end" class={css.tenant}
+      trigger={(props) => <Button {...props} opens class={css.tenantButton} title={tenant.value ? t('Tenant {tenant}', { tenant: tenant.value }) : t('Choose a tenant')}>{tenant.value || t('Tenant')}</Button>}
     >
       {(close) => (
         <form
@@ -140,8 +140,8 @@ function TenantChooser() {
             tenant.value = text.trim();
           }}
         >
-          <label>Name of the tenant<Input value={text} onInput={(e) => setText(e.currentTarget.value)} name="tenant" /></label>
-          <Button kind="primary" type="submit">Show</Button>
+          <label><Text of="Name of the tenant{text}" text={<Input value={text} onInput={(e) => setText(e.currentTarget.value)} name="tenant" />} /></label>
+          <Button kind="primary" type="submit">{t('Show')}</Button>
         </form>
       )}
     </Popover>
@@ -149,7 +149,7 @@ function TenantChooser() {
 }
 
 /** Chooses a theme; a theme in the URL follows it, because it would win. */
-export function chooseTheme(t: ThemeChoice): void {
-  themeChoice.value = t;
-  if (view.value.theme) navigate({ theme: t === 'system' ? '' : t }, { replace: true });
+export function chooseTheme(item: ThemeChoice): void {
+  themeChoice.value = item;
+  if (view.value.theme) navigate({ theme: item === 'system' ? '' : item }, { replace: true });
 }

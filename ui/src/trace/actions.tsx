@@ -4,6 +4,7 @@ import { get, request } from '../api/client';
 import type { Config } from '../api/types';
 import { useEffect, useState } from 'preact/hooks';
 import type { MenuItem } from '../shell/floating';
+import { t } from '../shell/text';
 import { copy, toast } from '../shell/toast';
 import type { TraceSource } from './model/types';
 import type { TraceState } from './state';
@@ -13,15 +14,15 @@ export function traceActions(state: TraceState, archive: (() => void) | null): M
   const { source } = state;
   const id = state.model.value.traceID;
   const path = encodeURIComponent(id);
-  const copies: MenuItem[] = [{ label: 'Copy trace ID', onSelect: () => void copy(id, 'Trace ID') }];
+  const copies: MenuItem[] = [{ label: t('Copy trace ID'), onSelect: () => void copy(id, t('Trace ID')) }];
   if (source.kind === 'file') return copies;
   return [
-    { label: 'Copy link', onSelect: () => void copy(location.href, 'Link') },
+    { label: t('Copy link'), onSelect: () => void copy(location.href, 'Link') },
     ...copies,
-    { label: 'View JSON', onSelect: () => void viewJSON(`/api/traces/${path}`) },
-    { label: 'Download Jaeger JSON', onSelect: () => void download(`/api/traces/${path}`, `trace-${id}.json`) },
-    { label: 'Download OTLP JSON', onSelect: () => void download(`/api/v3/traces/${path}`, `trace-${id}-otlp.json`, unwrap) },
-    ...(archive ? [{ label: 'Archive', onSelect: archive }] : []),
+    { label: t('View JSON'), onSelect: () => void viewJSON(`/api/traces/${path}`) },
+    { label: t('Download Jaeger JSON'), onSelect: () => void download(`/api/traces/${path}`, `trace-${id}.json`) },
+    { label: t('Download OTLP JSON'), onSelect: () => void download(`/api/v3/traces/${path}`, `trace-${id}-otlp.json`, unwrap) },
+    ...(archive ? [{ label: t('Archive'), onSelect: archive }] : []),
   ];
 }
 
@@ -38,9 +39,9 @@ export function useArchive(source: TraceSource): (() => void) | null {
 async function archiveTrace(id: string): Promise<void> {
   try {
     await request(`/api/archive/${encodeURIComponent(id)}`, {}, { method: 'POST' });
-    toast('Trace archived');
+    toast(t('Trace archived'));
   } catch (e) {
-    toast(`The trace was not archived: ${messageOf(e)}`);
+    toast(t('The trace was not archived: {e}', { e: messageOf(e) }));
   }
 }
 
@@ -60,7 +61,7 @@ async function download(path: string, file: string, change: (blob: Blob) => Prom
     a.click();
     setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
   } catch (e) {
-    toast(`The download failed: ${messageOf(e)}`);
+    toast(t('The download failed: {e}', { e: messageOf(e) }));
   }
 }
 
@@ -71,10 +72,10 @@ async function viewJSON(path: string): Promise<void> {
     const answer: unknown = await (await request(path)).json();
     const url = URL.createObjectURL(new Blob([JSON.stringify(answer, null, 2)], { type: 'application/json' }));
     if (tab) tab.location.href = url;
-    else toast('The browser blocked the new tab. Allow it for this page, or download the trace.');
+    else toast(t('The browser blocked the new tab. Allow it for this page, or download the trace.'));
   } catch (e) {
     tab?.close();
-    toast(`The trace cannot be shown as JSON: ${messageOf(e)}`);
+    toast(t('The trace cannot be shown as JSON: {e}', { e: messageOf(e) }));
   }
 }
 

@@ -1,6 +1,7 @@
 // What the worker does, apart from exchanging messages.
 
 import type { Envelope, Outline, SpanDetail } from '../api/types';
+import { t } from '../shell/text';
 import { buildModel } from './model/build';
 import { bytesOf } from './model/columns';
 import { findAlso, isSearch } from './model/find';
@@ -52,7 +53,7 @@ export class Handler {
     const files = new FileTraces();
     await files.read([{ name: '', blob: new Blob([bytes]) }]);
     const [trace] = files.list();
-    if (!trace) throw new Error(files.problems[0]?.text ?? 'The answer of the server has no spans.');
+    if (!trace) throw new Error(files.problems[0]?.text ?? t('The answer of the server has no spans.'));
     this.files = files;
     return this.open({ traceID: trace.traceID, skew });
   }

@@ -5,7 +5,7 @@ import { count, duration, percent, short, shortID } from '../shell/format';
 import { Icon, Mark } from '../shell/icons';
 import { lazy } from '../shell/lazy';
 import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
-import { Text, t } from '../shell/text';
+import { t, Text } from '../shell/text';
 import { Time } from '../shell/time';
 import { link, navigate } from '../shell/url';
 import { traceActions, useArchive } from './actions';
@@ -35,17 +35,17 @@ function Crumb({ state }: { state: TraceState }) {
   const archive = useArchive(state.source);
   return (
     <div class={css.crumb}>
-      {state.source.kind === 'server' ? <a href={link({ page: 'explore' })}>Explore</a> : <a href={link({ page: 'open' })}>Open</a>}
+      {state.source.kind === 'server' ? <a href={link({ page: 'explore' })}>{t('Explore')}</a> : <a href={link({ page: 'open' })}>{t('Open')}</a>}
       <span class={css.slash} aria-hidden="true">/</span>
       {root >= 0 && <ServiceMark name={serviceName(model, shownService(model, root))} strong />}
-      <span class={css.operation}>{root >= 0 ? operation(model, root) : 'Trace without spans'}</span>
+      <span class={css.operation}>{root >= 0 ? operation(model, root) : t('Trace without spans')}</span>
       <code class={css.id} title={model.traceID}>{shownID(model.traceID)}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
       <span class={css.grow} />
       {root >= 0 && config.value?.links?.some((l) => l.on === 'trace') && <TraceLinks state={state} />}
       {state.source.kind === 'server' && <a class={css.compare} href={link({ page: 'compare', a: model.traceID, b: 'baseline' })} aria-label={t('Compare with typical')} title={t('Compare with a typical trace of the same root')}><Icon name="compare" /><span class={css.wide}>{t('Compare with typical')}</span></a>}
-      {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>Archive</Button>}
-      <Menu label="Actions" align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions" {...p} />} />
+      {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>{t('Archive')}</Button>}
+      <Menu label={t('Actions')} align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label={t('Actions')} {...p} />} />
     </div>
   );
 }
@@ -80,7 +80,7 @@ function SentencePart({ state, part, index }: { state: TraceState; part: Part; i
     if (!chosen && part.spans.length > 0) state.show(part.spans[0]);
   };
   return (
-    <button type="button" class={classes(css.part, chosen && css.chosen, part.kind === 'others' && css.others)} aria-pressed={chosen} title={`${duration(part.time)} of the critical path. ${chosen ? 'Show all spans.' : 'Show only these spans.'}`} onClick={select}>
+    <button type="button" class={classes(css.part, chosen && css.chosen, part.kind === 'others' && css.others)} aria-pressed={chosen} title={t('{time} of the critical path. {chosen}', { time: duration(part.time), chosen: chosen ? t('Show all spans.') : t('Show only these spans.') })} onClick={select}>
       {part.kind === 'gap' && <span class={css.gap} aria-hidden="true" />}
       {part.service >= 0 && <ServiceSwatch name={state.model.value.services[part.service]} inferred={part.kind === 'waiting'} />}
       <span>{percent(part.share)} {part.text}</span>
@@ -95,17 +95,17 @@ function Facts({ state }: { state: TraceState }) {
     <div class={css.facts}>
       <UsualFact state={state} />
       {facts.errors.length > 0 && (
-        <button type="button" class={css.errors} title="Go to the next error (e)" onClick={() => goToNext(state, facts.errors)}>
-          <Mark kind="error" size={13} label="" /><b>{count(facts.errors.length)} {facts.errors.length === 1 ? 'error' : 'errors'}</b><Icon name="down" size={12} />
+        <button type="button" class={css.errors} title={t('Go to the next error (e)')} onClick={() => goToNext(state, facts.errors)}>
+          <Mark kind="error" size={13} label="" /><b>{count(facts.errors.length)} {facts.errors.length === 1 ? t('error') : t('errors')}</b><Icon name="down" size={12} />
         </button>
       )}
-      <span><b>{count(model.spans)}</b> {model.spans === 1 ? 'span' : 'spans'}</span>
-      <span><b>{count(facts.services)}</b> {facts.services === 1 ? 'service' : 'services'}</span>
-      <span class={css.wide}>depth <b>{facts.depth}</b></span>
+      <span><b>{count(model.spans)}</b> {model.spans === 1 ? t('span') : t('spans')}</span>
+      <span><b>{count(facts.services)}</b> {facts.services === 1 ? t('service') : t('services')}</span>
+      <span class={css.wide}><Text of="depth {depth}" depth={<b>{facts.depth}</b>} /></span>
       <span><Time at={model.begin} withAge /></span>
       <Incomplete facts={facts} spans={model.spans} show={() => goToNext(state, facts.orphans)} />
       {facts.skew.length > 0 && <Skew state={state} />}
-      {facts.growing && <span class={css.growing}><span class={css.live} aria-hidden="true" />still receiving</span>}
+      {facts.growing && <span class={css.growing}><Text of="{live}still receiving" live={<span class={css.live} aria-hidden="true" />} /></span>}
     </div>
   );
 }
@@ -129,11 +129,11 @@ function Skew({ state }: { state: TraceState }) {
   const model = state.model.value;
   const [first, ...others] = model.facts.skew;
   const sign = first.shift < 0 ? '' : '+';
-  const text = `${model.services[first.service]} ${sign}${duration(first.shift)}${others.length ? ` and ${others.length} more` : ''}`;
-  const all = model.facts.skew.map((s) => `${model.services[s.service]} ${s.shift < 0 ? '' : '+'}${duration(s.shift)} (${count(s.spans)} spans)`).join('\n');
+  const text = `${model.services[first.service]} ${sign}${duration(first.shift)}${others.length ? t(' and {others} more', { others: others.length }) : ''}`;
+  const all = model.facts.skew.map((s) => t('{services} {shift}{shift2} ({spans} spans)', { services: model.services[s.service], shift: s.shift < 0 ? '' : '+', shift2: duration(s.shift), spans: count(s.spans) })).join('\n');
   return (
-    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={`${all}\nThe clocks of hosts differ: children would start before their parents. Click to ${state.skew.value ? 'show recorded times' : 'correct them'}.`} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
-      <Mark kind="partial" size={13} label="" />{state.skew.value ? `clock skew corrected, ${text}` : `clock skew not corrected, ${text}`}
+    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={t('{all}\nThe clocks of hosts differ: children would start before their parents. Click to {skew}.', { all, skew: state.skew.value ? t('show recorded times') : t('correct them') })} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
+      <Mark kind="partial" size={13} label="" />{state.skew.value ? t('clock skew corrected, {text}', { text }) : t('clock skew not corrected, {text}', { text })}
     </button>
   );
 }

@@ -2,6 +2,7 @@ import { Button } from '../shell/controls';
 import { Popover } from '../shell/floating';
 import { count } from '../shell/format';
 import { Mark } from '../shell/icons';
+import { t, Text, tn } from '../shell/text';
 import type { Facts } from './model/types';
 import css from './header.module.css';
 
@@ -9,16 +10,16 @@ import css from './header.module.css';
 export function Incomplete({ facts, spans, show }: { facts: Facts; spans: number; show: () => void }) {
   const { orphans, causes, cut, messages } = facts;
   if (orphans.length === 0 && !cut && messages.length === 0) return null;
-  const text = cut ? `cut after ${count(spans)} spans` : orphans.length > 0 ? `incomplete: ${count(orphans.length)} ${orphans.length === 1 ? 'parent is' : 'parents are'} missing` : 'incomplete';
+  const text = cut ? t('cut after {spans} spans', { spans: count(spans) }) : orphans.length > 0 ? tn(orphans.length, 'incomplete: {orphans} parent is missing', 'incomplete: {orphans} parents are missing', { orphans: count(orphans.length) }) : 'incomplete';
   return (
-    <Popover label="Why the trace is incomplete" trigger={(p) => <button type="button" class={css.incomplete} {...p}><Mark kind="warn" size={13} label="" />{text}</button>}>
+    <Popover label={t('Why the trace is incomplete')} trigger={(p) => <button type="button" class={css.incomplete} {...p}><Mark kind="warn" size={13} label="" />{text}</button>}>
       {(close) => (
         <div class={css.causes}>
-          <p><b>{cut ? 'The trace is too long to be shown whole.' : 'Spans of this trace are missing.'}</b> Durations and the critical path cover only what is here.</p>
-          {causes.length > 0 && <p>Possible causes, most likely first:</p>}
+          <p><Text of="{cut} Durations and the critical path cover only what is here." cut={<b>{cut ? t('The trace is too long to be shown whole.') : t('Spans of this trace are missing.')}</b>} /></p>
+          {causes.length > 0 && <p>{t('Possible causes, most likely first:')}</p>}
           <ol>{causes.map((c) => <li key={c.kind}>{c.text}</li>)}</ol>
           {messages.map((m) => <p key={m} class={css.message}>{m}</p>)}
-          {orphans.length > 0 && <Button onClick={() => { close(); show(); }}>Go to the first span without parent</Button>}
+          {orphans.length > 0 && <Button onClick={() => { close(); show(); }}>{t('Go to the first span without parent')}</Button>}
         </div>
       )}
     </Popover>

@@ -33,21 +33,21 @@ export function useTraceKeys(state: TraceState): void {
     return id === undefined ? false : navigate({ tab: id }, { replace: true });
   };
   useKeys('Trace', [
-    { keys: ['Enter'], label: 'Open details', run: inPage(() => openActive(state)) },
-    { keys: ['Escape'], label: 'Close, go back', run: () => back(state) },
-    { keys: ['/', 'Mod b'], label: 'Find in trace', run: focusFind },
-    { keys: ['n'], label: 'Next match', run: match(1) },
-    { keys: ['p'], label: 'Previous match', run: match(-1) },
-    { keys: ['e'], label: 'Next error', run: () => goToNext(state, state.model.value.facts.errors) },
-    { keys: ['u'], label: 'Go to the parent', run: () => goToParent(state) },
-    { keys: ['r'], label: 'Show the span as root', run: onSpan(state, (span) => setRoot(state, span)) },
-    { keys: ['c'], label: 'Critical path', run: () => navigate({ path: !state.showPath.value }, { replace: true }) },
-    { keys: ['z'], label: 'Zoom to the span', run: onSpan(state, (span) => zoomTo(state, span)) },
-    { keys: ['+', '='], label: 'Zoom in', run: () => zoomAround(state, 0.5) },
-    { keys: ['-'], label: 'Zoom out', run: () => zoomAround(state, 2) },
-    { keys: ['0'], label: 'Show the whole trace', run: () => setZoom(state, [0, 1]) },
-    { keys: ['a'], label: 'Move left', run: () => panBy(state, -0.2) },
-    { keys: ['d'], label: 'Move right', run: () => panBy(state, 0.2) },
+    { keys: ['Enter'], label: t('Open details'), run: inPage(() => openActive(state)) },
+    { keys: ['Escape'], label: t('Close, go back'), run: () => back(state) },
+    { keys: ['/', 'Mod b'], label: t('Find in trace'), run: focusFind },
+    { keys: ['n'], label: t('Next match'), run: match(1) },
+    { keys: ['p'], label: t('Previous match'), run: match(-1) },
+    { keys: ['e'], label: t('Next error'), run: () => goToNext(state, state.model.value.facts.errors) },
+    { keys: ['u'], label: t('Go to the parent'), run: () => goToParent(state) },
+    { keys: ['r'], label: t('Show the span as root'), run: onSpan(state, (span) => setRoot(state, span)) },
+    { keys: ['c'], label: t('Critical path'), run: () => navigate({ path: !state.showPath.value }, { replace: true }) },
+    { keys: ['z'], label: t('Zoom to the span'), run: onSpan(state, (span) => zoomTo(state, span)) },
+    { keys: ['+', '='], label: t('Zoom in'), run: () => zoomAround(state, 0.5) },
+    { keys: ['-'], label: t('Zoom out'), run: () => zoomAround(state, 2) },
+    { keys: ['0'], label: t('Show the whole trace'), run: () => setZoom(state, [0, 1]) },
+    { keys: ['a'], label: t('Move left'), run: () => panBy(state, -0.2) },
+    { keys: ['d'], label: t('Move right'), run: () => panBy(state, 0.2) },
     ...letters,
     { keys: [...'123456'], label: t('Tabs, from the left'), run: number },
   ]);
@@ -56,12 +56,12 @@ export function useTraceKeys(state: TraceState): void {
 /** Registers the shortcuts of the timeline. */
 export function useTimelineKeys(state: TraceState): void {
   useKeys(t('Timeline'), [
-    { keys: ['j', 'ArrowDown'], label: 'Next row', run: inPage(() => moveCursor(state, 1)) },
-    { keys: ['k', 'ArrowUp'], label: 'Previous row', run: inPage(() => moveCursor(state, -1)) },
-    { keys: ['ArrowRight', 'ArrowLeft'], label: 'Unfold, fold; go to child, parent' },
+    { keys: ['j', 'ArrowDown'], label: t('Next row'), run: inPage(() => moveCursor(state, 1)) },
+    { keys: ['k', 'ArrowUp'], label: t('Previous row'), run: inPage(() => moveCursor(state, -1)) },
+    { keys: ['ArrowRight', 'ArrowLeft'], label: t('Unfold, fold; go to child, parent') },
     { keys: [' ', 'm'], label: t('Choose the row for a pattern'), run: inPage(() => choose(state, state.active.value)) },
-    { keys: ['['], label: 'Fold one level more', run: () => foldLevel(state, -1) },
-    { keys: [']'], label: 'Unfold one level more', run: () => foldLevel(state, 1) },
+    { keys: ['['], label: t('Fold one level more'), run: () => foldLevel(state, -1) },
+    { keys: [']'], label: t('Unfold one level more'), run: () => foldLevel(state, 1) },
   ]);
 }
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { announce } from '../shell/live-region';
 import { count } from '../shell/format';
+import { t } from '../shell/text';
 import type { TraceState } from './state';
 
 /** Milliseconds between requests for a growing trace. */
@@ -33,7 +34,7 @@ export function useRefresh(state: TraceState): void {
       if (!model || abort.signal.aborted) return;
       const more = model.spans - state.model.peek().spans;
       state.replace(model);
-      if (more > 0) announce(`${count(more)} more spans`);
+      if (more > 0) announce(t('{more} more spans', { more: count(more) }));
     }
     return () => {
       clearInterval(timer);

@@ -3,7 +3,7 @@ import { Button, Check, Chip, Input, Tabs } from '../shell/controls';
 import { Menu, type MenuItem } from '../shell/floating';
 import { axisDuration, count, percent } from '../shell/format';
 import { announce } from '../shell/live-region';
-import { t } from '../shell/text';
+import { t, Text, tn } from '../shell/text';
 import { navigate } from '../shell/url';
 import { operation } from './model/span';
 import type { TraceModel } from './model/types';
@@ -26,8 +26,8 @@ export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | nul
       <Limits state={state} timeline={tab === null} />
       <span class={css.grow} />
       <Find state={state} />
-      <Menu label="Minimum duration" align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? `At least ${axisDuration(state.min.value)}` : 'Any duration'}</Button>} />
-      {timed && <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title="Show time on the critical path solid (c)" onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>Critical path <kbd>c</kbd></Button>}
+      <Menu label={t('Minimum duration')} align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? t('At least {min}', { min: axisDuration(state.min.value) }) : t('Any duration')}</Button>} />
+      {timed && <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title={t('Show time on the critical path solid (c)')} onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>{t('Critical path')}{' '}<kbd>c</kbd></Button>}
     </div>
   );
 }
@@ -42,8 +42,8 @@ function Limits({ state, timeline }: { state: TraceState; timeline: boolean }) {
     <>
       {root >= 0 && <Chip name="root" onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
       {part && <Chip name="only" onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
-      {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{state.missingSpan.value} is not in this trace</Chip>}
-      {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title="Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.">below {axisDuration(below)} folded</span>}
+      {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{t('{missingSpan} is not in this trace', { missingSpan: state.missingSpan.value })}</Chip>}
+      {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title={t('Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.')}>{t('below {below} folded', { below: axisDuration(below) })}</span>}
     </>
   );
 }
@@ -56,8 +56,8 @@ function durations(state: TraceState): MenuItem[] {
   const chosen = state.min.value;
   if (chosen && !choices.includes(chosen)) choices.push(chosen);
   return [
-    { label: 'Any duration', checked: chosen === 0, onSelect: () => navigate({ min: 0 }) },
-    ...choices.sort((a, b) => a - b).map((d) => ({ label: `At least ${axisDuration(d)}, ${spansOf(longer(model, d))}`, checked: chosen === d, onSelect: () => navigate({ min: d }) })),
+    { label: t('Any duration'), checked: chosen === 0, onSelect: () => navigate({ min: 0 }) },
+    ...choices.sort((a, b) => a - b).map((d) => ({ label: t('At least {d}, {model}', { d: axisDuration(d), model: spansOf(longer(model, d)) }), checked: chosen === d, onSelect: () => navigate({ min: d }) })),
   ];
 }
 
@@ -67,7 +67,7 @@ function longer(model: TraceModel, least: number): number {
   return n;
 }
 
-const spansOf = (n: number): string => `${count(n)} ${n === 1 ? 'span' : 'spans'}`;
+const spansOf = (n: number): string => tn(n, '{n} span', '{n} spans', { n: count(n) });
 
 /** Finds spans by name, service and attributes. Enter goes to the next match. */
 function Find({ state }: { state: TraceState }) {
@@ -91,15 +91,15 @@ function Find({ state }: { state: TraceState }) {
   return (
     <div class={css.find} role="search">
       <Input
-        id={findBox} inputRef={input} type="search" role="searchbox" class={css.box} icon="search" aria-label="Find in trace" placeholder="Find in trace" value={state.find.value} invalid={state.findError.value !== ''}
-        title={state.findError.value || 'Names, services, ids and attributes'} onInput={(e) => navigate({ find: (e.currentTarget as HTMLInputElement).value }, { replace: true })} onKeyDown={key} after={after}
+        id={findBox} inputRef={input} type="search" role="searchbox" class={css.box} icon="search" aria-label={t('Find in trace')} placeholder={t('Find in trace')} value={state.find.value} invalid={state.findError.value !== ''}
+        title={state.findError.value || t('Names, services, ids and attributes')} onInput={(e) => navigate({ find: (e.currentTarget as HTMLInputElement).value }, { replace: true })} onKeyDown={key} after={after}
       />
       {found && (
         <>
-          <Button kind="quiet" icon="up" label="Previous match (p)" disabled={found.spans.length === 0} onClick={() => go(-1)} />
-          <Button kind="quiet" icon="down" label="Next match (n)" disabled={found.spans.length === 0} onClick={() => go(1)} />
-          {found.message && <span role="alert" class={css.failed} title={found.message}>Attributes were not searched. <Button kind="quiet" onClick={() => setAttempt((n) => n + 1)}>Retry</Button></span>}
-          <Check checked={state.only.value} onChange={(only) => navigate({ only }, { replace: true })}>only matching</Check>
+          <Button kind="quiet" icon="up" label={t('Previous match (p)')} disabled={found.spans.length === 0} onClick={() => go(-1)} />
+          <Button kind="quiet" icon="down" label={t('Next match (n)')} disabled={found.spans.length === 0} onClick={() => go(1)} />
+          {found.message && <span role="alert" class={css.failed} title={found.message}><Text of="Attributes were not searched. {retry}" retry={<Button kind="quiet" onClick={() => setAttempt((n) => n + 1)}>{t('Retry')}</Button>} /></span>}
+          <Check checked={state.only.value} onChange={(only) => navigate({ only }, { replace: true })}>{t('only matching')}</Check>
         </>
       )}
     </div>
@@ -112,8 +112,8 @@ function FindCount({ state }: { state: TraceState }) {
   const span = activeSpan(state);
   const at = span === null ? 0 : position(found.spans, span);
   const n = found.spans.length;
-  const text = n === 0 ? (found.complete || found.message ? 'no match' : '…') : at > 0 ? `${count(at)} of ${count(n)}` : count(n);
-  return <span class={css.count} title={found.complete ? undefined : found.message || 'Attributes are being searched.'}>{text}{!found.complete && n > 0 && !found.message ? '…' : ''}</span>;
+  const text = n === 0 ? (found.complete || found.message ? t('no match') : '…') : at > 0 ? t('{at} of {n}', { at: count(at), n: count(n) }) : count(n);
+  return <span class={css.count} title={found.complete ? undefined : found.message || t('Attributes are being searched.')}>{text}{!found.complete && n > 0 && !found.message ? '…' : ''}</span>;
 }
 
 const patience = 120;
@@ -137,7 +137,7 @@ function useFind(state: TraceState, attempt: number): void {
         await state.source.find(q, (result) => {
           if (abort.signal.aborted) return;
           state.found.value = result;
-          if (result.complete) announce(`${spansOf(result.spans.length)} ${result.spans.length === 1 ? 'matches' : 'match'}`);
+          if (result.complete) announce(tn(result.spans.length, '{spans} matches', '{spans} match', { spans: spansOf(result.spans.length) }));
         }, abort.signal);
         if (!abort.signal.aborted) state.findError.value = '';
       } catch (e) {

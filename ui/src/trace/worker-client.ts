@@ -1,5 +1,6 @@
 // The page's side of the worker.
 
+import { t } from '../shell/text';
 import type { CallName, Calls, Reply } from './protocol';
 
 /** A worker whose calls return promises. */
@@ -12,7 +13,7 @@ export class WorkerClient {
   constructor() {
     this.worker.onmessage = (event: MessageEvent<Reply>): void => this.settle(event.data);
     this.worker.onerror = (event): void => {
-      this.broken = new Error(event.message || 'The worker that processes traces cannot be started. Reload the page.');
+      this.broken = new Error(event.message || t('The worker that processes traces cannot be started. Reload the page.'));
       for (const w of this.waiting.values()) w.reject(this.broken);
       this.waiting.clear();
     };

@@ -1,19 +1,20 @@
 import { Highlight } from '../../query/highlight';
+import { t } from '../../shell/text';
 import css from './examples.module.css';
 
 const examples: [string, string][] = [
-  ['{ service = "checkout" && duration > 1s }', 'slow spans of a service'],
-  ['{ error && http.response.status_code >= 500 }', 'failed requests'],
-  ['{ root && trace.duration > 2s }', 'roots of slow traces'],
-  ['{ name =~ "(?i).*cart.*" || exists(user.id) }', 'a regular expression, an attribute that exists'],
-  ['{ service = "web" } >> { db.system = "redis" }', 'calls of Redis below a service'],
+  ['{ service = "checkout" && duration > 1s }', t('slow spans of a service')],
+  ['{ error && http.response.status_code >= 500 }', t('failed requests')],
+  ['{ root && trace.duration > 2s }', t('roots of slow traces')],
+  ['{ name =~ "(?i).*cart.*" || exists(user.id) }', t('a regular expression, an attribute that exists')],
+  ['{ service = "web" } >> { db.system = "redis" }', t('calls of Redis below a service')],
 ];
 
 /** Searches that show the language, beside an error in the search. */
 export function Examples({ onRun }: { onRun: (text: string) => void }) {
   return (
-    <section class={css.examples} aria-label="Examples of searches">
-      <h2 class={css.title}>Examples</h2>
+    <section class={css.examples} aria-label={t('Examples of searches')}>
+      <h2 class={css.title}>{t('Examples')}</h2>
       <ul>
         {examples.map(([text, what]) => (
           <li key={text} class={css.example}>

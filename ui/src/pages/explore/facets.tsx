@@ -7,6 +7,7 @@ import { Button, classes, Input } from '../../shell/controls';
 import { count, percent, share } from '../../shell/format';
 import { Icon } from '../../shell/icons';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { t, tn } from '../../shell/text';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { view } from '../../shell/url';
 import { orderFacets } from './facet-order';
@@ -32,22 +33,22 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
   const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named, data.spans > 0 && data.errors === data.spans) : []), [data, named]);
   const wanted = text.trim().toLowerCase();
   const shown = wanted ? ordered.filter((f) => f.field.toLowerCase().includes(wanted)) : ordered;
-  if (answer.error && !data) return <div class={css.notice}><Failure what="Facets" error={answer.error} retry={answer.retry} /></div>;
+  if (answer.error && !data) return <div class={css.notice}><Failure what={t('Facets')} error={answer.error} retry={answer.retry} /></div>;
   if (!data) return <div class={css.notice}><Skeleton rows={8} /></div>;
   return (
     <div class={css.list}>
-      <div class={css.filter}><Input icon="search" aria-label="Find a field" placeholder="Find a field" value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
-      {answer.error && <div class={css.note}><Failure what="Facets, which are of an earlier answer" error={answer.error} retry={answer.retry} /></div>}
-      <div class={css.head}><span>Best split first</span><span>spans</span></div>
+      <div class={css.filter}><Input icon="search" aria-label={t('Find a field')} placeholder={t('Find a field')} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
+      {answer.error && <div class={css.note}><Failure what={t('Facets, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
+      <div class={css.head}><span>{t('Best split first')}</span><span>{t('spans')}</span></div>
       {(data.share < 1 || answer.messages.length > 0) && (
         <div class={css.note}>
-          {data.share < 1 && <Partial>Counts are of a sample: {percent(data.share)} of {count(data.estimatedSpans)} spans.</Partial>}
+          {data.share < 1 && <Partial>{t('Counts are of a sample: {share} of {estimatedSpans} spans.', { share: percent(data.share), estimatedSpans: count(data.estimatedSpans) })}</Partial>}
           <Messages messages={answer.messages} />
         </div>
       )}
       {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} />)}
-      {shown.length === 0 && <p class={css.none}>{wanted ? 'No field with this name on the matching spans.' : 'No spans match.'}</p>}
-      {data.omitted > 0 && <p class={css.none}>{count(data.omitted)} further fields are not listed. The search can use them.</p>}
+      {shown.length === 0 && <p class={css.none}>{wanted ? t('No field with this name on the matching spans.') : t('No spans match.')}</p>}
+      {data.omitted > 0 && <p class={css.none}>{t('{omitted} further fields are not listed. The search can use them.', { omitted: count(data.omitted) })}</p>}
     </div>
   );
 }
@@ -78,22 +79,22 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
   return (
     <section class={css.facet} aria-label={fieldLabel(facet.field)}>
       <h2>
-        <button type="button" class={css.name} aria-expanded={open} title={`${facet.field}: on ${share(facet.spans / Math.max(1, spans))} of the matching spans, ${count(facet.distinct)} values`} onClick={() => setToggled(!open)}>
+        <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {max} of the matching spans, {distinct} values', { field: facet.field, max: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
           <span class={css.field}><bdi>{fieldLabel(facet.field)}</bdi></span>
-          <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' value' : ' values'}</span>
+          <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' ' + t('value') : ' ' + t('values')}</span>
         </button>
       </h2>
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button>}
-      {open && all && rest.error && <Failure what="More values" error={rest.error} retry={rest.retry} />}
-      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{count(full.other)} spans have other values.</p>}
+      {open && all && rest.error && <Failure what={t('More values')} error={rest.error} retry={rest.retry} />}
+      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{otherValue} spans have other values.', { otherValue: count(full.other) })}</p>}
     </section>
   );
 }
 
 function moreText(f: Facet): string {
-  return `${count(f.distinct - shownValues)} more ${f.distinct - shownValues === 1 ? 'value' : 'values'}`;
+  return tn(f.distinct - shownValues, '{shownValues} more value', '{shownValues} more values', { shownValues: count(f.distinct - shownValues) });
 }
 
 interface Value {
@@ -113,9 +114,9 @@ function ValueRow({ field, value: v, spans, onFilter }: { field: string; value: 
   const text = v.text || '(empty)';
   return (
     <li class={classes(css.value, chosen && css.chosen)}>
-      <button type="button" class={css.include} aria-pressed={chosen} title={`Only ${fieldLabel(field)} = ${text}`} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
-      <button type="button" class={css.exclude} aria-label={`Exclude ${fieldLabel(field)} ${text}`} title="Exclude" onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
-      <span class={css.count} title={v.errors ? `${count(v.errors)} with errors (${share(v.errors / v.count)})` : 'none with errors'}>{count(v.count)}</span>
+      <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
+      <button type="button" class={css.exclude} aria-label={t('Exclude {field} {text}', { field: fieldLabel(field), text })} title={t('Exclude')} onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
+      <span class={css.count} title={v.errors ? t('{errors} with errors ({countValue})', { errors: count(v.errors), countValue: share(v.errors / v.count) }) : t('none with errors')}>{count(v.count)}</span>
       <span class={css.bar} aria-hidden="true">
         <i style={{ width: part(v.count) }} />
         {v.errors > 0 && <b style={{ left: part(v.count - v.errors), width: `max(2px, ${part(v.errors)})` }} />}

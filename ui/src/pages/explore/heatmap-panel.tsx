@@ -11,7 +11,7 @@ import { Button, classes, Segmented } from '../../shell/controls';
 import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
 import { announce } from '../../shell/live-region';
 import { Failure, Messages } from '../../shell/states';
-import { t } from '../../shell/text';
+import { t, Text } from '../../shell/text';
 import { toast } from '../../shell/toast';
 import { linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -31,15 +31,15 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   const marks = useMarks(run);
   const open = useOpenCell(run, data);
   const selected = useMemo(() => (data && box ? sumOf(gridOf(data), box) : null), [data, box]);
-  useEffect(() => { if (selected) announce(`${count(selected.count)} selected`); }, [selected]);
-  if (answer.error && !data) return <div class={css.failure}><Failure what="Heatmap" error={answer.error} retry={answer.retry} /></div>;
+  useEffect(() => { if (selected) announce(t('{countValue} selected', { countValue: count(selected.count) })); }, [selected]);
+  if (answer.error && !data) return <div class={css.failure}><Failure what={t('Heatmap')} error={answer.error} retry={answer.retry} /></div>;
   return (
-    <section aria-label="Heatmap of durations" class={classes(css.panel, tab === 'explain' && css.low)}>
+    <section aria-label={t('Heatmap of durations')} class={classes(css.panel, tab === 'explain' && css.low)}>
       <div class={css.head}>
         <Totals data={data} />
         <Segmented
-          label="Durations of" value={of} onChange={(v) => navigate({ of: v, sel: null })}
-          segments={[{ value: 'traces', label: 'Trace duration', title: 'Each trace counts once, with its whole duration' }, { value: 'spans', label: 'Span duration', title: 'Each matching span counts, with its own duration' }]}
+          label={t('Durations of')} value={of} onChange={(v) => navigate({ of: v, sel: null })}
+          segments={[{ value: 'traces', label: t('Trace duration'), title: t('Each trace counts once, with its whole duration') }, { value: 'spans', label: t('Span duration'), title: t('Each matching span counts, with its own duration') }]}
         />
         {data && <Legend data={data} />}
         <span class={css.grow} />
@@ -50,7 +50,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
       </div>
       {data && table && <HeatmapTable data={data} />}
       {data && !table && <HeatmapChart data={data} box={box} marks={marks} onBox={(next) => navigate({ sel: next }, { replace: !!next && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
-      {!data && <div class={css.blank}><span>Counting durations of {of}</span></div>}
+      {!data && <div class={css.blank}><span>{t('Counting durations of {ofValue}', { ofValue: of })}</span></div>}
       <Notices answer={answer} />
     </section>
   );
@@ -64,8 +64,8 @@ function Totals({ data }: { data: Heatmap | undefined }) {
   return (
     <span class={css.totals}>
       <b>{about}{count(data.estimatedSpans)}</b> {data.estimatedSpans === 1 ? of.slice(0, -1) : of}
-      {data.share < 1 && <span class={css.sample} title={sampleText(data)}> ({percent(data.share)} examined)</span>}
-      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{data.estimatedErrors === data.estimatedSpans ? 'all' : about + count(data.estimatedErrors)} with errors</span></>}
+      {data.share < 1 && <span class={css.sample} title={sampleText(data)}>{t(' ({share} examined)', { share: percent(data.share) })}</span>}
+      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{t('{estimatedSpans} with errors', { estimatedSpans: data.estimatedErrors === data.estimatedSpans ? t('all') : about + count(data.estimatedErrors) })}</span></>}
     </span>
   );
 }
@@ -75,12 +75,7 @@ function Legend({ data }: { data: Heatmap }) {
   if (max === 0) return null;
   const low = lowestLevel(max);
   return (
-    <span class={css.legend} title={`Lightness is the number of ${data.of ?? 'spans'} in a cell, hue is the share of errors`}>
-      {max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}
-      <span>{max === 1 ? '1 a cell' : `${count(max)} a cell`}</span>
-      <span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>errors {percent(0.05)}
-      <span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>{percent(0.5)}
-    </span>
+    <span class={css.legend} title={t('Lightness is the number of {ofValue} in a cell, hue is the share of errors', { ofValue: data.of ?? 'spans' })}>{max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}<span>{max === 1 ? t('1 a cell') : t('{max} a cell', { max: count(max) })}</span><Text of="{i}errors {percent}{i2}{percent2}" i={<span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>} percent={percent(0.05)} i2={<span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>} percent2={percent(0.5)} /></span>
   );
 }
 
@@ -91,11 +86,11 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
   const filter = (): void => navigate({ q: setBounds(view.value.q, field, durationText(round3(box.d0, Math.floor)), durationText(round3(box.d1, Math.ceil))), range, sel: null });
   return (
     <span class={css.selection}>
-      <b>{count(n)} selected</b>
+      <b>{t('{n} selected', { n: count(n) })}</b>
       <ExplainButton />
-      <Button onClick={filter} title="Search for the selected durations and time">Filter</Button>
-      <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title="Show the selected time">Zoom</Button>
-      <Button kind="quiet" icon="x" label="Clear the selection" onClick={() => navigate({ sel: null })} />
+      <Button onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
+      <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>
+      <Button kind="quiet" icon="x" label={t('Clear the selection')} onClick={() => navigate({ sel: null })} />
     </span>
   );
 }
@@ -107,7 +102,7 @@ function Notices({ answer }: { answer: RequestState<Heatmap> }) {
   return (
     <div class={css.notices}>
       <Messages messages={messages} />
-      {error && data && <Failure what="Heatmap, which is of an earlier answer" error={error} retry={answer.retry} />}
+      {error && data && <Failure what={t('Heatmap, which is of an earlier answer')} error={error} retry={answer.retry} />}
     </div>
   );
 }
@@ -127,10 +122,10 @@ function useOpenCell(run: Run, data: Heatmap | undefined): (cell: Box) => void {
     if (known) return navigate(linked({ page: 'trace', id: known.trace }, { span: known.span, find: findOf(run.q) }));
     abort.current?.abort();
     abort.current = new AbortController();
-    findInCell(run, cell, data?.of ?? 'spans', abort.current.signal).then((t) => {
-      if (t) navigate(linked({ page: 'trace', id: t.traceID }, { span: t.matched?.ids[0] ?? '', find: findOf(run.q) }));
-      else toast('No example of this cell was found.');
-    }, () => { if (!abort.current?.signal.aborted) toast('The example cannot be loaded.'); });
+    findInCell(run, cell, data?.of ?? 'spans', abort.current.signal).then((item) => {
+      if (item) navigate(linked({ page: 'trace', id: item.traceID }, { span: item.matched?.ids[0] ?? '', find: findOf(run.q) }));
+      else toast(t('No example of this cell was found.'));
+    }, () => { if (!abort.current?.signal.aborted) toast(t('The example cannot be loaded.')); });
   };
 }
 
@@ -143,7 +138,7 @@ function exampleText(data: Heatmap, cell: Box): string {
 /** What a sample means for the numbers. */
 function sampleText(data: Heatmap): string {
   const error = data.relativeError ? ` (± ${percent(data.relativeError)})` : '';
-  return `The colours count a sample: ${percent(data.share)} of the matching spans were examined. Totals are estimates${error}.`;
+  return t('The colours count a sample: {share} of the matching spans were examined. Totals are estimates{error}.', { share: percent(data.share), error });
 }
 
 const maxExamples = 100;

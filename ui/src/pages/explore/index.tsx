@@ -8,6 +8,7 @@ import { Button } from '../../shell/controls';
 import { Dialog } from '../../shell/dialog';
 import { lazy } from '../../shell/lazy';
 import { Failure, Partial, Progress } from '../../shell/states';
+import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
@@ -27,7 +28,7 @@ const Live = lazy(() => import('./live'));
 
 /** Explore: stored traces, or with `live=1` those that arrive. */
 export default function ExplorePage() {
-  useTitle('Explore');
+  useTitle(t('Explore'));
   return view.value.live ? <Live /> : <Stored />;
 }
 
@@ -65,20 +66,20 @@ function Stored() {
   const list = <FacetList answer={facets} run={run} onFilter={filter} />;
   return (
     <div class={css.page}>
-      <h1 class="visually-hidden">Explore</h1>
+      <h1 class="visually-hidden">{t('Explore')}</h1>
       {!plain && (
         <SearchHead draft={draft} onDraft={setDraft} onRun={execute} problem={problem} period={() => period(run)}>
-          {counted && !explaining && <Button class={css.sheetButton} icon="filter" label="Facets" onClick={() => setSheet(true)} />}
+          {counted && !explaining && <Button class={css.sheetButton} icon="filter" label={t('Facets')} onClick={() => setSheet(true)} />}
         </SearchHead>
       )}
-      <Progress active={search.reading || heat.loading} label="Searching" />
-      {sheet && <Dialog title="Facets" onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
+      <Progress active={search.reading || heat.loading} label={t('Searching')} />
+      {sheet && <Dialog title={t('Facets')} onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
       <div class={css.columns}>
-        {counted && !problem && !plain && !explaining && <aside class={css.rail} aria-label="Facets">{list}</aside>}
+        {counted && !problem && !plain && !explaining && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
         <div ref={content} class={css.content}>
-          {!counted && <div class={css.notice}><Partial>The store of this server cannot count spans, so there is no heatmap and no facets.</Partial></div>}
+          {!counted && <div class={css.notice}><Partial>{t('The store of this server cannot count spans, so there is no heatmap and no facets.')}</Partial></div>}
           {chart && <HeatmapPanel answer={heat} run={run} />}
-          {search.error && !problem && <div class={css.notice}><Failure what="Search" error={search.error} retry={again} /></div>}
+          {search.error && !problem && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
           {problem && <Examples onRun={execute} />}
           {!problem && <Results search={search} slowest={slowest} run={run} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
         </div>

@@ -1,6 +1,7 @@
 import type { Change } from '../../api/types';
 import type { TimeMark } from '../../charts/heatmap';
 import { millis } from '../../shell/format';
+import { t } from '../../shell/text';
 
 const maxMarks = 3;
 
@@ -16,5 +17,5 @@ export function marksOf(changes: Change[], from: number, to: number, first: stri
     if (group) group.more++;
     else if (groups.length < maxMarks) groups.push({ at, label: `${c.service} ${c.to}`, more: 0 });
   }
-  return groups.map(({ at, label, more }) => ({ at, label: more ? `${label} and ${more} more` : label }));
+  return groups.map(({ at, label, more }) => ({ at, label: more ? t('{label} and {more} more', { label, more }) : label }));
 }

@@ -7,6 +7,7 @@ import { Button } from '../../shell/controls';
 import { count, nanos } from '../../shell/format';
 import { isRelative } from '../../shell/range';
 import { Empty } from '../../shell/states';
+import { t } from '../../shell/text';
 import { link, navigate, view, type Range } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
 import type { Run } from './run';
@@ -31,11 +32,11 @@ export function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => voi
   const none = ways.length > 0 && ways.every((w) => counts[w.label] === 0);
   return (
     <div class={css.empty}>
-      <Empty title={run.q ? 'No trace matches in this time range.' : 'No traces in this time range.'}>
+      <Empty title={run.q ? t('No trace matches in this time range.') : t('No traces in this time range.')}>
         {ways.map((w) => <WayOut key={w.label} way={w} onCount={(n) => setCounts((c) => ({ ...c, [w.label]: n }))} />)}
-        {none && <span>{run.q ? 'A longer time range or one condition less finds nothing either.' : 'There are none in a longer time range either.'}</span>}
-        {none && run.q && <Button onClick={() => onRun('')}>Show all traces</Button>}
-        {!run.q && <a href={link({ page: 'overview' })}>How to send spans</a>}
+        {none && <span>{run.q ? t('A longer time range or one condition less finds nothing either.') : t('There are none in a longer time range either.')}</span>}
+        {none && run.q && <Button onClick={() => onRun('')}>{t('Show all traces')}</Button>}
+        {!run.q && <a href={link({ page: 'overview' })}>{t('How to send spans')}</a>}
       </Empty>
     </div>
   );
@@ -55,7 +56,7 @@ function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
   const conditions = (q && conditionsOf(q)) ?? [];
   return conditions.slice(0, maxConditions).map((c) => {
     const without = removeCondition(run.q, c);
-    const label = isOn(c, 'service') ? 'All services' : `Without ${run.q.slice(c.begin, c.end)}`;
+    const label = isOn(c, 'service') ? t('All services') : t('Without {begin}', { begin: run.q.slice(c.begin, c.end) });
     return { label, q: without, from: run.from, to: run.to, go: () => onRun(without) };
   });
 }
@@ -68,5 +69,5 @@ function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
   if (n === 0) return null;
   const about = data && (data.share < 1 || messages.length > 0) ? 'about ' : '';
-  return <Button onClick={way.go}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? 'span' : 'spans'}</span>}</Button>;
+  return <Button onClick={way.go}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
 }

@@ -45,12 +45,12 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
   const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
   const checks = useChecks(traces);
   const status = statusOf(search, traces.length, total, sort, exact);
-  useEffect(() => { if (!search.reading && status) announce(`${status} traces`); }, [search.reading, status]);
+  useEffect(() => { if (!search.reading && status) announce(t('{status} traces', { status })); }, [search.reading, status]);
   return (
-    <section aria-label="Results" class={css.results}>
+    <section aria-label={t('Results')} class={css.results}>
       <div class={css.tabs}>
         <Tabs
-          label="Results" name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
+          label={t('Results')} name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
           tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label() }))]}
           end={<>
             {!chosen && <CompareLink checked={checks.checked} pair={(a, b) => ({ page: 'compare', a, b })} alone="baseline" />}
@@ -102,15 +102,15 @@ function isExact(search: ResultsProps['search'], slowest: Slowest | null): boole
 function statusOf(search: ResultsProps['search'], n: number, total: Total | null, sort: string, exact: boolean): string {
   if (n === 0 && search.error) return '';
   const all = !exact && !search.reading && !!search.outcome?.complete && !search.outcome.next;
-  const of = all ? '' : total && total.n > n ? ` of ${total.least ? 'at least ' : total.exact ? '' : 'about '}${count(total.n)}` : '';
+  const of = all ? '' : total && total.n > n ? t(' of {least}{n}', { least: total.least ? t('at least') + ' ' : total.exact ? '' : 'about ', n: count(total.n) }) : '';
   if (n === 0 && all) return '0';
-  const order = exact ? 'slowest first' : parseSort(sort) ? (all ? 'sorted' : 'only these are sorted') : 'newest first';
-  return `${count(n)}${of}, ${order}${search.reading ? ', still reading' : search.error || (search.outcome?.complete === false && search.outcome.reason) ? ', not complete' : ''}`;
+  const order = exact ? t('slowest first') : parseSort(sort) ? (all ? 'sorted' : t('only these are sorted')) : t('newest first');
+  return `${count(n)}${of}, ${order}${search.reading ? t(', still reading') : search.error || (search.outcome?.complete === false && search.outcome.reason) ? t(', not complete') : ''}`;
 }
 
 function More({ search, more }: { search: ResultsProps['search']; more: (() => void) | null }) {
   const [pressed, setPressed] = useState(false);
   useEffect(() => { if (!search.reading) setPressed(false); }, [search.reading]);
-  if (!more) return <p class={css.end}>{search.reading || search.error ? '' : 'No further traces in this time range.'}</p>;
-  return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); more(); }}>{pressed && search.reading ? 'Reading' : 'Show more'}</Button></div>;
+  if (!more) return <p class={css.end}>{search.reading || search.error ? '' : t('No further traces in this time range.')}</p>;
+  return <div class={css.more}><Button aria-disabled={search.reading ? 'true' : undefined} onClick={() => { setPressed(true); more(); }}>{pressed && search.reading ? t('Reading') : t('Show more')}</Button></div>;
 }

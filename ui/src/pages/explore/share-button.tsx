@@ -1,5 +1,6 @@
 import { Button } from '../../shell/controls';
 import { iso } from '../../shell/format';
+import { t } from '../../shell/text';
 import { copy } from '../../shell/toast';
 import { format, view } from '../../shell/url';
 import type { Run } from './run';
@@ -11,5 +12,5 @@ export function ShareButton({ run }: { run: Run }) {
     const range = { from: iso(run.from), to: iso(run.to) };
     void copy(location.origin + format({ ...view.value, range }), 'Link');
   };
-  return <Button kind="quiet" icon="copy" aria-label="Copy link" title="Copies a link to these results with this time range" onClick={share}><span class={css.wide}>Copy link</span></Button>;
+  return <Button kind="quiet" icon="copy" aria-label={t('Copy link')} title={t('Copies a link to these results with this time range')} onClick={share}><span class={css.wide}>{t('Copy link')}</span></Button>;
 }

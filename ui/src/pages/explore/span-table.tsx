@@ -34,15 +34,15 @@ interface Example {
 export default function SpanTable({ run }: { run: Run }) {
   const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples, errorTypes: 1 }, { maxAge: 300_000 });
   const list = useMemo(() => (data ? examplesOf(data) : []), [data]);
-  if (error && !data) return <div class={css.notice}><Failure what="Spans" error={error} retry={retry} /></div>;
+  if (error && !data) return <div class={css.notice}><Failure what={t('Spans')} error={error} retry={retry} /></div>;
   if (!data) return <div class={css.notice}>{loading && <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
-  if (list.length === 0) return <div class={css.notice}><Empty title="No span matches in this time range." /></div>;
+  if (list.length === 0) return <div class={css.notice}><Empty title={t('No span matches in this time range.')} /></div>;
   const all = list.length >= data.estimatedSpans;
   return (
     <>
       <div class={css.notice}>
-        {!all && <Partial>{count(list.length)} examples of {data.share < 1 ? 'about ' : ''}{count(data.estimatedSpans)} matching spans{data.share < 1 ? `, from a sample of ${percent(data.share)}` : ''}. Filter to see others.</Partial>}
-        {error && <Failure what="Spans, which are of an earlier answer" error={error} retry={retry} />}
+        {!all && <Partial>{t('{list} examples of {share}{estimatedSpans} matching spans{share2}. Filter to see others.', { list: count(list.length), share: data.share < 1 ? t('about') + ' ' : '', estimatedSpans: count(data.estimatedSpans), share2: data.share < 1 ? t(', from a sample of {share}', { share: percent(data.share) }) : '' })}</Partial>}
+        {error && <Failure what={t('Spans, which are of an earlier answer')} error={error} retry={retry} />}
         <Messages messages={messages} />
       </div>
       <Rows list={list} run={run} />
@@ -55,14 +55,14 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
   const rows = useRows(list.length, (i) => href(list[i]));
   const max = Math.max(...list.map((e) => e.duration), 1);
   return (
-    <table class={classes(table.table, css.table)} role="grid" aria-label="Spans" aria-rowcount={list.length + 1}>
+    <table class={classes(table.table, css.table)} role="grid" aria-label={t('Spans')} aria-rowcount={list.length + 1}>
       <thead role="rowgroup">
         <tr role="row">
-          <th scope="col" role="columnheader" class={table.start}>Start ({zoneName(zone.value, run.to)})</th>
-          <th scope="col" role="columnheader" class={css.service}>Service</th>
-          <th scope="col" role="columnheader" class={css.name}>Operation</th>
-          <th scope="col" role="columnheader" class={table.duration}>Duration</th>
-          <th scope="col" role="columnheader" class={table.id}>Trace ID</th>
+          <th scope="col" role="columnheader" class={table.start}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</th>
+          <th scope="col" role="columnheader" class={css.service}>{t('Service')}</th>
+          <th scope="col" role="columnheader" class={css.name}>{t('Operation')}</th>
+          <th scope="col" role="columnheader" class={table.duration}>{t('Duration')}</th>
+          <th scope="col" role="columnheader" class={table.id}>{t('Trace ID')}</th>
         </tr>
       </thead>
       <tbody role="rowgroup" {...rows.body}>

@@ -8,7 +8,7 @@ import { Icon, Mark } from '../../shell/icons';
 import { zone } from '../../shell/preferences';
 import { serviceColor } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
-import { t as text } from '../../shell/text';
+import { t, t as text, tn } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { navigate, view } from '../../shell/url';
 import { selectsAll, traceLink } from './links';
@@ -35,37 +35,37 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
   const scale = durationScale(traces);
   const matched = !selectsAll(run.q); // otherwise all spans match
   return (
-    <table class={css.table} role="grid" aria-label="Traces" aria-rowcount={traces.length + 1}>
+    <table class={css.table} role="grid" aria-label={t('Traces')} aria-rowcount={traces.length + 1}>
       <thead role="rowgroup">
         <tr role="row">
           {onCheck && <th scope="col" role="columnheader" class={css.pick}><span class="visually-hidden">{text('Compare')}</span></th>}
-          <SortHead by="start" fixed={arriving} class={css.start}>Start ({zoneName(zone.value, run.to)})</SortHead>
-          <th scope="col" role="columnheader" class={css.root}>Root</th>
-          <SortHead by="duration" fixed={arriving} class={css.duration}>Duration</SortHead>
-          <th scope="col" role="columnheader" class={css.mix}>Spans by service</th>
-          <SortHead by="spans" fixed={arriving} class={css.number}>Spans</SortHead>
-          {matched && <SortHead by="matched" fixed={arriving} class={css.number} title="Spans that match the search">Matched</SortHead>}
+          <SortHead by="start" fixed={arriving} class={css.start}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</SortHead>
+          <th scope="col" role="columnheader" class={css.root}>{t('Root')}</th>
+          <SortHead by="duration" fixed={arriving} class={css.duration}>{t('Duration')}</SortHead>
+          <th scope="col" role="columnheader" class={css.mix}>{t('Spans by service')}</th>
+          <SortHead by="spans" fixed={arriving} class={css.number}>{t('Spans')}</SortHead>
+          {matched && <SortHead by="matched" fixed={arriving} class={css.number} title={t('Spans that match the search')}>{t('Matched')}</SortHead>}
           {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{fieldLabel(f)}</bdi></th>)}
-          <th scope="col" role="columnheader" class={css.id}>Trace ID</th>
+          <th scope="col" role="columnheader" class={css.id}>{t('Trace ID')}</th>
         </tr>
       </thead>
       <tbody role="rowgroup" {...rows.body}>
-        {traces.map((t, i) => (
-          <tr key={t.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
-            {onCheck && <td role="gridcell" class={css.pick}><Pick name={`${t.rootName} ${shortID(t.traceID)}`} checked={checked.includes(t.traceID)} onCheck={() => onCheck(t.traceID)} /></td>}
-            <td role="gridcell" class={css.start}><Time at={t.start} /></td>
-            <td role="gridcell" class={css.root}><Root trace={t} href={traceLink(t, run)} /></td>
+        {traces.map((trace, i) => (
+          <tr key={trace.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
+            {onCheck && <td role="gridcell" class={css.pick}><Pick name={`${trace.rootName} ${shortID(trace.traceID)}`} checked={checked.includes(trace.traceID)} onCheck={() => onCheck(trace.traceID)} /></td>}
+            <td role="gridcell" class={css.start}><Time at={trace.start} /></td>
+            <td role="gridcell" class={css.root}><Root trace={trace} href={traceLink(trace, run)} /></td>
             <td role="gridcell" class={css.duration}>
               <span class={css.bar}>
-                <span class={css.value}>{duration(t.duration)}</span>
-                <span class={css.track} aria-hidden="true"><i class={classes(t.errors > 0 && css.failed)} style={{ width: `${scale(t.duration) * 100}%` }} /></span>
+                <span class={css.value}>{duration(trace.duration)}</span>
+                <span class={css.track} aria-hidden="true"><i class={classes(trace.errors > 0 && css.failed)} style={{ width: `${scale(trace.duration) * 100}%` }} /></span>
               </span>
             </td>
-            <td role="gridcell" class={css.mix}><Mix trace={t} /></td>
-            <td role="gridcell" class={css.number}>{count(t.spans)}</td>
-            {matched && <td role="gridcell" class={css.number}>{t.matched ? count(t.matched.spans) : none}</td>}
-            {fields.map((f) => <FieldCell key={f} values={valuesOf(t, f)} />)}
-            <td role="gridcell" class={css.id} title={t.traceID}>{shortID(t.traceID)}</td>
+            <td role="gridcell" class={css.mix}><Mix trace={trace} /></td>
+            <td role="gridcell" class={css.number}>{count(trace.spans)}</td>
+            {matched && <td role="gridcell" class={css.number}>{trace.matched ? count(trace.matched.spans) : none}</td>}
+            {fields.map((f) => <FieldCell key={f} values={valuesOf(trace, f)} />)}
+            <td role="gridcell" class={css.id} title={trace.traceID}>{shortID(trace.traceID)}</td>
           </tr>
         ))}
       </tbody>
@@ -74,8 +74,8 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
 }
 
 /** The server names fields as in facets. */
-function valuesOf(t: TraceSummary, field: string): string[] {
-  return t.fields?.[canonical(field)] ?? t.fields?.[field] ?? [];
+function valuesOf(trace: TraceSummary, field: string): string[] {
+  return trace.fields?.[canonical(field)] ?? trace.fields?.[field] ?? [];
 }
 
 function FieldCell({ values }: { values: string[] }) {
@@ -98,15 +98,15 @@ function SortHead({ by, class: extra, title, fixed, children }: { by: SortKey; c
   );
 }
 
-function Root({ trace: t, href }: { trace: TraceSummary; href: string }) {
+function Root({ trace, href }: { trace: TraceSummary; href: string }) {
   return (
     <span class={css.rootCell}>
-      {t.rootService && <ServiceSwatch name={t.rootService} />}
-      <a class={css.link} href={href} tabIndex={-1} title={t.rootService ? `${t.rootService}: ${t.rootName}` : 'The root span was not received'}>
-        {t.rootService ? <>{t.rootName || '(no name)'} <span class={css.service}>{t.rootService}</span></> : <span class={css.service}>root not received</span>}
+      {trace.rootService && <ServiceSwatch name={trace.rootService} />}
+      <a class={css.link} href={href} tabIndex={-1} title={trace.rootService ? `${trace.rootService}: ${trace.rootName}` : t('The root span was not received')}>
+        {trace.rootService ? <>{trace.rootName || '(no name)'} <span class={css.service}>{trace.rootService}</span></> : <span class={css.service}>{t('root not received')}</span>}
       </a>
-      {t.errors > 0 && <Badge kind="error" title={`${count(t.errors)} spans with errors`}><Mark kind="error" size={11} label="errors:" />{count(t.errors)}</Badge>}
-      {t.orphans > 0 && <Badge title={`Incomplete: the parent of ${count(t.orphans)} ${t.orphans === 1 ? 'span' : 'spans'} was not received`}><Mark kind="partial" size={11} label="incomplete, missing parents:" />{count(t.orphans)}</Badge>}
+      {trace.errors > 0 && <Badge kind="error" title={t('{errors} spans with errors', { errors: count(trace.errors) })}><Mark kind="error" size={11} label={t('errors:')} />{count(trace.errors)}</Badge>}
+      {trace.orphans > 0 && <Badge title={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parent of {orphans} spans was not received', { orphans: count(trace.orphans) })}><Mark kind="partial" size={11} label={t('incomplete, missing parents:')} />{count(trace.orphans)}</Badge>}
     </span>
   );
 }
@@ -114,13 +114,13 @@ function Root({ trace: t, href }: { trace: TraceSummary; href: string }) {
 const maxParts = 8;
 
 /** Spans by service as one bar. The names are in the tooltip. */
-function Mix({ trace: t }: { trace: TraceSummary }) {
-  const sorted = [...t.services].sort((a, b) => b.spans - a.spans);
+function Mix({ trace }: { trace: TraceSummary }) {
+  const sorted = [...trace.services].sort((a, b) => b.spans - a.spans);
   const parts = sorted.slice(0, maxParts);
   const rest = sorted.slice(maxParts).reduce((n, s) => n + s.spans, 0);
-  const title = sorted.map((s) => `${s.name} ${count(s.spans)}${s.errors ? ` (${count(s.errors)} errors)` : ''}`).join('\n');
+  const title = sorted.map((s) => `${s.name} ${count(s.spans)}${s.errors ? t(' ({errors} errors)', { errors: count(s.errors) }) : ''}`).join('\n');
   return (
-    <span class={css.mixBar} title={title} role="img" aria-label={`${count(t.services.length)} services: ${parts.slice(0, 3).map((s) => s.name).join(', ')}`}>
+    <span class={css.mixBar} title={title} role="img" aria-label={t('{services} services: {join}', { services: count(trace.services.length), join: parts.slice(0, 3).map((s) => s.name).join(', ') })}>
       {parts.map((s) => <i key={s.name} style={{ flex: s.spans, background: serviceColor(s.name) }} />)}
       {rest > 0 && <i style={{ flex: rest }} />}
     </span>
@@ -130,9 +130,9 @@ function Mix({ trace: t }: { trace: TraceSummary }) {
 /** Length of a duration bar, from 0 to 1: logarithmic, so that short traces stay visible beside long ones. */
 function durationScale(traces: TraceSummary[]): (ns: number) => number {
   let [low, high] = [Infinity, 1];
-  for (const t of traces) {
-    low = Math.min(low, Math.max(t.duration, 1));
-    high = Math.max(high, t.duration);
+  for (const trace of traces) {
+    low = Math.min(low, Math.max(trace.duration, 1));
+    high = Math.max(high, trace.duration);
   }
   const from = Math.log(low / 3);
   const span = Math.log(high) - from;

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { useKeys } from '../../shell/keys';
+import { t } from '../../shell/text';
 import { navigate, parse } from '../../shell/url';
 
 /** Makes the rows of a table one tab stop: arrow keys, j and k move, Enter and a click open the URL of the row, and the space bar checks it. */
@@ -15,9 +16,9 @@ export function useRows(n: number, href: (i: number) => string, check?: (i: numb
   const open = (i: number): void => navigate(parse(new URL(href(i), location.href)));
   const inside = (): boolean => !!body.current?.contains(document.activeElement);
   useKeys('Results', [
-    { keys: ['j', 'ArrowDown'], label: 'Next row', run: (e) => (e.key === 'ArrowDown' && !inside() ? false : go(inside() ? current + 1 : current)) },
-    { keys: ['k', 'ArrowUp'], label: 'Row before', run: (e) => (e.key === 'ArrowUp' && !inside() ? false : go(inside() ? current - 1 : current)) },
-    { keys: ['Enter'], label: 'Open the row' },
+    { keys: ['j', 'ArrowDown'], label: t('Next row'), run: (e) => (e.key === 'ArrowDown' && !inside() ? false : go(inside() ? current + 1 : current)) },
+    { keys: ['k', 'ArrowUp'], label: t('Row before'), run: (e) => (e.key === 'ArrowUp' && !inside() ? false : go(inside() ? current - 1 : current)) },
+    { keys: ['Enter'], label: t('Open the row') },
   ]);
   const key = (e: KeyboardEvent): void => {
     if ((e.target as Element).tagName !== 'TR') return;
@@ -34,7 +35,7 @@ export function useRows(n: number, href: (i: number) => string, check?: (i: numb
       tabIndex: i === current ? 0 : -1,
       onFocus: () => setAt(i),
       onClick: (e: MouseEvent) => {
-        if (e.defaultPrevented || (e.target as Element).closest('a, label') || getSelection()?.toString()) return;
+        if (e.defaultPrevented || (e.target as Element).closest(t('a, label')) || getSelection()?.toString()) return;
         if (e.ctrlKey || e.metaKey) window.open(href(i), '_blank', 'noopener');
         else open(i);
       },

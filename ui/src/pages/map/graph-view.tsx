@@ -80,7 +80,7 @@ export function GraphView(props: GraphViewProps) {
   );
 }
 
-const pans: [string, number, number, string][] = [['ArrowLeft', 80, 0, 'Move left'], ['ArrowRight', -80, 0, 'Move right'], ['ArrowUp', 0, 80, 'Move up'], ['ArrowDown', 0, -80, 'Move down']];
+const pans: [string, number, number, string][] = [['ArrowLeft', 80, 0, t('Move left')], ['ArrowRight', -80, 0, t('Move right')], ['ArrowUp', 0, 80, t('Move up')], ['ArrowDown', 0, -80, t('Move down')]];
 
 /** Index of the nearest node in the direction of an arrow key, -1 if there is none. */
 export function nearest({ layout }: Pick<Placed, 'layout'>, i: number, key: string): number {

@@ -9,6 +9,7 @@ import { zone } from '../../shell/preferences';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { t, Text } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
@@ -20,7 +21,7 @@ const maxChanges = 10;
 /** The right column: newest errors by group, and what changed. */
 export function ErrorPanel({ errors, changes, start, end, rangeLabel }: { errors: RequestState<Errors>; changes: RequestState<Changes>; start: number; end: number; rangeLabel: string }) {
   return (
-    <aside class={css.panel} aria-label="Errors and changes">
+    <aside class={css.panel} aria-label={t('Errors and changes')}>
       <ErrorList errors={errors} start={start} end={end} />
       <ChangeList changes={changes} rangeLabel={rangeLabel} />
     </aside>
@@ -36,18 +37,18 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
   return (
     <section>
       <div class={css.head}>
-        <h2 class={css.title}>Errors</h2>
-        {groups.length > 0 && <span class={css.sub}>{trends ? 'new and growing first' : 'most frequent first'}</span>}
-        {groups.length > 0 && <a class={css.all} href={link({ page: 'errors' })}>All</a>}
+        <h2 class={css.title}>{t('Errors')}</h2>
+        {groups.length > 0 && <span class={css.sub}>{trends ? t('new and growing first') : t('most frequent first')}</span>}
+        {groups.length > 0 && <a class={css.all} href={link({ page: 'errors' })}>{t('All')}</a>}
       </div>
-      {errors.error && <Failure what={data ? 'Errors, which are of an earlier answer' : 'Errors'} error={errors.error} retry={errors.retry} />}
+      {errors.error && <Failure what={data ? t('Errors, which are of an earlier answer') : t('Errors')} error={errors.error} retry={errors.retry} />}
       {!data && !errors.error && <Skeleton rows={4} height="72px" />}
-      {data && groups.length === 0 && <p class={css.nothing}>No span failed in this time range.</p>}
+      {data && groups.length === 0 && <p class={css.nothing}>{t('No span failed in this time range.')}</p>}
       <ul ref={list}>
         {groups.slice(0, maxGroups).map((g) => <Group key={groupID(g)} g={g} data={data!} start={start} end={end} />)}
       </ul>
-      {data && groups.length > maxGroups && <p class={css.nothing}>{maxGroups} of {count(groups.length + data.omitted)} groups</p>}
-      {data && !data.complete && <Partial>The newest {count(data.examined)} failed spans were examined, back to <Time at={data.since} precision={1} />.</Partial>}
+      {data && groups.length > maxGroups && <p class={css.nothing}>{t('{maxGroups} of {omitted} groups', { maxGroups, omitted: count(groups.length + data.omitted) })}</p>}
+      {data && !data.complete && <Partial><Text of="The newest {examined} failed spans were examined, back to {since}." examined={count(data.examined)} since={<Time at={data.since} precision={1} />} /></Partial>}
       <Messages messages={errors.messages} />
     </section>
   );
@@ -64,11 +65,11 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
       <span class={css.text} title={g.message || g.operation}>{second}</span>
       <span class={css.facts}>
         <ServiceMark name={g.service} />
-        {trend === 'new' && <Badge kind="error">new</Badge>}
-        {trend === 'growing' && <Badge>growing</Badge>}
+        {trend === 'new' && <Badge kind="error">{t('new')}</Badge>}
+        {trend === 'growing' && <Badge>{t('growing')}</Badge>}
         {trend === 'usual' && g.type && second !== g.operation && <span class={css.operation} title={g.operation}>{g.operation}</span>}
-        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title="Open the newest example">
-          <span class="visually-hidden">Newest example of {heading}: </span>
+        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title={t('Open the newest example')}>
+          <span class="visually-hidden">{t('Newest example of {heading}: ', { heading })}</span>
           {trend === 'new' ? newSince(g, start, end) : <Time at={g.last} precision={0} onlyAge />}
         </a>
       </span>
@@ -83,21 +84,21 @@ const quietSteps = 2; // of the 30 steps of `points` without the error, after wh
 function newSince(g: ErrorGroup, start: number, end: number): string {
   const [first, last] = [millis(g.first), millis(g.last)];
   const stopped = end - last > ((end - start) / g.points.length) * quietSteps;
-  return stopped ? `${clock(first, zone.value, 0)} to ${clock(last, zone.value, 0)}` : `since ${clock(first, zone.value, 0)}`;
+  return stopped ? t('{first} to {last}', { first: clock(first, zone.value, 0), last: clock(last, zone.value, 0) }) : t('since {first}', { first: clock(first, zone.value, 0) });
 }
 
 function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; rangeLabel: string }) {
   const { data } = changes;
   return (
     <section class={css.changes}>
-      <div class={css.head}><h2 class={css.title}>Changes</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span></div>
-      {changes.error && <Failure what={data ? 'Changes, which are of an earlier answer' : 'Changes'} error={changes.error} retry={changes.retry} />}
-      {data && data.changes.length === 0 && <p class={css.nothing}>No new version, instance, attribute or service.</p>}
+      <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span></div>
+      {changes.error && <Failure what={data ? t('Changes, which are of an earlier answer') : t('Changes')} error={changes.error} retry={changes.retry} />}
+      {data && data.changes.length === 0 && <p class={css.nothing}>{t('No new version, instance, attribute or service.')}</p>}
       <ul class={css.changeList}>
         {data?.changes.slice(0, maxChanges).map((c) => <li key={c.at + c.service + c.kind + c.to} class={css.change}><Time at={c.at} precision={0} /><span class={css.what}><ServiceMark name={c.service} /> <ChangeText c={c} /></span></li>)}
       </ul>
-      {data && data.changes.length > maxChanges && <p class={css.nothing}>{maxChanges} of {data.changes.length}, newest first</p>}
-      {data && !data.complete && <Partial>Not everything was checked: there may be more changes.</Partial>}
+      {data && data.changes.length > maxChanges && <p class={css.nothing}>{t('{maxChanges} of {changes}, newest first', { maxChanges, changes: data.changes.length })}</p>}
+      {data && !data.complete && <Partial>{t('Not everything was checked: there may be more changes.')}</Partial>}
       <Messages messages={changes.messages} />
     </section>
   );
@@ -105,9 +106,9 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
 
 function ChangeText({ c }: { c: Change }) {
   switch (c.kind) {
-    case 'version': return c.from ? <>version {c.from} → <b>{c.to}</b></> : <>version <b>{c.to}</b></>;
-    case 'instances': return <>{c.from || '0'} → <b>{c.to}</b> instances</>;
-    case 'attribute': return <>new attribute <code title={c.to}>{c.to}</code></>;
-    case 'service': return <>appeared</>;
+    case 'version': return c.from ? <><Text of="version {from} → {to}" from={c.from} to={<b>{c.to}</b>} /></> : <><Text of="version {to}" to={<b>{c.to}</b>} /></>;
+    case 'instances': return <><Text of="{from} → {to} instances" from={c.from || '0'} to={<b>{c.to}</b>} /></>;
+    case 'attribute': return <><Text of="new attribute {to}" to={<code title={c.to}>{c.to}</code>} /></>;
+    case 'service': return <>{t('appeared')}</>;
   }
 }

@@ -1,14 +1,15 @@
 // What a new user copies to send the first span.
 
 import type { Ingest } from '../../api/types';
+import { t } from '../../shell/text';
 
 /** A way to send spans. */
 export type SnippetTab = 'sdk' | 'curl' | 'collector' | 'zipkin' | 'jaeger' | 'demo';
 
 /** Labels of the ways, in their order. */
 export const snippetTabs: { id: SnippetTab; label: string }[] = [
-  { id: 'sdk', label: 'OpenTelemetry SDK' }, { id: 'curl', label: 'curl' }, { id: 'collector', label: 'Collector' },
-  { id: 'zipkin', label: 'Zipkin' }, { id: 'jaeger', label: 'Jaeger agent' }, { id: 'demo', label: 'Demo data' },
+  { id: 'sdk', label: t('OpenTelemetry SDK') }, { id: 'curl', label: t('curl') }, { id: 'collector', label: t('Collector') },
+  { id: 'zipkin', label: t('Zipkin') }, { id: 'jaeger', label: t('Jaeger agent') }, { id: 'demo', label: t('Demo data') },
 ];
 
 /** What the snippets contain of this installation. Ports are 0 if no receiver listens for the protocol. */
@@ -62,34 +63,34 @@ export interface Snippet {
 }
 
 /** The blocks of a tab; none if no receiver listens for its protocol. */
-export function snippetsOf(tab: SnippetTab, t: Target, s: TestSpan): Snippet[] {
+export function snippetsOf(tab: SnippetTab, target: Target, s: TestSpan): Snippet[] {
   switch (tab) {
-    case 'sdk': return t.otlpHTTP ? [sdk(t), curl(t, s, 'Or send one test span from this machine:')] : [];
-    case 'curl': return t.otlpHTTP ? [curl(t, s, 'Send one test span from a shell:')] : [];
-    case 'collector': return t.otlpGRPC ? [collector(t)] : [];
-    case 'zipkin': return t.zipkin ? [zipkin(t, s)] : [];
-    case 'jaeger': return t.agent ? [agent(t)] : [];
-    case 'demo': return t.otlpHTTP ? [demo(t)] : [];
+    case 'sdk': return target.otlpHTTP ? [sdk(target), curl(target, s, t('Or send one test span from this machine:'))] : [];
+    case 'curl': return target.otlpHTTP ? [curl(target, s, t('Send one test span from a shell:'))] : [];
+    case 'collector': return target.otlpGRPC ? [collector(target)] : [];
+    case 'zipkin': return target.zipkin ? [zipkin(target, s)] : [];
+    case 'jaeger': return target.agent ? [agent(target)] : [];
+    case 'demo': return target.otlpHTTP ? [demo(target)] : [];
   }
 }
 
-function sdk(t: Target): Snippet {
+function sdk(target: Target): Snippet {
   return {
-    intro: 'Set these variables for your program and restart it. Any OpenTelemetry SDK reads them.',
+    intro: t('Set these variables for your program and restart it. Any OpenTelemetry SDK reads them.'),
     text: [
-      `export OTEL_EXPORTER_OTLP_ENDPOINT=http://${t.host}:${t.otlpHTTP}`,
+      `export OTEL_EXPORTER_OTLP_ENDPOINT=http://${target.host}:${target.otlpHTTP}`,
       'export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf',
       'export OTEL_SERVICE_NAME=my-service',
       'export OTEL_TRACES_SAMPLER=parentbased_always_on',
-      ...(t.tenant ? [`export OTEL_EXPORTER_OTLP_HEADERS=${t.tenant.header}=${encodeURIComponent(t.tenant.name)}`] : []),
+      ...(target.tenant ? [`export OTEL_EXPORTER_OTLP_HEADERS=${target.tenant.header}=${encodeURIComponent(target.tenant.name)}`] : []),
     ].join('\n'),
   };
 }
 
-function curl(t: Target, s: TestSpan, intro: string): Snippet {
+function curl(target: Target, s: TestSpan, intro: string): Snippet {
   return {
     intro,
-    text: `curl -s http://${t.host}:${t.otlpHTTP}/v1/traces${tenantOption(t)} \\
+    text: `curl -s http://${target.host}:${target.otlpHTTP}/v1/traces${tenantOption(target)} \\
   -H 'Content-Type: application/json' -d '{"resourceSpans":[{
   "resource":{"attributes":[{"key":"service.name","value":{"stringValue":"hello"}}]},
   "scopeSpans":[{"spans":[{"traceId":"${s.trace}",
@@ -99,20 +100,20 @@ function curl(t: Target, s: TestSpan, intro: string): Snippet {
 }
 
 /** For the shell, in single quotes. */
-function tenantOption(t: Target): string {
-  return t.tenant ? ` -H '${t.tenant.header}: ${t.tenant.name.replaceAll("'", "'\\''")}'` : '';
+function tenantOption(target: Target): string {
+  return target.tenant ? ` -H '${target.tenant.header}: ${target.tenant.name.replaceAll("'", "'\\''")}'` : '';
 }
 
-function collector(t: Target): Snippet {
+function collector(target: Target): Snippet {
   return {
-    intro: 'Add this exporter to the configuration of your OpenTelemetry Collector, and its name to the exporters of the traces pipeline.',
+    intro: t('Add this exporter to the configuration of your OpenTelemetry Collector, and its name to the exporters of the traces pipeline.'),
     text: `exporters:
   otlp/tracing:
-    endpoint: ${t.host}:${t.otlpGRPC}
+    endpoint: ${target.host}:${target.otlpGRPC}
     tls:
-      insecure: true${t.tenant ? `
+      insecure: true${target.tenant ? `
     headers:
-      ${t.tenant.header}: ${JSON.stringify(t.tenant.name)}` : ''}
+      ${target.tenant.header}: ${JSON.stringify(target.tenant.name)}` : ''}
 
 service:
   pipelines:
@@ -121,26 +122,26 @@ service:
   };
 }
 
-function zipkin(t: Target, s: TestSpan): Snippet {
+function zipkin(target: Target, s: TestSpan): Snippet {
   return {
-    intro: `Point your Zipkin reporter to http://${t.host}:${t.zipkin}/api/v2/spans, or send one test span:`,
-    text: `curl -s http://${t.host}:${t.zipkin}/api/v2/spans${tenantOption(t)} -H 'Content-Type: application/json' -d '[{
+    intro: t('Point your Zipkin reporter to http://{host}:{zipkin}/api/v2/spans, or send one test span:', { host: target.host, zipkin: target.zipkin }),
+    text: `curl -s http://${target.host}:${target.zipkin}/api/v2/spans${tenantOption(target)} -H 'Content-Type: application/json' -d '[{
   "traceId":"${s.trace}","id":"${s.span}","kind":"SERVER","name":"first span",
   "timestamp":${s.start.slice(0, -3)},"duration":250000,"localEndpoint":{"serviceName":"hello"}}]'`,
   };
 }
 
-function agent(t: Target): Snippet {
+function agent(target: Target): Snippet {
   return {
-    intro: 'For programs with a Jaeger client library, which send UDP datagrams:',
-    text: [`export JAEGER_AGENT_HOST=${t.host}`, `export JAEGER_AGENT_PORT=${t.agent}`, 'export JAEGER_SERVICE_NAME=my-service', 'export JAEGER_SAMPLER_TYPE=const', 'export JAEGER_SAMPLER_PARAM=1'].join('\n'),
+    intro: t('For programs with a Jaeger client library, which send UDP datagrams:'),
+    text: [`export JAEGER_AGENT_HOST=${target.host}`, `export JAEGER_AGENT_PORT=${target.agent}`, 'export JAEGER_SERVICE_NAME=my-service', 'export JAEGER_SAMPLER_TYPE=const', 'export JAEGER_SAMPLER_PARAM=1'].join('\n'),
   };
 }
 
-function demo(t: Target): Snippet {
+function demo(target: Target): Snippet {
   return {
-    intro: 'Send a trace of four services each second, until you press Ctrl C. The program is the one that runs this server.',
-    text: `tracing canary --otlp http://${t.host}:${t.otlpHTTP} --query ${pageOrigin()}${t.tenant ? ` --tenant '${t.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
+    intro: t('Send a trace of four services each second, until you press Ctrl C. The program is the one that runs this server.'),
+    text: `tracing canary --otlp http://${target.host}:${target.otlpHTTP} --query ${pageOrigin()}${target.tenant ? ` --tenant '${target.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
   };
 }
 
@@ -151,8 +152,8 @@ function pageOrigin(): string {
 /** How to start the receiver that a tab needs, where it is missing. */
 export function missingReceiver(tab: SnippetTab): string {
   switch (tab) {
-    case 'zipkin': return 'No receiver listens for Zipkin. Start the server with --collector.zipkin.host-port=:9411.';
-    case 'jaeger': return 'No receiver listens for the datagrams of Jaeger clients. Add the receiver thriftudp to the configuration.';
-    default: return 'No receiver listens for OTLP. Add the receiver otlp to the configuration.';
+    case 'zipkin': return t('No receiver listens for Zipkin. Start the server with --collector.zipkin.host-port=:9411.');
+    case 'jaeger': return t('No receiver listens for the datagrams of Jaeger clients. Add the receiver thriftudp to the configuration.');
+    default: return t('No receiver listens for OTLP. Add the receiver otlp to the configuration.');
   }
 }

@@ -33,15 +33,15 @@ export function Attributes({ state, detail, groups }: { state: TraceState; detai
   const shown = groups.map((g) => ({ ...g, attributes: g.attributes.filter(matches) })).filter((g) => g.attributes.length > 0);
   return (
     <>
-      {all > 6 && <Input class={css.filter} icon="search" type="search" aria-label="Filter attributes" placeholder={`Filter ${all} attributes`} value={filter} onInput={(e) => setFilter((e.currentTarget as HTMLInputElement).value)} />}
+      {all > 6 && <Input class={css.filter} icon="search" type="search" aria-label={t('Filter attributes')} placeholder={t('Filter {all} attributes', { all })} value={filter} onInput={(e) => setFilter((e.currentTarget as HTMLInputElement).value)} />}
       {shown.map((g) => (
         <section key={g.title}>
           {groups.length > 1 && <h3 class={css.group}>{g.title}</h3>}
           <AttributeList state={state} detail={detail} scope={g.scope} attributes={g.attributes} />
         </section>
       ))}
-      {all === 0 && <p class={css.nothing}>No attributes</p>}
-      {all > 0 && shown.length === 0 && <p class={css.nothing}>No attribute contains “{filter}”</p>}
+      {all === 0 && <p class={css.nothing}>{t('No attributes')}</p>}
+      {all > 0 && shown.length === 0 && <p class={css.nothing}>{t('No attribute contains “{filter}”', { filter })}</p>}
     </>
   );
 }
@@ -73,7 +73,7 @@ function Item(props: ItemProps) {
 function Value({ attribute: a }: { attribute: Attribute }) {
   const address = a.type === 'string' ? linkOf(a.value) : '';
   if (address) return <a href={address} target="_blank" rel="noopener noreferrer">{a.value}</a>;
-  if (a.value === '') return <span class={css.empty}>{a.type === 'empty' ? 'no value' : 'empty text'}</span>;
+  if (a.value === '') return <span class={css.empty}>{a.type === 'empty' ? t('no value') : t('empty text')}</span>;
   return <LongText text={a.value} />;
 }
 
@@ -103,8 +103,8 @@ function ItemActions({ state, detail, scope, attribute: a }: ItemProps) {
     <span class={css.actions}>
       {isSearchable(state, a) && <SearchActions field={field} name={a.key} detail={detail} />}
       {isSearchable(state, a) && own && <Button kind="quiet" icon="plus" class={css.action} label={alike ? t('Leave {key} out of “Find more like this”', { key: a.key }) : t('Use {key} in “Find more like this”', { key: a.key })} aria-pressed={alike} onClick={() => toggleAlike(state, field.field)} />}
-      {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? `Remove ${a.key} from the rows` : `Show ${a.key} in the rows`} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
-      <Button kind="quiet" icon="copy" class={css.action} label={`Copy ${a.key}`} onClick={() => void copy(a.value, 'Value')} />
+      {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? t('Remove {keyValue} from the rows', { keyValue: a.key }) : t('Show {keyValue} in the rows', { keyValue: a.key })} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
+      <Button kind="quiet" icon="copy" class={css.action} label={t('Copy {keyValue}', { keyValue: a.key })} onClick={() => void copy(a.value, 'Value')} />
     </span>
   );
 }

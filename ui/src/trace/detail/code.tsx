@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { count } from '../../shell/format';
+import { t } from '../../shell/text';
 import type { Token } from './pretty';
 import css from './detail.module.css';
 
@@ -13,8 +14,8 @@ export function Code({ tokens, label }: { tokens: Token[]; label: string }) {
   const { shown, lines } = open ? { shown: tokens, lines: 0 } : fold(tokens);
   return (
     <div class={css.code}>
-      <pre tabIndex={0} role="region" aria-label={label}>{shown.map((t) => (t.kind ? <span class={css[t.kind]}>{t.text}</span> : t.text))}</pre>
-      {lines > maxLines && <More onClick={() => setOpen(true)}>{count(lines - maxLines)} more lines</More>}
+      <pre tabIndex={0} role="region" aria-label={label}>{shown.map((item) => (item.kind ? <span class={css[item.kind]}>{item.text}</span> : item.text))}</pre>
+      {lines > maxLines && <More onClick={() => setOpen(true)}>{t('{maxLines} more lines', { maxLines: count(lines - maxLines) })}</More>}
     </div>
   );
 }
@@ -23,8 +24,8 @@ export function Code({ tokens, label }: { tokens: Token[]; label: string }) {
 function fold(tokens: Token[]): { shown: Token[]; lines: number } {
   let lines = 1;
   let cut = tokens.length;
-  tokens.forEach((t, i) => {
-    lines += t.text.split('\n').length - 1;
+  tokens.forEach((item, i) => {
+    lines += item.text.split('\n').length - 1;
     if (lines > maxLines && cut === tokens.length) cut = i;
   });
   return { shown: tokens.slice(0, cut), lines };
@@ -34,7 +35,7 @@ function fold(tokens: Token[]): { shown: Token[]; lines: number } {
 export function LongText({ text }: { text: string }) {
   const [open, setOpen] = useState(false);
   if (open || text.length <= maxText) return <>{text}</>;
-  return <>{text.slice(0, maxText)}… <More onClick={() => setOpen(true)}>Show all {count(text.length)} characters</More></>;
+  return <>{text.slice(0, maxText)}… <More onClick={() => setOpen(true)}>{t('Show all {text} characters', { text: count(text.length) })}</More></>;
 }
 
 /** Unfolds the rest. */

@@ -1,6 +1,6 @@
 import type { SpanDetail } from '../../api/types';
 import { duration, shortID } from '../../shell/format';
-import { t } from '../../shell/text';
+import { t, Text } from '../../shell/text';
 import { link } from '../../shell/url';
 import { findSpan } from '../model/span';
 import { goTo } from '../moves';
@@ -16,7 +16,7 @@ export function isException(event: SpanDetail['events'][number]): boolean {
 
 /** Events of a span in order of time. */
 export function Events({ state, detail }: { state: TraceState; detail: SpanDetail }) {
-  if (detail.events.length === 0) return <p class={css.nothing}>No events</p>;
+  if (detail.events.length === 0) return <p class={css.nothing}>{t('No events')}</p>;
   return (
     <ol class={css.entries}>
       {detail.events.map((event, i) => {
@@ -41,10 +41,10 @@ function offset(time: string, start: string): string {
 
 /** Links of a span, and spans of this trace that link to it. */
 export function Links({ state, detail }: { state: TraceState; detail: SpanDetail }) {
-  if (detail.links.length === 0 && detail.linkedFrom.length === 0) return <p class={css.nothing}>No links</p>;
+  if (detail.links.length === 0 && detail.linkedFrom.length === 0) return <p class={css.nothing}>{t('No links')}</p>;
   return (
     <>
-      {detail.links.length > 0 && <h3 class={css.group}>Links to</h3>}
+      {detail.links.length > 0 && <h3 class={css.group}>{t('Links to')}</h3>}
       <ul class={css.entries}>
         {detail.links.map((l, i) => (
           <li key={i}>
@@ -53,7 +53,7 @@ export function Links({ state, detail }: { state: TraceState; detail: SpanDetail
           </li>
         ))}
       </ul>
-      {detail.linkedFrom.length > 0 && <h3 class={css.group}>Linked from</h3>}
+      {detail.linkedFrom.length > 0 && <h3 class={css.group}>{t('Linked from')}</h3>}
       <ul class={css.entries}>
         {detail.linkedFrom.map((l) => <li key={l.spanID}><SpanLink state={state} traceID={state.model.value.traceID} spanID={l.spanID} text={`${l.service} ${l.name}`} /></li>)}
       </ul>
@@ -73,6 +73,6 @@ function SpanLink({ state, traceID, spanID, text }: { state: TraceState; traceID
     };
     return <button type="button" class={css.spanLink} onClick={go}>{text ?? `${model.services[model.service[span]]} ${model.names[model.name[span]]}`}</button>;
   }
-  if (own) return <span>{text ?? `span ${spanID}`}, which is not in this trace</span>;
-  return <a class={css.spanLink} href={link({ page: state.source.kind === 'file' ? 'open' : 'trace', id: traceID }, { span: spanID })}>span <code>{shortID(spanID)}</code> of trace <code>{shortID(traceID)}</code></a>;
+  if (own) return <span>{t('{text}, which is not in this trace', { text: text ?? t('span {spanID}', { spanID }) })}</span>;
+  return <a class={css.spanLink} href={link({ page: state.source.kind === 'file' ? 'open' : 'trace', id: traceID }, { span: spanID })}><Text of="span {spanID} of trace {traceID}" spanID={<code>{shortID(spanID)}</code>} traceID={<code>{shortID(traceID)}</code>} /></a>;
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Attribute } from '../../api/types';
+import { t } from '../../shell/text';
 import { More } from './code';
 import { parseStack, repeatsMessage } from './stack';
 import css from './detail.module.css';
@@ -17,15 +18,15 @@ export function Exception({ attributes }: { attributes: Attribute[] }) {
   const title = repeatsMessage(head, type, message) ? [] : head;
   return (
     <div class={css.exception}>
-      <div class={css.exceptionType}>{type || 'Exception'}</div>
+      <div class={css.exceptionType}>{type || t('Exception')}</div>
       {message && <div class={css.message}>{message}</div>}
       {(title.length > 0 || frames.length > 0) && (
-        <pre tabIndex={0} role="region" aria-label="Stack trace">
+        <pre tabIndex={0} role="region" aria-label={t('Stack trace')}>
           {title.slice(0, open ? undefined : maxFrames).map((line) => <span>{line}</span>)}
           {shown.map((f) => <span class={f.library ? css.library : undefined}>{f.text}</span>)}
         </pre>
       )}
-      {frames.length > shown.length && <More onClick={() => setOpen(true)}>{frames.length - shown.length} more frames</More>}
+      {frames.length > shown.length && <More onClick={() => setOpen(true)}>{t('{shown} more frames', { shown: frames.length - shown.length })}</More>}
     </div>
   );
 }

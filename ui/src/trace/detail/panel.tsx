@@ -43,14 +43,14 @@ export default function DetailPanel({ state, span }: { state: TraceState; span: 
     if (panel.current?.contains(document.activeElement)) document.getElementById('spans')?.focus({ preventScroll: true });
   }, []);
   return (
-    <aside ref={panel} class={css.panel} aria-label="Span details" style={{ '--panel-w': `${panelWidth.value.value}px` }}>
-      <Splitter width={panelWidth} label="Width of the details" direction={-1} class={css.splitter} />
+    <aside ref={panel} class={css.panel} aria-label={t('Span details')} style={{ '--panel-w': `${panelWidth.value.value}px` }}>
+      <Splitter width={panelWidth} label={t('Width of the details')} direction={-1} class={css.splitter} />
       <PanelHead state={state} span={span} detail={detail} />
-      {error && !detail && <div class={css.body}><Failure what="The attributes cannot be loaded" error={error} retry={retry} /></div>}
+      {error && !detail && <div class={css.body}><Failure what={t('The attributes cannot be loaded')} error={error} retry={retry} /></div>}
       {!error && !detail && <div class={css.body}><Skeleton rows={6} height="24px" /></div>}
       {detail && (
         <>
-          <div class={css.tabs}><Tabs label="Span details" name="span" tabs={tabsOf(detail)} selected={tab} onSelect={setTab} /></div>
+          <div class={css.tabs}><Tabs label={t('Span details')} name="span" tabs={tabsOf(detail)} selected={tab} onSelect={setTab} /></div>
           <div class={css.body} ref={body}>
             <TabPanel name="span" selected={tab}>
               {tab === 'attributes' && <Main state={state} detail={detail} warnings={warningsOf(model, span)} key={id} />}
@@ -68,10 +68,10 @@ export default function DetailPanel({ state, span }: { state: TraceState; span: 
 function tabsOf(d: SpanDetail): Tab<TabID>[] {
   const number = (n: number): string | undefined => (n > 0 ? String(n) : undefined);
   return [
-    { id: 'attributes', label: 'Attributes', count: number(d.attributes.length) },
-    { id: 'events', label: 'Events', count: number(d.events.length) },
-    { id: 'links', label: 'Links', count: number(d.links.length + d.linkedFrom.length) },
-    { id: 'resource', label: 'Resource', count: number(d.resource.length) },
+    { id: 'attributes', label: t('Attributes'), count: number(d.attributes.length) },
+    { id: 'events', label: t('Events'), count: number(d.events.length) },
+    { id: 'links', label: t('Links'), count: number(d.links.length + d.linkedFrom.length) },
+    { id: 'resource', label: t('Resource'), count: number(d.resource.length) },
   ];
 }
 
@@ -82,16 +82,16 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
     <div class={css.head}>
       <div class={css.service}>
         <ServiceMark name={serviceName(model, shownService(model, span))} inferred={peer} />
-        {peer && <span class={css.faint}>called by {serviceName(model, model.service[span])}</span>}
+        {peer && <span class={css.faint}>{t('called by {model}', { model: serviceName(model, model.service[span]) })}</span>}
         <span class={css.faint}>{kindOf(model, span)}</span>
         <span class={css.grow} />
-        <Menu label="Span" align="end" items={spanActions(state, span, detail)} trigger={(p) => <Button kind="quiet" icon="more" label="Actions on the span" {...p} />} />
-        <Button kind="quiet" icon="x" label="Close (Esc)" onClick={() => navigate({ span: '' })} />
+        <Menu label={t('Span')} align="end" items={spanActions(state, span, detail)} trigger={(p) => <Button kind="quiet" icon="more" label={t('Actions on the span')} {...p} />} />
+        <Button kind="quiet" icon="x" label={t('Close (Esc)')} onClick={() => navigate({ span: '' })} />
       </div>
       <h2 class={css.title}>{operation(model, span)}</h2>
       <p class={css.status}>
-        {(model.flags[span] & flag.error) !== 0 && <span class={css.error}><Mark kind="error" size={13} label="" />{detail ? errorText(detail) : 'error'}</span>}
-        <span class={css.faint}>starts at +{duration(model.start[span])}</span>
+        {(model.flags[span] & flag.error) !== 0 && <span class={css.error}><Mark kind="error" size={13} label="" />{detail ? errorText(detail) : t('error')}</span>}
+        <span class={css.faint}>{t('starts at +{start}', { start: duration(model.start[span]) })}</span>
       </p>
       <Times model={model} span={span} />
       <UsualDurations state={state} span={span} />
@@ -120,7 +120,7 @@ function Times({ model, span }: { model: TraceModel; span: number }) {
   return (
     <p class={css.times}>
       <b>{duration(time)}</b>
-      <span class={css.faint}>{percent(time / Math.max(1, model.duration))} of the trace{own > 0 ? `, ${duration(own)} on the critical path` : ', not on the critical path'}</span>
+      <span class={css.faint}>{t('{max} of the trace{own}', { max: percent(time / Math.max(1, model.duration)), own: own > 0 ? t(', {own} on the critical path', { own: duration(own) }) : t(', not on the critical path') })}</span>
     </p>
   );
 }
@@ -129,17 +129,17 @@ function spanActions(state: TraceState, span: number, detail: SpanDetail | null)
   const id = spanID(state.model.value, span);
   const server = state.source.kind === 'server';
   return [
-    { label: 'Zoom to the span', keys: 'z', onSelect: () => zoomTo(state, span) },
-    { label: 'Show as root', keys: 'r', onSelect: () => setRoot(state, span) },
+    { label: t('Zoom to the span'), keys: 'z', onSelect: () => zoomTo(state, span) },
+    { label: t('Show as root'), keys: 'r', onSelect: () => setRoot(state, span) },
     ...(server && detail ? [
       { label: t('Find more like this'), onSelect: () => navigate(exploreView(spansLike(detail, chosenValues(state, detail)), detail)) },
       { label: t('Find spans of this operation'), onSelect: () => navigate(exploreView(spansOf(detail), detail)) },
       { label: t('Find other spans of this service'), onSelect: () => navigate(exploreView(spansBeside(detail), detail)) },
       { label: t('Group the spans of this operation by status'), onSelect: () => visit(groupLink('status', detail)) },
     ] : []),
-    { label: 'Copy as JSON', disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
-    { label: 'Copy span ID', onSelect: () => void copy(id, 'Span ID') },
-    ...(server ? [{ label: 'Copy link to the span', onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),
+    { label: t('Copy as JSON'), disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
+    { label: t('Copy span ID'), onSelect: () => void copy(id, t('Span ID')) },
+    ...(server ? [{ label: t('Copy link to the span'), onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),
   ];
 }
 
@@ -151,7 +151,7 @@ function Main({ state, detail, warnings }: { state: TraceState; detail: SpanDeta
     <>
       {exceptions.slice(0, 3).map((e, i) => <Exception key={i} attributes={e.attributes} />)}
       {all.map((w) => <p key={w} class={css.warning}><Mark kind="warn" size={13} label="" />{w}</p>)}
-      <Attributes state={state} detail={detail} groups={[{ title: 'Span', scope: 'span', attributes: detail.attributes }]} />
+      <Attributes state={state} detail={detail} groups={[{ title: t('Span'), scope: 'span', attributes: detail.attributes }]} />
       {state.source.kind === 'server' && <MoreLikeThis state={state} detail={detail} />}
     </>
   );
@@ -171,16 +171,16 @@ function MoreLikeThis({ state, detail }: { state: TraceState; detail: SpanDetail
 /** What produced the span. */
 function Resource({ state, detail }: { state: TraceState; detail: SpanDetail }) {
   const text = (key: string, value: string): Attribute[] => (value ? [{ key, type: 'string', value }] : []);
-  const ids = [...text('span id', detail.spanID), ...text('parent span id', detail.parentSpanID), ...text('trace state', detail.traceState)];
+  const ids = [...text(t('span id'), detail.spanID), ...text(t('parent span id'), detail.parentSpanID), ...text(t('trace state'), detail.traceState)];
   const { scope } = detail;
   return (
     <>
       <Attributes state={state} detail={detail} groups={[
-        { title: 'Resource', scope: 'resource', attributes: detail.resource },
-        { title: scope.name ? `Scope ${scope.name} ${scope.version}` : 'Scope', scope: 'instrumentation', attributes: scope.attributes },
+        { title: t('Resource'), scope: 'resource', attributes: detail.resource },
+        { title: scope.name ? t('Scope {scope} {version}', { scope: scope.name, version: scope.version }) : t('Scope'), scope: 'instrumentation', attributes: scope.attributes },
       ]} />
-      {scope.name && scope.attributes.length === 0 && <p class={css.scope}><span class={css.faint}>Scope</span> {scope.name} {scope.version}</p>}
-      <h3 class={css.group}>Identity</h3>
+      {scope.name && scope.attributes.length === 0 && <p class={css.scope}><span class={css.faint}>{t('Scope')}</span> {scope.name} {scope.version}</p>}
+      <h3 class={css.group}>{t('Identity')}</h3>
       <dl class={css.list}>{ids.map((a) => <div key={a.key} class={css.item}><dt><span>{a.key}</span></dt><dd>{a.value}</dd></div>)}</dl>
     </>
   );

@@ -2,6 +2,7 @@
 
 import type { Outline } from '../../api/types';
 import { count } from '../../shell/format';
+import { t } from '../../shell/text';
 import { flag, type Cause, type Facts, type TraceModel } from './types';
 
 type Source = Pick<TraceModel, 'services' | 'service' | 'depth' | 'flags' | 'kind' | 'eventTime' | 'start' | 'subtree' | 'roots'>;
@@ -27,14 +28,14 @@ export function buildFacts(m: Source, o: Outline, messages: string[]): Facts {
 /** What can have caused that spans are missing, most likely first. */
 function causes(m: Source, o: Outline, orphans: number[], messages: string[]): Cause[] {
   const list: Cause[] = [];
-  if (o.cut) list.push({ kind: 'cut', text: `The trace is larger than the server shows: only ${count(o.spans)} spans are listed.` });
-  else if (messages.length > 0) list.push({ kind: 'unreadable', text: 'Part of the stored spans cannot be read.' });
+  if (o.cut) list.push({ kind: 'cut', text: t('The trace is larger than the server shows: only {spans} spans are listed.', { spans: count(o.spans) }) });
+  else if (messages.length > 0) list.push({ kind: 'unreadable', text: t('Part of the stored spans cannot be read.') });
   if (orphans.length === 0) return list;
-  if (o.growing) list.push({ kind: 'growing', text: 'The trace is still receiving spans. Parents are often sent after their children.' });
-  if (!hasRoot(m)) list.push({ kind: 'root', text: 'The root span is missing: it has not ended yet, was not sent, or is older than the retention.' });
+  if (o.growing) list.push({ kind: 'growing', text: t('The trace is still receiving spans. Parents are often sent after their children.') });
+  if (!hasRoot(m)) list.push({ kind: 'root', text: t('The root span is missing: it has not ended yet, was not sent, or is older than the retention.') });
   const callee = calledService(m, orphans);
-  if (callee) list.push({ kind: 'service', text: `Spans with missing parents are all in ${callee}: a caller of it passes the trace on, but its spans do not arrive.` });
-  list.push({ kind: 'sampling', text: 'A service sampled differently, or its spans were dropped on the way.' });
+  if (callee) list.push({ kind: 'service', text: t('Spans with missing parents are all in {callee}: a caller of it passes the trace on, but its spans do not arrive.', { callee }) });
+  list.push({ kind: 'sampling', text: t('A service sampled differently, or its spans were dropped on the way.') });
   return list;
 }
 

@@ -1,5 +1,6 @@
 // Groups of spans with the same values of one or two keys, and their totals.
 
+import { t } from '../../shell/text';
 import { flag, kindNames, type AttributeValues, type CriticalPath, type TraceModel } from './types';
 
 /** Keys that every span has, named as in searches. Others are attributes: `span.KEY` or `resource.KEY`. */
@@ -23,7 +24,7 @@ export function ownValues(m: Source, key: string): AttributeValues {
     case 'kind': return { values: ['unspecified', ...kindNames.slice(1)], value: Int32Array.from(m.kind) };
     case 'status':
       for (let i = 0; i < m.spans; i++) value[i] = m.flags[i] & flag.error ? 1 : 0;
-      return { values: ['no error', 'error'], value };
+      return { values: [t('no error'), 'error'], value };
   }
   return { values: [], value: value.fill(-1) };
 }
@@ -86,23 +87,23 @@ export function timeOnPath(path: CriticalPath, spans: number): Float64Array {
 export function totalsOf(m: Source, g: Grouping, self: Float64Array, onPath: Float64Array): Totals {
   const n = g.offset.length - 1;
   const make = (): Float64Array => new Float64Array(n);
-  const t: Totals = { count: make(), errors: make(), total: make(), onPath: make(), offPath: make(), p50: make(), p95: make() };
+  const item: Totals = { count: make(), errors: make(), total: make(), onPath: make(), offPath: make(), p50: make(), p95: make() };
   for (let i = 0; i < n; i++) {
     const spans = g.members.subarray(g.offset[i], g.offset[i + 1]);
     const durations = new Float64Array(spans.length);
     spans.forEach((span, k) => {
       durations[k] = m.end[span] - m.start[span];
-      t.total[i] += durations[k];
-      t.onPath[i] += onPath[span];
-      t.offPath[i] += Math.max(0, self[span] - onPath[span]);
-      if (m.flags[span] & flag.error) t.errors[i]++;
+      item.total[i] += durations[k];
+      item.onPath[i] += onPath[span];
+      item.offPath[i] += Math.max(0, self[span] - onPath[span]);
+      if (m.flags[span] & flag.error) item.errors[i]++;
     });
     durations.sort();
-    t.count[i] = spans.length;
-    t.p50[i] = quantile(durations, 0.5);
-    t.p95[i] = quantile(durations, 0.95);
+    item.count[i] = spans.length;
+    item.p50[i] = quantile(durations, 0.5);
+    item.p95[i] = quantile(durations, 0.95);
   }
-  return t;
+  return item;
 }
 
 /** Quantile of sorted numbers. */

@@ -1,6 +1,7 @@
 // Outlines for tests.
 
 import type { Outline } from '../../api/types';
+import { t } from '../../shell/text';
 
 /** A span of a hand-made trace; times in nanoseconds. */
 export interface Sample {
@@ -72,7 +73,7 @@ export function randomOutline(random: () => number, spans: number): Outline {
 export function largeOutline(spans: number): Outline {
   const o = emptyOutline();
   o.services = ['gateway', 'checkout', 'cart', 'payment', 'pricing', 'inventory', 'shipping', 'notification', 'redis', 'postgres'];
-  o.names = Array.from({ length: 200 }, (_, i) => `${['GET', 'SELECT', 'POST', 'call'][i % 4]} operation-${i}`);
+  o.names = Array.from({ length: 200 }, (_, i) => t('{value} operation-{i}', { value: ['GET', 'SELECT', 'POST', 'call'][i % 4], i }));
   const random = seeded(7);
   const total = spans * 50_000;
   let before = 0;
@@ -109,9 +110,9 @@ export function deepOutline(spans: number): Outline {
 export function seeded(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    let item = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    item = (item + Math.imul(item ^ (item >>> 7), 61 | item)) ^ item;
+    return ((item ^ (item >>> 14)) >>> 0) / 4294967296;
   };
 }
 

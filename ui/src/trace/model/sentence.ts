@@ -1,6 +1,7 @@
 // The sentence about a trace: which services the critical path goes through.
 
 import { duration, percent } from '../../shell/format';
+import { t } from '../../shell/text';
 import type { CriticalPath, Part, TraceModel } from './types';
 
 /** Maximum number of parts that are named, and the minimum share of each. */
@@ -22,7 +23,7 @@ type Source = Pick<TraceModel, 'services' | 'service' | 'peer'>;
 /** Parts of the critical path, largest first; gaps and the rest at the end. */
 export function sentenceParts(m: Source, path: CriticalPath): Part[] {
   const sums = sumSegments(m, path);
-  const total = sums.reduce((t, s) => t + s.time, 0);
+  const total = sums.reduce((item, s) => item + s.time, 0);
   if (total <= 0) return [];
   const gap = sums.find((s) => s.kind === 'gap' && s.time / total >= minGapShare);
   const others = sums.filter((s) => s !== gap).sort((a, b) => b.time - a.time);
@@ -50,20 +51,20 @@ export function sumSegments(m: Source, path: CriticalPath): Sum[] {
 }
 
 function part(m: Source, s: Sum, total: number): Part {
-  const name = m.services[s.service] || 'unknown service';
-  const text = { gap: 'gaps', waiting: 'waiting on ' + name, service: name }[s.kind];
+  const name = m.services[s.service] || t('unknown service');
+  const text = { gap: 'gaps', waiting: t('waiting on') + ' ' + name, service: name }[s.kind];
   return { kind: s.kind, service: s.service, count: 1, time: s.time, share: s.time / total, text, spans: Int32Array.from(s.spans).sort() };
 }
 
 function restPart(rest: Sum[], total: number): Part {
-  const time = rest.reduce((t, s) => t + s.time, 0);
+  const time = rest.reduce((item, s) => item + s.time, 0);
   const spans = Int32Array.from(new Set(rest.flatMap((s) => [...s.spans]))).sort();
-  return { kind: 'others', service: -1, count: rest.length, time, share: time / total, text: `in ${rest.length} others`, spans };
+  return { kind: 'others', service: -1, count: rest.length, time, share: time / total, text: t('in {rest} others', { rest: rest.length }), spans };
 }
 
 /** The sentence as text: `1.84 s: 61 % payment, 23 % waiting on redis, 7 % gaps, 9 % in 10 others`. */
 export function sentenceText(m: Pick<TraceModel, 'sentence' | 'duration'>): string {
-  const total = m.sentence.reduce((t, p) => t + p.time, 0) || m.duration;
+  const total = m.sentence.reduce((item, p) => item + p.time, 0) || m.duration;
   const parts = m.sentence.map((p) => `${percent(p.share)} ${p.text}`);
   return duration(total) + (parts.length ? ': ' + parts.join(', ') : '');
 }

@@ -1,5 +1,6 @@
 // Properties of single spans of a model.
 
+import { t } from '../../shell/text';
 import { kindNames, type TraceModel } from './types';
 
 /** Hexadecimal id of a span. */
@@ -41,7 +42,7 @@ export function shownService(model: TraceModel, span: number): number {
 
 /** Name of a service for display: spans without one come from an unknown service. */
 export function serviceName(model: Pick<TraceModel, 'services'>, service: number): string {
-  return model.services[service] || 'unknown service';
+  return model.services[service] || t('unknown service');
 }
 
 /** Name of the operation. */

@@ -1,6 +1,7 @@
 // Draws the flame graph: bars of the visible lanes, reduced to what can be seen.
 
 import { serviceColor } from '../../shell/service';
+import { t } from '../../shell/text';
 import { firstAfter, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, type CriticalPath, type TraceModel } from '../model/types';
@@ -53,7 +54,7 @@ function colorsIn(theme: string, at: Element): Colors {
   const steps = Array.from({ length: 12 }, (_, i) => `var(--svc-${i + 1})`);
   const colors = {
     bar: new Map(steps.map((c) => [c, color(`color-mix(in oklab, ${c} 26%, var(--bg))`)])), solid: new Map(steps.map((c) => [c, color(c)])),
-    text: color('var(--text)'), error: color('var(--error)'), hatch: color('var(--error-hatch)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: `11px ${style.fontFamily}`,
+    text: color('var(--text)'), error: color('var(--error)'), hatch: color('var(--error-hatch)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: t('11px {fontFamily}', { fontFamily: style.fontFamily }),
   };
   probe.remove();
   kept = { theme, colors };
@@ -83,15 +84,15 @@ export function drawFlame(canvas: HTMLCanvasElement, s: Scene, theme: string): n
 function hatching(ctx: CanvasRenderingContext2D, color: string): CanvasPattern {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 6;
-  const t = tile.getContext('2d')!;
-  t.strokeStyle = color;
-  t.lineWidth = 1.2;
-  t.beginPath();
+  const item = tile.getContext('2d')!;
+  item.strokeStyle = color;
+  item.lineWidth = 1.2;
+  item.beginPath();
   for (const x of [-6, 0, 6]) {
-    t.moveTo(x, 6);
-    t.lineTo(x + 6, 0);
+    item.moveTo(x, 6);
+    item.lineTo(x + 6, 0);
   }
-  t.stroke();
+  item.stroke();
   return ctx.createPattern(tile, 'repeat')!;
 }
 

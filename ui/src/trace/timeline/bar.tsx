@@ -1,6 +1,7 @@
 import type { ComponentChildren, CSSProperties } from 'preact';
 import { count, duration } from '../../shell/format';
 import { serviceColor } from '../../shell/service';
+import { t } from '../../shell/text';
 import { shownService } from '../model/span';
 import { flag, type TraceModel } from '../model/types';
 import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
@@ -49,7 +50,7 @@ export function GroupBar({ context: c, group, start, end, copy }: { context: Row
   const { model, axis } = c;
   const { groups } = model;
   const bar = extent(axis, start, end);
-  const text = `sum ${duration(groups.sum[group])}, p50 ${duration(groups.p50[group])}, max ${duration(groups.max[group])}`;
+  const text = t('sum {sum}, p50 {p50}, max {max}', { sum: duration(groups.sum[group]), p50: duration(groups.p50[group]), max: duration(groups.max[group]) });
   if (bar.outside) return <Cell copy={copy}><Outside bar={bar} text={text} /></Cell>;
   const color = colorOf(model, groups.members[groups.offset[group]]);
   return (
@@ -62,7 +63,7 @@ export function GroupBar({ context: c, group, start, end, copy }: { context: Row
 
 function Event({ mark, model }: { mark: EventMark; model: RowContext['model'] }) {
   const name = model.names[model.eventName[mark.event]];
-  const title = mark.count > 1 ? `${count(mark.count)} events, first: ${name}` : name;
+  const title = mark.count > 1 ? t('{countValue} events, first: {name}', { countValue: count(mark.count), name }) : name;
   return <span class={mark.exception ? css.exception : css.event} style={{ left: px(mark.at) }} title={title} />;
 }
 

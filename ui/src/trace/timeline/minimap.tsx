@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { duration, percent } from '../../shell/format';
 import { theme } from '../../shell/preferences';
 import { serviceColor } from '../../shell/service';
-import { t } from '../../shell/text';
+import { t, Text } from '../../shell/text';
 import { minimap, pathStrip } from '../model/minimap';
 import type { TraceModel } from '../model/types';
 import { setZoom } from '../moves';
@@ -30,15 +30,15 @@ export function Minimap({ state }: { state: TraceState }) {
     dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(a / length, Math.min(1, b / length), leastZoom(model))));
   };
   return (
-    <section class={css.minimap} aria-label="Whole trace" style={{ '--name-w': `${names}px` }}>
+    <section class={css.minimap} aria-label={t('Whole trace')} style={{ '--name-w': `${names}px` }}>
       <div class={css.labels}>
-        <span>Critical path</span>
+        <span>{t('Critical path')}</span>
         <span class={css.legend}>
-          <span>All spans</span>
-          <span class={css.key}><i class={css.solid} />on the path<i class={css.hollow} />off<i class={css.gap} />gap{state.usual.value && <><i class={css.usual} />{t('usual p50–p95')}</>}</span>
+          <span>{t('All spans')}</span>
+          <span class={css.key}><i class={css.solid} /><Text of="on the path{hollow}off{gap}gap{usual}" hollow={<i class={css.hollow} />} gap={<i class={css.gap} />} usual={state.usual.value && <><i class={css.usual} />{t('usual p50–p95')}</>} /></span>
         </span>
       </div>
-      <div ref={area} class={css.area} onPointerDown={select} onDblClick={() => setZoom(state, [0, 1])} title="Drag to zoom">
+      <div ref={area} class={css.area} onPointerDown={select} onDblClick={() => setZoom(state, [0, 1])} title={t('Drag to zoom')}>
         <Drawing model={model} width={length} showPath={state.showPath.value} />
         <Window state={state} length={length} />
         <div ref={mark} class={css.range} hidden />
@@ -56,7 +56,7 @@ function Drawing({ model, width, showPath }: { model: TraceModel; width: number;
     if (width > 1) draw(canvas.current!, model, Math.floor(width), showPath);
   }, [model, width, showPath, dark, chosen]);
   const text = `${duration(model.duration)}: ${model.sentence.map((p) => `${percent(p.share)} ${p.text}`).join(', ')}`;
-  return <canvas ref={canvas} class={css.canvas} role="img" aria-label={`Critical path of ${text}`} />;
+  return <canvas ref={canvas} class={css.canvas} role="img" aria-label={t('Critical path of {text}', { text })} />;
 }
 
 /** Resolves colours of the tokens for a canvas. */
@@ -188,7 +188,7 @@ function Handle({ state, end, at, length }: { state: TraceState; end: 0 | 1; at:
   const time = (model.duration) * value;
   return (
     <div
-      class={css.handle} data-end={end} role="slider" tabIndex={0} aria-label={end === 0 ? 'Start of the visible time' : 'End of the visible time'} style={{ left: `${at}px` }}
+      class={css.handle} data-end={end} role="slider" tabIndex={0} aria-label={end === 0 ? t('Start of the visible time') : t('End of the visible time')} style={{ left: `${at}px` }}
       aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(value * 1000) / 10} aria-valuetext={duration(time)} onPointerDown={drag} onKeyDown={key}
     />
   );

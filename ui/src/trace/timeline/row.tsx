@@ -63,7 +63,7 @@ export function Row({ context: c, index, top, copy }: RowProps) {
         {pins && <span class={css.pins}>{pins}</span>}
         <RowName context={c} index={index} span={span} folds={folds} />
         {isGroup && <> <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span></>}
-        {!isGroup && c.rows.hidden[index] > 0 && <> <span class={css.badge} title={`${count(c.rows.hidden[index])} spans are hidden`}>+{count(c.rows.hidden[index])}</span></>}
+        {!isGroup && c.rows.hidden[index] > 0 && <> <span class={css.badge} title={t('{hidden} spans are hidden', { hidden: count(c.rows.hidden[index]) })}>+{count(c.rows.hidden[index])}</span></>}
       </div>
       {isGroup ? <GroupBar context={c} group={~key} copy={copy} {...groupTime(c.model, ~key)} /> : <SpanBar context={c} span={span} folded={folds === fold.folded} copy={copy} />}
     </div>
@@ -110,6 +110,6 @@ export function rowTitle(c: Pick<RowContext, 'model' | 'usual'>, key: number, of
   if (key < 0) return '';
   const { model } = c;
   if (ofBar) return c.usual?.text(key) ?? '';
-  const kind = model.peer[key] >= 0 ? `, called by ${serviceName(model, model.service[key])}` : '';
+  const kind = model.peer[key] >= 0 ? t(', called by {model}', { model: serviceName(model, model.service[key]) }) : '';
   return `${serviceName(model, shownService(model, key))}: ${operation(model, key)}${kind}, ${duration(model.end[key] - model.start[key])}`;
 }

@@ -1,6 +1,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { duration } from '../../shell/format';
+import { t, Text } from '../../shell/text';
 import { foldLevel, setZoom } from '../moves';
 import type { TraceState } from '../state';
 import { fractionAt, leastZoom, pixel, type Axis } from './axis';
@@ -20,17 +21,13 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
   return (
     <div class={css.ruler}>
       <div class={css.head}>
-        <span class={css.grow}>Service and operation</span>
-        <span class={css.fold}>
-          Fold
-          <button type="button" class={css.key} title="Fold one level more" aria-label="Fold one level more" onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>
-          <button type="button" class={css.key} title="Unfold one level more" aria-label="Unfold one level more" onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>
-        </span>
+        <span class={css.grow}>{t('Service and operation')}</span>
+        <span class={css.fold}><Text of="Fold{kbd}{kbd2}" kbd={<button type="button" class={css.key} title={t('Fold one level more')} aria-label={t('Fold one level more')} onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>} kbd2={<button type="button" class={css.key} title={t('Unfold one level more')} aria-label={t('Unfold one level more')} onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>} /></span>
       </div>
-      <div ref={area} class={css.axis} title="Drag to zoom" onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
-        {ticks(axis.from, axis.to, axis.width).map((t) => {
-          const x = pixel(axis, t.at);
-          return x < axis.width - 24 && <span key={t.at} class={css.tick} style={{ left: `${Math.round(x)}px` }}>{t.label}</span>;
+      <div ref={area} class={css.axis} title={t('Drag to zoom')} onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
+        {ticks(axis.from, axis.to, axis.width).map((item) => {
+          const x = pixel(axis, item.at);
+          return x < axis.width - 24 && <span key={item.at} class={css.tick} style={{ left: `${Math.round(x)}px` }}>{item.label}</span>;
         })}
         <div ref={mark} class={css.range} hidden />
         <div ref={state.cursorTime as RefObject<HTMLDivElement>} class={css.cursorTime} aria-hidden="true" hidden />
@@ -43,7 +40,7 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
 export function GridLines({ axis, height }: { state: TraceState; axis: Axis; height: number }) {
   return (
     <>
-      {ticks(axis.from, axis.to, axis.width).map((t) => t.at > axis.from && <div key={t.at} class={css.line} style={{ left: `calc(var(--time-left) + ${Math.round(pixel(axis, t.at))}px)`, height: `${height}px` }} />)}
+      {ticks(axis.from, axis.to, axis.width).map((item) => item.at > axis.from && <div key={item.at} class={css.line} style={{ left: `calc(var(--time-left) + ${Math.round(pixel(axis, item.at))}px)`, height: `${height}px` }} />)}
     </>
   );
 }

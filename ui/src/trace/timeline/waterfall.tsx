@@ -1,6 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { t } from '../../shell/text';
 import { arrow, choose, moveCursor, openActive, setCursor, toggle } from '../moves';
 import { usePinned } from '../pinned';
 import { Splitter, storedWidth } from '../splitter';
@@ -38,12 +39,12 @@ export function Waterfall({ state }: { state: TraceState }) {
     <div class={css.waterfall} style={{ '--name-w': `${names}px` }}>
       <Ruler state={state} axis={axis} />
       <div
-        ref={scroller} id="spans" class={css.scroller} role="treegrid" aria-label="Spans" tabIndex={0} aria-rowcount={list.count} aria-colcount={2}
+        ref={scroller} id="spans" class={css.scroller} role="treegrid" aria-label={t('Spans')} tabIndex={0} aria-rowcount={list.count} aria-colcount={2}
         aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onClick={(e) => click(state, e)} onPointerOver={(e) => showTitle(state, e.target as Element)}
       >
         <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={names} />
       </div>
-      {!narrow && <Splitter width={nameWidth} label="Width of the name column" direction={1} class={css.splitter} />}
+      {!narrow && <Splitter width={nameWidth} label={t('Width of the name column')} direction={1} class={css.splitter} />}
     </div>
   );
 }
