@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gzipAsync } from '@gfx/zopfli'; // 3 % smaller than zlib
 import type { Plugin, Rolldown } from 'vite';
 
 /** Maximum size of compressed JavaScript and CSS in bytes: of what a page needs at its start, and of everything. */
@@ -22,10 +22,10 @@ export function compress(): Plugin {
       folder = options.dir!;
       bundle = written;
     },
-    closeBundle() {
+    async closeBundle() {
       if (!folder) return; // the build failed
       sizes.clear();
-      for (const file of files(folder)) sizes.set(file, replace(join(folder, file)));
+      for (const file of files(folder)) sizes.set(file, await replace(join(folder, file)));
       const lines = check(bundle, sizes);
       console.log(lines.map((l) => `${l.name.padEnd(10)} ${kib(l.size).padStart(6)} of ${kib(l.limit)} KiB`).join('\n'));
       const large = lines.filter((l) => l.size > l.limit);
@@ -42,8 +42,8 @@ function files(folder: string): string[] {
 }
 
 /** Replaces a file by its compressed form, the same on every machine; returns the new size. */
-function replace(file: string): number {
-  const zipped = gzipSync(readFileSync(file), { level: 9 }); // without a time
+async function replace(file: string): Promise<number> {
+  const zipped = await gzipAsync(readFileSync(file), { numiterations: 5 }); // without a time
   zipped[9] = 255; // not the operating system
   writeFileSync(file + '.gz', zipped);
   rmSync(file);
