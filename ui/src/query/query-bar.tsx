@@ -4,7 +4,7 @@ import { Button, classes } from '../shell/controls';
 import { Icon } from '../shell/icons';
 import { useKeys, type KeyBinding } from '../shell/keys';
 import { t } from '../shell/text';
-import { HistoryMenu } from './history-menu';
+import { SearchesMenu } from './searches-menu';
 import { Highlight } from './highlight';
 import type { Problem } from './problem';
 import type { Period, Suggestion } from './suggest';
@@ -75,7 +75,7 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
           <SuggestionList id={id} completion={completion} active={active} left={offsetOf(input.current!, completion.context.begin)} onChoose={(i) => accept(list[i], completion)} />
         )}
       </div>
-      <HistoryMenu onChoose={(text) => { onDraft(text); run(text); }} />
+      <SearchesMenu onChoose={(text) => { onDraft(text); run(text); }} />
       <Button kind="primary" class={css.run} onClick={() => run()}>{t('Run')}{' '}<kbd class={css.runKey}>↵</kbd></Button>
       {problem && <p id={`${id}problem`} role="alert" class={css.problem}>{problem.end > 0 ? t('Column {begin}: ', { begin: problem.begin + 1 }) : ''}{problem.message}</p>}
     </div>

@@ -1,7 +1,7 @@
 /** Something to jump to. */
 export interface Target {
   /** Kind, printed at the end of the row. */
-  kind: 'Page' | 'Service' | 'Recent trace' | 'Trace' | 'Search';
+  kind: 'Page' | 'Service' | 'Recent trace' | 'Trace' | 'Search' | 'Saved search';
   label: string;
   /** Secondary text. */
   detail?: string;

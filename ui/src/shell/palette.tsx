@@ -1,13 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Names } from '../api/types';
 import { Dialog } from './dialog';
+import { savedSearches } from '../query/saved';
+import { rangeText } from '../query/saved-text';
 import { Icon, type IconName } from './icons';
 import { bestTargets, type Target } from './palette-match';
 import { recentTraces } from './recent';
 import { ServiceSwatch } from './service-mark';
 import { t, Text } from './text';
 import { parseTraceRef } from './trace-id';
-import { link, visit } from './url';
+import { base, link, visit } from './url';
 import { useRequest } from './use-request';
 import css from './palette.module.css';
 
@@ -37,6 +39,10 @@ function recent(): Target[] {
   return recentTraces.value.map((trace) => ({ kind: 'Recent trace', label: trace.name || trace.id.slice(0, 8), detail: trace.id.slice(0, 8), href: link({ page: 'trace', id: trace.id }) }));
 }
 
+function saved(): Target[] {
+  return savedSearches.value.map((s) => ({ kind: 'Saved search', label: s.name, detail: rangeText(s.url), href: base + s.url }));
+}
+
 /** What the text itself means: a trace or a query. */
 function literal(typed: string): Target[] {
   if (/^\s*\{/.test(typed)) return [{ kind: 'Search', label: typed.trim(), href: link({ page: 'explore' }, { q: typed.trim() }) }];
@@ -54,7 +60,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const more = useRequest<Names>(names.data?.more && typed.trim() ? 'values' : null, { key: 'service', prefix: typed.trim(), limit: maxTargets }, { maxAge: cacheAge });
   const targets = useMemo(() => {
     const known = [...new Set([...(names.data?.names ?? []), ...(more.data?.names ?? [])])];
-    const found = bestTargets([...pages(), ...recent(), ...services(known)], typed, maxTargets);
+    const found = bestTargets([...pages(), ...saved(), ...recent(), ...services(known)], typed, maxTargets);
     const own = literal(typed);
     // A short word such as "cafe" is hex, too: names come first.
     return /^\w{1,7}$/.test(typed.trim()) ? [...found, ...own] : [...own, ...found];
@@ -93,7 +99,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
-const icons: Record<Exclude<Target['kind'], 'Service'>, IconName> = { Page: 'right', 'Recent trace': 'clock', Trace: 'link', Search: 'search' };
+const icons: Record<Exclude<Target['kind'], 'Service'>, IconName> = { Page: 'right', 'Recent trace': 'clock', Trace: 'link', Search: 'search', 'Saved search': 'pin' };
 
 function Row({ target, index, selected, onSelect, onHover }: { target: Target; index: number; selected: boolean; onSelect: () => void; onHover: () => void }) {
   return (

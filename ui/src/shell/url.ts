@@ -96,6 +96,8 @@ export interface View {
   pick: string[];
   /** Compare page: also rows that did not change. */
   all: boolean;
+  /** Explore: saved searches that the link carries. */
+  saved: string;
   /** Sampling: the missing trace. */
   ask: Ask;
   /** Options of the original's embed mode. */
@@ -110,7 +112,7 @@ export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', tab: '',
     base: '',
-    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], ask: { service: '', operation: '', trace: '' }, embedOptions: {},
+    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], saved: '', ask: { service: '', operation: '', trace: '' }, embedOptions: {},
   };
 }
 
@@ -211,6 +213,7 @@ export function parse(url: URL, basePath = base): View {
   v.least = p.get('least') === 'all' ? -1 : positive(p.get('least'));
   v.groups = list(p.get('groups'));
   v.pick = list(p.get('pick')).slice(0, 2);
+  v.saved = v.route.page === 'explore' ? p.get('saved') ?? '' : '';
   if (v.route.page === 'sampling') v.ask = { service: p.get('service') ?? '', operation: p.get('operation') ?? '', trace: p.get('trace') ?? '' };
   translateOriginal(p, v);
   return v;
@@ -256,6 +259,7 @@ export function format(v: View, basePath = base): string {
   set('least', v.least ? (v.least < 0 ? 'all' : String(v.least)) : '');
   set('groups', v.groups.map(quoteItem).join(','));
   set('pick', v.pick.map(quoteItem).join(','));
+  set('saved', v.saved);
   if (v.route.page === 'sampling') for (const [key, value] of Object.entries(v.ask)) set(key, value as string);
   if (v.embed) for (const [key, value] of Object.entries(v.embedOptions)) p.set(key, value);
   const query = p.toString();

@@ -29,7 +29,18 @@ const Live = lazy(() => import('./live'));
 /** Explore: stored traces, or with `live=1` those that arrive. */
 export default function ExplorePage() {
   useTitle(t('Explore'));
+  useImport();
   return view.value.live ? <Live /> : <Stored />;
+}
+
+/** Imports the saved searches that the link carries, once. */
+function useImport(): void {
+  const { saved } = view.value;
+  useEffect(() => {
+    if (!saved) return;
+    navigate({ saved: '' }, { replace: true });
+    void Promise.all([import('../../query/searches-panel'), import('../../query/saved')]).then(([panel, { decodeSaved }]) => panel.importSaved(decodeSaved(saved)));
+  }, [saved]);
 }
 
 /** Search: the search as form and text, all matches as heatmap and facets, and the traces, newest first. */
