@@ -207,6 +207,8 @@ func failedSpans() (td ptrace.Traces, names []string) {
 	add("Timeout|no answer from `<text>` after <n> ms|charge (a.py)", "op", exception("Timeout", "no answer from `host%` after 1% ms", stack("a", 7)))
 	add("Timeout|no answer from `<text>` after <n> ms|charge (b.py)", "op", exception("Timeout", "no answer from `host%` after 1% ms", stack("b", 7)))
 	add("Timeout|no answer from `<text>` after <n> ms|", "op", exception("Timeout", "no answer from `host%` after 1% ms", ""))
+	add("Bytes|no answer|charge (\ufffd.py)", "op", exception("Bytes", "no answer", stack("\xff", 7)))
+	add("Bytes|no answer|charge (b.py)", "op", exception("Bytes", "no answer", stack("b", 7)))
 	add("a\"b|fixed (message)|", "op", exception(`a"b`, "fixed (message)", ""))
 	add("Long|"+strings.Repeat("word ", 40)+"|", "op", exception("Long", strings.Repeat("word ", 100)+"%", ""))
 	add("|failed with \ufffd <n>|", "op", func(s ptrace.Span, i int) { s.Status().SetMessage(fmt.Sprintf("failed with \xff %d\n\nmore", i)) })

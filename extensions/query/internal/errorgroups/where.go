@@ -44,8 +44,10 @@ func equal(f tracestore.Field, text string) tracestore.Expr {
 	return tracestore.Cond{Field: f, Op: tracestore.Eq, Value: tracestore.Text(text)}
 }
 
-// like returns the condition that a regular expression matches the whole value.
+// like returns the condition that a regular expression matches the whole value. Of an expression
+// that is not UTF-8, each invalid byte matches U+FFFD, as which invalid bytes of values count.
 func like(f tracestore.Field, expression string) tracestore.Expr {
+	expression = string([]rune(expression))
 	return tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(regexp.MustCompile("^(?s:" + expression + ")$"))}
 }
 

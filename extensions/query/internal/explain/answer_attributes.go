@@ -3,6 +3,7 @@ package explain
 import (
 	"math"
 	"regexp"
+	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -104,7 +105,7 @@ func (l *attributeLine) searches() (filter, exclude string) {
 		}
 		return l.search(in), l.search(out)
 	default:
-		if len(v.text) > storequery.MaxFacetText-4 { // it may be cut
+		if len(v.text) > storequery.MaxFacetText-utf8.UTFMax && utf8.ValidString(v.text) { // it may have been cut
 			begins := tracestore.Pattern(regexp.MustCompile("^(?s:" + regexp.QuoteMeta(v.text) + ".*)$"))
 			return l.search(compare(tracestore.Like, begins)), ""
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // countSpans counts traces of one span of one service each. attributes returns the attributes of a
@@ -94,6 +95,21 @@ func TestRankAttributes(t *testing.T) {
 		if want := c.split(l.traces); l.has != want {
 			t.Errorf("%s: counts %+v, want %+v", l.key.key, l.has, want)
 		}
+	}
+}
+
+// TestLongBytes checks that a long value that is not UTF-8 is an ordinary line.
+func TestLongBytes(t *testing.T) {
+	long := strings.Repeat("\xff", 2*storequery.MaxFacetText)
+	c := countSpans(t, 100, func(i int) (bool, []otlpdata.KeyValue) {
+		if i%2 == 0 {
+			return true, []otlpdata.KeyValue{text("raw", long)}
+		}
+		return false, nil
+	})
+	lines := c.answer(weights{1, 1}).Lines
+	if len(lines) != 1 || lines[0].Field != "span.raw" || lines[0].Filter == "" {
+		t.Errorf("%+v", lines)
 	}
 }
 
