@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -79,7 +78,7 @@ func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histog
 		return
 	}
 	first, counts := h.Counts()
-	quantile := func(q float64) int64 { return int64(min(math.Round(h.Quantile(q)), math.MaxInt64)) }
+	quantile := func(q float64) int64 { return page.Duration(h.Quantile(q)) }
 	c.Service = append(c.Service, key.Service)
 	c.Name = append(c.Name, key.Operation)
 	c.Kind += kindDigit(key.Kind)

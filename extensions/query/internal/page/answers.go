@@ -88,6 +88,14 @@ func (n Nanos) MarshalJSON() ([]byte, error) {
 // NanosOf returns a time as nanoseconds since the Unix epoch, 0 for earlier times.
 func NanosOf(t time.Time) Nanos { return Nanos(max(t.UnixNano(), 0)) }
 
+// Duration rounds a duration in nanoseconds. Longer ones than an int64 can hold become the longest.
+func Duration(ns float64) int64 {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(math.Round(ns))
+}
+
 // Estimate returns the estimated total if a share of all items was counted.
 func Estimate(counted uint64, share float64) uint64 {
 	if share <= 0 || share >= 1 {

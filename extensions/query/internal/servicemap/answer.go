@@ -2,7 +2,6 @@ package servicemap
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -74,7 +73,7 @@ func quantile(h *tracestore.Histogram, q float64) *int64 {
 	if h.Count() == 0 {
 		return nil
 	}
-	ns := int64(math.Round(h.Quantile(q)))
+	ns := page.Duration(h.Quantile(q))
 	return &ns
 }
 

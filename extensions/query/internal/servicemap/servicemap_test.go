@@ -3,6 +3,7 @@ package servicemap
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 
@@ -134,5 +135,22 @@ func TestLimit(t *testing.T) {
 	if len(m.Data.Nodes.Name) != 3 || len(m.Errors) != 1 ||
 		m.Errors[0].Msg != "result is incomplete: 5 services with fewer calls are left out (limit is 3)" {
 		t.Errorf("%v %v", m.Data.Nodes.Name, m.Errors)
+	}
+}
+
+// TestLongestDurations checks that durations that no int64 can hold do not become negative.
+func TestLongestDurations(t *testing.T) {
+	td := chain()
+	for _, rs := range td.ResourceSpans().All() {
+		for _, s := range rs.ScopeSpans().At(0).Spans().All() {
+			s.SetEndTimestamp(math.MaxUint64)
+		}
+	}
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, td))
+	m := ask(t, routes(b), "")
+	for i, p95 := range m.Data.Edges.P95 {
+		if p95 == nil || *p95 != math.MaxInt64 {
+			t.Errorf("edge %d has the duration %v", i, p95)
+		}
 	}
 }
