@@ -102,3 +102,15 @@ func TestProfileMemory(t *testing.T) {
 		t.Errorf("error %v, %d of %d bytes are left", err, left, size)
 	}
 }
+
+// TestExcessTraces checks that a sample is not complete if the last traces that it read at once
+// were more than it wanted.
+func TestExcessTraces(t *testing.T) {
+	p := &profiler{reader: &fakeStore{traces: 12}, want: 1, known: make(map[otlpdata.TraceID]bool)}
+	s := sampling{profiler: p, selected: true, accepts: func(id otlpdata.TraceID, _ []tracestore.SummarySpan) (bool, error) {
+		return id[15] <= 3, nil
+	}}
+	if err := s.run(t.Context()); err != nil || s.found != 1 || s.complete() || s.share() != 1./3 {
+		t.Errorf("error %v, found %d, complete %t, share %v", err, s.found, s.complete(), s.share())
+	}
+}

@@ -66,6 +66,7 @@ type sampling struct {
 	reads    int // traces
 	spent    int // of Budget.Spans
 	late     bool
+	excess   int // traces of the set that were read, but are not wanted any more
 }
 
 const (
@@ -116,7 +117,7 @@ func (s *sampling) complete() bool {
 			return false
 		}
 	}
-	return !s.late
+	return !s.late && s.excess == 0
 }
 
 // more reports whether there may be other traces to read, and marks the sample as late if there is
@@ -212,8 +213,14 @@ func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) 
 			return nil
 		}
 		is, err := s.accepts(id, spans)
-		if err != nil || s.found >= s.want {
+		if err != nil {
 			return err
+		}
+		if s.found >= s.want {
+			if is {
+				s.excess++
+			}
+			return nil
 		}
 		if is || !s.selected {
 			s.known[id] = s.selected == is
@@ -245,8 +252,11 @@ func (s *sampling) share() float64 {
 		all += length
 		searched += covered
 	}
-	if searched >= all || s.found == 0 {
+	if s.found == 0 {
 		return 1
+	}
+	if searched >= all {
+		return float64(s.found) / float64(s.found+s.excess)
 	}
 	return s.shareOf(all)
 }

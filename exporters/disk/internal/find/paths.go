@@ -1,7 +1,6 @@
 package find
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -61,7 +60,10 @@ func (r *traceReader) takeHeads(
 	spans := r.prefetchedHeads.take(id)
 	defer r.freeHeads(spans)
 	once, err := r.withoutDuplicates(ctx, id, spans)
-	return cmp.Or(err, take(id, once))
+	if err != nil {
+		return err
+	}
+	return take(id, once)
 }
 
 // takeLong reads a trace and passes it on, if it exists. It may end after limit spans.
