@@ -64,7 +64,7 @@ function SideFacts({ name, model, longest, href, typical }: { name: 'A' | 'B'; m
 /** How B was chosen, in a few words. */
 function badge({ typical }: Pair): string {
   const calls = short(typical!.calls || typical!.examined);
-  return typical!.same ? t('typical, p50 of {chosenFrom} of {calls}', { chosenFrom: count(typical!.chosenFrom), calls }) : t('similar, p50 of {chosenFrom} of {calls}', { chosenFrom: count(typical!.chosenFrom), calls });
+  return typical!.same ? t('typical: median of {chosenFrom} of {calls}', { chosenFrom: count(typical!.chosenFrom), calls }) : t('similar: median of {chosenFrom} of {calls}', { chosenFrom: count(typical!.chosenFrom), calls });
 }
 
 /** How B was chosen, in a sentence. */

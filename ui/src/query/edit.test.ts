@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addCondition, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, withBraces, withSelect, type PatternSpan } from './edit';
+import { addCondition, callsInstead, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, withBraces, withoutErrors, withSelect, type PatternSpan } from './edit';
 import { parseQuery } from './parse';
 import { maxHistory, readHistory, remember } from './history';
 import { problemIn } from './problem';
@@ -22,6 +22,19 @@ describe('edit', () => {
     expect(removeCondition(text, conditionsOn(text, 'name')[0])).toBe('{ service = "a" &&  error } | select(.c)');
     expect(removeCondition('{ error }', conditionsOn('{ error }', 'error')[0])).toBe('');
     expect(removeCondition('{ error } | select(.c)', conditionsOn('{ error }', 'error')[0])).toBe('{} | select(.c)');
+  });
+
+  it('removes what only failed spans meet', () => {
+    expect(withoutErrors('{ service = "a" && status = error }')).toBe('{ service = "a" }');
+    expect(withoutErrors('{ error && name = "b" && status = error }')).toBe('{ name = "b" }');
+    expect(withoutErrors('{ error }')).toBe('');
+    expect(withoutErrors('{ !error && status != error }')).toBe('{ !error && status != error }');
+    expect(withoutErrors('{ service = "a" } >> { error }')).toBe('{ service = "a" } >> { error }');
+  });
+
+  it('searches for calls instead of spans of services', () => {
+    expect(callsInstead('{ service = "a" } >> { service = "r" && error }')).toBe('{ service = "a" } >> { (peer.service = "r" || db.system.name = "r" || messaging.system = "r") && error }');
+    expect(callsInstead('{ error }')).toBe('{ error }');
   });
 
   it('replaces and sets conditions', () => {

@@ -92,6 +92,22 @@ export function conditionsOn(text: string, field: string): Condition[] {
   return (q && conditionsOf(q))?.filter((c) => isOn(c, field)) ?? [];
 }
 
+/** The search without the conditions that only failed spans meet: `status = error` and `error`. */
+export function withoutErrors(text: string): string {
+  const failed = [...conditionsOn(text, 'status'), ...conditionsOn(text, 'error')].filter((c) => c.op === '=' && (c.value === 'error' || c.value === 'true'));
+  return failed.sort((a, b) => b.begin - a.begin).reduce((t, c) => removeCondition(t, c), text);
+}
+
+/** The search with calls to services instead of spans of them, for services that have no spans of their own. */
+export function callsInstead(text: string): string {
+  const q = parseQuery(text);
+  const on = q?.set ? selecting(q.set).flatMap((s) => s.conditions ?? []).filter((c) => isOn(c, 'service') && c.op === '=') : [];
+  return on.sort((a, b) => b.begin - a.begin).reduce((t, c) => {
+    const peers = ['peer.service', 'db.system.name', 'messaging.system'].map((f) => formatCondition(f, '=', c.value));
+    return splice(t, c.begin, c.end, `(${peers.join(' || ')})`);
+  }, text);
+}
+
 /** Sets the bounds of a field, each a duration of the language or "". */
 export function setBounds(text: string, field: string, min: string, max: string): string {
   const bounds = conditionsOn(text, field).filter((c) => /^[<>]/.test(c.op));

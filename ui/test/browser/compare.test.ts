@@ -80,7 +80,7 @@ test('a trace is compared with a typical one, by keyboard', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: /^A takes ▲ 1\.1\d.s longer than a typical trace: \+1\.1\d.s in payment\. (Everything else is within .*|Nothing else differs)\.$/ }).waitFor();
   expect(page.url()).toContain(`/trace/${slow}...baseline`);
-  await page.getByText(/^typical, p50 of 15\d of 152$/).waitFor();
+  await page.getByText(/^typical: median of 15\d of 152$/).waitFor();
   expect(await texts(page)).toEqual([
     expect.stringMatching(/^web POST \/order 1\.27.s .* ▲ \+1\.1\d.s 1 : 1$/), expect.stringMatching(/^shop PlaceOrder .* 1 : 1$/), expect.stringMatching(/^payment Charge fails in A 1\.20.s 60\.0.ms ▲ \+1\.14.s 3 : 1$/),
   ]);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Heatmap } from '../../api/types';
-import { conditionsOf, removeCondition } from '../../query/edit';
+import { callsInstead, conditionsOf, removeCondition } from '../../query/edit';
 import { isOn, parseQuery } from '../../query/parse';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
@@ -25,16 +25,17 @@ interface Way {
   go: () => void;
 }
 
-/** Nothing matches: a longer time range, or one condition less, each with what it would give. */
+/** Nothing matches: a longer time range, one condition less, or calls to a service, each with what it would give. */
 export function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => void }) {
-  const ways = [...widerRanges(run), ...fewerConditions(run, onRun)];
+  const fewer = fewerConditions(run, onRun);
+  const ways = [...widerRanges(run), ...fewer, ...callsOfServices(run, onRun)];
   const [counts, setCounts] = useState<Record<string, number>>({});
   const none = ways.length > 0 && ways.every((w) => counts[w.label] === 0);
   return (
     <div class={css.empty}>
       <Empty title={run.q ? t('No trace matches in this time range.') : t('No traces in this time range.')}>
         {ways.map((w) => <WayOut key={w.label} way={w} onCount={(n) => setCounts((c) => ({ ...c, [w.label]: n }))} />)}
-        {none && <span>{run.q ? t('A longer time range or one condition less finds nothing either.') : t('There are none in a longer time range either.')}</span>}
+        {none && <span>{fewer.length > 0 ? t('A longer time range or one condition less finds nothing either.') : t('There are none in a longer time range either.')}</span>}
         {none && run.q && <Button onClick={() => onRun('')}>{t('Show all traces')}</Button>}
         {!run.q && <a href={link({ page: 'overview' })}>{t('How to send spans')}</a>}
       </Empty>
@@ -59,6 +60,12 @@ function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
     const label = isOn(c, 'service') ? t('All services') : t('Without {begin}', { begin: run.q.slice(c.begin, c.end) });
     return { label, q: without, from: run.from, to: run.to, go: () => onRun(without) };
   });
+}
+
+/** Databases and queues have no spans of their own, but calls. */
+function callsOfServices(run: Run, onRun: (text: string) => void): Way[] {
+  const q = callsInstead(run.q);
+  return q === run.q ? [] : [{ label: t('Calls to the service'), q, from: run.from, to: run.to, go: () => onRun(q) }];
 }
 
 /** Ways that lead to nothing are not shown. */

@@ -41,10 +41,14 @@ const minSigma = 3;
 const minSilentSteps = 5;
 const minSilentShare = 0.2; // of the range
 
-/** Lengths of the periods. `oldest` is the beginning of the stored data, or "". */
-export function periods(s: Pick<Services, 'start' | 'end' | 'usualStart'>, oldest: string): Periods {
+/**
+ * Lengths of the periods. `oldest` is when the oldest stored span arrived, or "". If that is after the usual period although it has requests, they
+ * were sent later, and say nothing about its length.
+ */
+export function periods(s: Pick<Services, 'start' | 'end' | 'usualStart' | 'total'>, oldest: string): Periods {
   const [start, end] = [millis(s.start), millis(s.end)];
-  const usualStart = Math.max(millis(s.usualStart), oldest ? millis(oldest) : 0);
+  const sentLater = oldest !== '' && millis(oldest) >= start && (s.total.usual?.calls ?? 0) > 0;
+  const usualStart = Math.max(millis(s.usualStart), oldest && !sentLater ? millis(oldest) : 0);
   return { range: Math.max(0.001, (end - start) / 1000), usual: Math.max(0, (start - usualStart) / 1000) };
 }
 

@@ -70,6 +70,13 @@ describe('health', () => {
     expect(periods(a, nanos(start - minute))).toEqual({ range: 600, usual: 60 });
     expect(judge(a, periods(a, nanos(start - minute)))[0]).toMatchObject({ state: 'normal', usualErrorShare: null, slowdown: null });
   });
+  it('compares with requests that were sent later', () => {
+    const sent = answer({ name: 'a', now: red(1000, 100), usual: red(1000, 0) });
+    sent.total.usual = null;
+    expect(periods(sent, nanos(start + minute)).usual).toBe(0);
+    sent.total.usual = red(1000, 0);
+    expect(periods(sent, nanos(start + minute)).usual).toBe(600);
+  });
   it('calculates rates of steps, also of the last one', () => {
     const a = { start: nanos(start), end: nanos(start + 2.5 * minute), step: minute * 1e6 };
     expect(rates([60, 120, 60], a)).toEqual([1, 2, 2]);

@@ -135,6 +135,7 @@ function Nothing({ name, answer, map }: { name: string; answer: RequestState<One
         <Empty title={peer ? t('This system sends no spans. Others name it as the system that they call.') : t('This service has no spans in this time range.')}>
           {wider.map(([from, label]) => <a key={from} href={format(linked({ page: 'service', name }, { range: { from, to: 'now' } }))}>{label}</a>)}
           <a href={link({ page: 'services' })}>{t('All services')}</a>
+          {!peer && <a href={link({ page: 'sampling' }, { ask: { service: name, operation: '', trace: '' } })}>{t('Why are its traces missing?')}</a>}
         </Empty>
         <Messages messages={answer.messages} />
       </div>

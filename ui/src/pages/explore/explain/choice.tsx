@@ -1,4 +1,5 @@
 import type { Heatmap } from '../../../api/types';
+import { withoutErrors } from '../../../query/edit';
 import { Button, Segmented } from '../../../shell/controls';
 import { useKeys } from '../../../shell/keys';
 import { t } from '../../../shell/text';
@@ -19,10 +20,15 @@ export function ExplainButtons({ data }: { data: Heatmap }) {
   const box = slowestBox(data);
   return (
     <>
-      {data.errors > 0 && data.errors < data.spans && <Button kind="quiet" onClick={() => navigate({ sel: 'errors', tab: 'explain' })}>{t('Explain errors')}</Button>}
+      {data.errors > 0 && <Button kind="quiet" onClick={explainErrors}>{t('Explain errors')}</Button>}
       {box && <Button kind="quiet" onClick={() => navigate({ sel: box, tab: 'explain' })}>{t('Explain slowest 5 %')}</Button>}
     </>
   );
+}
+
+/** Selects everything with errors and explains it. A search that finds only errors leaves nothing to compare with: it finds all others, too. */
+export function explainErrors(): void {
+  navigate({ q: withoutErrors(view.value.q), sel: 'errors', tab: 'explain' });
 }
 
 /** The selection of everything with errors. */

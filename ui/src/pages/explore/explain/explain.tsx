@@ -12,6 +12,7 @@ import { useRequest } from '../../../shell/use-request';
 import type { Run } from '../run';
 import type { TabProps } from '../tabs';
 import { Attributes } from './attributes';
+import { explainErrors } from './choice';
 import { Icicle } from './icicle';
 import { ShapeList, TimeList } from './lists';
 import { explainParams, slowestBox } from './selection';
@@ -44,7 +45,7 @@ function Unselected({ heat }: { heat: TabProps['heat'] }) {
   return (
     <div class={css.notice}>
       <Empty title={t('Select what should be explained: drag a box on the heatmap.')}>
-        <Button onClick={() => navigate({ sel: 'errors' })}>{t('Explain errors')}</Button>
+        <Button onClick={explainErrors}>{t('Explain errors')}</Button>
         {box && <Button onClick={() => navigate({ sel: box })}>{t('Explain slowest 5 %')}</Button>}
         <span>{t('With the keyboard: focus the heatmap, then press Shift with the arrow keys.')}</span>
       </Empty>
