@@ -66,7 +66,7 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
           <a class={css.link} href={to === 'service' ? link({ page: 'service', name: s.name }) : explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
-          {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}>{version.to}<span class={css.age}>{ageOf(version.at)}</span></Badge></span>}
+          {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}><span>{version.to}<span class={css.age}>{ageOf(version.at)}</span></span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}
           {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>{t('no requests any more')}</span>}
         </span>
