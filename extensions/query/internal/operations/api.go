@@ -98,6 +98,9 @@ func (a *API) status(context.Context, url.Values) (page.Query, error) {
 	return func(slot *core.Slot) (any, string, error) {
 		ctx := slot.Context()
 		others := ask[status.Details](ctx, a.peers, shared.PathStatus, nil)
+		if err := hold(slot, others); err != nil {
+			return nil, "", err
+		}
 		out, missing := collect(a, func() status.Details { return a.self.Details(ctx) }, others, hideStatus)
 		return &out, missing, nil
 	}, nil
@@ -109,6 +112,9 @@ func (a *API) sampling(ctx context.Context, _ url.Values) (page.Query, error) {
 	return func(slot *core.Slot) (any, string, error) {
 		q := shared.Question{Tenant: tenant}
 		others := ask[shared.Strategies](slot.Context(), a.peers, shared.PathSampling, q.Values())
+		if err := hold(slot, others); err != nil {
+			return nil, "", err
+		}
 		own := func() shared.Strategies { return shared.Sampling(slot.Context(), a.self, tenant) }
 		out, missing := collect(a, own, others, hideStrategies)
 		return &out, missing, nil

@@ -77,8 +77,9 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	if q.Trace != (sampling.TraceID{}) {
 		out.Trace = hex.EncodeToString(q.Trace[:])
 	}
+	var incomplete string
 	var err error
-	if out.Stored, err = lookUp(slot, q); err != nil {
+	if out.Stored, incomplete, err = lookUp(slot, q); err != nil {
 		return nil, "", err
 	}
 	var states []answer[status.Details]
@@ -86,6 +87,9 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	both.Go(func() { states = ask[status.Details](ctx, a.peers, shared.PathStatus, nil) })
 	others := ask[shared.Explanation](ctx, a.peers, shared.PathExplain, q.Values())
 	both.Wait()
+	if err := errors.Join(hold(slot, states), hold(slot, others)); err != nil {
+		return nil, "", err
+	}
 	own := func() shared.Explanation { return shared.Explain(ctx, a.self, q) }
 	processes, missing := collect(a, own, others, hideExplanation)
 	out.Peers, out.Hidden, out.Processes = processes.Peers, processes.Hidden, processes.Processes
@@ -94,45 +98,64 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	out.Changes = out.changes()
 	details, _ := collect(a, func() status.Details { return a.self.Details(ctx) }, states, func(*status.Details) {})
 	out.Causes = out.causes(details.Processes, a.tenancy)
-	return out, missing, nil
+	if incomplete != "" && missing != "" {
+		incomplete += "; "
+	}
+	return out, incomplete + missing, nil
 }
 
-// lookUp asks the store for the trace and the service.
-func lookUp(slot *core.Slot, q shared.Question) (s stored, err error) {
+// lookUp asks the store for the trace and the service. incomplete says what cannot be read, or is
+// "".
+func lookUp(slot *core.Slot, q shared.Question) (s stored, incomplete string, err error) {
 	s.Services, s.Similar = []string{}, []string{}
 	if q.Trace != (sampling.TraceID{}) {
-		if err := s.findTrace(slot, otlpdata.TraceID(q.Trace)); err != nil {
-			return s, err
+		if incomplete, err = s.findTrace(slot, otlpdata.TraceID(q.Trace)); err != nil {
+			return s, "", err
 		}
 	}
+	return s, incomplete, s.findService(slot, q.Service)
+}
+
+// findService looks for a service, unless the name is empty, and for similar names. The list of all
+// services may lack names, because it is limited; the one by prefix does not lack this one.
+func (s *stored) findService(slot *core.Slot, service string) error {
 	names, err := slot.Services(tracestore.NameQuery{})
 	if err != nil {
-		return s, err
+		return err
 	}
 	s.Known = len(names.List)
-	if q.Service == "" {
-		return s, nil
+	if service == "" {
+		return nil
 	}
-	if s.Service = "unknown"; slices.Contains(names.List, q.Service) {
-		s.Service = "known"
-		return s, nil
+	known := slices.Contains(names.List, service)
+	if !known && names.Incomplete != "" {
+		exact, err := slot.Services(tracestore.NameQuery{Prefix: service, Limit: 1})
+		if err != nil {
+			return err
+		}
+		known = slices.Contains(exact.List, service)
 	}
+	if s.Service = "known"; known {
+		return nil
+	}
+	s.Service = "unknown"
 	for _, name := range names.List {
-		if len(s.Similar) < maxShown && similar(name, q.Service) {
+		if len(s.Similar) < maxShown && similar(name, service) {
 			s.Similar = append(s.Similar, name)
 		}
 	}
-	return s, nil
+	return nil
 }
 
-func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) error {
-	pieces, _, err := slot.Trace(tracestore.TraceRef{ID: id})
+// findTrace looks for a trace, and says what of it cannot be read.
+func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete string, _ error) {
+	pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 	switch {
 	case errors.Is(err, core.ErrTraceDamaged):
 		s.Trace = "damaged"
-		return nil
+		return err.Error(), nil
 	case err != nil:
-		return err
+		return "", err
 	}
 	spans := map[string]int{}
 	for _, p := range pieces {
@@ -149,7 +172,7 @@ func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) error {
 	}
 	slices.SortFunc(s.Services, func(a, b string) int { return cmp.Or(spans[b]-spans[a], cmp.Compare(a, b)) })
 	s.Services = s.Services[:min(len(s.Services), maxShown)]
-	return nil
+	return strings.TrimPrefix(incomplete, core.IncompleteText), nil
 }
 
 // similar reports whether names differ only in case, separators, or by one being part of the other.

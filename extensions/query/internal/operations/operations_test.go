@@ -208,17 +208,19 @@ func TestPeers(t *testing.T) {
 	t.Cleanup(none.Close)
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
 	t.Cleanup(broken.Close)
+	strange := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("{}")) }))
+	t.Cleanup(strange.Close)
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(hangs.Close)
 	peers := peersOf(t, func(c *PeersConfig) {
-		c.Endpoints = []string{good + "/", other, none.URL, broken.URL, hangs.URL, "http://127.0.0.1:1"}
+		c.Endpoints = []string{good + "/", other, none.URL, broken.URL, strange.URL, hangs.URL, "http://127.0.0.1:1"}
 		c.Headers = map[string]pipeline.Secret{"authorization": "Bearer x"}
 		c.Timeout = pipeline.Duration(time.Second)
 	})
 	h := api(t, newProcess(), peers, false)
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/status")
-	for _, want := range []string{`"peers":6`, "refused the credentials of peers (401)", "no status at this address", "decoding the response",
-		"no answer within 1s", "connection refused", "5 of 7 processes did not answer"} {
+	for _, want := range []string{`"peers":7`, "response is not that of the admin extension", "refused the credentials of peers (401)", "no status at this address", "decoding the response",
+		"no answer within 1s", "connection refused", "6 of 8 processes did not answer"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%q is missing: %s", want, w.Body)
 		}
@@ -227,7 +229,7 @@ func TestPeers(t *testing.T) {
 		t.Errorf("%d processes answered, want 2", n)
 	}
 	w = querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/sampling/explain?service=shop&trace="+missing)
-	if !strings.Contains(w.Body.String(), `"deciding":{"process":0,"stage":1}`) || strings.Count(w.Body.String(), `"no_answer"`) != 5 {
+	if !strings.Contains(w.Body.String(), `"deciding":{"process":0,"stage":1}`) || strings.Count(w.Body.String(), `"no_answer"`) != 6 {
 		t.Errorf("explain: %s", w.Body)
 	}
 }
@@ -286,6 +288,26 @@ func TestExplainOfBrokenStore(t *testing.T) {
 	w := querytest.Ask(t, httpapi.NewMux("", New(b, newProcess(), nil, false).Routes()),
 		http.MethodGet, "/api/ui/v1/sampling/explain?trace=1")
 	if w.Code < 500 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A service beyond the limit of lists is known, and the damage of a trace is said.
+func TestExplainOfPartialStore(t *testing.T) {
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Limits.Names = 1 })
+	h := httpapi.NewMux("", New(b, newProcess(), nil, false).Routes())
+	for service, want := range map[string]string{"web": "known", "zzz": "unknown"} {
+		w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/sampling/explain?service="+service)
+		if !strings.Contains(w.Body.String(), fmt.Sprintf(`"service":%q,"similar"`, want)) {
+			t.Errorf("%s is not %s: %s", service, want, w.Body)
+		}
+	}
+	s := querytest.NewStore(querytest.Shop())
+	s.Damage = "file is damaged"
+	b, _ = querytest.NewBackend(t, core.Store(s))
+	h = httpapi.NewMux("", New(b, newProcess(), nil, false).Routes())
+	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/sampling/explain?trace=1")
+	if !strings.Contains(w.Body.String(), "incomplete") || !strings.Contains(w.Body.String(), "file is damaged") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	shared "github.com/tracing-backend/tracing/internal/operations"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // PeersConfig holds the keys of `peers`.
@@ -84,7 +87,18 @@ func (p *Peers) Stop(ctx context.Context) error { return p.http.Stop(ctx) }
 type answer[T any] struct {
 	address string
 	data    T
+	bytes   int // of the encoded data
 	err     error
+}
+
+// hold charges a query for answers.
+func hold[T any](slot *core.Slot, list []answer[T]) error {
+	const decoded = 4 // times as large as encoded
+	sum := int64(0)
+	for i := range list {
+		sum += int64(list[i].bytes) * decoded
+	}
+	return slot.HoldMore(sum)
 }
 
 // ask sends a request to all processes at once. The answers are in the order of the configuration.
@@ -97,15 +111,15 @@ func ask[T any](ctx context.Context, p *Peers, path string, query url.Values) []
 	for i, endpoint := range p.config.Endpoints {
 		all.Go(func() {
 			out[i].address = endpoint
-			out[i].err = p.get(ctx, endpoint, path, query, &out[i].data)
+			out[i].bytes, out[i].err = p.get(ctx, endpoint, path, query, &out[i].data)
 		})
 	}
 	all.Wait()
 	return out
 }
 
-// get requests one answer.
-func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values, into any) error {
+// get requests one answer, and returns its size.
+func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values, into any) (bytes int, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, p.config.Timeout.Std())
 	defer cancel()
 	target := strings.TrimSuffix(endpoint, "/") + path
@@ -115,18 +129,34 @@ func (p *Peers) get(ctx context.Context, endpoint, path string, query url.Values
 	a, err := p.http.Get(ctx, target, int64(p.config.MaxAnswer))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer within %s", p.config.Timeout)
+		return 0, fmt.Errorf("no answer within %s", p.config.Timeout)
 	case err != nil:
-		return err
+		return 0, err
 	case a.Status == http.StatusNotFound:
-		return errors.New("no status at this address: check that it is the admin extension of a process of this version")
+		return 0, errors.New("no status at this address: check that it is the admin extension of a process of this version")
 	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
-		return fmt.Errorf("refused the credentials of peers (%d)", a.Status)
+		return 0, fmt.Errorf("refused the credentials of peers (%d)", a.Status)
 	case a.Status != http.StatusOK:
-		return fmt.Errorf("unexpected response %d %s", a.Status, http.StatusText(a.Status))
+		return 0, fmt.Errorf("unexpected response %d %s", a.Status, http.StatusText(a.Status))
 	}
 	if err := json.Unmarshal(a.Body, into); err != nil {
-		return fmt.Errorf("decoding the response: %w", err)
+		return 0, fmt.Errorf("decoding the response: %w", err)
 	}
-	return nil
+	if !isComplete(into) {
+		return 0, errors.New("response is not that of the admin extension of a process")
+	}
+	return len(a.Body), nil
+}
+
+// isComplete reports whether an answer has what each process answers.
+func isComplete(answer any) bool {
+	switch a := answer.(type) {
+	case *status.Details:
+		return a.Report.State != ""
+	case *shared.Strategies:
+		return a.Providers != nil
+	case *shared.Explanation:
+		return a.Strategies != nil && a.Stages != nil
+	}
+	return true
 }
