@@ -104,9 +104,23 @@ func (s *adaptiveSource) overview(tenant string, limit int) *sampling.AdaptiveOv
 	slices.SortStableFunc(out.Operations, func(a, b sampling.OperationHistory) int { return -cmp.Compare(a.Rate, b.Rate) })
 	out.Omitted = max(len(out.Operations)-limit, 0)
 	out.Operations = out.Operations[:len(out.Operations)-out.Omitted]
-	for i := range out.Operations {
-		o := &out.Operations[i]
-		o.Points = s.past.points(sampling.OperationKey{Tenant: tenant, Service: o.Service, Operation: o.Operation})
-	}
+	s.addPoints(tenant, out.Operations)
 	return out
+}
+
+// Limits of the points in an overview, each of which takes about 100 bytes in JSON.
+const (
+	maxPoints       = 20_000 // of all operations; further operations have none
+	minPointsOfEach = 60     // of an operation are listed, if there are so many
+)
+
+// addPoints sets the history of operations, the newest points of each.
+func (s *adaptiveSource) addPoints(tenant string, operations []sampling.OperationHistory) {
+	left, most := maxPoints, max(maxPoints/max(len(operations), 1), minPointsOfEach)
+	for i := range operations {
+		o := &operations[i]
+		points := s.past.points(sampling.OperationKey{Tenant: tenant, Service: o.Service, Operation: o.Operation})
+		o.Points = points[max(len(points)-min(most, left), 0):]
+		left -= len(o.Points)
+	}
 }

@@ -114,3 +114,28 @@ func TestListAdaptive(t *testing.T) {
 		}
 	})
 }
+
+// The points of all operations are limited: the busiest operations have their newest ones.
+func TestPointsAreLimited(t *testing.T) {
+	s := &adaptiveSource{past: newProbabilityHistory(100)}
+	c := sampling.Calculation{Decisions: make([]sampling.Decision, 500)}
+	operations := make([]sampling.OperationHistory, len(c.Decisions))
+	for i := range c.Decisions {
+		name := fmt.Sprint(i)
+		c.Decisions[i] = sampling.Decision{OperationKey: sampling.OperationKey{Service: "shop", Operation: name}, Probability: 0.5}
+		operations[i] = sampling.OperationHistory{Service: "shop", Operation: name}
+	}
+	for i := range 100 {
+		c.At = time.Unix(int64(i+1), 0)
+		s.past.add(&c)
+	}
+	s.addPoints("", operations)
+	total := 0
+	for i := range operations {
+		total += len(operations[i].Points)
+	}
+	first := operations[0].Points
+	if total != maxPoints || len(first) != minPointsOfEach || first[len(first)-1].At != c.At || operations[499].Points == nil {
+		t.Errorf("%d points, %d of the first operation, want %d and %d", total, len(first), maxPoints, minPointsOfEach)
+	}
+}
