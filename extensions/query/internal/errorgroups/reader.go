@@ -106,7 +106,7 @@ func (r *reader) trace(id otlpdata.TraceID, spans *otlpdata.Batch) error {
 		}
 		newest = max(newest, s.Start)
 		r.examined++
-		return r.visit(s)
+		return errors.Join(r.slot.Context().Err(), r.visit(s)) // stack traces take time
 	}
 	var err error
 	if r.set != nil {
