@@ -111,7 +111,7 @@ func (s *adaptiveSource) overview(tenant string, limit int) *sampling.AdaptiveOv
 // Limits of the points in an overview, each of which takes about 100 bytes in JSON.
 const (
 	maxPoints       = 20_000 // of all operations; further operations have none
-	minPointsOfEach = 60     // of an operation are listed, if there are so many
+	minPointsOfEach = 60     // of an operation that are listed, if it has them
 )
 
 // addPoints sets the history of operations, the newest points of each.
