@@ -242,6 +242,17 @@ func TestCounterMemory(t *testing.T) {
 	if !tracestore.IsOutOfMemory(err) || len(c.traces) < 500 {
 		t.Errorf("%d traces, %v", len(c.traces), err)
 	}
+	c.charged = 0 // as in a trace with many large values
+	for i := 0; err != nil && i < 10_000; i++ {
+		c.span(tracestore.Span{Resource: &otlpdata.Resource{Raw: []byte{2}}, Span: &otlpdata.Span{
+			Attributes: []otlpdata.KeyValue{text(fmt.Sprint("k", i%500), fmt.Sprint(strings.Repeat("x", 200), i))}}})
+		if c.chargeLarge() != nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		t.Error("a large trace takes memory without limit")
+	}
 	m.Release()
 	if account.used != 0 {
 		t.Errorf("%d bytes are not released", account.used)

@@ -38,6 +38,7 @@ type counter struct {
 	account     *tracestore.Memory        // nil: no limit
 	chosenBy    map[tracestore.Field]bool // fields of the condition that selects traces, which are not ranked
 	memory      int                       // in use
+	charged     int                       // of memory
 	traces      []countedTrace
 	keys        map[keyID]*key
 	values      int // of all keys
@@ -109,12 +110,29 @@ func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
 
 // begin begins a trace. The error is as in tracestore.Reserve: then the trace is not counted.
 func (c *counter) begin(selected bool) error {
-	if err := c.account.Resize(int64(c.memory)); err != nil {
+	if err := c.charge(); err != nil {
 		return err
 	}
 	c.traces = append(c.traces, countedTrace{selected: selected})
 	c.first, c.last = math.MaxUint64, 0
 	return nil
+}
+
+// charge charges the account for the memory in use.
+func (c *counter) charge() error {
+	c.charged = c.memory
+	return c.account.Resize(int64(c.memory))
+}
+
+// maxUncharged is the memory in bytes that may be in use before the account is charged.
+const maxUncharged = 1 << 20
+
+// chargeLarge charges the account within a trace that takes much memory.
+func (c *counter) chargeLarge() error {
+	if c.memory-c.charged < maxUncharged {
+		return nil
+	}
+	return c.charge()
 }
 
 // span counts the attributes of a span of the trace.

@@ -83,10 +83,11 @@ func (r *reader) read(refs []tracestore.TraceRef) error {
 			return err
 		}
 		err = tracestore.WalkSpans(piece.Spans, func(s tracestore.Span) error {
-			if spans++; spans <= r.slot.Limits().TraceSize {
-				r.counter.span(s)
+			if spans++; spans > r.slot.Limits().TraceSize {
+				return nil
 			}
-			return nil
+			r.counter.span(s)
+			return r.counter.chargeLarge()
 		})
 		if err != nil {
 			return err
