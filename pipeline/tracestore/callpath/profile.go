@@ -85,6 +85,7 @@ type profiler struct {
 	hosts    storequery.Hosts
 	scanned  int
 	reasons  []string
+	damage   string // the first one
 }
 
 // run counts the selected traces, then the rest, and returns the share of each set that was
@@ -157,7 +158,20 @@ func (p *profiler) noteOutcome(o tracestore.Outcome) {
 		_, reason, _ = strings.Cut(reason, tracestore.ReasonUnread+"; ")
 	}
 	if !o.Complete && reason != "" && !o.Next.Set {
+		p.noteUnread(reason)
+	}
+}
+
+// noteUnread records what a search or a read could not read. There are many of them, each of which
+// may find a part of the same damage: only the first one is recorded as it is.
+func (p *profiler) noteUnread(reason string) {
+	switch p.damage {
+	case "":
+		p.damage = reason
 		p.note(reason)
+	case reason:
+	default:
+		p.note("other traces could not be read, either")
 	}
 }
 
@@ -214,7 +228,7 @@ func (p *profiler) read(ctx context.Context, ids []otlpdata.TraceID, take func(o
 func (p *profiler) noteDamage(err error) error {
 	var damaged *tracestore.DamagedError
 	if errors.As(err, &damaged) {
-		p.note(damaged.Reason)
+		p.noteUnread(damaged.Reason)
 		return nil
 	}
 	return err
@@ -236,7 +250,7 @@ func (p *profiler) readSpans(ctx context.Context, id otlpdata.TraceID, take func
 	seen, limit := storequery.NewDedup(), p.query.Budget.TraceSpans
 	for tr, err := range p.reader.Traces(ctx, p.query.Tenant, []tracestore.TraceRef{{ID: id}}) {
 		if errors.As(err, &damaged) {
-			p.note(damaged.Reason)
+			p.noteUnread(damaged.Reason)
 			break
 		}
 		if err == nil {

@@ -3,6 +3,7 @@ package callpath
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -112,5 +113,17 @@ func TestExcessTraces(t *testing.T) {
 	}}
 	if err := s.run(t.Context()); err != nil || s.found != 1 || s.complete() || s.share() != 1./3 {
 		t.Errorf("error %v, found %d, complete %t, share %v", err, s.found, s.complete(), s.share())
+	}
+}
+
+// TestReasonsOfDamage checks that the answer does not repeat what many reads say about one file.
+func TestReasonsOfDamage(t *testing.T) {
+	p := &profiler{}
+	for i := range 100 {
+		p.noteUnread(fmt.Sprintf("%d parts of a file cannot be read", i/10+1))
+	}
+	const want = "1 parts of a file cannot be read; other traces could not be read, either"
+	if got := p.answer([2]float64{1, 1}).Reason; got != want {
+		t.Errorf("reason %q, want %q", got, want)
 	}
 }

@@ -76,7 +76,7 @@ func (p *profiler) hasSpan(
 	defer func() { _ = p.memory.Grow(-size) }() // cannot fail
 	for tr, err := range p.reader.Traces(ctx, p.query.Tenant, []tracestore.TraceRef{{ID: id}}) {
 		if errors.As(err, &damaged) {
-			p.note(damaged.Reason)
+			p.noteUnread(damaged.Reason)
 			break
 		}
 		if err == nil {
