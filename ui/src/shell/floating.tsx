@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { classes, rove } from './controls';
-import { t } from './text';
 import css from './floating.module.css';
 
 /** Attributes for the button that opens a popover or menu. */
@@ -50,7 +49,7 @@ interface SurfaceProps {
 }
 
 /** What gets the focus of an opened surface: the current choice, else the first control. */
-const firstFocus = ['[autofocus]', '[aria-pressed="true"]', '[aria-checked="true"]', t('input, button, a, select')];
+const firstFocus = ['[autofocus]', '[aria-pressed="true"]', '[aria-checked="true"]', 'input, button, a, select'];
 
 function Surface({ anchor, align, label, role, class: extra, close, dismiss, children }: SurfaceProps) {
   const surface = useRef<HTMLDivElement>(null);

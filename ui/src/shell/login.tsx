@@ -16,8 +16,8 @@ const labels: Record<Scheme, string> = { basic: t('User and password'), bearer: 
 
 /** Header of credentials. Names and passwords are sent as UTF-8. */
 export function authorizationHeader(scheme: Scheme, user: string, secret: string): string {
-  if (scheme === 'bearer') return t('Bearer {replace}', { replace: secret.trim().replace(/^bearer\s+/i, '') });
-  return t('Basic {fromCharCode}', { fromCharCode: btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${secret}`))) });
+  if (scheme === 'bearer') return `Bearer ${secret.trim().replace(/^bearer\s+/i, '')}`;
+  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${user}:${secret}`)))}`;
 }
 
 /** The user closed the dialog: a button of the top bar opens it again. */

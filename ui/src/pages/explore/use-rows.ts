@@ -35,7 +35,7 @@ export function useRows(n: number, href: (i: number) => string, check?: (i: numb
       tabIndex: i === current ? 0 : -1,
       onFocus: () => setAt(i),
       onClick: (e: MouseEvent) => {
-        if (e.defaultPrevented || (e.target as Element).closest(t('a, label')) || getSelection()?.toString()) return;
+        if (e.defaultPrevented || (e.target as Element).closest('a, label') || getSelection()?.toString()) return;
         if (e.ctrlKey || e.metaKey) window.open(href(i), '_blank', 'noopener');
         else open(i);
       },

@@ -15,7 +15,7 @@ import css from './sampling.module.css';
 
 const refresh = 15_000;
 
-/** The page `/sampling`: what clients are told to sample, and why a trace is missing. */
+/** The page `/sampling`: the sampling strategies of clients, and why a trace is missing. */
 export default function SamplingPage() {
   useTitle(t('Sampling'));
   const { ask } = view.value;

@@ -51,7 +51,7 @@ function dependsText(m: MissingTrace, s: Stage): string {
   if (s.method === 'conditions') return t('Perhaps dropped by {component}: its conditions select spans to drop', values);
   if (s.kind !== 'client') return t('{component} keeps {kept} of all traces; with a trace ID, this page says which', values);
   if (s.method === 'rate') return t('Perhaps not sampled: clients of {service} have a rate limit', values);
-  return m.trace ? t('Perhaps not sampled: clients of {service} are told to keep {kept}', values) : t('Clients of {service} are told to keep {kept} of the traces that they start', values);
+  return m.trace ? t('Perhaps not sampled: the strategy of {service} keeps {kept}', values) : t('The strategy of {service} keeps {kept} of the traces that begin there', values);
 }
 
 /** What the number of a trace is, and how it decides. */

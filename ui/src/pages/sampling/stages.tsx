@@ -13,7 +13,7 @@ export function Stages({ m }: { m: MissingTrace }) {
   return (
     <section class={css.section}>
       <h2 class={css.heading}>{t('What happens to such a trace')}</h2>
-      {empty && <p class={css.note}>{m.service ? t('No client gets a strategy here, and no processor drops spans on purpose.') : t('No processor drops spans on purpose. Write the service to see what its clients are told.')}</p>}
+      {empty && <p class={css.note}>{m.service ? t('No client gets a strategy here, and no processor drops spans on purpose.') : t('No processor drops spans on purpose. Write the service to see its strategy.')}</p>}
       <ol class={css.stages}>
         {m.processes.map((p, i) => (p.data ? <ProcessStages key={p.address} m={m} answer={p} data={p.data} index={i} several={several} /> : <Silent key={p.address} p={p} />))}
         <li class={classes(css.stage, m.verdict !== 'stored' && css.off)}>

@@ -1,7 +1,6 @@
 // Draws the flame graph: bars of the visible lanes, reduced to what can be seen.
 
 import { serviceColor } from '../../shell/service';
-import { t } from '../../shell/text';
 import { firstAfter, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, type CriticalPath, type TraceModel } from '../model/types';
@@ -54,7 +53,7 @@ function colorsIn(theme: string, at: Element): Colors {
   const steps = Array.from({ length: 12 }, (_, i) => `var(--svc-${i + 1})`);
   const colors = {
     bar: new Map(steps.map((c) => [c, color(`color-mix(in oklab, ${c} 26%, var(--bg))`)])), solid: new Map(steps.map((c) => [c, color(c)])),
-    text: color('var(--text)'), error: color('var(--error)'), hatch: color('var(--error-hatch)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: t('11px {fontFamily}', { fontFamily: style.fontFamily }),
+    text: color('var(--text)'), error: color('var(--error)'), hatch: color('var(--error-hatch)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: `11px ${style.fontFamily}`,
   };
   probe.remove();
   kept = { theme, colors };
