@@ -237,6 +237,8 @@ func TestPeers(t *testing.T) {
 func TestBadPeers(t *testing.T) {
 	for want, change := range map[string]func(*PeersConfig){
 		"\"collector:14269\" is not a valid URL": func(c *PeersConfig) { c.Endpoints = []string{"collector:14269"} },
+		"without ? and #":                        func(c *PeersConfig) { c.Endpoints = []string{"http://a/?x"} },
+		"not printable ASCII":                    func(c *PeersConfig) { c.Headers = map[string]pipeline.Secret{"x-token": "a\nb"} },
 		"must be above 0":                        func(c *PeersConfig) { c.Timeout = 0 },
 		"must be from 1 to 64MiB":                func(c *PeersConfig) { c.MaxAnswer = 0 },
 		"must not be more than 100":              func(c *PeersConfig) { c.Endpoints = slices.Repeat([]string{"http://a"}, 101) },

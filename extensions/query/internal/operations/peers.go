@@ -47,7 +47,13 @@ func (c *PeersConfig) Validate() error {
 	}
 	for _, e := range c.Endpoints {
 		errs = append(errs, client.ValidateURL("endpoints", e))
+		if strings.ContainsAny(e, "?#") {
+			errs = append(errs, pipeline.BadKey("endpoints", "%q must be a base URL, without ? and #", pipeline.MaskURLs(e)))
+		}
 	}
+	cfg := c.client()
+	cfg.Endpoint = "" // is validated above
+	errs = append(errs, cfg.Validate())
 	if c.Timeout <= 0 {
 		errs = append(errs, pipeline.BadKey("timeout",
 			"must be above 0; without a timeout, a process that does not answer would block the pages"))
@@ -56,6 +62,19 @@ func (c *PeersConfig) Validate() error {
 		errs = append(errs, pipeline.BadKey("max_answer_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxPeerAnswer), c.MaxAnswer))
 	}
 	return errors.Join(errs...)
+}
+
+// client returns the configuration of the client. Its endpoint, which requests do not use, is one
+// with http, if there is any, so that the client warns of credentials in plaintext.
+func (c *PeersConfig) client() client.HTTPConfig {
+	cfg := client.DefaultHTTPConfig()
+	cfg.TLS, cfg.Headers, cfg.Auth, cfg.Compression = c.TLS, c.Headers, c.Auth, client.CompressionNone
+	for _, e := range c.Endpoints {
+		if strings.HasPrefix(e, "http://") {
+			cfg.Endpoint = e
+		}
+	}
+	return cfg
 }
 
 // Peers asks the admin extensions of other processes. It is safe for concurrent use.
@@ -71,9 +90,7 @@ var (
 
 // NewPeers returns a client of the configured processes.
 func NewPeers(set pipeline.Settings, c PeersConfig) (*Peers, error) {
-	cfg := client.DefaultHTTPConfig()
-	cfg.TLS, cfg.Headers, cfg.Auth, cfg.Compression = c.TLS, c.Headers, c.Auth, client.CompressionNone
-	h, err := client.NewHTTP(set, cfg)
+	h, err := client.NewHTTP(set, c.client())
 	return &Peers{c, h}, err
 }
 
