@@ -88,7 +88,7 @@ const states: State[] = [
   { name: 'services', path: () => '/services', reach: (p) => p.getByRole('main').getByRole('link', { name: 'payment' }).first().waitFor() },
   { name: 'service', path: () => '/services/payment', reach: async (p) => [await p.getByRole('grid', { name: 'Operations' }).waitFor(), await p.getByRole('grid', { name: 'Callers' }).waitFor(), await p.getByRole('application').waitFor()] },
   { name: 'service, narrow', path: () => '/services/payment', narrow: true, reach: (p) => p.getByRole('grid', { name: 'Operations' }).waitFor() },
-  { name: 'live', path: () => '/search?live=1', reach: (p) => p.getByText('Live, showing all').waitFor() },
+  { name: 'live', path: () => '/search?live=1', reach: (p) => p.getByText('Live, showing all').first().waitFor() },
   { name: 'map', path: () => '/dependencies?focus=payment', reach: (p) => hasMap(p) },
   { name: 'map with an edge', path: () => '/dependencies?pick=checkout,payment', reach: (p) => hasMap(p) },
   { name: 'map, narrow', path: () => '/dependencies', narrow: true, reach: (p) => hasMap(p) },
