@@ -1,7 +1,8 @@
 import type { Details, Processes } from '../../api/operations';
-import type { Config } from '../../api/types';
+import type { Capabilities, Config } from '../../api/types';
 import { config } from '../../shell/config';
 import { bytes, count, duration } from '../../shell/format';
+import { Mark } from '../../shell/icons';
 import { t } from '../../shell/text';
 import { Store } from './store';
 import css from './status.module.css';
@@ -14,6 +15,7 @@ export function Side({ data }: { data: Processes<Details> }) {
     <aside class={css.side} aria-label={t('Storage and limits')} tabIndex={0}>
       {answered.flatMap((p) => p.data!.stores.map((s) => <Store key={p.address + s.component} s={s} title={answered.length > 1 ? t('Store {component} of {process}', { component: s.component, process: p.data!.process }) : t('Store {component}', { component: s.component })} />))}
       {!data.hidden && answered.map((p) => <MemoryLimits key={p.address} d={p.data!} titled={answered.length > 1} />)}
+      {c && <CapabilityList capabilities={c.capabilities} />}
       {c && <Limits limits={c.limits} />}
     </aside>
   );
@@ -30,6 +32,24 @@ function MemoryLimits({ d, titled }: { d: Details; titled: boolean }) {
       <dl class={css.facts2}>
         {d.limits.map((l) => (
           <div key={l.key} class={css.pair} title={l.key}><dt>{limitNames[l.key] ?? l.key}</dt><dd>{bytes(l.used)} <span class={css.faint}>{t('of {max}', { max: bytes(l.max) })}{l.peak > 0 && t(', at most {peak} so far', { peak: bytes(l.peak) })}</span></dd></div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+const capabilityNames: [keyof Capabilities, string][] = [
+  ['aggregates', t('Counting of spans')], ['attributes', t('Attribute names')], ['dependencies', t('Dependencies')],
+  ['metrics', t('Service performance')], ['archive', t('Archive')], ['tail', t('Live tail')], ['tenancy', t('Tenants')],
+];
+
+function CapabilityList({ capabilities }: { capabilities: Capabilities }) {
+  return (
+    <section>
+      <div class={css.sideHead}><h2 class={css.heading}>{t('Capabilities')}</h2></div>
+      <dl class={css.facts2}>
+        {capabilityNames.map(([key, label]) => (
+          <div key={key} class={css.pair}><dt>{label}</dt><dd>{capabilities[key] ? <span class={css.yes}><Mark kind="ok" size={13} label="" />{t('yes')}</span> : <span class={css.faint}>{t('no')}</span>}</dd></div>
         ))}
       </dl>
     </section>
