@@ -16,6 +16,7 @@ export default defineConfig({
     env: { CHROMIUM: chromium },
     testTimeout: BENCH ? 300_000 : 60_000,
     hookTimeout: BENCH ? 300_000 : 60_000,
+    expect: { poll: { timeout: 15_000 } }, // a loaded machine
     fileParallelism: false, // each file starts programs and a browser
   },
 });

@@ -87,5 +87,5 @@ test('a group of errors shows its stack and what sets it apart, and leads to its
   await page.getByRole('tab', { name: 'Spans' }).click();
   await page.getByRole('grid', { name: 'Spans' }).getByText('Timeout').first().waitFor();
   await page.getByRole('tab', { name: 'Errors' }).click();
-  await page.getByRole('button', { name: 'Timeout' }).waitFor();
+  await page.getByRole('button', { name: 'Timeout', exact: true }).waitFor();
 }));

@@ -148,22 +148,3 @@ describe('with data', () => {
     await page.context().close();
   });
 });
-
-describe('pages that come later', () => {
-  let program: Program;
-  beforeAll(async () => {
-    program = await Program.start();
-  });
-  afterAll(() => program?.stop());
-
-  test.each([
-    ['/trace/1a...2b', ['/trace/1a', '/trace/2b']],
-  ])('%s links to what works', async (path, targets) => {
-    await sendSpans(program, [{ traceID: traceID(), spanID: spanID(), service: 'hello', name: 'x', start: Date.now() - 300, duration: 250 }]);
-    const { page, problems } = await newPage(browser);
-    await page.goto((await program.url()) + path);
-    for (const target of targets) await page.locator(`main a[href*="${target}"]`).first().waitFor();
-    expect(problems).toEqual([]);
-    await page.context().close();
-  });
-});
