@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Heatmap } from '../api/types';
-import { boxOf, cellsOf, durationAt, durationTicks, gridOf, marginal, quantileRow, rowOf, shadeOf, sumOf, timeTicks } from './heatmap-model';
+import { boxOf, cellsOf, durationAt, durationTicks, finest, gridOf, marginal, quantileRow, rowOf, shadeOf, sumOf, timeTicks } from './heatmap-model';
 
 function answer(cells: [column: number, bucket: number, count: number, errors: number][], columns = 60): Heatmap {
   const pick = (i: number): number[] => cells.map((c) => c[i]);
@@ -38,6 +38,15 @@ describe('heatmap', () => {
     const all = boxOf(g, { column: 0, row: 0 }, { column: 59, row: g.rows - 1 });
     expect(sumOf(g, all)).toEqual({ count: 14, errors: 1 });
     expect(cellsOf(g, { ...all, t0: all.t1 + 1, t1: all.t1 + 2 })).toBeNull();
+  });
+
+  it('counts a box of a coarse grid on a fine one', () => {
+    const h = answer(Array.from({ length: 200 }, (_, i): [number, number, number, number] => [i % 60, 100 + i, i + 1, i % 2]));
+    for (const rows of [24, 46, 60]) {
+      const g = gridOf(h, rows);
+      const box = boxOf(g, { column: 0, row: 20 }, { column: 59, row: 23 });
+      expect(sumOf(gridOf(h, finest), box)).toEqual(sumOf(g, box));
+    }
   });
 
   it('shades by count and by share of errors', () => {

@@ -31,6 +31,9 @@ export interface Cell {
 
 const minRows = 32;
 
+/** More rows than there are duration buckets: each has its own row. Boxes of grids with any number of rows are counted exactly. */
+export const finest = 4096;
+
 /** Puts the cells of an answer on a grid of at most `maxRows` rows. Empty rows surround a small range of durations. */
 export function gridOf(h: Heatmap, maxRows = 48): HeatGrid {
   const { column, bucket, count, errors } = h.cells;

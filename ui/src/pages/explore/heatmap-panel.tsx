@@ -3,7 +3,7 @@ import { stream } from '../../api/client';
 import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types';
 import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
-import { gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
+import { finest, gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
 import { HeatmapTable } from '../../charts/heatmap-table';
 import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
@@ -30,7 +30,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   const { data } = answer;
   const marks = useMarks(run);
   const open = useOpenCell(run, data);
-  const selected = useMemo(() => (data && box ? sumOf(gridOf(data), box) : null), [data, box]);
+  const selected = useMemo(() => (data && box ? sumOf(gridOf(data, finest), box) : null), [data, box]);
   useEffect(() => { if (selected) announce(t('{countValue} selected', { countValue: count(selected.count) })); }, [selected]);
   if (answer.error && !data) return <div class={css.failure}><Failure what={t('Heatmap')} error={answer.error} retry={answer.retry} /></div>;
   return (
