@@ -48,7 +48,7 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides 
       <DurationAxis g={g} height={size.height} box={shown} />
       <div
         ref={plot} class={css.plot} tabIndex={0} role="application" aria-roledescription={t('heatmap')} onKeyDown={key} onBlur={() => setCell(null)} {...pointer}
-        aria-label={t('Durations of {ofValue} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { ofValue: g.of })}
+        aria-label={t('Durations of {things} over time. Arrow keys move, Shift with arrow keys selects, Enter opens the slowest example, Escape clears the selection. Table view has the same numbers.', { things: g.of })}
       >
         <div class={css.cells}><div ref={slide} class={classes(css.layer, slides && css.sliding)}><Cells g={g} width={size.width} height={size.height} /></div></div>
         {marks.map((m, i) => <MarkLine key={m.at + m.label} mark={m} g={g} named={i === 0 || size.width > 900} />)}
@@ -184,7 +184,7 @@ function describe(g: HeatGrid, c: Cell): string[] {
   const errors = g.errors[c.column * g.rows + c.row];
   const place = t('{t0}, {d0} to {d1}', { t0: axisTime(b.t0, g, zone.value), d0: duration(b.d0), d1: duration(b.d1) });
   const what = `${count(n)} ${n === 1 ? g.of.slice(0, -1) : g.of}`;
-  return [place, n === 0 ? t('no {ofValue}', { ofValue: g.of }) : errors ? t('{what}, {errors} with errors ({n})', { what, errors: count(errors), n: percent(errors / n) }) : what];
+  return [place, n === 0 ? t('no {things}', { things: g.of }) : errors ? t('{what}, {errors} with errors ({n})', { what, errors: count(errors), n: percent(errors / n) }) : what];
 }
 
 function CellTip({ g, cell, size, example }: { g: HeatGrid; cell: Cell; size: Size; example: (cell: Box) => string }) {

@@ -130,8 +130,8 @@ function Drawing({ label, times, end, lines, format, axis, zone, height = 164, u
 function summary(label: string, lines: ChartLine[], format: (v: number) => string): string {
   const parts = lines.map((l) => {
     const known = l.values.filter((v): v is number => v !== null);
-    if (known.length === 0) return t('{l}: no data', { l: l.name });
-    return t('{l}: {min} to {max}, at the end {at}', { l: l.name, min: format(Math.min(...known)), max: format(Math.max(...known)), at: format(known.at(-1)!) });
+    if (known.length === 0) return t('{name}: no data', { name: l.name });
+    return t('{name}: {min} to {max}, at the end {at}', { name: l.name, min: format(Math.min(...known)), max: format(Math.max(...known)), at: format(known.at(-1)!) });
   });
   return `${label}. ${parts.join('; ')}`;
 }

@@ -3,7 +3,7 @@ import { useTitle } from '../shell/title';
 import { parseTraceRef } from '../shell/trace-id';
 import { link, view } from '../shell/url';
 import { Empty } from '../shell/states';
-import css from './later/later.module.css';
+import css from './unknown.module.css';
 
 /** An address that is no page: names it, and links to what it may have meant. */
 export default function UnknownPage() {

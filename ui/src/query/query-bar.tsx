@@ -77,7 +77,7 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
       </div>
       <SearchesMenu onChoose={(text) => { onDraft(text); run(text); }} />
       <Button kind="primary" class={css.run} onClick={() => run()}>{t('Run')}{' '}<kbd class={css.runKey}>↵</kbd></Button>
-      {problem && <p id={`${id}problem`} role="alert" class={css.problem}>{problem.end > 0 ? t('Column {begin}: ', { begin: problem.begin + 1 }) : ''}{problem.message}</p>}
+      {problem && <p id={`${id}problem`} role="alert" class={css.problem}>{problem.end > 0 ? t('Column {column}: ', { column: problem.begin + 1 }) : ''}{problem.message}</p>}
     </div>
   );
 }

@@ -98,7 +98,7 @@ function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => vo
     { label: t('Errors'), checked: page === 'errors', onSelect: () => visit(link({ page: 'errors' })) },
     { label: t('Status'), checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
     { label: t('Sampling'), checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
-    ...themes.map(([value, label]) => ({ label: t('Theme: {toLowerCase}', { toLowerCase: label.toLowerCase() }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
+    ...themes.map(([value, label]) => ({ label: t('Theme: {name}', { name: label.toLowerCase() }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
     { label: t('Keys and help'), onSelect: onHelp },
   ];
   return (

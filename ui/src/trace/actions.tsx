@@ -41,7 +41,7 @@ async function archiveTrace(id: string): Promise<void> {
     await request(`/api/archive/${encodeURIComponent(id)}`, {}, { method: 'POST' });
     toast(t('Trace archived'));
   } catch (e) {
-    toast(t('The trace was not archived: {e}', { e: messageOf(e) }));
+    toast(t('The trace was not archived: {reason}', { reason: messageOf(e) }));
   }
 }
 
@@ -61,7 +61,7 @@ async function download(path: string, file: string, change: (blob: Blob) => Prom
     a.click();
     setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
   } catch (e) {
-    toast(t('The download failed: {e}', { e: messageOf(e) }));
+    toast(t('The download failed: {reason}', { reason: messageOf(e) }));
   }
 }
 
@@ -75,7 +75,7 @@ async function viewJSON(path: string): Promise<void> {
     else toast(t('The browser blocked the new tab. Allow it for this page, or download the trace.'));
   } catch (e) {
     tab?.close();
-    toast(t('The trace cannot be shown as JSON: {e}', { e: messageOf(e) }));
+    toast(t('The trace cannot be shown as JSON: {reason}', { reason: messageOf(e) }));
   }
 }
 

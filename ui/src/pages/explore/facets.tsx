@@ -79,7 +79,7 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
   return (
     <section class={css.facet} aria-label={fieldLabel(facet.field)}>
       <h2>
-        <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {max} of the matching spans, {distinct} values', { field: facet.field, max: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
+        <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
           <span class={css.field}><bdi>{fieldLabel(facet.field)}</bdi></span>
           <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' ' + t('value') : ' ' + t('values')}</span>
@@ -88,7 +88,7 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button>}
       {open && all && rest.error && <Failure what={t('More values')} error={rest.error} retry={rest.retry} />}
-      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{otherValue} spans have other values.', { otherValue: count(full.other) })}</p>}
+      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other) })}</p>}
     </section>
   );
 }
@@ -116,7 +116,7 @@ function ValueRow({ field, value: v, spans, onFilter }: { field: string; value: 
     <li class={classes(css.value, chosen && css.chosen)}>
       <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
       <button type="button" class={css.exclude} aria-label={t('Exclude {field} {text}', { field: fieldLabel(field), text })} title={t('Exclude')} onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
-      <span class={css.count} title={v.errors ? t('{errors} with errors ({countValue})', { errors: count(v.errors), countValue: share(v.errors / v.count) }) : t('none with errors')}>{count(v.count)}</span>
+      <span class={css.count} title={v.errors ? t('{errors} with errors ({count})', { errors: count(v.errors), count: share(v.errors / v.count) }) : t('none with errors')}>{count(v.count)}</span>
       <span class={css.bar} aria-hidden="true">
         <i style={{ width: part(v.count) }} />
         {v.errors > 0 && <b style={{ left: part(v.count - v.errors), width: `max(2px, ${part(v.errors)})` }} />}

@@ -31,7 +31,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   const marks = useMarks(run);
   const open = useOpenCell(run, data);
   const selected = useMemo(() => (data && box ? sumOf(gridOf(data, finest), box) : null), [data, box]);
-  useEffect(() => { if (selected) announce(t('{countValue} selected', { countValue: count(selected.count) })); }, [selected]);
+  useEffect(() => { if (selected) announce(t('{count} selected', { count: count(selected.count) })); }, [selected]);
   if (answer.error && !data) return <div class={css.failure}><Failure what={t('Heatmap')} error={answer.error} retry={answer.retry} /></div>;
   return (
     <section aria-label={t('Heatmap of durations')} class={classes(css.panel, tab === 'explain' && css.low)}>
@@ -50,7 +50,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
       </div>
       {data && table && <HeatmapTable data={data} />}
       {data && !table && <HeatmapChart data={data} box={box} marks={marks} onBox={(next) => navigate({ sel: next }, { replace: !!next && !!sel })} onOpen={open} example={(cell) => exampleText(data, cell)} />}
-      {!data && <div class={css.blank}><span>{t('Counting durations of {ofValue}', { ofValue: of })}</span></div>}
+      {!data && <div class={css.blank}><span>{t('Counting durations of {things}', { things: of })}</span></div>}
       <Notices answer={answer} />
     </section>
   );
@@ -75,7 +75,7 @@ function Legend({ data }: { data: Heatmap }) {
   if (max === 0) return null;
   const low = lowestLevel(max);
   return (
-    <span class={css.legend} title={t('Lightness is the number of {ofValue} in a cell, hue is the share of errors', { ofValue: data.of ?? 'spans' })}>{max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}<span>{max === 1 ? t('1 a cell') : t('{max} a cell', { max: count(max) })}</span><Text of="{i}errors {percent}{i2}{percent2}" i={<span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>} percent={percent(0.05)} i2={<span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>} percent2={percent(0.5)} /></span>
+    <span class={css.legend} title={t('Lightness is the number of {things} in a cell, hue is the share of errors', { things: data.of ?? 'spans' })}>{max > 1 && <><span>1</span><span class={css.ramp}>{Array.from({ length: 8 - low }, (_, i) => <i key={i} style={{ background: `var(--heat-ok-${low + i})` }} />)}</span></>}<span>{max === 1 ? t('1 a cell') : t('{max} a cell', { max: count(max) })}</span><Text of="{i}errors {percent}{i2}{percent2}" i={<span class={css.ramp}><i style={{ background: 'var(--heat-mix-4)' }} /></span>} percent={percent(0.05)} i2={<span class={css.ramp}><i style={{ background: 'var(--heat-err-4)' }} /></span>} percent2={percent(0.5)} /></span>
   );
 }
 

@@ -57,7 +57,7 @@ function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
   const conditions = (q && conditionsOf(q)) ?? [];
   return conditions.slice(0, maxConditions).map((c) => {
     const without = removeCondition(run.q, c);
-    const label = isOn(c, 'service') ? t('All services') : t('Without {begin}', { begin: run.q.slice(c.begin, c.end) });
+    const label = isOn(c, 'service') ? t('All services') : t('Without {condition}', { condition: run.q.slice(c.begin, c.end) });
     return { label, q: without, from: run.from, to: run.to, go: () => onRun(without) };
   });
 }

@@ -120,7 +120,7 @@ function Mix({ trace }: { trace: TraceSummary }) {
   const rest = sorted.slice(maxParts).reduce((n, s) => n + s.spans, 0);
   const title = sorted.map((s) => `${s.name} ${count(s.spans)}${s.errors ? t(' ({errors} errors)', { errors: count(s.errors) }) : ''}`).join('\n');
   return (
-    <span class={css.mixBar} title={title} role="img" aria-label={t('{services} services: {join}', { services: count(trace.services.length), join: parts.slice(0, 3).map((s) => s.name).join(', ') })}>
+    <span class={css.mixBar} title={title} role="img" aria-label={t('{services} services: {names}', { services: count(trace.services.length), names: parts.slice(0, 3).map((s) => s.name).join(', ') })}>
       {parts.map((s) => <i key={s.name} style={{ flex: s.spans, background: serviceColor(s.name) }} />)}
       {rest > 0 && <i style={{ flex: rest }} />}
     </span>

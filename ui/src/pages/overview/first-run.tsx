@@ -125,7 +125,7 @@ function Receivers({ data }: { data: Ingest }) {
         ))}
       </ul>
       {refused.map((r) => (
-        <p key={r.name + r.protocol} class={css.refusal}><Text of="{r} Last: {reason}, {at}." r={<b>{t('{r} refused {replace}.', { r: receiverLabel(r), replace: refusedText(r).replace(' refused', '') })}</b>} reason={<code>{r.refusal!.reason}</code>} at={<Time at={r.refusal!.at} precision={1} onlyAge />} /></p>
+        <p key={r.name + r.protocol} class={css.refusal}><Text of="{r} Last: {reason}, {at}." r={<b>{t('{r} refused {requests}.', { r: receiverLabel(r), requests: refusedText(r).replace(' refused', '') })}</b>} reason={<code>{r.refusal!.reason}</code>} at={<Time at={r.refusal!.at} precision={1} onlyAge />} /></p>
       ))}
     </section>
   );

@@ -64,7 +64,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const judged = judge(data, p);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {replace}', { replace: name.toLowerCase().replace('last 1 ', 'last ') }) : name, zone: zone.value, silentSince: stopped,
+    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, zone: zone.value, silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (

@@ -60,11 +60,11 @@ function StrategyRow({ s }: { s: ServiceStrategy }) {
 
 function Asked({ s }: { s: ServiceStrategy }) {
   const last = s.last!;
-  const title = t('{address} over {transport} ({client}): {told}', { address: last.address, transport: last.transport ?? '', client: last.client ?? '', told: last.told });
+  const title = t('{address} over {transport} ({client}): {answer}', { address: last.address, transport: last.transport ?? '', client: last.client ?? '', answer: last.told });
   return (
     <span title={title}>
       <Elapsed since={last.at} now={slowNow.value} ago /> <span class={css.faint}><Text of="from {address}" address={last.address} /></span>
-      {last.failed ? <span class={css.bad}> {t('got an error')}</span> : !last.current && <span class={css.bad}> {t('got “{told}”, outdated', { told: last.told })}</span>}
+      {last.failed ? <span class={css.bad}> {t('got an error')}</span> : !last.current && <span class={css.bad}> {t('got “{answer}”, outdated', { answer: last.told })}</span>}
     </span>
   );
 }

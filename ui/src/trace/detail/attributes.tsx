@@ -103,8 +103,8 @@ function ItemActions({ state, detail, scope, attribute: a }: ItemProps) {
     <span class={css.actions}>
       {isSearchable(state, a) && <SearchActions field={field} name={a.key} detail={detail} />}
       {isSearchable(state, a) && own && <Button kind="quiet" icon="plus" class={css.action} label={alike ? t('Leave {key} out of “Find more like this”', { key: a.key }) : t('Use {key} in “Find more like this”', { key: a.key })} aria-pressed={alike} onClick={() => toggleAlike(state, field.field)} />}
-      {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? t('Remove {keyValue} from the rows', { keyValue: a.key }) : t('Show {keyValue} in the rows', { keyValue: a.key })} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
-      <Button kind="quiet" icon="copy" class={css.action} label={t('Copy {keyValue}', { keyValue: a.key })} onClick={() => void copy(a.value, 'Value')} />
+      {own && <Button kind="quiet" icon="pin" class={css.action} label={pinned ? t('Remove {key} from the rows', { key: a.key }) : t('Show {key} in the rows', { key: a.key })} aria-pressed={pinned} onClick={() => togglePin(state, a.key)} />}
+      <Button kind="quiet" icon="copy" class={css.action} label={t('Copy {key}', { key: a.key })} onClick={() => void copy(a.value, 'Value')} />
     </span>
   );
 }

@@ -120,7 +120,7 @@ function Times({ model, span }: { model: TraceModel; span: number }) {
   return (
     <p class={css.times}>
       <b>{duration(time)}</b>
-      <span class={css.faint}>{t('{max} of the trace{own}', { max: percent(time / Math.max(1, model.duration)), own: own > 0 ? t(', {own} on the critical path', { own: duration(own) }) : t(', not on the critical path') })}</span>
+      <span class={css.faint}>{t('{share} of the trace{own}', { share: percent(time / Math.max(1, model.duration)), own: own > 0 ? t(', {own} on the critical path', { own: duration(own) }) : t(', not on the critical path') })}</span>
     </p>
   );
 }

@@ -26,7 +26,7 @@ function parseObject(doc: Json, take: (span: FileSpan) => void, where: string): 
   const jaeger = jaegerTraces(doc);
   if (jaeger) return jaeger.forEach((trace) => parseJaeger(trace, take, where));
   if (isZipkin(doc)) return parseZipkin(doc, take, where);
-  throw unknownFormat(where, t('an object with {join}', { join: Object.keys(doc).slice(0, 4).map((k) => `“${k.slice(0, 30)}”`).join(', ') || t('no members') }));
+  throw unknownFormat(where, t('an object with {keys}', { keys: Object.keys(doc).slice(0, 4).map((k) => `“${k.slice(0, 30)}”`).join(', ') || t('no members') }));
 }
 
 function unknownFormat(where: string, what: string): FileError {

@@ -63,7 +63,7 @@ export function GroupBar({ context: c, group, start, end, copy }: { context: Row
 
 function Event({ mark, model }: { mark: EventMark; model: RowContext['model'] }) {
   const name = model.names[model.eventName[mark.event]];
-  const title = mark.count > 1 ? t('{countValue} events, first: {name}', { countValue: count(mark.count), name }) : name;
+  const title = mark.count > 1 ? t('{count} events, first: {name}', { count: count(mark.count), name }) : name;
   return <span class={mark.exception ? css.exception : css.event} style={{ left: px(mark.at) }} title={title} />;
 }
 
