@@ -206,13 +206,13 @@ func TestErrors(t *testing.T) {
 					Examined int
 					Complete bool
 					Groups   []struct {
-						Service, Operation, Type, Message, TraceID, SpanID string
-						Count                                              int
+						Service, Operation, Pattern, Message, TraceID, SpanID string
+						Count                                                 int
 					}
 				}
 			}
 			page(p, fmt.Sprintf("errors?end=%d", time.Now().Add(time.Minute).UnixNano()), &a)
-			want := "{5 true [{shop buy order n not found order 4 not found 0102030405060708090a0b0c0d0e0f04 " + harness.JSONSpanID + " 5}]}"
+			want := "{5 true [{shop buy order <n> not found order 4 not found 0102030405060708090a0b0c0d0e0f04 " + harness.JSONSpanID + " 5}]}"
 			if got := fmt.Sprint(a.Data); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
