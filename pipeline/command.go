@@ -5,11 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // Command is a command that comes with a component, for work outside of the running program:
-// `tracing store verify data/disk`. [Factory.Commands] adds it to a factory. A command reads no
-// configuration and accepts none of the configuration flags.
+// `tracing store verify data/disk`. [Factory.Commands] adds it to a factory. Unless it is
+// Configured, a command reads no configuration and accepts none of the configuration flags.
 type Command struct {
 	Name string // words after the program's name: one word, or several that form a group: `store verify`
 	Args string // arguments for the usage text: `DIR [--json]`
@@ -18,6 +20,10 @@ type Command struct {
 	Group string
 	// Examples are complete command lines for the help text: `tracing store verify data`.
 	Examples []string
+	// Configured commands load a configuration as the program itself does: they accept a preset as
+	// the only argument, and all configuration flags with their environment variables. Mistakes in
+	// the configuration end the command with exit code 2 before it runs.
+	Configured bool
 	// Setup defines the flags of the command and returns the function that runs it. The program
 	// prints the error of that function and exits with code 1, or with that of an [ExitError]. For
 	// an error of [BadUsage], it prints the usage as well and exits with code 2.
@@ -29,6 +35,9 @@ type Command struct {
 type Invocation struct {
 	Args           []string // arguments that are not flags; flags may precede and follow them
 	Stdout, Stderr io.Writer
+	Build          status.Build // version of the program
+	// Configuration is the configuration of a Configured command, of the type *app.Config.
+	Configuration any
 }
 
 // UsageError is the error of a [Command] that was called with wrong arguments.

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // Consumer accepts spans. Processors and exporters are Consumers, and so is what the framework
@@ -75,6 +76,9 @@ type Settings struct {
 	// NotReady, the process is not ready meanwhile.
 	Report  func(err error)
 	Process Process // state of the whole process
+	// Tracer makes spans about the work of the component. Nil, as in tests and for extensions that
+	// observe the process, makes none.
+	Tracer *selftrace.Tracer
 	// Refused records that a listener refused n requests or datagrams before their spans were read.
 	// It is nil for components that are not receivers.
 	Refused func(transport, reason string, n int)

@@ -9,14 +9,15 @@ import (
 
 // Names of the environment variables that [Variables] describes.
 const (
-	VarListenHost    = "TRACING_LISTEN_HOST"
-	VarDataDir       = "TRACING_DATA_DIR"
-	VarCollectorHost = "TRACING_COLLECTOR_HOST"
-	VarStorageHost   = "TRACING_STORAGE_HOST"
-	VarQueryURL      = "TRACING_QUERY_URL"
-	VarAdminURL      = "TRACING_ADMIN_URL"
-	VarOTLPURL       = "TRACING_OTLP_URL"
-	VarSamplingURL   = "TRACING_SAMPLING_URL"
+	VarListenHost     = "TRACING_LISTEN_HOST"
+	VarDataDir        = "TRACING_DATA_DIR"
+	VarCollectorHost  = "TRACING_COLLECTOR_HOST"
+	VarStorageHost    = "TRACING_STORAGE_HOST"
+	VarClickHouseHost = "TRACING_CLICKHOUSE_HOST"
+	VarQueryURL       = "TRACING_QUERY_URL"
+	VarAdminURL       = "TRACING_ADMIN_URL"
+	VarOTLPURL        = "TRACING_OTLP_URL"
+	VarSamplingURL    = "TRACING_SAMPLING_URL"
 )
 
 // Variable is an environment variable of the program.
@@ -34,9 +35,10 @@ func Variables() []Variable {
 		{VarDataDir, "Folder for the files of all components, like --data-dir."},
 		{VarCollectorHost, "Host of the collector to which the preset agent sends spans (default localhost)."},
 		{VarStorageHost, "Host of the collector whose store the preset query reads (default localhost)."},
-		{VarQueryURL, "URL of the query API for trace, search, services and canary, like --query."},
+		{VarClickHouseHost, "Host of the ClickHouse server of the presets collector-clickhouse and query-clickhouse (default localhost)."},
+		{VarQueryURL, "URL of the query API for trace, search, services, canary and doctor, like --query."},
 		{VarAdminURL, "URL of the admin API for delete and healthcheck, like --admin and --endpoint."},
-		{VarOTLPURL, "URL of the OTLP/HTTP endpoint to which canary writes, like --otlp."},
+		{VarOTLPURL, "URL of the OTLP/HTTP endpoint to which canary and demo write, like --otlp."},
 		{VarSamplingURL, "URL from which sampling explain requests strategies, like --url."},
 	}
 }

@@ -83,6 +83,24 @@ func defaults() config {
 	}
 }
 
+// Connections returns the connections to the backends.
+func (c *config) Connections() (all []client.GRPCConfig) {
+	add := func(endpoint string) {
+		all = append(all, client.GRPCConfig{Endpoint: endpoint, GRPCSettings: c.Protocol.OTLP.GRPCSettings})
+	}
+	if static, on := c.Resolver.Static.Get(); on {
+		for _, hostname := range static.Hostnames {
+			add(withPort(hostname))
+		}
+	}
+	if dns, on := c.Resolver.DNS.Get(); on {
+		add("dns:///" + net.JoinHostPort(dns.Hostname, strconv.Itoa(dns.Port)))
+	}
+	return all
+}
+
+var _ client.Connector = (*config)(nil)
+
 // DeliveryConfig returns the delivery of this exporter, with the values below protocol.
 func (c *config) DeliveryConfig() *pipeline.Delivery {
 	d := c.Delivery

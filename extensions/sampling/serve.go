@@ -67,6 +67,7 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	r.Pattern = r.URL.Path // the listener names the span of the request after it
 	route(w, r)
 }
 

@@ -26,6 +26,8 @@ type (
 	Options = host.Options
 	// Config is a configuration without mistakes.
 	Config = config.Config
+	// Component is the configuration of one component.
+	Component = config.Component
 	// LoadOptions are the sources of a configuration.
 	LoadOptions = config.Options
 	// Override is one value from the command line.
@@ -42,8 +44,12 @@ type (
 	Problems = config.Problems
 )
 
-// version is set by the linker for releases.
-var version = "dev"
+// The linker sets these variables: the version by make, the commit and its date for releases too.
+var (
+	version = "dev"
+	commit  = ""
+	date    = "" // RFC 3339
+)
 
 // Main runs the program and exits. The first preset runs if the command line names no preset and no
 // file. SIGINT and SIGTERM stop the program gracefully, a second one at once. SIGHUP reloads the
@@ -87,11 +93,12 @@ func ParseSet(s string) (Override, error) { return config.ParseSet(s) }
 // New builds all components of a configuration without starting them.
 func New(c *Config, o Options) (*App, error) { return host.New(c, o) }
 
-// buildInfo returns the version, and the commit and date that the toolchain has recorded.
+// buildInfo returns the version, and the commit and its date: those of the linker, otherwise those
+// that the toolchain has recorded.
 func buildInfo() status.Build {
-	b := status.Build{Version: version}
+	b := status.Build{Version: version, Commit: commit, Date: date}
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if !ok || commit != "" {
 		return b
 	}
 	for _, s := range info.Settings {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -47,6 +49,13 @@ type GRPCSettings struct {
 	ConnectTimeout  pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
 	ReadBufferSize  pipeline.ByteSize             `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
 	WriteBufferSize pipeline.ByteSize             `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
+}
+
+// Connector is implemented by configurations of components with connections that no field of type
+// [GRPCConfig] describes, for example because one block is for several servers.
+type Connector interface {
+	// Connections returns these connections.
+	Connections() []GRPCConfig
 }
 
 // KeepaliveConfig is the block `keepalive`.
@@ -307,7 +316,10 @@ func (c *GRPC) Stop(context.Context) error {
 
 // Invoke makes a call with the configured headers. Errors are gRPC statuses.
 func (c *GRPC) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return c.conn.Invoke(c.withHeaders(ctx), method, args, reply, opts...)
+	ctx, span := c.set.Tracer.StartClient(ctx, method[1:])
+	err := c.conn.Invoke(c.withHeaders(ctx), method, args, reply, opts...)
+	selftrace.End(span, err)
+	return err
 }
 
 // NewStream starts a streaming call with the configured headers. Errors are gRPC statuses.
@@ -316,7 +328,16 @@ func (c *GRPC) NewStream(ctx context.Context, desc *grpc.StreamDesc, method stri
 }
 
 func (c *GRPC) withHeaders(ctx context.Context) context.Context {
-	if h := c.headers.current(); len(h) > 0 {
+	h := c.headers.current()
+	if c.set.Tracer.On() {
+		trace := propagation.MapCarrier{}
+		c.set.Tracer.Inject(ctx, trace)
+		h = slices.Clone(h)
+		for k, v := range trace {
+			h = append(h, k, v)
+		}
+	}
+	if len(h) > 0 {
 		return metadata.AppendToOutgoingContext(ctx, h...)
 	}
 	return ctx

@@ -16,8 +16,11 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // HTTPConfig is the configuration of an HTTP client. Keys that the OpenTelemetry Collector also has
@@ -210,7 +213,7 @@ func (h *HTTP) Post(ctx context.Context, url string, header http.Header, chunks 
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newReader(body)), nil }
 		req.Body, _ = req.GetBody()
 	}
-	resp, err := h.transport.RoundTrip(req)
+	resp, err := h.roundTrip(req)
 	if err != nil {
 		return Response{}, err
 	}
@@ -231,7 +234,7 @@ func (h *HTTP) Get(ctx context.Context, url string, maxBody int64) (Response, er
 	}
 	h.setHeaders(req, nil)
 	req.Header.Del("Content-Encoding") // the request has no body
-	resp, err := h.transport.RoundTrip(req)
+	resp, err := h.roundTrip(req)
 	if err != nil {
 		return Response{}, err
 	}
@@ -283,4 +286,14 @@ func (h *HTTP) setHeaders(req *http.Request, additional http.Header) {
 	for k, v := range additional {
 		req.Header[k] = v
 	}
+}
+
+// roundTrip sends a request and returns the head of the response. If self-tracing is on, it makes a
+// span of that and passes it on.
+func (h *HTTP) roundTrip(req *http.Request) (*http.Response, error) {
+	ctx, span := h.set.Tracer.StartClient(req.Context(), req.Method)
+	h.set.Tracer.Inject(ctx, propagation.HeaderCarrier(req.Header))
+	resp, err := h.transport.RoundTrip(req)
+	selftrace.End(span, err)
+	return resp, err
 }

@@ -67,3 +67,26 @@ func (c *TLSConfig) source(set pipeline.Settings, protocols ...string) (*certs.T
 func reloadOptions(set pipeline.Settings, what string, interval pipeline.Duration) certs.ReloadOptions {
 	return certs.NewReloadOptions(set.Logger, set.Env.Now, what, interval.Std())
 }
+
+// DefaultTLSConfig returns a configuration with TLS 1.2 or newer.
+func DefaultTLSConfig() TLSConfig { return defaultTLS() }
+
+// TLS is the TLS configuration of clients of protocols other than gRPC and HTTP. Safe for
+// concurrent use after Load.
+type TLS struct{ source *certs.TLSSource }
+
+// NewTLS returns the configuration of c. It reads no files.
+func NewTLS(set pipeline.Settings, c TLSConfig) (*TLS, error) {
+	source, err := c.source(set)
+	if err != nil {
+		return nil, err
+	}
+	return &TLS{source}, nil
+}
+
+// Load reads the certificates.
+func (t *TLS) Load() error { return t.source.Load() }
+
+// Config returns the current configuration, which must not be changed. It reads the files again if
+// they have changed.
+func (t *TLS) Config() *tls.Config { return t.source.Config() }

@@ -49,6 +49,8 @@ func (s *suite) documented(where string, typ reflect.Type, seen map[reflect.Type
 		case f.Anonymous && key == "":
 		case key == "":
 			s.Errorf("%s: field %s has no yaml tag", where, f.Name)
+		case strings.Contains(key, ","):
+			s.Errorf("%s: field %s: tag %q is not a key; delete options such as inline (an embedded struct needs no tag)", where, f.Name, key)
 		case !strings.HasSuffix(doc, "."):
 			s.Errorf("%s: key %s needs a doc tag that ends with a full stop, not %q", where, key, doc)
 		}

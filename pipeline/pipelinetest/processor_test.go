@@ -244,8 +244,9 @@ func TestComponentThatDoesNotStop(t *testing.T) {
 
 func TestUndocumentedConfig(t *testing.T) {
 	type inner struct {
-		Size int
-		Wait int `yaml:"wait" doc:"no sentence"`
+		Size              int
+		Wait              int `yaml:"wait" doc:"no sentence"`
+		pipeline.Delivery `yaml:",inline"`
 	}
 	type config struct {
 		Block pipeline.Optional[inner] `yaml:"block" doc:"A block."`
@@ -258,5 +259,6 @@ func TestUndocumentedConfig(t *testing.T) {
 	expect(t, check, processorSubject(f, ProcessorOptions{}), "give the factory a Doc")
 	expect(t, check, processorSubject(f, ProcessorOptions{}), "field Size has no yaml tag")
 	expect(t, check, processorSubject(f, ProcessorOptions{}), "key wait needs a doc tag")
+	expect(t, check, processorSubject(f, ProcessorOptions{}), `field Delivery: tag ",inline" is not a key`)
 	expect(t, check, processorSubject(f, ProcessorOptions{Config: "blok: {}"}), `unknown key "blok"`)
 }

@@ -38,7 +38,7 @@ func NewMemory(now func() time.Time) *Memory {
 
 // AddThroughput implements [ThroughputStore].
 func (m *Memory) AddThroughput(_ context.Context, t Throughput, since time.Time) error {
-	if err := t.check(); err != nil {
+	if err := t.Check(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -73,7 +73,7 @@ func (m *Memory) Throughput(_ context.Context, after, until time.Time) ([]Throug
 
 // SaveCalculation implements [CalculationStore].
 func (m *Memory) SaveCalculation(_ context.Context, c *Calculation) error {
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -128,13 +128,13 @@ func (m *Memory) State() State {
 func (m *Memory) Restore(s State) error {
 	rows := 0
 	for i := range s.Throughputs {
-		if err := s.Throughputs[i].check(); err != nil {
+		if err := s.Throughputs[i].Check(); err != nil {
 			return err
 		}
 		rows += len(s.Throughputs[i].Rows)
 	}
 	if s.Latest != nil {
-		if err := s.Latest.check(); err != nil {
+		if err := s.Latest.Check(); err != nil {
 			return err
 		}
 	}
@@ -147,8 +147,8 @@ func (m *Memory) Restore(s State) error {
 	return nil
 }
 
-// check returns an error if the throughput is invalid or exceeds a limit.
-func (t *Throughput) check() error {
+// Check returns an error if the throughput is invalid or exceeds a limit.
+func (t *Throughput) Check() error {
 	if t.Length <= 0 || len(t.Rows) > MaxRows || len(t.By) > MaxName {
 		return fmt.Errorf("invalid throughput: length %s, %d rows", t.Length, len(t.Rows))
 	}
@@ -164,8 +164,8 @@ func (t *Throughput) check() error {
 	return nil
 }
 
-// check returns an error if the calculation is invalid or exceeds a limit.
-func (c *Calculation) check() error {
+// Check returns an error if the calculation is invalid or exceeds a limit.
+func (c *Calculation) Check() error {
 	if len(c.Decisions) > MaxDecisions {
 		return fmt.Errorf("invalid calculation: %d operations", len(c.Decisions))
 	}

@@ -209,27 +209,37 @@ func (g *GRPC) drain(ctx context.Context, stopped <-chan struct{}) error {
 }
 
 // recover turns a panic of a handler into the status Internal.
-func (g *GRPC) recover(method string, err *error) {
+func (g *GRPC) recover(ctx context.Context, method string, err *error) {
 	v := recover()
 	if v == nil {
 		return
 	}
 	g.acceptor.metrics.panics.Inc()
-	g.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("method", method), zap.Stack("stack"))
+	g.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("method", method),
+		zap.String("client", remoteAddress(ctx)), zap.Stack("stack"))
 	*err = status.Error(codes.Internal, "internal error")
 }
 
 func (g *GRPC) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
-	defer g.recover(info.FullMethod, &err)
+	ctx, trace := g.beginTrace(ctx, info.FullMethod)
+	if trace != nil {
+		trace.MarkRead(g.set.Env.Now())
+		defer func() { endCall(trace, info.FullMethod, err) }()
+	}
+	defer g.recover(ctx, info.FullMethod, &err)
 	return next(ctx, req)
 }
 
 func (g *GRPC) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer g.recover(info.FullMethod, &err)
+	defer g.recover(ss.Context(), info.FullMethod, &err)
 	c := callOf(ss.Context())
 	if err := c.enter(); err != nil {
 		return err
 	}
 	defer c.leave()
-	return next(srv, &admittedStream{ServerStream: ss, server: g})
+	ctx, trace := g.beginTrace(ss.Context(), info.FullMethod)
+	if trace != nil {
+		defer func() { endCall(trace, info.FullMethod, err) }()
+	}
+	return next(srv, &admittedStream{ServerStream: ss, server: g, ctx: ctx})
 }

@@ -34,6 +34,7 @@ var errArriving = errors.New("too many calls have not sent their first message")
 type call struct {
 	context.Context
 	cancel      context.CancelFunc
+	began       time.Time // zero unless the process is traced
 	server      *GRPC
 	refused     error  // set by admit or decide; the handler returns it
 	login       *login // whose password must be compared before the handler runs; nil if none
@@ -88,7 +89,7 @@ func (c *call) timeOut() {
 // an error, gRPC would keep the context of the call, with all headers, until the deadline set by
 // the client.
 func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
-	c := &call{server: g, method: info.FullMethodName, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
+	c := &call{server: g, began: g.traceStart(), method: info.FullMethodName, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
 	c.holders.Store(1)
 	ctx, reason := g.authorize(ctx, c, info)
 	c.Context, c.cancel = context.WithCancel(ctx)
@@ -283,7 +284,11 @@ func (c *call) notReceived(err error) {
 type admittedStream struct {
 	grpc.ServerStream
 	server *GRPC
+	ctx    context.Context
 }
+
+// Context implements grpc.ServerStream.
+func (s *admittedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream. io.EOF is not counted as a refusal.
 func (s *admittedStream) RecvMsg(m any) error {

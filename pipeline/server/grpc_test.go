@@ -369,6 +369,7 @@ func TestEndCall(t *testing.T) {
 
 func TestGRPCHandlerPanics(t *testing.T) {
 	f := newFixture(t, 0)
+	clients := f.clientsOfPanics()
 	conn, _ := f.grpc(grpcConfig(), func(context.Context, int) error { panic("boom") })
 	for range 2 {
 		if err := call(t.Context(), conn, "Raw", 1); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "boom") {
@@ -387,6 +388,9 @@ func TestGRPCHandlerPanics(t *testing.T) {
 	}
 	if n := f.metric("tracing_server_panics_total", ""); n != 3 {
 		t.Errorf("counted %v", n)
+	}
+	if n := clients(); n != 3 {
+		t.Errorf("%d log lines name the client", n)
 	}
 }
 

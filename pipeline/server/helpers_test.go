@@ -4,12 +4,14 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -125,4 +127,17 @@ func httpConfig() server.HTTPConfig {
 	c := server.DefaultHTTPConfig("127.0.0.1:0")
 	c.MaxRequestBodySize = 1 << 20
 	return c
+}
+
+// clientsOfPanics returns a function that counts the log lines about panics that name a client on
+// this machine.
+func (f *fixture) clientsOfPanics() func() int {
+	core, logs := observer.New(zap.ErrorLevel)
+	f.set.Logger = zap.New(core)
+	return func() int {
+		return logs.FilterMessage("BUG: handler panicked").Filter(func(e observer.LoggedEntry) bool {
+			client, _ := e.ContextMap()["client"].(string)
+			return strings.HasPrefix(client, "127.0.0.1:")
+		}).Len()
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
@@ -140,9 +141,13 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.active.end()
 	tw := &responseTracker{ResponseWriter: w}
 	start := s.set.Env.Now()
-	defer func() { s.observe(tw, r, s.set.Env.Now().Sub(start)) }()
+	defer func() {
+		s.observe(tw, r, s.set.Env.Now().Sub(start))
+		tw.endTrace(r)
+	}()
 	defer s.recover(tw, r)
 	if !s.public(r) {
+		r = s.beginTrace(tw, r, start)
 		ctx, err := s.acceptor.security.check(r.Context(), r.RemoteAddr, r.Header.Values)
 		if err != nil {
 			s.deny(tw, r, err.(*Denied))
@@ -159,6 +164,7 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer b.release()
+	b.trace = tw.trace
 	r.Body = b
 	s.handler.ServeHTTP(tw, r)
 }
@@ -190,7 +196,8 @@ func (s *HTTP) recover(w *responseTracker, r *http.Request) {
 		panic(v)
 	}
 	s.acceptor.metrics.panics.Inc()
-	s.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("path", r.URL.Path), zap.Stack("stack"))
+	s.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("path", r.URL.Path), zap.String("client", r.RemoteAddr),
+		zap.Stack("stack"))
 	if w.begun {
 		panic(http.ErrAbortHandler)
 	}
@@ -201,24 +208,40 @@ func (s *HTTP) recover(w *responseTracker, r *http.Request) {
 type responseTracker struct {
 	http.ResponseWriter
 	begun  bool
-	status int // 0 if none was written
+	status int                // 0 if none was written
+	trace  *selftrace.Request // nil if the request is not traced
 }
 
 // WriteHeader implements http.ResponseWriter. Informational statuses do not begin the response.
 func (t *responseTracker) WriteHeader(code int) {
 	if code >= http.StatusOK && !t.begun {
-		t.begun, t.status = true, code
+		t.begin()
+		t.status = code
 	}
 	t.ResponseWriter.WriteHeader(code)
 }
 
 // Write implements http.ResponseWriter.
 func (t *responseTracker) Write(p []byte) (int, error) {
-	t.begun = true
+	t.begin()
 	return t.ResponseWriter.Write(p)
 }
 
-// Unwrap gives http.ResponseController access to flushing and deadlines.
+// FlushError sends the part of the response that was written; http.ResponseController calls it.
+func (t *responseTracker) FlushError() error {
+	t.begin()
+	return http.NewResponseController(t.ResponseWriter).Flush()
+}
+
+// begin is called before the first byte of the response.
+func (t *responseTracker) begin() {
+	if !t.begun {
+		t.begun = true
+		t.setTraceResponse()
+	}
+}
+
+// Unwrap gives http.ResponseController access to deadlines.
 func (t *responseTracker) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // unusedConns holds the connections that have not sent a request yet. http.Server.Shutdown would

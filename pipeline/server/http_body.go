@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // Initial size of the buffer of ReadBody, in bytes. The buffer grows by doubling, so that the
@@ -34,13 +35,14 @@ type body struct {
 	reservation *pipeline.Reservation
 	charged     int64 // bytes reserved
 	conn        *http.ResponseController
-	wire        wireReader   // compressed bytes
-	encoding    string       // Content-Encoding
-	length      int64        // Content-Length, -1 if unknown
-	dec         *bodyDecoder // nil if not compressed or not in use
-	src         io.Reader    // decompressed bytes; nil before the first read
-	got         int64        // decompressed bytes read
-	err         error        // sticky
+	wire        wireReader         // compressed bytes
+	encoding    string             // Content-Encoding
+	length      int64              // Content-Length, -1 if unknown
+	dec         *bodyDecoder       // nil if not compressed or not in use
+	src         io.Reader          // decompressed bytes; nil before the first read
+	got         int64              // decompressed bytes read
+	trace       *selftrace.Request // nil if the request is not traced
+	err         error              // sticky
 }
 
 func (s *HTTP) newBody(w http.ResponseWriter, r *http.Request) (*body, error) {
@@ -173,6 +175,7 @@ func (b *body) end() error {
 	}
 	b.close()
 	b.err = io.EOF
+	b.markRead()
 	// While the handler works, net/http keeps reading to detect a disconnected client. read_timeout
 	// must not end that read.
 	b.conn.SetReadDeadline(time.Time{}) //nolint:errcheck // it fails only on a closed connection

@@ -41,6 +41,7 @@ func TestListenErrorHasAHint(t *testing.T) {
 
 func TestHandlerPanics(t *testing.T) {
 	f := newFixture(t, 0)
+	clients := f.clientsOfPanics()
 	_, c, _ := f.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/late" {
 			fmt.Fprint(rw, "half")
@@ -63,6 +64,9 @@ func TestHandlerPanics(t *testing.T) {
 	}
 	if n := f.metric("tracing_server_panics_total", ""); n != 3 {
 		t.Errorf("counted %v panics", n)
+	}
+	if n := clients(); n != 3 {
+		t.Errorf("%d log lines name the client", n)
 	}
 }
 

@@ -188,6 +188,18 @@ func (in *BalanceInput) verdict(b *Balance, group []Pipeline, unknown bool) Verd
 	return Unbalanced
 }
 
+// minSpanBytes is a lower bound for the encoded size of a span in bytes, in any format.
+const minSpanBytes = 16
+
+// Unaccounted returns the part of Difference that requests in progress, of the given total size in
+// bytes, cannot explain. It is 0 if the verdict is [Unknown].
+func (b *Balance) Unaccounted(inProgress int64) int64 {
+	if b.Verdict == Unknown {
+		return 0
+	}
+	return max(b.Difference-inProgress/minSpanBytes*int64(max(b.Ways, 1)), 0)
+}
+
 // fansOut reports whether a receiver of a group passes its spans on more than one way.
 func (in *BalanceInput) fansOut(group []Pipeline) bool {
 	for _, p := range group {

@@ -76,3 +76,24 @@ func TestBalances(t *testing.T) {
 		}
 	}
 }
+
+// Requests in progress explain as many spans as their bytes can hold, once for each way.
+func TestUnaccounted(t *testing.T) {
+	for _, c := range []struct {
+		balance    status.Balance
+		inProgress int64
+		want       int64
+	}{
+		{status.Balance{Verdict: status.Balanced}, 0, 0},
+		{status.Balance{Difference: 10, Ways: 1, Verdict: status.Unbalanced}, 0, 10},
+		{status.Balance{Difference: 10, Ways: 1, Verdict: status.InProgress}, 1600, 0},
+		{status.Balance{Difference: 1000, Ways: 1, Verdict: status.InProgress}, 1600, 900},
+		{status.Balance{Difference: 1000, Ways: 3, Verdict: status.InProgress}, 1600, 700},
+		{status.Balance{Difference: -10, Ways: 1, Verdict: status.More}, 0, 0},
+		{status.Balance{Difference: 10, Ways: 2, Verdict: status.Unknown}, 0, 0},
+	} {
+		if got := c.balance.Unaccounted(c.inProgress); got != c.want {
+			t.Errorf("%+v, %d bytes in progress: got %d, want %d", c.balance, c.inProgress, got, c.want)
+		}
+	}
+}

@@ -56,6 +56,33 @@ func (h *Hub) Publish(b *otlpdata.Batch) {
 	}
 }
 
+// Miss counts spans that the feeds of a tenant missed before they could be published.
+func (h *Hub) Miss(tenant string, spans int) {
+	feeds := h.feeds.Load()
+	if feeds == nil {
+		return
+	}
+	for _, f := range *feeds {
+		if f.tenant == tenant {
+			f.Miss(spans)
+		}
+	}
+}
+
+// Tenants returns the tenants with open feeds, without duplicates, in any order.
+func (h *Hub) Tenants() (tenants []string) {
+	feeds := h.feeds.Load()
+	if feeds == nil {
+		return nil
+	}
+	for _, f := range *feeds {
+		if !slices.Contains(tenants, f.tenant) {
+			tenants = append(tenants, f.tenant)
+		}
+	}
+	return tenants
+}
+
 func (h *Hub) change(edit func([]*Feed) []*Feed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // Factory returns the factory of processors of type batch.
@@ -36,6 +37,7 @@ func Factory() pipeline.Factory {
 // batcher implements the processor.
 type batcher struct {
 	next     pipeline.Consumer
+	tracer   *selftrace.Tracer
 	config   Config
 	metadata *metadata // nil without metadata_keys
 	maxSends int
@@ -52,11 +54,11 @@ type batcher struct {
 
 var _ pipeline.Stopper = (*batcher)(nil)
 
-func newBatch(_ pipeline.Settings, c Config, next pipeline.Consumer) (*batcher, error) {
+func newBatch(set pipeline.Settings, c Config, next pipeline.Consumer) (*batcher, error) {
 	if c.Concurrency == 0 {
 		c.Concurrency = runtime.GOMAXPROCS(0)
 	}
-	p := &batcher{next: next, config: c, metadata: newMetadata(&c), maxSends: c.Concurrency, queues: map[queueKey]*queue{}}
+	p := &batcher{next: next, tracer: set.Tracer, config: c, metadata: newMetadata(&c), maxSends: c.Concurrency, queues: map[queueKey]*queue{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -208,6 +210,19 @@ func (p *batcher) dispatch() {
 	}
 }
 
+// groupContext returns the parent of the context of a group: spans about the group link to those
+// of its callers.
+func (p *batcher) groupContext(calls []*call) context.Context {
+	if !p.tracer.On() {
+		return p.ctx
+	}
+	callers := make([]context.Context, len(calls))
+	for i, c := range calls {
+		callers[i] = c.caller
+	}
+	return selftrace.WithLinks(p.ctx, callers...)
+}
+
 // requeue puts back a queue that still has calls. It becomes due again or waits for more calls.
 func (p *batcher) requeue(q *queue) {
 	q.isDue = false
@@ -234,7 +249,7 @@ func (p *batcher) take(q *queue) *group {
 	if n == 0 {
 		return nil
 	}
-	g := newGroup(p.ctx, q.calls[:n:n])
+	g := newGroup(p.groupContext(q.calls[:n]), q.calls[:n:n])
 	q.calls = q.calls[n:]
 	q.spans -= spans
 	return g

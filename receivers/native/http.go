@@ -39,6 +39,7 @@ func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
 // ServeHTTP handles all requests of the listener.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if route, ok := s.sampling[r.URL.Path]; ok {
+		r.Pattern = r.URL.Path // the listener names the span of the request after it
 		route(w, r)
 		return
 	}
@@ -51,6 +52,7 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
+		r.Pattern = tracesPath
 		s.traces(w, r)
 	}
 }

@@ -52,6 +52,7 @@ func (s *httpServer) denied(w http.ResponseWriter, r *http.Request, d *server.De
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case s.path:
+		r.Pattern = s.path // the listener names the span of the request after it
 		s.traces(w, r)
 	case "/v1/metrics", "/v1/logs", "/v1development/profiles":
 		s.refuse(w, reasonSignal, http.StatusNotFound, "404 page not found: only traces are accepted here, at "+s.path+"\n")

@@ -67,17 +67,19 @@ func (r *receiver) spans(w http.ResponseWriter, req *http.Request, f *format) {
 }
 
 // formatOf returns the format for the path and media type, or nil for other paths. The default
-// media type is JSON.
+// media type is JSON. It sets the pattern of the request, after which the listener names its span.
 func formatOf(r *http.Request) *format {
 	// For a malformed value, the result is "" or the type without parameters.
 	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case strings.Contains(r.URL.Path, v1Path):
+		r.Pattern = v1Path
 		if mediaType == "application/x-thrift" {
 			return &v1Thrift
 		}
 		return &v1JSON
 	case strings.Contains(r.URL.Path, v2Path):
+		r.Pattern = v2Path
 		if mediaType == "application/x-protobuf" {
 			return &v2Proto
 		}

@@ -13,7 +13,16 @@ import (
 // binaryDir is the folder of the program, or "" if no test has needed it.
 var binaryDir string
 
+// ProgramVariable is the environment variable with the path of the program, for tests that must not
+// build it again. The program must be current. The name
+// of the variable does not begin with TRACING_, because the
+// program warns about unknown variables of this kind.
+const ProgramVariable = "TEST_PROGRAM"
+
 var buildBinary = sync.OnceValues(func() (path string, err error) {
+	if path = os.Getenv(ProgramVariable); path != "" {
+		return path, nil
+	}
 	if binaryDir, err = os.MkdirTemp("", "tracing-test"); err != nil {
 		return "", err
 	}
@@ -28,7 +37,8 @@ var buildBinary = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-// Binary returns the path of the program, which it builds once for all tests of a package.
+// Binary returns the path of the program, which it builds once for all tests of a package, unless
+// [ProgramVariable] is set.
 func Binary(tb testing.TB) string {
 	tb.Helper()
 	path, err := buildBinary()
@@ -65,19 +75,20 @@ func Root(tb testing.TB) string {
 	return dir
 }
 
-// moduleRoot searches for go.mod in the working directory and its parents.
+// moduleRoot searches the working directory and its parents for the module of the program, which
+// may contain other modules.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "tracing")); err == nil {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("no go.mod in the working directory and its parents")
+			return "", errors.New("no folder cmd/tracing in the working directory and its parents")
 		}
 		dir = parent
 	}

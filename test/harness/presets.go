@@ -12,6 +12,9 @@ var presetListeners = map[string][]string{
 	"collector": {"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http", "receivers::native::protocols::grpc",
 		"receivers::native::protocols::http", "extensions::remote_storage", "extensions::admin"},
 	"query": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
+	"collector-clickhouse": {"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http",
+		"receivers::native::protocols::grpc", "receivers::native::protocols::http", "extensions::admin"},
+	"query-clickhouse": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
 }
 
 // presetSettings returns the settings that run a preset on free ports of localhost with the given

@@ -54,8 +54,15 @@ func (r recorder) Span(s *otlpdata.Span) error {
 // them. It returns the number of acknowledged spans and of spans found.
 func (l *SentSpans) Check(tb testing.TB, queryURLs ...string) (acknowledged, found int) {
 	tb.Helper()
+	return l.CheckCounts(tb, func(trace string) map[string]int { return countsAtOne(tb, queryURLs, trace) })
+}
+
+// CheckCounts is like [SentSpans.Check] for a store that counts returns the spans of: how often
+// each span id occurs in a trace.
+func (l *SentSpans) CheckCounts(tb testing.TB, counts func(trace string) map[string]int) (acknowledged, found int) {
+	tb.Helper()
 	for trace, spans := range l.traces {
-		have := countsAtOne(tb, queryURLs, trace)
+		have := counts(trace)
 		for id, n := range have {
 			if _, sent := spans[id]; !sent || n != 1 {
 				tb.Errorf("trace %s: span %s was found %d times; sent: %v", trace, id, n, sent)
@@ -110,4 +117,23 @@ func SpanCounts(tb testing.TB, queryURL, trace string) map[string]int {
 		}
 	}
 	return counts
+}
+
+// Compare compares the record with the number of times that each span is stored, by "trace span".
+// It returns the number of acknowledged spans that are not stored, and of spans that are stored
+// more than once.
+func (l *SentSpans) Compare(stored map[string]int) (lost, duplicates int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for trace, spans := range l.traces {
+		for id, acknowledged := range spans {
+			switch n := stored[trace+" "+id]; {
+			case n > 1:
+				duplicates++
+			case n == 0 && acknowledged:
+				lost++
+			}
+		}
+	}
+	return lost, duplicates
 }

@@ -49,6 +49,7 @@ type command struct {
 	// Flags and argument of single subcommands.
 	origin, defaults, dot, printVersion bool
 	endpoint                            string
+	pid                                 int
 	deletion                            deleteFlags
 	operand                             string // PRESET, TYPE or SHELL
 	chosen                              usage  // of the subcommand that runs
@@ -94,9 +95,12 @@ func (c *command) subcommands() []subcommand {
 		preset(groupConfiguration, "graph", " [--dot]", "print the pipelines as text or for Graphviz",
 			func(fs *flag.FlagSet) { fs.BoolVar(&c.dot, "dot", false, "Print the input of Graphviz.") },
 			c.graph, "tracing graph", "tracing graph collector --dot | dot -Tsvg > pipelines.svg"),
-		preset(groupRunning, "healthcheck", " [--endpoint HOST:PORT]", "check whether a running process is ready; exit code 0 if it is. "+
-			"The process is the one at --endpoint, or else the one with this configuration", c.defineHealthcheck, c.healthcheck,
-			"tracing healthcheck", "tracing healthcheck agent", "tracing healthcheck --endpoint=tracing:14269"),
+		preset(groupRunning, "healthcheck", " [--endpoint HOST:PORT|--pid ID]",
+			"check whether a running process is ready; exit code 0 if it is. "+
+				"The process is the one at --endpoint or with the id --pid, or else the one with this configuration",
+			c.defineHealthcheck, c.healthcheck,
+			"tracing healthcheck", "tracing healthcheck agent", "tracing healthcheck --endpoint=tracing:14269",
+			"tracing healthcheck --pid=1"),
 		preset(groupRunning, "delete", " --trace ID|--service S|--to TIME", "delete spans from the store of a running process",
 			c.deletion.define, c.deleteSpans,
 			"tracing delete --trace 5b8efff798038103d269b633813fc60c", "tracing delete --service checkout --to 2026-11-21T17:00:00Z --yes"),

@@ -24,6 +24,8 @@ const (
 func (c *command) defineHealthcheck(fs *flag.FlagSet) {
 	fs.StringVar(&c.endpoint, "endpoint", "", "Address of the admin API: host:port, a port, or a URL. The default is the address "+
 		"in the configuration, or $"+pipeline.VarAdminURL+" if neither PRESET nor --config is given.")
+	fs.IntVar(&c.pid, "pid", 0, "Id of the process to check. The command uses the configuration that the command line "+
+		"of this process selects, for example 1 in a container. Linux only.")
 }
 
 // adminVariable returns the URL of the admin API in the environment, or "" if it is not set or the
@@ -37,6 +39,11 @@ func (c *command) adminVariable() string {
 }
 
 func (c *command) healthcheck(ctx context.Context) int {
+	if c.pid != 0 {
+		if err := c.useProcess(c.pid); err != nil {
+			return c.misuse(c.chosen, err)
+		}
+	}
 	if c.endpoint == "" {
 		c.endpoint = c.adminVariable()
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
@@ -59,10 +60,8 @@ func (c *command) runGroup(word string, args []string, group []pipeline.Command)
 
 // runOwn runs a command of a component.
 func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []string) int {
-	fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	run := own.Setup(fs)
-	operands, err := parseOperands(fs, args)
+	in := pipeline.Invocation{Stdout: c.stdout, Stderr: c.stderr, Build: c.build}
+	run, err := c.setupOwn(own, args, &in)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		c.commandHelp(ownUsage(own))
@@ -70,7 +69,15 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 	case err != nil:
 		return c.misuse(ownUsage(own), err)
 	}
-	err = run(ctx, pipeline.Invocation{Args: operands, Stdout: c.stdout, Stderr: c.stderr})
+	if own.Configured {
+		cfg, err := config.Load(c.load)
+		if err != nil {
+			fmt.Fprintln(c.stderr, err)
+			return exitUsage
+		}
+		in.Configuration = cfg
+	}
+	err = run(ctx, in)
 	switch wrong := (*pipeline.UsageError)(nil); {
 	case err == nil:
 		return exitOK
@@ -86,8 +93,33 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 	return code
 }
 
+// ownRun runs a command of a component whose flags were parsed.
+type ownRun = func(context.Context, pipeline.Invocation) error
+
+// setupOwn parses the arguments of a command of a component: the flags that it defines, and, if it
+// loads a configuration, those of the configuration and the preset.
+func (c *command) setupOwn(own pipeline.Command, args []string, in *pipeline.Invocation) (run ownRun, err error) {
+	if !own.Configured {
+		fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		run = own.Setup(fs)
+		in.Args, err = parseOperands(fs, args)
+		return run, err
+	}
+	operands, err := c.parseFlags(args, func(fs *flag.FlagSet) { run = own.Setup(fs) })
+	switch {
+	case err != nil:
+		return nil, err
+	case len(operands) > 1:
+		return nil, fmt.Errorf("unexpected argument %q", operands[1])
+	case len(operands) == 1:
+		c.load.Preset = operands[0]
+	}
+	return run, nil
+}
+
 // ownUsage returns the usage of a command of a component.
 func ownUsage(own pipeline.Command) usage {
-	return usage{name: own.Name, args: own.Args, doc: own.Doc, group: own.Group, examples: own.Examples,
+	return usage{name: own.Name, args: own.Args, doc: own.Doc, group: own.Group, examples: own.Examples, configured: own.Configured,
 		flags: func(fs *flag.FlagSet) { own.Setup(fs) }}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,6 +48,15 @@ type Component struct {
 	References []Reference
 
 	pos yamltree.Pos
+}
+
+// DirName returns the name of the component's folder. That of an exporter is in service.data_dir.
+func (c *Component) DirName() string {
+	name := c.Key.ID.Type
+	if c.Key.ID.Name != "" {
+		name += "-" + url.PathEscape(c.Key.ID.Name)
+	}
+	return name
 }
 
 // Holds reports whether the component is a [pipeline.Holder].

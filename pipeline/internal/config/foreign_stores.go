@@ -31,7 +31,6 @@ var foreignStores = map[string]foreignStore{
 	"badger":        {"disk", true, oldSpans},
 	"blackhole":     {discarding, true, "spans are discarded, and queries find nothing"},
 	"cassandra":     {"disk", false, database},
-	"clickhouse":    {"disk", false, database},
 	"elasticsearch": {"disk", false, database},
 	"opensearch":    {"disk", false, database},
 	"kafka": {"disk", false, "collectors store spans without a broker in between; spans in the topic are not read: " +

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/selfexport"
 )
 
 // Service is the `service` section.
@@ -16,7 +17,7 @@ type Service struct {
 	Extensions     []pipeline.ID      `yaml:"extensions" doc:"Extensions to start."`
 	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal."`
 	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
-	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs and metrics of the process itself."`
+	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs, metrics and spans of the process itself."`
 	DeadLetterDir  string             `yaml:"dead_letter_dir" path:"data" doc:"Folder for batches that a destination refused permanently after they were acknowledged. If empty, such batches are discarded."`
 	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of dead_letter_dir. When the folder is full, refused batches are discarded and counted."`
 	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown. During the shutdown, accepted requests are answered and queues are emptied."`
@@ -43,8 +44,10 @@ type Limits struct {
 
 // Telemetry is the `telemetry` block of the service section.
 type Telemetry struct {
-	Logs    Logs    `yaml:"logs" doc:"Log of the process, on standard error."`
-	Metrics Metrics `yaml:"metrics" doc:"Metrics that the admin extension serves on /metrics."`
+	Logs     Logs              `yaml:"logs" doc:"Log of the process, on standard error."`
+	Metrics  Metrics           `yaml:"metrics" doc:"Metrics that the admin extension serves on /metrics."`
+	Traces   selfexport.Config `yaml:"traces" doc:"Spans that the process makes about its own work: requests, pipelines and queries."`
+	Resource map[string]string `yaml:"resource" doc:"Attributes of the process in these spans. service.name (tracing), service.version and service.instance.id have defaults; an empty value leaves an attribute out."`
 }
 
 // Metrics is the `metrics` block of the telemetry block.
@@ -63,7 +66,7 @@ func defaultService() Service {
 		DataDir: "./data",
 		Limits: Limits{Inflight: 256 << 20, HeldTenants: 100, HeldRetry: pipeline.Duration(time.Minute),
 			MaxWait: pipeline.Duration(8 * time.Second)},
-		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}},
+		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}, Traces: selfexport.DefaultConfig()},
 		DeadLetterSize: 1 << 30,
 		StopTimeout:    pipeline.Duration(30 * time.Second),
 		WatchInterval:  pipeline.Duration(5 * time.Second),

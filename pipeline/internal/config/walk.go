@@ -7,6 +7,16 @@ import (
 	"slices"
 )
 
+// Walk calls visit for the configuration of the component and every value in it that is not
+// disabled, a block before its keys. field points to the value; path are the keys that lead to it.
+func (c *Component) Walk(visit func(path []string, field any, tag reflect.StructTag)) {
+	walkFields(reflect.ValueOf(c.Value).Elem(), nil, "", func(path []string, v reflect.Value, tag reflect.StructTag) {
+		if v.CanAddr() && v.Addr().CanInterface() {
+			visit(path, v.Addr().Interface(), tag)
+		}
+	})
+}
+
 // walkFields calls visit for v and every field in it, with path and struct tag. It skips blocks
 // that are disabled.
 func walkFields(v reflect.Value, path []string, tag reflect.StructTag, visit func(path []string, v reflect.Value, tag reflect.StructTag)) {

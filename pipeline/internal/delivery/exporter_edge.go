@@ -30,7 +30,7 @@ type ExporterEdge struct {
 	config    pipeline.QueueConfig // with defaults; zero: no queue
 	gate      *Gate                // before the exporter
 	sender    *sender              // before the gate; nil: the exporter has no Delivery
-	next      pipeline.Consumer    // the sender, or the gate
+	next      pipeline.Consumer    // before the sender, or the gate
 	metrics   *Metrics
 	count     outcomes
 	isStore   atomic.Bool
@@ -68,6 +68,7 @@ func NewExporterEdge(o ExporterOptions) *ExporterEdge {
 		e.sender = newSender(e.gate, o.Settings.Env, o.Metrics.retries.WithLabelValues(o.Component.ID).Inc)
 		e.next = e.sender
 	}
+	e.next = &traced{e.next, o.Settings.Tracer, "export " + o.Component.ID}
 	if o.Queue.Enabled {
 		reports := pipeline.NewReports(func(err error) {
 			if !e.ended.Load() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // ProcessorEdge is the Consumer before a processor. It counts spans by the outcome that the
@@ -17,11 +18,14 @@ type ProcessorEdge struct {
 	holds     bool
 	count     outcomes
 	log       *zap.Logger
+	tracer    *selftrace.Tracer
+	spanName  string
 }
 
-// NewProcessorEdge returns the edge of a processor.
-func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, log *zap.Logger) *ProcessorEdge {
-	e := &ProcessorEdge{processor: processor, count: newOutcomes(m, c, outcomeIn, outcomeSent), log: log}
+// NewProcessorEdge returns the edge of a processor with these settings.
+func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings) *ProcessorEdge {
+	e := &ProcessorEdge{processor: processor, count: newOutcomes(m, c, outcomeIn, outcomeSent), log: set.Logger, tracer: set.Tracer,
+		spanName: "process " + c.ID}
 	_, e.holds = processor.(pipeline.Holder)
 	e.call = func(ctx context.Context, b *otlpdata.Batch) (int, error) { return 0, processor.Consume(ctx, b) }
 	if d, ok := processor.(pipeline.Dropper); ok {
@@ -34,7 +38,9 @@ func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, log 
 // counted later, by a [HolderEdge].
 func (e *ProcessorEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
+	ctx, span := e.tracer.Start(ctx, e.spanName)
 	dropped, err := e.consumeSafely(ctx, b)
+	selftrace.End(span, err)
 	n := b.Len() - e.count.fail(b.Len(), err, outcomeRefused)
 	if e.holds || n == 0 {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // msgBatchProcessed is a log message that users rely on.
@@ -23,6 +24,7 @@ const msgBatchProcessed = "Span batch processed by the collector."
 type ReceiverEdge struct {
 	next     pipeline.Consumer
 	metrics  *Metrics
+	tracer   *selftrace.Tracer
 	count    outcomes
 	received *Received
 	log      *zap.Logger
@@ -33,10 +35,11 @@ type ReceiverEdge struct {
 	collects atomic.Bool
 }
 
-// NewReceiverEdge returns the edge of a receiver that passes spans to next. maxWait is called for
-// each batch and returns the maximum time until Consume answers, or 0 for no limit.
-func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, log *zap.Logger, maxWait func() time.Duration) *ReceiverEdge {
-	return &ReceiverEdge{next: next, metrics: m, log: log, maxWait: maxWait, received: m.Received(c),
+// NewReceiverEdge returns the edge of a receiver with these settings that passes spans to next.
+// maxWait is called for each batch and returns the maximum time until Consume answers, or 0 for no
+// limit.
+func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings, maxWait func() time.Duration) *ReceiverEdge {
+	return &ReceiverEdge{next: next, metrics: m, tracer: set.Tracer, log: set.Logger, maxWait: maxWait, received: m.Received(c),
 		count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
 }
 
@@ -49,7 +52,9 @@ func (e *ReceiverEdge) SetCollects(collects bool) { e.collects.Store(collects) }
 // retries.
 func (e *ReceiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.countOffered(b)
+	ctx, span := e.tracer.StartIntake(ctx, "deliver", b, time.Now)
 	err := e.consumeInTime(ctx, b)
+	selftrace.End(span, err)
 	e.countOutcome(b, err)
 	return err
 }

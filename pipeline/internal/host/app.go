@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -34,14 +35,18 @@ type App struct {
 	budget  *pipeline.Budget // requests in flight
 	queries *pipeline.Budget
 	held    *pipeline.Budget // what processors hold
+	tracer  selftrace.Tracer
 	// memory is the division of the process's memory that was logged last.
 	memory     atomic.Pointer[memoryPlan]
 	letters    atomic.Pointer[delivery.DeadLetters]
 	clientWait atomic.Int64 // limits.max_wait in nanoseconds
 	holdRetry  atomic.Int64 // limits.held_retry in nanoseconds
 
-	changing sync.Mutex // held while components are started and stopped
-	retiring retirement
+	manager serviceManager // set by Serve before the start
+
+	changing    sync.Mutex // held while components are started and stopped
+	retiring    retirement
+	selfTracing *selfTracing
 
 	readiness   sync.Mutex // held while a change of the readiness is logged
 	loggedReady bool
@@ -78,7 +83,9 @@ func New(c *config.Config, o Options) (*App, error) {
 	}
 	a.began = a.env.Now()
 	a.states = newStateBook(a.env.Now)
+	a.selfTracing = newSelfTracing(pipeline.Settings{Logger: a.log, Env: a.env})
 	a.metrics = newMetrics(o.Build, a.budget, a.queries, a.held, a.env.Now)
+	a.metrics.collectors.MustRegister(newStateMetrics(a), a.selfTracing.spans)
 	a.setDeadLetters(&c.Service)
 	a.setWaits(&c.Service.Limits)
 	g, err := buildGraph(a, c, &survivors{})

@@ -144,7 +144,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 		next = n.gate
 	}
 	if kind == pipeline.KindReceiver {
-		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set.Logger, b.app.maxWait)
+		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set, b.app.maxWait)
 		next = n.intake
 	}
 	if kind == pipeline.KindProcessor && n.config.Holds() {
@@ -161,7 +161,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 	n.consumer, _ = component.(pipeline.Consumer)
 	switch kind {
 	case pipeline.KindProcessor:
-		n.consumer = delivery.NewProcessorEdge(n.consumer, b.app.metrics.delivery, n.deliveryName(), set.Logger)
+		n.consumer = delivery.NewProcessorEdge(n.consumer, b.app.metrics.delivery, n.deliveryName(), set)
 	case pipeline.KindExporter:
 		b.addEdge(n, set)
 	}
@@ -244,7 +244,11 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 			}
 		},
 		Process: b.app,
+		Tracer:  &b.app.tracer,
 		Write:   func(exporter pipeline.Consumer) pipeline.Consumer { return b.writer(n, exporter, log) },
+	}
+	if n.config.IsObserver() {
+		set.Tracer = nil // health checks and scrapes of metrics are not traced
 	}
 	if key.Kind == pipeline.KindProcessor {
 		set.HeldMemory, set.HeldTenants = b.app.held, b.config.Service.Limits.HeldTenants
@@ -260,7 +264,8 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 func (b *graphBuilder) writer(n *node, exporter pipeline.Consumer, log *zap.Logger) pipeline.Consumer {
 	for _, r := range n.config.References {
 		if to := b.nodes[r.Target]; to != nil && to.component == any(exporter) && to.consumer != nil {
-			edge := delivery.NewReceiverEdge(to.consumer, b.app.metrics.delivery, n.deliveryName(), log, b.app.maxWait)
+			edge := delivery.NewReceiverEdge(to.consumer, b.app.metrics.delivery, n.deliveryName(),
+				pipeline.Settings{Logger: log, Tracer: &b.app.tracer}, b.app.maxWait)
 			edge.SetCollects(!to.forwardsOnly())
 			n.writes = append(n.writes, to.config.Key.ID.String())
 			return edge

@@ -15,11 +15,24 @@ import (
 func (a *App) Details(ctx context.Context) status.Details {
 	_, graph := a.current()
 	d := status.Details{Build: a.build, Now: a.env.Now(), Since: a.began, Report: a.Status(), Intake: a.Intake(), Limits: a.limits(),
-		Accounts: a.metrics.delivery.Accounts(), Stores: []status.Store{}}
+		Queues: a.queues(), Stores: []status.Store{}}
 	if host, err := os.Hostname(); err == nil {
 		d.Process = host
 	}
-	d.Queues = a.metrics.delivery.Queues(func(id string) pipeline.QueueConfig {
+	for _, n := range graph.nodes {
+		if s, ok := n.component.(status.StoreReporter); ok && n.edge != nil {
+			d.Stores = append(d.Stores, storeStatus(ctx, n, s))
+		}
+	}
+	in := a.balanceInput(d.Report.Pipelines)
+	d.Accounts, d.Balances = in.Accounts, status.Balances(in)
+	return d
+}
+
+// queues returns the state of all sending queues.
+func (a *App) queues() []status.Queue {
+	_, graph := a.current()
+	return a.metrics.delivery.Queues(func(id string) pipeline.QueueConfig {
 		for _, n := range graph.nodes {
 			if n.edge != nil && n.config.Key.ID.String() == id {
 				return n.edge.QueueConfig()
@@ -27,21 +40,22 @@ func (a *App) Details(ctx context.Context) status.Details {
 		}
 		return pipeline.QueueConfig{}
 	})
-	in := status.BalanceInput{Pipelines: d.Report.Pipelines, Accounts: d.Accounts, Stores: map[string]bool{}, Busy: a.budget.Used() > 0}
+}
+
+// balanceInput returns what the equations of the given pipelines are calculated with.
+func (a *App) balanceInput(pipelines []status.Pipeline) status.BalanceInput {
+	_, graph := a.current()
+	in := status.BalanceInput{Pipelines: pipelines, Accounts: a.metrics.delivery.Accounts(), Stores: map[string]bool{},
+		Busy: a.budget.Used() > 0}
 	for _, n := range graph.nodes {
 		for _, to := range n.writes {
 			in.Writers = append(in.Writers, status.Way{Extension: n.config.Key.ID.String(), Exporter: to})
 		}
-		if n.edge == nil {
-			continue
-		}
-		in.Stores[n.config.Key.ID.String()] = !n.sends()
-		if s, ok := n.component.(status.StoreReporter); ok {
-			d.Stores = append(d.Stores, storeStatus(ctx, n, s))
+		if n.edge != nil {
+			in.Stores[n.config.Key.ID.String()] = !n.sends()
 		}
 	}
-	d.Balances = status.Balances(in)
-	return d
+	return in
 }
 
 // sends reports whether an exporter sends spans to a next hop, with or without a queue.

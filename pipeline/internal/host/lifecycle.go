@@ -27,6 +27,11 @@ func (a *App) Start(ctx context.Context) error {
 	defer a.changing.Unlock()
 	config, graph := a.current()
 	a.logWarnings(config)
+	spans, err := a.newSpanSource(ctx, &config.Service.Telemetry)
+	if err != nil {
+		return err
+	}
+	a.useSpanSource(ctx, spans)
 	for _, n := range graph.nodes {
 		if err := a.startNode(ctx, n); err != nil {
 			return errors.Join(err, a.rollBack(ctx))
@@ -149,6 +154,8 @@ func (a *App) Stop(ctx context.Context) error {
 }
 
 func (a *App) stopNodes(ctx context.Context) error {
+	a.useSpanSource(ctx, nil) // while the destination, which may be this process, still accepts spans
+	defer a.selfTracing.lines.Close()
 	a.mu.Lock()
 	nodes := a.started
 	a.started = nil
@@ -239,4 +246,5 @@ func (a *App) updateReadiness() {
 		fields = append(fields, zap.String("reason", h.Reason))
 	}
 	a.log.Info("Health Check state change", fields...)
+	a.manager.health(h)
 }

@@ -70,6 +70,26 @@ func (a *App) planMemory() memoryPlan {
 	return p
 }
 
+// MemoryNeeds compares the memory that the limits of a configuration add up to with what there is,
+// in bytes. math.MaxInt64 stands for no limit.
+type MemoryNeeds struct {
+	Needed     int64
+	Available  int64 // to which GOMEMLIMIT or the cgroup limits the program
+	Cgroup     int64 // limit of the cgroup
+	GOMEMLIMIT int64 // 0: not set
+	Machine    int64 // memory of the machine, or the limit of the cgroup if that is less
+}
+
+// MemoryNeeds returns the needs of the configuration. The app need not be started.
+func (a *App) MemoryNeeds() MemoryNeeds {
+	p := a.planMemory()
+	n := MemoryNeeds{Needed: p.fixed + p.queries, Available: p.available, Cgroup: sysmem.CgroupLimit(), Machine: sysmem.Limit()}
+	if os.Getenv("GOMEMLIMIT") != "" {
+		n.GOMEMLIMIT = p.available
+	}
+	return n
+}
+
 // apply sets the limits of the plan that are not those of the Go runtime.
 func (p memoryPlan) apply(a *App) {
 	a.queries.SetLimit(p.queries)

@@ -48,11 +48,7 @@ func (n *node) String() string {
 // or type-name. Names are escaped and types contain no `-`, so folders are unique. Folders of
 // exporters are directly in data_dir; those of other kinds are in a subfolder per kind.
 func (n *node) dir() string {
-	key := n.config.Key
-	name := key.ID.Type
-	if key.ID.Name != "" {
-		name += "-" + url.PathEscape(key.ID.Name)
-	}
+	key, name := n.config.Key, n.config.DirName()
 	if key.Kind == pipeline.KindExporter {
 		return name
 	}

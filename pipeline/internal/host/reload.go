@@ -77,11 +77,19 @@ func (a *App) change(ctx context.Context, load func() (*config.Config, error)) (
 		a.setCurrent(before, from)
 		return false, nil
 	}
+	spans, changed, err := a.changedSpanSource(ctx, &before.Service.Telemetry, &c.Service.Telemetry)
+	if err != nil {
+		return false, err
+	}
 	a.logWarnings(c)
 	now, err := t.run(ctx, before)
 	if err != nil {
 		a.setCurrent(before, now)
+		spans.shutdown(ctx, a.log)
 		return false, err
+	}
+	if changed {
+		a.useSpanSource(ctx, spans)
 	}
 	a.applyService(&before.Service, &c.Service)
 	a.setCurrent(c, now)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -14,7 +15,7 @@ import (
 
 // Serve starts the app, reloads the configuration on SIGHUP and when a file has changed, and stops
 // the app when ctx ends or a failed reload leaves it incomplete. It logs errors before it returns
-// them.
+// them, and tells the service manager what it does.
 func (a *App) Serve(ctx context.Context, files *config.Watcher, load func() (*config.Config, error)) error {
 	ballast, release := a.tuneGC()
 	defer release()
@@ -23,17 +24,24 @@ func (a *App) Serve(ctx context.Context, files *config.Watcher, load func() (*co
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
+	a.manager = newServiceManager(a.log)
+	defer a.beginKeepAlive()()
 	if err := a.Start(ctx); err != nil {
 		a.log.Error("cannot start", zap.Error(err))
+		a.manager.failed("cannot start", err)
 		return err
 	}
+	a.manager.ready()
 	broken := a.reloads(ctx, files, load, hangup, ballast)
 	stop, cancel := a.stopContext(ctx)
 	defer cancel()
-	a.log.Info("stopping", zap.Stringer("at-most", a.Config().Service.StopTimeout))
+	timeout := a.Config().Service.StopTimeout
+	a.log.Info("stopping", zap.Stringer("at-most", timeout))
+	a.manager.stopping(timeout.Std())
 	err := errors.Join(a.Stop(stop), broken)
 	if err != nil {
 		a.log.Error("did not stop cleanly", zap.Error(err))
+		a.manager.failed("did not stop cleanly", err)
 	}
 	return err
 }
@@ -53,9 +61,37 @@ func (a *App) reloads(ctx context.Context, files *config.Watcher, load func() (*
 		}
 		end()
 		files.Reset()
-		if err := a.Reload(ctx, load); errors.Is(err, errBroken) {
+		if err := a.managedReload(ctx, load); errors.Is(err, errBroken) {
 			return err
 		}
 		a.limitMemory(ballast)
+	}
+}
+
+// managedReload is Reload between messages to the service manager.
+func (a *App) managedReload(ctx context.Context, load func() (*config.Config, error)) error {
+	a.manager.reloading()
+	err := a.Reload(ctx, load)
+	switch {
+	case errors.Is(err, errBroken):
+		return err
+	case err != nil:
+		a.manager.failed("configuration reload failed; the previous configuration stays", err)
+	default:
+		a.manager.health(a.Health())
+	}
+	a.manager.ready()
+	return err
+}
+
+// beginKeepAlive sends signs of life to the service manager, while the locks of the app are free,
+// until the function that it returns is called.
+func (a *App) beginKeepAlive() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var sender sync.WaitGroup
+	sender.Go(func() { a.manager.keepAlive(ctx, func() { a.Health() }) })
+	return func() {
+		cancel()
+		sender.Wait()
 	}
 }

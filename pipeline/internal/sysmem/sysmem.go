@@ -21,23 +21,6 @@ func Limit() int64 {
 	return limit
 }
 
-// CgroupLimit returns the memory limit of the process's cgroup (version 2 or 1) in bytes, or
-// math.MaxInt64 if there is none.
-func CgroupLimit() int64 {
-	limit := int64(math.MaxInt64)
-	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		// Version 1 writes a number close to MaxInt64 for "no limit".
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n > 0 && n < math.MaxInt64/2 {
-			limit = min(limit, n)
-		}
-	}
-	return limit
-}
-
 // machineMemory returns the memory of the machine in bytes, or math.MaxInt64 if it is unknown.
 func machineMemory() int64 {
 	b, err := os.ReadFile("/proc/meminfo")

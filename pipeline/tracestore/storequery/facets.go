@@ -262,6 +262,9 @@ func (f *FieldCounter) AddValue(text string, spans, selected uint64) {
 	n.selected += selected
 }
 
+// AddOther counts a number of spans that have further values, which are not counted one by one.
+func (f *FieldCounter) AddOther(spans uint64) { f.other += spans }
+
 // newValue adds a value. It returns nil if a limit is reached.
 func (f *FieldCounter) newValue(text string) *valueCount {
 	if len(f.values) >= MaxFacetDistinct || !f.counter.reserve(valueOverhead+len(text)) {

@@ -138,6 +138,9 @@ func (c *GroupCounter) AddGroup(key GroupKey, durations *tracestore.Histogram, e
 	c.grown(bucketsOf(g) - before)
 }
 
+// AddOther counts spans of further groups, which are not counted one by one.
+func (c *GroupCounter) AddOther(spans uint64) { c.other += spans }
+
 // Memory of a group in addition to its texts: the group and two keys, a slot of a map, which is at
 // least half full, and the first buckets. A bucket is counted twice, because lists grow in advance.
 const (

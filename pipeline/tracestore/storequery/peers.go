@@ -122,7 +122,12 @@ func (c *PeerCounter) AddPeer(s *CallSpan) {
 	if s.Failed {
 		e.Errors = 1
 	}
-	if !c.calls.addEdgeWithin(&e, MaxPeerEdges) {
+	c.AddEdge(&e)
+}
+
+// AddEdge adds the calls, errors and duration of e. It does not retain strings of e.
+func (c *PeerCounter) AddEdge(e *tracestore.Edge) {
+	if !c.calls.addEdgeWithin(e, MaxPeerEdges) {
 		c.MarkIncomplete()
 	}
 }

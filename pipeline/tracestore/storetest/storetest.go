@@ -35,6 +35,20 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	}
 }
 
+// Checks runs the named checks of the suite, for stores with which the whole suite takes long.
+func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
+	left := slices.Clone(names)
+	for _, c := range checks() {
+		if i := slices.Index(left, c.name); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+			t.Run(c.name, func(t *testing.T) { c.run(newSuite(t, open(t))) })
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("unknown checks %q", left)
+	}
+}
+
 // LossyStore runs the suite on a store that does not preserve all of OTLP. convert returns what the
 // store preserves of a request; this is what the suite sends and expects back. The checks named in
 // skip, which depend on what is lost, do not run.

@@ -44,6 +44,16 @@ func (t *Tree) SetText(path []string, text string) {
 	t.put(path, Scalar{Text: text, Quoted: true}, t.KeyPos(path...))
 }
 
+// SetTexts sets the value at path to a list of texts. A new key has the position of the nearest key
+// above.
+func (t *Tree) SetTexts(path []string, texts []string) {
+	items := make([]any, len(texts))
+	for i, text := range texts {
+		items[i] = Scalar{Text: text, Quoted: true}
+	}
+	t.put(path, items, t.KeyPos(path...))
+}
+
 // Copy sets the value at to to the scalar at from, with a prefix. What is wrong with the one is
 // wrong with the other.
 func (t *Tree) Copy(from, to []string, prefix string) {

@@ -1,0 +1,141 @@
+package selfexport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
+)
+
+// newExporter returns the exporter that the block configures.
+func (e *Exporter) newExporter(ctx context.Context, o *Options) (sdktrace.SpanExporter, error) {
+	otlp, on := e.OTLP.Get()
+	if !on {
+		return stdouttrace.New(stdouttrace.WithWriter(o.Console), stdouttrace.WithPrettyPrint())
+	}
+	u, err := otlp.url()
+	if err != nil {
+		return nil, fmt.Errorf("endpoint: %w", err)
+	}
+	headers, err := otlp.headers()
+	if err != nil {
+		return nil, fmt.Errorf("headers_list: %w", err)
+	}
+	headers[selftrace.OwnHeader] = "true"
+	config, err := otlp.tlsConfig(o.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	if otlp.Protocol == protocolGRPC {
+		return otlp.overGRPC(ctx, u, headers, config)
+	}
+	return otlp.overHTTP(ctx, u, headers, config)
+}
+
+func (c *OTLP) overGRPC(ctx context.Context, u *url.URL, headers map[string]string, config *tls.Config) (sdktrace.SpanExporter, error) {
+	options := []otlptracegrpc.Option{otlptracegrpc.WithEndpoint(u.Host), otlptracegrpc.WithHeaders(headers)}
+	if u.Scheme == "http" {
+		options = append(options, otlptracegrpc.WithInsecure())
+	} else {
+		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(config)))
+	}
+	if c.Compression == compressionGzip {
+		options = append(options, otlptracegrpc.WithCompressor(compressionGzip))
+	}
+	options = append(options, otlptracegrpc.WithTimeout(milliseconds(orDefault(c.Timeout, defaultTimeout))))
+	return otlptracegrpc.New(ctx, options...)
+}
+
+func (c *OTLP) overHTTP(ctx context.Context, u *url.URL, headers map[string]string, config *tls.Config) (sdktrace.SpanExporter, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
+	client := &http.Client{Transport: transport, Timeout: milliseconds(orDefault(c.Timeout, defaultTimeout))}
+	options := []otlptracehttp.Option{otlptracehttp.WithEndpoint(u.Host), otlptracehttp.WithHeaders(headers),
+		otlptracehttp.WithHTTPClient(client)}
+	if u.Scheme == "http" {
+		options = append(options, otlptracehttp.WithInsecure())
+	}
+	if u.Path != "" && u.Path != "/" {
+		options = append(options, otlptracehttp.WithURLPath(u.Path))
+	}
+	if c.Compression == compressionGzip {
+		options = append(options, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	}
+	e, err := otlptracehttp.New(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &overHTTP{e, transport}, nil
+}
+
+// overHTTP is an exporter over HTTP that closes its connections.
+type overHTTP struct {
+	sdktrace.SpanExporter
+	transport *http.Transport
+}
+
+// Shutdown implements sdktrace.SpanExporter.
+func (e *overHTTP) Shutdown(ctx context.Context) error {
+	defer e.transport.CloseIdleConnections()
+	return e.SpanExporter.Shutdown(ctx)
+}
+
+// defaultTimeout is the maximum duration of a request in milliseconds.
+const defaultTimeout = 10_000
+
+// tlsConfig returns the TLS settings of a connection. It reads the files once.
+func (c *OTLP) tlsConfig(readFile func(string) ([]byte, error)) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Certificate != "" {
+		pem, err := readFile(c.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("certificate: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("certificate: %s contains no certificate in PEM format", c.Certificate)
+		}
+	}
+	if c.ClientCertificate == "" {
+		return config, nil
+	}
+	cert, err := readFile(c.ClientCertificate)
+	if err != nil {
+		return nil, fmt.Errorf("client_certificate: %w", err)
+	}
+	key, err := readFile(c.ClientKey)
+	if err != nil {
+		return nil, fmt.Errorf("client_key: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("client_certificate: %w", err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// counted is an exporter that reports each export, so that the SDK does not write errors to
+// standard error.
+type counted struct {
+	sdktrace.SpanExporter
+	exported func(spans int, err error)
+}
+
+// ExportSpans implements sdktrace.SpanExporter. It never fails.
+func (e *counted) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	e.exported(len(spans), e.SpanExporter.ExportSpans(ctx, spans))
+	return nil
+}
