@@ -102,7 +102,7 @@ var (
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
-	m, err := newMetrics(set.Metrics)
+	m, err := newMetrics(set.Metrics, &c)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ type metrics struct {
 	segmentsByLevel *prometheus.GaugeVec
 	mergeBacklog    prometheus.Gauge
 
+	free, minFree, oldest, retention, retentionBytes prometheus.Gauge
+
 	segmentsWritten, flushedSpans, flushedBytes, duplicates, flushSeconds prometheus.Counter
 	waits, flushFailures, logFailures, logRotations                       prometheus.Counter
 	damage, quarantined, lostRecords, lostSpans, lostDeletions, restored  prometheus.Counter
@@ -26,7 +28,7 @@ type metrics struct {
 	expired *prometheus.CounterVec
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, c *Config) (*metrics, error) {
 	var all []prometheus.Collector
 	gauge := func(name, help string) prometheus.Gauge {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_disk_" + name, Help: help})
@@ -60,6 +62,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start or could not be flushed."),
 		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start; the spans they hid are visible again."),
 		restored:        counter("restored_files_total", "Damaged files at start that were restored from a copy without loss."),
+		free:            gauge("free_bytes", "Free space of the disk."),
+		minFree:         gauge("min_free_bytes", "Setting min_free: below this free space, the disk counts as full."),
+		oldest:          gauge("oldest_span_seconds", "Time since the oldest stored span arrived; 0 if the store is empty."),
+		retention:       gauge("retention_seconds", "Setting retention.time; 0 if it is not limited."),
+		retentionBytes:  gauge("retention_bytes", "Setting retention.size; 0 if it is not limited."),
 		mergeBacklog:    gauge("merge_backlog_segments", "Segments that can still be merged, including those that wait for more neighbours."),
 		merges:          counter("merges_total", "Segments merged from other segments."),
 		mergedSpans:     counter("merged_spans_total", "Spans written by merges."),
@@ -75,6 +82,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tracing_disk_expired_spans_total", Help: "Spans deleted with their segments, by reason."}, []string{"reason"}),
 	}
+	m.minFree.Set(float64(c.MinFree))
+	m.retention.Set(c.Retention.Time.Std().Seconds())
+	m.retentionBytes.Set(float64(c.Retention.Size))
 	for _, reason := range []string{expiredByTime, expiredBySize, expiredByFull, expiredEmpty} {
 		m.expired.WithLabelValues(reason)
 	}
@@ -132,4 +142,9 @@ func (e *exporter) updateGauges() {
 	m.storedSpans.Set(float64(stored))
 	m.memtableSpans.Set(float64(live))
 	m.memtableBytes.Set(float64(memory))
+	age := 0.0
+	if oldest := e.oldestArrival(); !oldest.IsZero() {
+		age = max(e.env.Now().Sub(oldest), 0).Seconds() // the clock may be set back
+	}
+	m.oldest.Set(age)
 }

@@ -28,6 +28,7 @@ func (e *exporter) checkSpace() {
 			"free space, shorten the retention, or set disk_full: drop_oldest", pipeline.ByteSize(need))
 	}
 	e.free = free
+	e.metrics.free.Set(float64(free))
 	e.mu.Lock()
 	e.full = err
 	e.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -48,5 +50,46 @@ func TestStoreStatus(t *testing.T) {
 	}
 	if len(st.Expiring) != 2 || st.Expiring[0].Spans != 3 || st.Expiring[1].Spans != 5 || st.Expiring[0].Bytes == 0 {
 		t.Errorf("expiring %+v", st.Expiring)
+	}
+}
+
+// The metrics of a store say how long spans have been kept, and what limits that.
+func TestRetentionMetrics(t *testing.T) {
+	s := newSetup(vfstest.NewMem())
+	s.config.Retention.Time, s.config.Retention.Size = pipeline.Duration(24*time.Hour), 10<<20
+	s.config.MinFree = 1 << 20
+	e := s.open(t)
+	check := func(age float64) {
+		t.Helper()
+		e.updateGauges()
+		m := e.metrics
+		for name, g := range map[string]struct {
+			gauge prometheus.Gauge
+			want  float64
+		}{"oldest": {m.oldest, age}, "retention": {m.retention, 86400}, "size": {m.retentionBytes, 10 << 20}, "min_free": {m.minFree, 1 << 20}} {
+			if got := testutil.ToFloat64(g.gauge); got != g.want {
+				t.Errorf("%s: got %v, want %v", name, got, g.want)
+			}
+		}
+	}
+	check(0)
+	storeOne(t, e, 1)
+	s.clock.advance(time.Hour)
+	check(3600)
+	flushStore(t, e)
+	storeOne(t, e, 2)
+	s.clock.advance(time.Hour)
+	check(7200)
+}
+
+// storeOne stores a trace of one span.
+func storeOne(t *testing.T, e *exporter, id byte) {
+	t.Helper()
+	td := ptrace.NewTraces()
+	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.SetTraceID([16]byte{15: id})
+	span.SetSpanID([8]byte{7: 1})
+	if err := e.Consume(t.Context(), otlpdata.FromTraces(td, otlpdata.Meta{})); err != nil {
+		t.Fatal(err)
 	}
 }

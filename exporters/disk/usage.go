@@ -13,14 +13,26 @@ func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 	e.measure()
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	u.Bytes, u.Oldest = e.fixed+sizeOf(e.segments), e.oldestLocked()
+	return u, nil
+}
+
+// oldestArrival returns when the oldest stored span arrived, or the zero time if the store is
+// empty.
+func (e *exporter) oldestArrival() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.oldestLocked()
+}
+
+// oldestLocked is like oldestArrival for callers that hold mu.
+func (e *exporter) oldestLocked() (oldest time.Time) {
 	older := func(at time.Time) {
-		if u.Oldest.IsZero() || at.Before(u.Oldest) {
-			u.Oldest = at
+		if oldest.IsZero() || at.Before(oldest) {
+			oldest = at
 		}
 	}
-	u.Bytes = e.fixed
 	for _, h := range e.segments {
-		u.Bytes += h.info.Size
 		if h.info.Rows > 0 {
 			older(h.info.FirstArrival)
 		}
@@ -30,5 +42,5 @@ func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 			older(l.opened)
 		}
 	}
-	return u, nil
+	return oldest
 }

@@ -29,6 +29,10 @@ func Commands() []pipeline.Command {
 		{Name: "store export", Args: "DIR --format parquet|otlp-json|otlp-proto --out DIR [flags]", Group: group, Setup: t.export,
 			Examples: []string{"tracing store export data --format parquet --out spans --from 2026-11-21"},
 			Doc:      "copy spans to files for other tools; works while the store is in use"},
+		{Name: "store load", Args: "DIR [--endpoint URL] [flags]", Group: group, Setup: t.load,
+			Examples: []string{"tracing store load spans --endpoint http://collector:4318"},
+			Doc: "send the files of store export --format otlp-proto to an OTLP receiver, such as to move spans to another store; " +
+				"continues where an interrupted run stopped"},
 	}
 }
 

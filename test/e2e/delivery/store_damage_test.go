@@ -61,10 +61,10 @@ func TestDamagedStore(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func runDamagedStore(t *testing.T, dir string) *harness.Process {
+func runDamagedStore(t *testing.T, dir string, more ...string) *harness.Process {
 	t.Helper()
-	return harness.RunAllInOne(t, dir, "exporters::disk::reserve=0", "exporters::disk::allow_delete=true",
-		"exporters::disk::memtable::max_spans=1000")
+	return harness.RunAllInOne(t, dir, append(more, "exporters::disk::reserve=0", "exporters::disk::allow_delete=true",
+		"exporters::disk::memtable::max_spans=1000")...)
 }
 
 func traceName(i int) string { return fmt.Sprintf("%032x", i+1) }
@@ -154,7 +154,7 @@ func readStore(t *testing.T, p *harness.Process) (found, silent int) {
 			t.Errorf("trace %d: status %d: %.300s", i, status, body)
 		}
 	}
-	status, body := harness.Fetch(t, p.QueryURL()+"/api/traces?service=shop&limit=1000&lookback=1h")
+	status, body := harness.Fetch(t, p.QueryURL()+"/api/traces?service=shop&limit=1000&start=1")
 	if n := strings.Count(string(body), `"operationName":"pay `); status != http.StatusOK || n != all {
 		t.Errorf("search: status %d, %d spans; %d are found by id", status, n, all)
 	}
