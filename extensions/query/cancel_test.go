@@ -41,7 +41,7 @@ func TestClosedConnectionCancelsStore(t *testing.T) {
 	c := defaults()
 	c.HTTP.Endpoint, c.PassTokens = "localhost:0", true
 	c.Storage, c.ArchiveStorage = pipeline.BoundRef[Store](store), pipeline.BoundRef[Archive](store)
-	q, err := newQuery(querytest.Settings(t), c)
+	q, err := newQuery(querytest.Settings(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

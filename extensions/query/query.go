@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/demodata"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/linktemplate"
@@ -52,6 +54,7 @@ type Config struct {
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
 
 	Peers         pipeline.Optional[operations.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
+	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data, which the first page of the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store with it. If absent, the page shows the command instead."`
 	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans and attributes to other systems, shown in the web UI."`
 }
 
@@ -71,6 +74,7 @@ func defaults() Config {
 		MaxQueries:    256,
 		MaxNames:      10_000,
 		Peers:         pipeline.Absent(operations.DefaultPeersConfig()),
+		Demo:          pipeline.Absent(demodata.DefaultConfig()),
 	}
 }
 
@@ -128,9 +132,12 @@ func cleanBasePath(written string) (string, error) {
 	return p, nil
 }
 
-// Factory returns the factory of the extension.
-func Factory() pipeline.Factory {
-	return pipeline.Extension("query", defaults, newQuery).
+// Factory returns the factory of the extension, which also serves the documentation: documents has
+// the files of the repository that internal/docsite reads. If it is nil, no documentation is
+// served.
+func Factory(documents fs.FS) pipeline.Factory {
+	create := func(set pipeline.Settings, c Config) (*query, error) { return newQuery(set, c, documents) }
+	return pipeline.Extension("query", defaults, create).
 		Doc("Serves stored traces to users and client programs over HTTP and gRPC.")
 }
 
@@ -141,6 +148,7 @@ type query struct {
 	tails     *live.API
 	memory    int64             // max_answer_memory
 	peers     *operations.Peers // nil if there are none
+	demo      *demodata.API     // nil if it is not configured
 }
 
 var (
@@ -150,7 +158,7 @@ var (
 	_ pipeline.Querier   = (*query)(nil)
 )
 
-func newQuery(set pipeline.Settings, c Config) (*query, error) {
+func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) {
 	base, err := cleanBasePath(c.BasePath)
 	if err != nil {
 		return nil, err
@@ -163,6 +171,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 		_, ok := core.StoreAs[tracestore.Metrics](ctx, b)
 		return ok
 	})
+	pages.documents = documents
 	tails := live.New(b, c.Tail)
 	o := pageapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(), Links: c.LinkTemplates}
 	if set.Process != nil { // nil in tests
@@ -172,7 +181,13 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := newRoutes(b, pages, o, tails, operations.New(b, self, peers, o.Tenancy).Routes()...)
+	others := operations.New(b, self, peers, o.Tenancy).Routes()
+	demo := newDemo(set, &c, b, pages.boot.TenantHeader)
+	if demo != nil {
+		o.Demo = demo.Possible
+		others = append(others, demo.Routes()...)
+	}
+	mux := newRoutes(b, pages, o, tails, others...)
 	routes := httpapi.Compress(mux)
 	if c.PassTokens {
 		routes = httpapi.PassToken(set.Logger, routes)
@@ -182,7 +197,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 		return nil, err
 	}
 	srv.SetPublic(func(r *http.Request) bool { return pages.isPublic(mux, r) })
-	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory), peers: peers}
+	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory), peers: peers, demo: demo}
 	if cfg, on := c.GRPC.Get(); on {
 		if q.listeners["grpc"], err = grpcapi.New(set, cfg, b); err != nil {
 			return nil, err
@@ -202,6 +217,15 @@ func newPeers(set pipeline.Settings, c *Config) (peers *operations.Peers, self s
 	return peers, self, err
 }
 
+// newDemo returns the API that loads demo data, or nil.
+func newDemo(set pipeline.Settings, c *Config, b *core.Backend, tenantHeader string) *demodata.API {
+	cfg, on := c.Demo.Get()
+	if !on || set.Process == nil { // nil in tests
+		return nil
+	}
+	return demodata.New(b, demodata.Options{Config: cfg, TenantHeader: tenantHeader, Intake: set.Process.Intake, Rand: set.Env.Rand})
+}
+
 func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 	o := core.Options{
 		Store: c.Storage.Get(),
@@ -213,6 +237,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 		Memory:  set.QueryMemory,
 		Logger:  set.Logger,
 		Metrics: set.Metrics,
+		Tracer:  set.Tracer,
 		Now:     set.Env.Now,
 	}
 	if c.ArchiveStorage.IsSet() {
@@ -244,9 +269,13 @@ func (q *query) Addr(listener string) string { return q.listeners.Addr(listener)
 // QueryMemory returns the value of the deprecated key max_answer_memory.
 func (q *query) QueryMemory() int64 { return q.memory }
 
-// Stop disconnects the clients that watch spans, and waits for the other requests.
+// Stop disconnects the clients that watch spans, ends the loading of demo data, and waits for the
+// other requests.
 func (q *query) Stop(ctx context.Context) error {
 	q.tails.Close()
+	if q.demo != nil {
+		q.demo.Close()
+	}
 	return errors.Join(q.listeners.Stop(ctx), q.stopPeers(ctx), q.ui.close())
 }
 

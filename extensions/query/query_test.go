@@ -68,7 +68,7 @@ func TestServes(t *testing.T) {
 	c.ArchiveStorage = pipeline.BoundRef[Archive](querytest.NewArchive(t, "empty"))
 	c.UI.Path = uiFolder(t)
 	c.PassTokens = true
-	q, err := newQuery(querytest.Settings(t), c)
+	q, err := newQuery(querytest.Settings(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestStreamsThroughListener(t *testing.T) {
 	c := defaults()
 	c.HTTP.Endpoint = "localhost:0"
 	c.Storage = pipeline.BoundRef[Store](querytest.FilledMemory(t, querytest.Shop()))
-	q, err := newQuery(querytest.Settings(t), c)
+	q, err := newQuery(querytest.Settings(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestStartWithoutIndexPage(t *testing.T) {
 	c.HTTP.Endpoint = "localhost:0"
 	c.Storage = pipeline.BoundRef[Store](querytest.NewStore(querytest.Shop()))
 	c.UI.Path = t.TempDir()
-	q, err := newQuery(querytest.Settings(t), c)
+	q, err := newQuery(querytest.Settings(t), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,13 +16,30 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/spangroups"
 	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
+	"github.com/tracing-backend/tracing/internal/docsite"
 )
 
-// newRoutes returns the HTTP APIs, others among them, and the web UI, below the base path of the
-// UI.
+// docsPath precedes the paths of the documentation.
+const docsPath = "/docs"
+
+// newRoutes returns the HTTP APIs, others among them, the documentation and the web UI, below the
+// base path of the UI.
 func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
 	base := pages.base
-	mux := httpapi.NewMux(base, slices.Concat(
+	mux := httpapi.NewMux(base, apiRoutes(b, o, tails, others))
+	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
+	if pages.documents != nil {
+		documentation := docsite.Handler(base+docsPath, pages.documents)
+		mux.Handle("GET "+base+docsPath, documentation)
+		mux.Handle("GET "+base+docsPath+"/", documentation)
+	}
+	mux.Handle(pages.pattern(), pages)
+	return mux
+}
+
+// apiRoutes returns the routes of the HTTP APIs, others among them. docs/openapi.json has all.
+func apiRoutes(b *core.Backend, o pageapi.Options, tails *live.API, others []httpapi.Route) []httpapi.Route {
+	return slices.Concat(
 		jaegerapi.New(b).Routes(),
 		v3.New(b).Routes(),
 		pageapi.New(b, o).Routes(),
@@ -34,8 +51,5 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, o
 		errorgroups.New(b).Routes(),
 		tempo.New(b, o.Version).Routes(),
 		others,
-	))
-	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
-	mux.Handle(pages.pattern(), pages)
-	return mux
+	)
 }

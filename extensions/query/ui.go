@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -54,9 +55,10 @@ func isOrigin(text string) bool {
 
 // ui serves the web UI: the one in the program, or one in a folder.
 type ui struct {
-	config UIConfig
-	base   string
-	boot   boot
+	config    UIConfig
+	base      string
+	boot      boot
+	documents fs.FS // files of the repository with the documentation; nil if it is not served
 
 	root   *os.Root    // nil if config.Path is empty
 	site   *webui.Site // nil if the folder has a Jaeger UI
@@ -149,12 +151,18 @@ func (u *ui) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (u *ui) pattern() string { return u.base + "/" }
 
 // isPublic reports whether a request to mux needs neither credentials nor a tenant: it is for the
-// UI in the program, or a build of it, whose files contain no data. A Jaeger UI relies on the
-// dialog of the browser for its credentials, and its settings may be confidential.
+// documentation, or for the UI in the program or a build of it, whose files contain no data. A
+// Jaeger UI relies on the dialog of the browser for its credentials, and its settings may be
+// confidential.
 func (u *ui) isPublic(mux *http.ServeMux, r *http.Request) bool {
-	if u.site == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	_, pattern := mux.Handler(r)
-	return pattern == u.pattern()
+	switch _, pattern := mux.Handler(r); pattern {
+	case u.pattern():
+		return u.site != nil
+	case "GET " + u.base + docsPath, "GET " + u.base + docsPath + "/":
+		return true
+	}
+	return false
 }

@@ -2,11 +2,13 @@ package query
 
 import (
 	"context"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -23,6 +25,12 @@ const ourPage = `<!doctype html><base href="/"><script type="application/json" i
 // listener returns the complete handler of the HTTP listener with a configuration.
 func listener(t *testing.T, change func(*Config)) http.Handler {
 	t.Helper()
+	return documented(t, nil, change)
+}
+
+// documented is like listener, with files of the repository.
+func documented(t *testing.T, documents fs.FS, change func(*Config)) http.Handler {
+	t.Helper()
 	c := defaults()
 	c.HTTP.Endpoint = "localhost:0"
 	c.Storage = pipeline.BoundRef[Store](querytest.NewStore(querytest.Shop()))
@@ -34,7 +42,7 @@ func listener(t *testing.T, change func(*Config)) http.Handler {
 		ID: pipeline.ID{Type: "query"}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(),
 		Budget: pipeline.NewBudget(1 << 30), QueryMemory: pipeline.NewQueryBudget(1 << 30), Report: func(error) {},
 	}
-	q, err := newQuery(set, c)
+	q, err := newQuery(set, c, documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,5 +206,30 @@ func TestFrameAncestors(t *testing.T) {
 		if err := (&UIConfig{FrameAncestors: []string{bad}}).Validate(); err == nil || !strings.Contains(err.Error(), "is not an origin") {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// The documentation needs no credentials and no tenant, below any base path. Without its files, the
+// UI answers.
+func TestDocumentation(t *testing.T) {
+	documents := fstest.MapFS{
+		"docs/README.md":          {Data: []byte("# Documentation\n")},
+		"ui/src/shell/tokens.css": {Data: []byte(":root {}\n")},
+		"ui/public/favicon.svg":   {Data: []byte("<svg/>")},
+	}
+	h := documented(t, documents, func(c *Config) {
+		c.BasePath = "/base"
+		withPasswords(t, c)
+	})
+	for path, want := range map[string]int{
+		"/base/docs": 301, "/base/docs/": 200, "/base/docs/index.html": 200, "/base/docs/none.html": 404,
+		"/base/api/services": 401, "/docs/": 401,
+	} {
+		if w := request(h, http.MethodGet, path); w.Code != want {
+			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+	if w := request(documented(t, nil, func(*Config) {}), http.MethodGet, "/docs/"); w.Code != http.StatusNotFound {
+		t.Errorf("without documents: %d", w.Code)
 	}
 }

@@ -47,7 +47,7 @@ func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 		defer slot.Release()
 		var data any
 		var incomplete string
-		err := a.backend.Measure(op, func() (n int, err error) {
+		err := slot.Measure(op, func() (n int, err error) {
 			t, err := readTrace(slot, ref)
 			if err != nil {
 				return 0, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -52,6 +53,7 @@ type Options struct {
 	Memory        *pipeline.Budget // shared by all answers
 	Logger        *zap.Logger
 	Metrics       prometheus.Registerer
+	Tracer        *selftrace.Tracer // nil makes no spans
 	Now           func() time.Time
 }
 

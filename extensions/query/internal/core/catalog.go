@@ -33,7 +33,7 @@ func admitNames[T any](b *Backend, ctx context.Context, op Operation, list func(
 		return n, err
 	}
 	defer s.Release()
-	err = b.Measure(op, func() (_ int, err error) {
+	err = s.Measure(op, func() (_ int, err error) {
 		n, err = list(s)
 		return len(n.List), err
 	})

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // Operation is a kind of store query, as the metrics label it.
@@ -106,6 +109,23 @@ func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
 	}
 	m.requests.WithLabelValues(string(op), result).Inc()
 	m.latency.WithLabelValues(string(op), result).Observe(took.Seconds())
+}
+
+// Measure is like Backend.Measure, and makes a span of the query, if self-tracing is on. Meanwhile,
+// the context of the Slot has that span.
+func (s *Slot) Measure(op Operation, query func() (int, error)) error {
+	return s.backend.Measure(op, func() (int, error) {
+		outer := s.ctx
+		ctx, span := s.backend.opts.Tracer.Start(outer, string(op))
+		s.ctx = ctx
+		n, err := query()
+		s.ctx = outer
+		if span.IsRecording() {
+			span.SetAttributes(attribute.Int("tracing.query.results", n))
+		}
+		selftrace.End(span, err)
+		return n, err
+	})
 }
 
 // Measure runs a store query and records its latency and result. query returns the number of

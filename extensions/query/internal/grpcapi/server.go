@@ -71,7 +71,7 @@ func (c calls) run(ctx context.Context, op core.Operation, failure string, answe
 	defer slot.Release()
 	timeout := time.AfterFunc(deliveryTimeouts*c.backend.Limits().Timeout, func() { server.EndCall(ctx) })
 	defer timeout.Stop()
-	return c.status(ctx, failure, c.backend.Measure(op, func() (int, error) { return answer(slot) }))
+	return c.status(ctx, failure, slot.Measure(op, func() (int, error) { return answer(slot) }))
 }
 
 // status returns the gRPC status for an error. It logs errors that are neither timeouts nor

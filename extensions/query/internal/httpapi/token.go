@@ -17,10 +17,13 @@ func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 		if !ok {
 			logger.Warn("Invalid authorization header value, skipping token propagation")
 		}
-		if token != "" {
-			r = r.WithContext(client.WithBearerToken(r.Context(), token))
+		if token == "" {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+		with := r.WithContext(client.WithBearerToken(r.Context(), token))
+		next.ServeHTTP(w, with)
+		r.Pattern = with.Pattern // the listener names the span of the request after it
 	})
 }
 

@@ -39,7 +39,7 @@ func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 	}
 	defer slot.Release()
 	var calls, peers tracestore.Graph
-	err = a.backend.Measure(core.OpGetDependencies, func() (_ int, err error) {
+	err = slot.Measure(core.OpGetDependencies, func() (_ int, err error) {
 		calls, peers, err = q.run(slot, store)
 		return len(calls.Edges) + len(peers.Edges), err
 	})

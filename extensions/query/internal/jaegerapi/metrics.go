@@ -78,7 +78,7 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request, parse func(url.Val
 	}
 	defer slot.Release()
 	var answer *spanmetrics.Answer
-	err = a.backend.Measure(q.metric.Operation, func() (_ int, err error) {
+	err = slot.Measure(q.metric.Operation, func() (_ int, err error) {
 		answer, err = spanmetrics.Fetch(slot, &q.metric, &q.query, q.grid)
 		return 0, err
 	})

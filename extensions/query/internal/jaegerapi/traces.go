@@ -23,7 +23,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	l := httpapi.NewList(w, r)
 	defer l.Close()
 	var footer httpapi.Footer
-	err := a.backend.Measure(core.OpGetTrace, func() (int, error) {
+	err := slot.Measure(core.OpGetTrace, func() (int, error) {
 		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
 			footer.Errors = appendIncomplete(nil, incomplete, ref.ID)
@@ -69,7 +69,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		op, run = core.OpGetTrace, a.byIDs
 	}
 	var footer httpapi.Footer
-	err = a.backend.Measure(op, func() (_ int, err error) {
+	err = slot.Measure(op, func() (_ int, err error) {
 		footer.Errors, err = run(slot, l, &s)
 		return l.Len(), err
 	})
@@ -147,7 +147,7 @@ func (a *API) archiveTrace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer slot.Release()
-	err := a.backend.Measure(core.OpArchiveTrace, func() (int, error) { return slot.ArchiveTrace(ref) })
+	err := slot.Measure(core.OpArchiveTrace, func() (int, error) { return slot.ArchiveTrace(ref) })
 	switch {
 	case errors.Is(err, core.ErrTraceNotFound):
 		httpapi.WriteError(w, http.StatusNotFound, err.Error())

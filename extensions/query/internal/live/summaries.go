@@ -26,7 +26,7 @@ func (r reader) read(ids []otlpdata.TraceID, found func(*tracestore.Summary)) (t
 		return 0
 	}
 	defer slot.Release()
-	_ = r.backend.Measure(core.OpFindSummaries, func() (n int, last error) {
+	_ = slot.Measure(core.OpFindSummaries, func() (n int, last error) {
 		for _, id := range ids {
 			s, err := r.summary(slot, id)
 			switch {

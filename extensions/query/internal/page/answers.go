@@ -38,7 +38,7 @@ func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context,
 		defer slot.Release()
 		var data any
 		var incomplete string
-		err = b.Measure(op, func() (_ int, err error) {
+		err = slot.Measure(op, func() (_ int, err error) {
 			data, incomplete, err = run(slot)
 			return lengthOf(data), err
 		})

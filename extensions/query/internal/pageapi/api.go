@@ -24,6 +24,7 @@ type API struct {
 	tenancy bool
 	links   []linktemplate.Template
 	intake  func() status.Intake // nil: this process receives nothing
+	demo    func() bool          // nil: no demo data
 }
 
 // Options configure an API.
@@ -35,11 +36,14 @@ type Options struct {
 	Links []linktemplate.Template
 	// Intake returns what this process has received. nil means nothing.
 	Intake func() status.Intake
+	// Demo reports whether demo data can be loaded. nil means no.
+	Demo func() bool
 }
 
 // New returns the API over a backend.
 func New(b *core.Backend, o Options) *API {
-	a := &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, links: []linktemplate.Template{}, intake: o.Intake}
+	a := &API{backend: b, version: o.Version, tail: o.Tail, tenancy: o.Tenancy, links: []linktemplate.Template{}, intake: o.Intake,
+		demo: o.Demo}
 	for _, l := range o.Links {
 		a.links = append(a.links, l.Normalized())
 	}

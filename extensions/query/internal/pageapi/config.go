@@ -31,6 +31,7 @@ type capabilities struct {
 	Attributes   bool `json:"attributes"` // the store lists keys and values
 	Tail         bool `json:"tail"`
 	Tenancy      bool `json:"tenancy"`
+	Demo         bool `json:"demo"` // demo data can be loaded into an empty store
 }
 
 // limits are the limits of queries.
@@ -81,7 +82,7 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) capabilities(ctx context.Context) capabilities {
-	c := capabilities{Archive: a.backend.HasArchive(), Tenancy: a.tenancy}
+	c := capabilities{Archive: a.backend.HasArchive(), Tenancy: a.tenancy, Demo: a.demo != nil && a.demo()}
 	_, c.Aggregates = core.StoreAs[tracestore.Aggregator](ctx, a.backend)
 	_, c.Metrics = core.StoreAs[tracestore.Metrics](ctx, a.backend)
 	_, c.Dependencies = core.StoreAs[tracestore.Dependencies](ctx, a.backend)

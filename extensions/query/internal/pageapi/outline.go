@@ -26,7 +26,7 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	defer l.Close()
 	o := newOutline(a.backend.Limits())
 	unchanged := false
-	err := a.backend.Measure(core.OpGetTrace, func() (n int, err error) {
+	err := slot.Measure(core.OpGetTrace, func() (n int, err error) {
 		version := versionOf(slot, ref.ID)
 		if unchanged = version.isKnownTo(r, a.backend.Now()); unchanged {
 			return 1, nil

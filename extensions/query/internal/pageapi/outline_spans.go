@@ -53,7 +53,7 @@ func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
 	l := httpapi.NewList(w, r)
 	defer l.Close()
 	var footer httpapi.Footer
-	err := a.backend.Measure(core.OpGetTrace, func() (int, error) {
+	err := slot.Measure(core.OpGetTrace, func() (int, error) {
 		n, incomplete, err := write(slot, ref, l.Stream())
 		if incomplete != "" {
 			footer.Errors = []httpapi.Error{{Msg: incomplete}}

@@ -114,7 +114,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		search: storequery.NewSearch(slot.Store(), params.set, tracestore.WantSummaries)}
 	defer s.search.Close()
 	if err = s.progress(); err == nil {
-		err = a.backend.Measure(core.OpFindSummaries, func() (int, error) {
+		err = slot.Measure(core.OpFindSummaries, func() (int, error) {
 			err := s.run()
 			return s.found, err
 		})

@@ -31,7 +31,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
 	found := searchWriter{stream: s, query: &q}
-	err = a.backend.Measure(core.OpFindTraces, func() (int, error) {
+	err = slot.Measure(core.OpFindTraces, func() (int, error) {
 		err := found.run(slot)
 		return found.traces, err
 	})

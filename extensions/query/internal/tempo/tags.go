@@ -137,7 +137,7 @@ func (a *API) answerTagNames(
 	}
 	defer slot.Release()
 	var scopes map[string][]string
-	err = a.backend.Measure(core.OpGetTags, func() (n int, err error) {
+	err = slot.Measure(core.OpGetTags, func() (n int, err error) {
 		scopes, err = tagScopes(slot, q)
 		for _, names := range scopes {
 			n += len(names)

@@ -43,7 +43,7 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 	}
 	defer slot.Release()
 	out := &trackedWriter{ResponseWriter: w}
-	err = a.backend.Measure(core.OpGetTrace, func() (int, error) {
+	err = slot.Measure(core.OpGetTrace, func() (int, error) {
 		pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 		if incomplete != "" {
 			w.Header().Set(warningHeader, incomplete) // only the second version has a field for it

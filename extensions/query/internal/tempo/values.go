@@ -132,7 +132,7 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	}
 	defer slot.Release()
 	var body []byte
-	err = a.backend.Measure(core.OpGetTagValues, func() (int, error) {
+	err = slot.Measure(core.OpGetTagValues, func() (int, error) {
 		texts, more, err := listValues(slot, &q)
 		if err == nil {
 			texts, err = slot.Listed(texts)

@@ -29,7 +29,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 	s.Buf = append(s.Buf, `{"summaries":[`...)
 	var incomplete string
 	n := 0
-	err = a.backend.Measure(core.OpFindSummaries, func() (int, error) {
+	err = slot.Measure(core.OpFindSummaries, func() (int, error) {
 		q := slot.SearchQuery(&search)
 		outcome, err := slot.FindSummaries(q, search.Set, func(sum *tracestore.Summary) {
 			s.Buf = appendSummary(httpapi.Comma(s.Buf, n), sum)

@@ -76,7 +76,7 @@ func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operat
 	out := &traceWriter{stream: s}
 	out.spans.Flush = s.Spill
 	var incomplete string
-	err = a.backend.Measure(op, func() (int, error) {
+	err = slot.Measure(op, func() (int, error) {
 		incomplete, err = fill(slot, out)
 		return out.traces, err
 	})

@@ -1,0 +1,209 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// propagator carries trace contexts between services.
+var propagator propagation.TextMapPropagator = propagation.TraceContext{}
+
+const (
+	// networkTime is the median time of a message between two hosts.
+	networkTime = 400 * time.Microsecond
+	// spread is the standard deviation of the logarithm of durations.
+	spread = 0.35
+	// longest is the maximum factor by which a duration exceeds its median.
+	longest = 4
+)
+
+// request is the processing of one request or message by all services that take part.
+type request struct {
+	shop   *Shop
+	random *rand.Rand
+	user   string
+	tier   string
+}
+
+// operation is the work of an instance for a request: a span that is not ended, and its virtual
+// time.
+type operation struct {
+	*request
+	ctx  context.Context // with the span
+	span trace.Span
+	at   *instance
+	now  time.Time
+}
+
+// handler does the work of an operation. The span is ended afterwards.
+type handler func(*operation) error
+
+// failure is the error of an operation.
+type failure struct {
+	kind    string // type of the exception
+	message string
+	stack   string
+	status  int  // of the HTTP response
+	told    bool // the exception is recorded in a span
+}
+
+// Error returns the message.
+func (f *failure) Error() string { return f.message }
+
+// chance reports true for a share of the calls.
+func (r *request) chance(share float64) bool { return r.random.Float64() < share }
+
+// about returns a duration that varies around its median.
+func (r *request) about(median time.Duration) time.Duration {
+	return time.Duration(float64(median) * min(longest, math.Exp(spread*r.random.NormFloat64())))
+}
+
+// wait lets about the median time pass.
+func (o *operation) wait(median time.Duration) { o.now = o.now.Add(o.about(median)) }
+
+// start starts a span at an instance.
+func (r *request) start(ctx context.Context, at *instance, now time.Time, name string, kind trace.SpanKind,
+	attributes []attribute.KeyValue, links ...trace.Link,
+) *operation {
+	ctx, span := at.tracer.Start(ctx, name, trace.WithTimestamp(now), trace.WithSpanKind(kind), trace.WithAttributes(attributes...),
+		trace.WithLinks(links...))
+	return &operation{r, ctx, span, at, now}
+}
+
+// child does work of the same instance in a span of its own.
+func (o *operation) child(name string, kind trace.SpanKind, attributes []attribute.KeyValue, do handler) error {
+	c := o.start(o.ctx, o.at, o.now, name, kind, attributes)
+	err := do(c)
+	c.end(err)
+	o.now = c.now
+	return err
+}
+
+// step does work that cannot fail in a span of its own.
+func (o *operation) step(name string, kind trace.SpanKind, attributes []attribute.KeyValue, do func(*operation)) {
+	o.child(name, kind, attributes, func(c *operation) error { //nolint:errcheck // nil
+		do(c)
+		return nil
+	})
+}
+
+// end ends the span. The first span with a failure records the exception.
+func (o *operation) end(err error) {
+	if f := (*failure)(nil); errors.As(err, &f) {
+		o.span.SetStatus(codes.Error, f.message)
+		o.span.SetAttributes(semconv.ErrorTypeKey.String(f.kind))
+		if !f.told {
+			o.span.AddEvent("exception", trace.WithTimestamp(o.now), trace.WithAttributes(
+				semconv.ExceptionType(f.kind), semconv.ExceptionMessage(f.message), semconv.ExceptionStacktrace(f.stack)))
+			f.told = true
+		}
+	}
+	o.span.End(trace.WithTimestamp(o.now))
+}
+
+// together does several things at the same time, and returns the first error.
+func (o *operation) together(all ...handler) (first error) {
+	begin, end := o.now, o.now
+	for _, do := range all {
+		o.now = begin
+		if err := do(o); first == nil {
+			first = err
+		}
+		if o.now.After(end) {
+			end = o.now
+		}
+	}
+	o.now = end
+	return first
+}
+
+// serve starts the span of the called instance, which finds the context of the caller in headers.
+func (o *operation) serve(service string, headers propagation.TextMapCarrier, name string, attributes []attribute.KeyValue) *operation {
+	ctx := propagator.Extract(context.Background(), headers)
+	return o.start(ctx, o.shop.pick(service, o.request, o.now), o.now, name, trace.SpanKindServer,
+		append(attributes, semconv.ServerAddress(service)))
+}
+
+// http calls another service over HTTP.
+func (o *operation) http(service, method, route, path string, do handler) error {
+	common := []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(method), semconv.NetworkProtocolVersion("1.1")}
+	client := append(common[:2:2], semconv.ServerAddress(service), semconv.ServerPort(httpPort),
+		semconv.URLFull(fmt.Sprintf("http://%s:%d%s", service, httpPort, path)))
+	return o.child(method, trace.SpanKindClient, client, func(c *operation) error {
+		headers := propagation.HeaderCarrier(http.Header{})
+		propagator.Inject(c.ctx, headers)
+		c.wait(networkTime)
+		s := c.serve(service, headers, method+" "+route,
+			append(common[:2:2], semconv.HTTPRoute(route), semconv.URLPath(path), semconv.URLScheme("http")))
+		err := do(s)
+		status := semconv.HTTPResponseStatusCode(statusOf(err))
+		s.span.SetAttributes(status)
+		s.end(err)
+		c.now = s.now
+		c.wait(networkTime)
+		c.span.SetAttributes(status)
+		return err
+	})
+}
+
+// statusOf returns the status of the HTTP response for an error.
+func statusOf(err error) int {
+	if f := (*failure)(nil); errors.As(err, &f) {
+		return f.status
+	}
+	return http.StatusOK
+}
+
+// rpc calls another service over gRPC.
+func (o *operation) rpc(service, api, method string, do handler) error {
+	name := "shop." + api + "/" + method
+	common := []attribute.KeyValue{semconv.RPCSystemGRPC, semconv.RPCService("shop." + api), semconv.RPCMethod(method)}
+	client := append(common[:3:3], semconv.ServerAddress(service), semconv.ServerPort(grpcPort))
+	return o.child(name, trace.SpanKindClient, client, func(c *operation) error {
+		metadata := propagation.MapCarrier{}
+		propagator.Inject(c.ctx, metadata)
+		c.wait(networkTime)
+		s := c.serve(service, metadata, name, common[:3:3])
+		err := do(s)
+		status := semconv.RPCGRPCStatusCodeKey.Int(codeOf(err))
+		s.span.SetAttributes(status)
+		s.end(err)
+		c.now = s.now
+		c.wait(networkTime)
+		c.span.SetAttributes(status)
+		return err
+	})
+}
+
+// codeOf returns the status code of the gRPC response for an error.
+func codeOf(err error) int {
+	const (
+		ok, deadlineExceeded, internal, unavailable = 0, 4, 13, 14
+	)
+	switch statusOf(err) {
+	case http.StatusOK:
+		return ok
+	case http.StatusGatewayTimeout:
+		return deadlineExceeded
+	case http.StatusServiceUnavailable, http.StatusBadGateway:
+		return unavailable
+	}
+	return internal
+}
+
+// Ports of the services.
+const (
+	httpPort = 8080
+	grpcPort = 9000
+)

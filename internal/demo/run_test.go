@@ -1,0 +1,101 @@
+package demo
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// receiver counts the spans of requests, and refuses what refuse selects by number, from 1.
+func receiver(t *testing.T, refuse func(n int64) bool) (url string, spans *atomic.Int64) {
+	spans = new(atomic.Int64)
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuse(requests.Add(1)) {
+			http.Error(w, "full", http.StatusBadRequest)
+			return
+		}
+		if r.URL.Path != "/v1/traces" || r.Header.Get("x-tenant") != "birds" {
+			t.Errorf("%s %v", r.URL, r.Header)
+		}
+		body, err := otlpBody(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		spans.Add(int64(b.Len()))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, spans
+}
+
+func testOptions(url string) Options {
+	return Options{OTLP: url, Header: map[string]string{"x-tenant": "birds"}, Rate: 5, Seed: 1, Backfill: 5 * time.Minute, Once: true,
+		Now: func() time.Time { return noon }}
+}
+
+// All spans of a run are acknowledged, or counted as not acknowledged.
+func TestCounts(t *testing.T) {
+	f := func(refuse func(int64) bool, complete bool) {
+		t.Helper()
+		url, spans := receiver(t, refuse)
+		s, err := Run(t.Context(), testOptions(url))
+		if err != nil || s.Requests < 1000 || s.Spans < 10*s.Requests || int64(s.Acknowledged) != spans.Load() ||
+			(s.Spans == s.Acknowledged) != complete {
+			t.Errorf("%v: %s, received %d", err, s, spans.Load())
+		}
+		if !complete && !strings.Contains(s.String(), "not acknowledged: ") {
+			t.Error(s)
+		}
+	}
+	f(func(int64) bool { return false }, true)
+	f(func(n int64) bool { return n == 3 }, false)
+}
+
+// Without a receiver, a run ends with the reason.
+func TestUnreachable(t *testing.T) {
+	url, _ := receiver(t, func(int64) bool { return true })
+	if s, err := Run(t.Context(), testOptions(url)); err == nil || !strings.Contains(err.Error(), "full") || s.Acknowledged != 0 {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// A run that is stopped sends what it has begun.
+func TestStop(t *testing.T) {
+	url, spans := receiver(t, func(int64) bool { return false })
+	ctx, cancel := context.WithCancel(t.Context())
+	o := testOptions(url)
+	o.Once, o.Now = false, time.Now
+	o.Backfilled = func(s Summary) {
+		if s.Spans == 0 || s.Spans != s.Acknowledged || s.Version != "2.14.0" || s.Deployed.IsZero() {
+			t.Errorf("%+v", s)
+		}
+		time.AfterFunc(1500*time.Millisecond, cancel) // about one second of the present
+	}
+	s, err := Run(ctx, o)
+	if err != nil || s.Spans != s.Acknowledged || int64(s.Spans) != spans.Load() || ctx.Err() == nil {
+		t.Errorf("%v: %s, received %d", err, s, spans.Load())
+	}
+}
+
+// otlpBody returns the body of a request without its compression.
+func otlpBody(r *http.Request) ([]byte, error) {
+	z, err := gzip.NewReader(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}

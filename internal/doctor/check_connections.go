@@ -1,0 +1,261 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/client"
+)
+
+// checkConnections connects to the next hops and stores of the configuration, each through the
+// settings of its component. It sends no spans.
+func checkConnections(ctx context.Context, x *examination) []Finding {
+	if len(x.hops) == 0 {
+		return []Finding{newFinding("", Skipped, "no connections to other processes in the configuration")}
+	}
+	found := make([][]Finding, len(x.hops))
+	var all sync.WaitGroup
+	for i := range x.hops {
+		all.Go(func() { found[i] = x.checkConnection(ctx, &x.hops[i]) })
+	}
+	all.Wait()
+	var out []Finding
+	for _, f := range found {
+		out = append(out, f...)
+	}
+	return out
+}
+
+// checkConnection checks the addresses of a connection one by one, and then that the server answers
+// requests.
+func (x *examination) checkConnection(ctx context.Context, c *connection) []Finding {
+	var found []Finding
+	reached := 0
+	for _, address := range c.addresses() {
+		f := x.checkAddress(ctx, c, address)
+		if f.Verdict < Problem {
+			reached++
+		}
+		found = append(found, f)
+	}
+	if reached == 0 {
+		return found
+	}
+	if c.grpc != nil {
+		return append(found, x.answerGRPC(ctx, c))
+	}
+	return append(found, x.answerHTTP(ctx, c))
+}
+
+// addresses returns the addresses of a connection as host:port.
+func (c *connection) addresses() (all []string) {
+	if c.http != nil {
+		u, err := url.Parse(c.url)
+		if err != nil {
+			return nil
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443"}[u.Scheme]
+		}
+		if port == "" {
+			port = "80"
+		}
+		return []string{net.JoinHostPort(u.Hostname(), port)}
+	}
+	endpoint := strings.TrimPrefix(c.grpc.Endpoint, "dns:")
+	for _, prefix := range []string{"http://", "https://"} {
+		endpoint = strings.TrimPrefix(endpoint, prefix)
+	}
+	for address := range strings.SplitSeq(strings.Trim(endpoint, "/"), ",") {
+		all = append(all, strings.TrimSpace(address))
+	}
+	return all
+}
+
+// encryption returns the TLS settings of a connection, and whether it uses them.
+func (c *connection) encryption() (settings client.TLSConfig, on bool) {
+	if c.http != nil {
+		return c.http.TLS, strings.HasPrefix(c.url, "https://")
+	}
+	return c.grpc.TLS, !c.grpc.TLS.Insecure
+}
+
+// checkAddress resolves, connects and makes the TLS handshake.
+func (x *examination) checkAddress(ctx context.Context, c *connection, address string) Finding {
+	subject := c.String()
+	if len(c.addresses()) > 1 {
+		subject += " " + address
+	}
+	host, _, err := pipeline.SplitHostPort(address)
+	if err != nil {
+		return newFinding(subject, Problem, "%q is not an address", address).advise("write host:port")
+	}
+	if _, err := x.env.LookupHost(ctx, host); err != nil {
+		return newFinding(subject, Problem, "cannot resolve %s: %v", host, err).
+			advise("correct the name in the configuration, or the DNS of this host")
+	}
+	conn, err := x.env.Dial(ctx, "tcp", address)
+	if err != nil {
+		return newFinding(subject, Problem, "cannot connect: %v", err).
+			advise("start the process there, make it listen on an address that this host reaches, and open firewalls for the port")
+	}
+	defer conn.Close() //nolint:errcheck // only tested
+	settings, on := c.encryption()
+	if !on {
+		return newFinding(subject, OK, "connected without TLS")
+	}
+	return x.handshake(ctx, subject, conn, settings, host)
+}
+
+// handshake makes a TLS handshake with the settings of the component, and judges the certificate.
+func (x *examination) handshake(ctx context.Context, subject string, conn net.Conn, settings client.TLSConfig, host string) Finding {
+	source, err := client.NewTLS(x.settings(), settings)
+	if err == nil {
+		err = source.Load()
+	}
+	if err != nil {
+		return newFinding(subject, Problem, "TLS settings cannot be used: %v", err).advise("correct the files in the block tls")
+	}
+	config := source.Config().Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	secure := tls.Client(conn, config)
+	err = secure.HandshakeContext(ctx)
+	if wrong := (*tls.CertificateVerificationError)(nil); errors.As(err, &wrong) {
+		f := validity(subject, wrong.UnverifiedCertificates, x.env.Now())
+		if f.Verdict == Problem {
+			return f.advise("replace the certificate of the server")
+		}
+		return newFinding(subject, Problem, "certificate of the server is not trusted: %v", wrong.Err).
+			advise("set tls::ca_file to the authority that signed it, or tls::server_name_override to a name in it")
+	}
+	if err != nil {
+		return newFinding(subject, Problem, "TLS handshake failed: %v", err).
+			advise("check that the server uses TLS on this port (tls::insecure: true is for those without), " +
+				"and whether it wants a client certificate")
+	}
+	f := validity(subject, secure.ConnectionState().PeerCertificates, x.env.Now())
+	f.Found = "connected with TLS; " + f.Found
+	if f.Verdict > OK {
+		return f.advise("replace the certificate of the server")
+	}
+	return f
+}
+
+// answerGRPC makes a call that changes nothing. Every status of the server is an answer.
+func (x *examination) answerGRPC(ctx context.Context, c *connection) Finding {
+	subject := c.String()
+	conn, err := client.NewGRPC(x.settings(), *c.grpc)
+	if err == nil {
+		err = conn.Start(ctx)
+	}
+	if err != nil {
+		return newFinding(subject, Problem, "cannot use the settings: %v", err).advise("correct the block of the component")
+	}
+	defer conn.Stop(ctx) //nolint:errcheck // only tested
+	began := time.Now()
+	err = awaitReady(ctx, func(ctx context.Context) error {
+		_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+		return err
+	})
+	return judgeGRPC(subject, err, time.Since(began))
+}
+
+// callInterval is the time between calls while a connection is made.
+const callInterval = 50 * time.Millisecond
+
+// awaitReady repeats a call that fails because the connection is not made yet, for half of the time
+// of ctx.
+func awaitReady(ctx context.Context, call func(context.Context) error) error {
+	limit := time.Now().Add(time.Minute)
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = time.Now().Add(time.Until(deadline) / 2)
+	}
+	for {
+		err := call(ctx)
+		if status.Code(err) != codes.Unavailable || wantsCertificate(err.Error()) || time.Now().After(limit) {
+			return err
+		}
+		pause(ctx, callInterval)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+func judgeGRPC(subject string, err error, took time.Duration) Finding {
+	text := status.Convert(err).Message()
+	switch code := status.Code(err); code {
+	case codes.OK, codes.Unimplemented, codes.NotFound, codes.InvalidArgument:
+		return newFinding(subject, OK, "answers gRPC calls in %s", roundTime(took))
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return newFinding(subject, Problem, "server refuses the credentials: %s", text).
+			advise("set auth or headers of the component as the server requires")
+	case codes.ResourceExhausted:
+		return newFinding(subject, Warning, "server is overloaded: %s", text).advise("look at the server")
+	default:
+		f := newFinding(subject, Problem, "no answer to a gRPC call: %s: %s", code, text)
+		if wantsCertificate(text) {
+			return f.advise("set tls::cert_file and tls::key_file to a certificate signed by an authority in client_ca_file of the server")
+		}
+		return f.advise("check that the port serves gRPC, and that both sides use TLS or both do not")
+	}
+}
+
+// wantsCertificate reports whether a server ended the connection because the client has no
+// certificate of an authority that the server accepts. Since TLS 1.3, the handshake of the client
+// succeeds before.
+func wantsCertificate(text string) bool {
+	return strings.Contains(text, "tls: certificate required") || strings.Contains(text, "tls: bad certificate")
+}
+
+// answerHTTP makes a GET request. Most servers answer it with an error, which is an answer, too.
+func (x *examination) answerHTTP(ctx context.Context, c *connection) Finding {
+	subject := c.String()
+	conn, err := client.NewHTTP(x.settings(), *c.http)
+	if err == nil {
+		err = conn.Start(ctx)
+	}
+	if err != nil {
+		return newFinding(subject, Problem, "cannot use the settings: %v", err).advise("correct the block of the component")
+	}
+	defer conn.Stop(ctx) //nolint:errcheck // only tested
+	began := time.Now()
+	answer, err := conn.Get(ctx, c.url, maxAnswer)
+	if err != nil {
+		return newFinding(subject, Problem, "no answer to an HTTP request: %v", err).advise("check that the port serves HTTP")
+	}
+	text := fmt.Sprintf("answers HTTP requests in %s", roundTime(time.Since(began)))
+	if name := answer.Header.Get("Server"); name != "" {
+		text += "; server " + name
+	}
+	switch answer.Status {
+	case 401, 403:
+		return newFinding(subject, Problem, "server refuses the credentials: status %d", answer.Status).
+			advise("set auth or headers of the component as the server requires")
+	case 404:
+		return newFinding(subject, Warning, "%s; status 404", text).advise("check the path of the URL")
+	}
+	return newFinding(subject, OK, "%s", text)
+}

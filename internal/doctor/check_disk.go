@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/tracing-backend/tracing/exporters/disk"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
+)
+
+// defaultQueueSize is the maximum size of a queue on disk without max_bytes.
+const defaultQueueSize = 1 << 30
+
+// checkDisk compares free disk space with what stores, queues and dead letters may still take.
+func checkDisk(ctx context.Context, x *examination) []Finding {
+	var found []Finding
+	service := x.config.Service
+	for _, c := range x.used {
+		folder := filepath.Join(service.DataDir, c.DirName())
+		switch v := c.Value.(type) {
+		case *disk.Config:
+			found = append(found, x.storeSpace(ctx, c, v, folder))
+		case interface{ DeliveryConfig() *pipeline.Delivery }:
+			if d := v.DeliveryConfig(); d.KeepsOnDisk() {
+				q, _ := d.Queue.Get()
+				limit := int64(q.MaxBytes)
+				if limit == 0 {
+					limit = defaultQueueSize
+				}
+				found = append(found, x.queueSpace(ctx, key(c)+"::sending_queue", folder, limit, "max_bytes"))
+			}
+		}
+	}
+	if service.DeadLetterDir != "" {
+		found = append(found, x.queueSpace(ctx, "service::dead_letter_dir", service.DeadLetterDir,
+			int64(service.DeadLetterSize), "dead_letter_size"))
+	}
+	if len(found) == 0 {
+		found = append(found, newFinding("", Skipped, "no component of the configuration keeps spans on disk"))
+	}
+	return found
+}
+
+// space is the disk space of a folder in bytes.
+type space struct{ used, free int64 }
+
+// measureSpace returns the size of the files of a folder and the free space of its volume.
+func (x *examination) measureSpace(ctx context.Context, folder string) (s space, err error) {
+	walk := func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return ctx.Err() // a folder that is missing, or a file that the store has just deleted
+		}
+		if info, err := d.Info(); err == nil {
+			s.used += info.Size()
+		}
+		return ctx.Err()
+	}
+	if err := filepath.WalkDir(folder, walk); err != nil {
+		return s, err
+	}
+	at, err := existing(folder)
+	if err != nil {
+		return s, err
+	}
+	s.free, err = x.env.FS.Free(at)
+	return s, err
+}
+
+func (x *examination) storeSpace(ctx context.Context, c *app.Component, config *disk.Config, folder string) Finding {
+	if config.Directory != "" {
+		folder = config.Directory
+	}
+	subject := key(c) + " (" + folder + ")"
+	s, err := x.measureSpace(ctx, folder)
+	if err != nil {
+		return newFinding(subject, Problem, "cannot read the disk space: %v", err).advise("allow this user to read the folder")
+	}
+	retention, free := int64(config.Retention.Size), s.free-int64(config.MinFree)
+	switch {
+	case free < 0:
+		return newFinding(subject, Problem, "%s free, below min_free (%s): the disk counts as full", size(s.free), config.MinFree).
+			advise("delete other files, enlarge the disk, or lower %s::retention::size below the %s that the store takes", key(c), size(s.used))
+	case retention == 0:
+		return newFinding(subject, Warning, "%s free, store takes %s, and retention::size does not limit it", size(s.free), size(s.used)).
+			advise("set %s::retention::size to at most %s", key(c), size(s.used+free))
+	case retention > s.used+free:
+		return newFinding(subject, Warning, "%s free, store takes %s of %s: the disk is full before the oldest spans are deleted",
+			size(s.free), size(s.used), size(retention)).
+			advise("enlarge the disk, or set %s::retention::size to at most %s", key(c), size(s.used+free))
+	}
+	return newFinding(subject, OK, "%s free, store takes %s of %s", size(s.free), size(s.used), size(retention))
+}
+
+// queueSpace checks that the volume has space for files up to a limit.
+func (x *examination) queueSpace(ctx context.Context, subject, folder string, limit int64, limitKey string) Finding {
+	subject += " (" + folder + ")"
+	s, err := x.measureSpace(ctx, folder)
+	switch {
+	case err != nil:
+		return newFinding(subject, Problem, "cannot read the disk space: %v", err).advise("allow this user to read the folder")
+	case limit > s.used+s.free:
+		return newFinding(subject, Warning, "%s free, files take %s of at most %s", size(s.free), size(s.used), size(limit)).
+			advise("enlarge the disk, or lower %s", limitKey)
+	}
+	return newFinding(subject, OK, "%s free, files take %s of at most %s", size(s.free), size(s.used), size(limit))
+}

@@ -1,0 +1,74 @@
+package doctor
+
+import "fmt"
+
+// Verdict is the result of a check or of one of its findings. Larger ones are worse.
+type Verdict int
+
+// Verdicts.
+const (
+	Skipped Verdict = iota // nothing was checked; the finding says why
+	OK
+	Warning // works now, but may fail or be slow later
+	Problem // does not work, or spans can be lost
+)
+
+// String returns the word in texts and JSON.
+func (v Verdict) String() string { return [...]string{"skipped", "ok", "warning", "problem"}[v] }
+
+// MarshalText returns String.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Finding is what a check says about one subject.
+type Finding struct {
+	Subject string  `json:"subject"` // listener, folder, connection; "" if the check has only one
+	Verdict Verdict `json:"verdict"`
+	Found   string  `json:"found"`            // what was found, or why nothing was checked
+	Advice  string  `json:"advice,omitempty"` // what to do; "" if there is nothing to do
+}
+
+// newFinding returns a finding without advice.
+func newFinding(subject string, v Verdict, format string, args ...any) Finding {
+	return Finding{Subject: subject, Verdict: v, Found: fmt.Sprintf(format, args...)}
+}
+
+// advise returns a copy of f that says what to do.
+func (f Finding) advise(format string, args ...any) Finding {
+	f.Advice = fmt.Sprintf(format, args...)
+	return f
+}
+
+// Result is the result of a check.
+type Result struct {
+	Check    string    `json:"check"`
+	Verdict  Verdict   `json:"verdict"` // the worst one of the findings
+	Findings []Finding `json:"findings"`
+}
+
+// Report is the answer of the command.
+type Report struct {
+	Version string   `json:"version"` // of this program
+	Running bool     `json:"running"` // whether a process with this configuration runs
+	Verdict Verdict  `json:"verdict"` // the worst one of the checks
+	Checks  []Result `json:"checks"`
+}
+
+func newResult(check string, findings []Finding) Result {
+	r := Result{Check: check, Findings: findings}
+	for _, f := range findings {
+		r.Verdict = max(r.Verdict, f.Verdict)
+	}
+	return r
+}
+
+// count returns the number of findings with a verdict.
+func (r *Report) count(v Verdict) (n int) {
+	for _, c := range r.Checks {
+		for _, f := range c.Findings {
+			if f.Verdict == v {
+				n++
+			}
+		}
+	}
+	return n
+}

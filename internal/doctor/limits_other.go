@@ -1,0 +1,8 @@
+//go:build !unix
+
+package doctor
+
+import "errors"
+
+// ownFileLimit is supported on Unix only.
+func ownFileLimit() (uint64, error) { return 0, errors.ErrUnsupported }

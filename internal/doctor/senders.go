@@ -1,0 +1,192 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/internal/translate/zipkin"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+)
+
+// sender are the protocols of a listener, by the type of the receiver and the path of its block.
+type sender struct {
+	typ, path string
+	protocols []protocol
+}
+
+// protocol sends a test span in one of the protocols of a listener.
+type protocol struct {
+	name string // "" if the listener has only one
+	send func(ctx context.Context, x *examination, l *listener, s *testSpan) error
+}
+
+// senders returns all protocols that the command speaks.
+func senders() []sender {
+	return []sender{
+		{"otlp", "protocols::grpc", []protocol{{"", sendOTLP}}},
+		{"otlp", "protocols::http", []protocol{{"protobuf", sendOTLPProto}, {"JSON", sendOTLPJSON}}},
+		{"native", "protocols::grpc", []protocol{{"", sendPostSpans}}},
+		{"native", "protocols::http", []protocol{{"", sendThrift}}},
+		{"thriftudp", "compact", []protocol{{"", sendDatagram(emitBatch, newCompact)}}},
+		{"thriftudp", "binary", []protocol{{"", sendDatagram(emitBatch, newBinary)}}},
+		{"thriftudp", "zipkin", []protocol{{"", sendDatagram(emitZipkinBatch, newCompact)}}},
+		{"zipkin", "", []protocol{{"v2 JSON", sendZipkinJSON}, {"v2 protobuf", sendZipkinProto}, {"v1 Thrift", sendZipkinThrift}}},
+	}
+}
+
+func sendOTLP(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	conn, err := x.dial(l)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the answer was read
+	request := ptraceotlp.NewExportRequest()
+	if err := request.UnmarshalProto(s.encode()); err != nil {
+		return err
+	}
+	answer, err := ptraceotlp.NewGRPCClient(conn).Export(x.outgoing(ctx), request, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	if p := answer.PartialSuccess(); p.RejectedSpans() > 0 {
+		return fmt.Errorf("rejected: %s", p.ErrorMessage())
+	}
+	return nil
+}
+
+func tracesURL(l *listener) string {
+	if path := text(l.component, "protocols::http::traces_url_path"); path != "" {
+		return l.url() + path
+	}
+	return l.url() + "/v1/traces"
+}
+
+func sendOTLPProto(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	return x.post(ctx, tracesURL(l), "application/x-protobuf", s.encode())
+}
+
+func sendOTLPJSON(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	traces, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(s.encode())
+	if err != nil {
+		return err
+	}
+	body, err := (&ptrace.JSONMarshaler{}).MarshalTraces(traces)
+	if err != nil {
+		return err
+	}
+	return x.post(ctx, tracesURL(l), "application/json", body)
+}
+
+func sendPostSpans(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	b, err := s.batch()
+	if err != nil {
+		return err
+	}
+	conn, err := x.dial(l)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the answer was read
+	const maxRequest = 1 << 20
+	return native.SplitPostSpans(b, maxRequest, func() []byte { return nil }, func(request []byte, _ int) error {
+		var message api_v2.PostSpansRequest
+		if err := proto.Unmarshal(request, &message); err != nil {
+			return err
+		}
+		_, err := api_v2.NewCollectorServiceClient(conn).PostSpans(x.outgoing(ctx), &message, grpc.WaitForReady(true))
+		return err
+	})
+}
+
+func sendThrift(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	body, err := encodeThrift(ctx, newBinary, func(to thrift.TProtocol) error { return s.thriftBatch().Write(ctx, to) })
+	if err != nil {
+		return err
+	}
+	return x.post(ctx, l.url()+"/api/traces?format=jaeger.thrift", "application/x-thrift", body)
+}
+
+// sendDatagram returns a function that sends a Thrift message to an agent. There is no answer.
+func sendDatagram(method string, format newProtocol) func(context.Context, *examination, *listener, *testSpan) error {
+	return func(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+		body, err := s.message(ctx, method, format)
+		if err != nil {
+			return err
+		}
+		conn, err := x.env.Dial(ctx, "udp", l.hostPort())
+		if err != nil {
+			return err
+		}
+		defer conn.Close() //nolint:errcheck // there is no answer
+		_, err = conn.Write(body)
+		return err
+	}
+}
+
+func sendZipkinJSON(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	b, err := s.batch()
+	if err != nil {
+		return err
+	}
+	body, _, err := zipkin.ToV2JSON(b, "")
+	if err != nil {
+		return err
+	}
+	return x.post(ctx, l.url()+"/api/v2/spans", "application/json", body)
+}
+
+func sendZipkinProto(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	b, err := s.batch()
+	if err != nil {
+		return err
+	}
+	body, _, err := zipkin.ToV2Proto(b, "")
+	if err != nil {
+		return err
+	}
+	return x.post(ctx, l.url()+"/api/v2/spans", "application/x-protobuf", body)
+}
+
+func sendZipkinThrift(ctx context.Context, x *examination, l *listener, s *testSpan) error {
+	body, err := s.zipkinList(ctx)
+	if err != nil {
+		return err
+	}
+	return x.post(ctx, l.url()+"/api/v1/spans", "application/x-thrift", body)
+}
+
+// post sends a request with spans, which a success answer accepts.
+func (x *examination) post(ctx context.Context, url, contentType string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, values := range x.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", contentType)
+	resp, err := x.local.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // the body was read
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxQuoted))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return &statusError{resp.StatusCode, strings.TrimSpace(string(answer))}
+	}
+	return nil
+}

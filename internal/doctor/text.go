@@ -1,0 +1,45 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// width of the column of verdicts.
+const verdictWidth = len("problem")
+
+// writeText writes the report for a terminal: a line per finding, advice on the next line.
+func (r *Report) writeText(w io.Writer) error {
+	var b strings.Builder
+	state := "no process with this configuration is running; checked whether one can start"
+	if r.Running {
+		state = "checked the running process and its host"
+	}
+	fmt.Fprintf(&b, "tracing %s: %s\n", r.Version, state)
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "\n%s\n", c.Check)
+		for _, f := range c.Findings {
+			subject := f.Subject
+			if subject != "" {
+				subject += ": "
+			}
+			fmt.Fprintf(&b, "  %-*s  %s%s\n", verdictWidth, f.Verdict, subject, f.Found)
+			if f.Advice != "" {
+				fmt.Fprintf(&b, "  %-*s  -> %s\n", verdictWidth, "", f.Advice)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "\n%s, %s, %d ok, %d skipped\n", counted(r.count(Problem), "problem"), counted(r.count(Warning), "warning"),
+		r.count(OK), r.count(Skipped))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// counted returns a number with a noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
