@@ -71,6 +71,7 @@ export interface Capabilities {
   attributes: boolean;
   tail: boolean;
   tenancy: boolean;
+  demo: boolean;
 }
 
 /** The words of the search language. */

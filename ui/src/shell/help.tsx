@@ -4,7 +4,7 @@ import { isMac, keyGroups, keyName, type KeyBinding } from './keys';
 import { t, Text } from './text';
 import css from './help.module.css';
 
-/** All keys of the page and of the shell, what the jump box accepts, and the version. */
+/** All keys of the page and of the shell, what the jump box accepts, a link to the documentation, and the version. */
 export function Help({ onClose }: { onClose: () => void }) {
   const groups = [...keyGroups.value].reverse().filter((g) => g.bindings.length > 0);
   return (
@@ -20,6 +20,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           <h3 class={css.group}>{t('What the jump box accepts')}</h3>
           <p class={css.text}><Text of="A trace ID in hex of any length, a {traceparent}, {code} or {uber} header, a link to a trace from Jaeger, Zipkin or Grafana, a service, a page, or a query in braces." traceparent={<code>traceparent</code>} code={<code>b3</code>} uber={<code>uber-trace-id</code>} /></p>
         </section>
+        <p class={css.text}><a href="docs/" target="_blank" rel="noopener">{t('Documentation')}</a></p>
         {config.value && <p class={css.version}>{t('Version {gitCommit}', { gitCommit: config.value.version.gitVersion || config.value.version.gitCommit || t('unknown') })}</p>}
       </div>
     </Dialog>

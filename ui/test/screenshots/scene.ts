@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { newPage } from '../browser/browser.ts';
-import { Program } from '../browser/program.ts';
+import { allInOne, Program } from '../browser/program.ts';
 import { minutes, shopTraces } from '../browser/shop.ts';
 import { sendSpans } from '../browser/spans.ts';
 
@@ -15,7 +15,7 @@ const hour = minutes * 60_000;
 export interface Scene {
   /** A program with two hours of the shop: all is well in the first one. */
   shop: Program;
-  /** A program without data. */
+  /** A program without data, which offers to load demo data like the preset all-in-one. */
   empty: Program;
   /** The slowest checkout. */
   slowest: string;
@@ -24,7 +24,7 @@ export interface Scene {
 /** Starts the programs and sends the data. `folder` is where the pictures go. */
 export async function makeScene(folder: string): Promise<Scene> {
   mkdirSync(folder, { recursive: true });
-  const [shop, empty] = await Promise.all([Program.start(), Program.start()]);
+  const [shop, empty] = await Promise.all([Program.start(), Program.start(allInOne, ['extensions::query::demo={}'])]);
   const traces = [...shopTraces(2000, now - hour, 2, 0), ...shopTraces(2000, now)];
   for (let i = 0; i < traces.length; i += 100) await sendSpans(shop, traces.slice(i, i + 100).flat());
   const checkouts = traces.map((trace) => trace[0]).filter((root) => root.name === 'POST /checkout');

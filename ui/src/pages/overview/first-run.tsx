@@ -8,10 +8,12 @@ import { Icon, Mark } from '../../shell/icons';
 import { hiddenFromTenants, ingest, orderedReceivers, receiverLabel } from '../../shell/ingest';
 import { announce } from '../../shell/live-region';
 import { ServiceMark } from '../../shell/service-mark';
+import { Failure } from '../../shell/states';
 import { t, Text, tn } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { copy } from '../../shell/toast';
 import { link } from '../../shell/url';
+import { DemoButton, type DemoLoad } from './demo-button';
 import { missingReceiver, onlyLocal, snippetsOf, snippetTabs, targetOf, testSpan, type Snippet, type SnippetTab, type TestSpan, type Target } from './snippets';
 import css from './first-run.module.css';
 
@@ -19,10 +21,10 @@ const searchEvery = 1500;
 const day = 86_400_000;
 
 /** Waits for the first span: shows how to send one, what the receivers see, and calls `onArrival` with the first trace. */
-export function FirstRun({ onArrival }: { onArrival: (trace: TraceSummary) => void }) {
+export function FirstRun({ onArrival, demo }: { onArrival: (trace: TraceSummary) => void; demo: DemoLoad }) {
   const [tab, setTab] = useState<SnippetTab>('sdk');
   const [span, setSpan] = useState(newTestSpan);
-  useEffect(() => watch(onArrival), []);
+  useEffect(() => (demo.loading ? undefined : watch(onArrival)), [demo.loading]);
   const { data } = ingest.value;
   const target: Target = { ...targetOf(data, location.hostname), tenant: tenant.value ? { header: tenantHeader.value, name: tenant.value } : undefined };
   const snippets = snippetsOf(tab, target, span);
@@ -42,7 +44,8 @@ export function FirstRun({ onArrival }: { onArrival: (trace: TraceSummary) => vo
           {snippets.length === 0 && <p>{missingReceiver(tab)}</p>}
           {onlyLocal(data) && <p class={css.hint}>{t('The receivers listen on this machine only. Start the server with TRACING_LISTEN_HOST=0.0.0.0 to accept spans from other machines.')}</p>}
         </TabPanel>
-        <p class={css.more}><Text of="No program yet? {send} · {open}  {stays}" send={<button type="button" class={css.linkButton} onClick={() => setTab('demo')}>{t('Send demo data')}</button>} open={<a href={link({ page: 'open' })}>{t('Open a trace file')}</a>} stays={<span class={css.faint}>{t('stays in the browser')}</span>} /></p>
+        <p class={css.more}><Text of="No program yet? {send} · {open}  {stays}" send={<DemoButton demo={demo} otherwise={<button type="button" class={css.linkButton} onClick={() => setTab('demo')}>{t('Send demo data')}</button>} />} open={<a href={link({ page: 'open' })}>{t('Open a trace file')}</a>} stays={<span class={css.faint}>{t('stays in the browser')}</span>} /></p>
+        {demo.error && <Failure what={t('Demo data')} error={demo.error} />}
       </div>
       <aside class={css.side} aria-label={t('Receivers and help')}>
         {data && <Receivers data={data} />}

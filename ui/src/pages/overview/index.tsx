@@ -15,6 +15,7 @@ import { useTitle } from '../../shell/title';
 import { withoutTime } from '../../shell/top-bar';
 import { link, linked, format, view } from '../../shell/url';
 import { rangeParams, useRequest } from '../../shell/use-request';
+import { useDemoLoad } from './demo-button';
 import { FirstRun, FirstTrace } from './first-run';
 import { ChartRow } from './chart-row';
 import { ErrorPanel } from './error-panel';
@@ -34,7 +35,9 @@ const minCoverage = 0.2;
 export default function OverviewPage() {
   const [first, setFirst] = useState<TraceSummary | null>(null);
   const { range } = view.value;
-  const services = useRequest<Services>('services', (now) => rangeParams(range, now), { every: isRelative(range) ? servicesEvery : 0 });
+  const demo = useDemoLoad();
+  // The services in a part of the demo data would look wrong.
+  const services = useRequest<Services>(demo.loading ? null : 'services', (now) => rangeParams(range, now), { every: isRelative(range) ? servicesEvery : 0 });
   const nothing = services.data?.services.length === 0;
   const names = useRequest<Names>(nothing ? 'values' : null, { key: 'service', prefix: '', limit: 1 });
   const ingested = ingest.value.data;
@@ -44,7 +47,7 @@ export default function OverviewPage() {
     return () => { withoutTime.value = false; };
   }, [neverStored]);
   useTitle(neverStored ? t('Waiting for the first span') : 'Overview');
-  if (neverStored) return <FirstRun onArrival={(trace) => { setFirst(trace); services.retry(); names.retry(); }} />;
+  if (neverStored || demo.loading) return <FirstRun demo={demo} onArrival={(trace) => { setFirst(trace); services.retry(); names.retry(); }} />;
   return <Overview services={services} first={first} />;
 }
 

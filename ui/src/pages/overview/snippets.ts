@@ -140,13 +140,9 @@ function agent(target: Target): Snippet {
 
 function demo(target: Target): Snippet {
   return {
-    intro: t('Send a trace of four services each second, until you press Ctrl C. The program is the one that runs this server.'),
-    text: `tracing canary --otlp http://${target.host}:${target.otlpHTTP} --query ${pageOrigin()}${target.tenant ? ` --tenant '${target.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
+    intro: t('Send the traces of a shop of ten services, one of which gets a bad version. The program is the one that runs this server.'),
+    text: `tracing demo --otlp http://${target.host}:${target.otlpHTTP}${target.tenant ? ` --tenant '${target.tenant.name.replaceAll("'", "'\\''")}'` : ''}`,
   };
-}
-
-function pageOrigin(): string {
-  return typeof location === 'undefined' ? 'http://localhost:16686' : location.origin;
 }
 
 /** How to start the receiver that a tab needs, where it is missing. */

@@ -40,7 +40,7 @@ function MemoryLimits({ d, titled }: { d: Details; titled: boolean }) {
 
 const capabilityNames: [keyof Capabilities, string][] = [
   ['aggregates', t('Counting of spans')], ['attributes', t('Attribute names')], ['dependencies', t('Dependencies')],
-  ['metrics', t('Service performance')], ['archive', t('Archive')], ['tail', t('Live tail')], ['tenancy', t('Tenants')],
+  ['metrics', t('Service performance')], ['archive', t('Archive')], ['tail', t('Live tail')], ['tenancy', t('Tenants')], ['demo', t('Demo data')],
 ];
 
 function CapabilityList({ capabilities }: { capabilities: Capabilities }) {

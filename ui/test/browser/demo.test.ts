@@ -1,0 +1,40 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { launch, newPage } from './browser.ts';
+import { allInOne, Program } from './program.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+test('demo data is loaded with a click, the overview names the bad version, and Explain finds it', async () => {
+  const program = await Program.start(allInOne, ['extensions::query::demo::rate=1']);
+  const { page, problems } = await newPage(browser);
+  page.setDefaultTimeout(30_000);
+  await page.goto(await program.url());
+  await page.getByRole('button', { name: 'Load demo data' }).click();
+  await page.getByRole('heading', { level: 1, name: /^3 of 10 services are failing/ }).waitFor();
+  await page.getByText(/^payment fails .* of requests, usually .*, since \d\d:\d\d when version 2\.14\.0 appeared$/).waitFor();
+  await page.getByRole('paragraph').getByRole('link', { name: 'payment' }).click();
+  await page.getByRole('button', { name: 'Explain errors' }).click();
+  const lines = page.getByRole('region', { name: 'Attributes' }).getByRole('listitem');
+  await lines.nth(2).waitFor();
+  expect((await lines.allInnerTexts()).slice(0, 3).join('\n')).toMatch(/2\.14\.0|feature_flag/);
+  expect(problems).toEqual([]);
+  await page.context().close();
+  await program.stop();
+});
+
+test('without the key, the page has the command', async () => {
+  const program = await Program.start();
+  const { page } = await newPage(browser);
+  await page.goto(await program.url());
+  await page.getByRole('button', { name: 'Send demo data' }).click();
+  const port = new URL(await program.address('otlp', 'protocols.http')).port;
+  await page.getByText(new RegExp(`^tracing demo --otlp http://\\S+:${port}$`)).waitFor();
+  expect(await page.getByRole('button', { name: 'Load demo data' }).count()).toBe(0);
+  await page.context().close();
+  await program.stop();
+});
