@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	examples "github.com/tracing-backend/tracing/config-examples"
+	"github.com/tracing-backend/tracing/exporters/clickhouse"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/disk/storetool"
@@ -24,7 +25,10 @@ import (
 	"github.com/tracing-backend/tracing/extensions/sampling"
 	"github.com/tracing-backend/tracing/internal/canary"
 	"github.com/tracing-backend/tracing/internal/compatflags"
+	"github.com/tracing-backend/tracing/internal/democli"
+	"github.com/tracing-backend/tracing/internal/doctor"
 	"github.com/tracing-backend/tracing/internal/migrate"
+	"github.com/tracing-backend/tracing/internal/schematool"
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
@@ -52,6 +56,7 @@ func Components() []pipeline.Factory {
 		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
 
 		disk.Factory().Flags(compatflags.DiskExporter()...).Flags(compatflags.OtherStores()...).Commands(storetool.Commands()...),
+		clickhouse.Factory().Flags(compatflags.ClickHouseExporter()...).Commands(schematool.Commands(Components, Presets)...),
 		memory.Factory().Flags(compatflags.MemoryExporter()...),
 		grpc.Factory().Flags(compatflags.GRPCExporter()...),
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),
@@ -62,7 +67,8 @@ func Components() []pipeline.Factory {
 		debug.Factory().Alias("logging"),
 		nop.Factory(),
 
-		query.Factory().Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
+		query.Factory(Documents()).Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...).
+			Commands(democli.Commands(Components, Presets)...).Commands(doctor.Commands()...),
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),
@@ -77,5 +83,7 @@ func Presets() []app.Preset {
 		{Name: "agent", Doc: "receives datagrams of applications on the same machine for a collector", YAML: examples.Agent},
 		{Name: "collector", Doc: "receives spans over TCP, and stores them for query services", YAML: examples.Collector},
 		{Name: "query", Doc: "query API and web UI for the store of a collector", YAML: examples.Query},
+		{Name: "collector-clickhouse", Doc: "receives spans over TCP, and stores them in ClickHouse", YAML: examples.CollectorClickHouse},
+		{Name: "query-clickhouse", Doc: "query API and web UI for spans in ClickHouse", YAML: examples.QueryClickHouse},
 	}
 }

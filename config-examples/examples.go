@@ -23,3 +23,13 @@ var Collector []byte
 //
 //go:embed query.yaml
 var Query []byte
+
+// CollectorClickHouse is the preset collector-clickhouse.
+//
+//go:embed collector-clickhouse.yaml
+var CollectorClickHouse []byte
+
+// QueryClickHouse is the preset query-clickhouse.
+//
+//go:embed query-clickhouse.yaml
+var QueryClickHouse []byte

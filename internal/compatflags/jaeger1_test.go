@@ -32,14 +32,14 @@ func TestStorageTypes(t *testing.T) {
 	f("badger", "collector", "warning: "+v+`: "badger" is replaced by disk; `+old+"\n")
 	f("blackhole", "collector", "nop: {} # "+v+"\nmemory: {} # "+v+"\nstorage: memory # "+v+"\nexporters: [nop] # "+v+
 		"warning: "+v+`: "blackhole" is replaced by nop; spans are discarded, and queries find nothing`+"\n")
-	for _, store := range []string{"cassandra", "elasticsearch", "opensearch", "clickhouse"} {
+	for _, store := range []string{"cassandra", "elasticsearch", "opensearch"} {
 		f(store, "all-in-one", unsupported(store, "disk", "the embedded store needs no database; "+old))
 	}
 	f("kafka", "collector", unsupported("kafka", "disk", "collectors store spans without a broker in between; "+
 		"spans in the topic are not read: stop the old ingester when it has consumed them"))
 	f("grpc-plugin", "collector", unsupported("grpc-plugin", "grpc", "plugins are processes of their own: start the plugin as a "+
 		"remote storage server and set --grpc-storage.server to its address; the spans that it has stored stay available"))
-	f("casandra", "collector", v+`: "casandra" is not a span store; known: disk, grpc, memory`+"\n")
+	f("casandra", "collector", v+`: "casandra" is not a span store; known: clickhouse, disk, grpc, memory`+"\n")
 }
 
 // TestBadger checks that the flags of the embedded store of Jaeger 1 keep their effect.

@@ -36,6 +36,8 @@ type File interface {
 	Move(from, to []string, reason string)
 	// Set sets a value to a text. An empty reason says that the meaning is the same.
 	Set(path []string, text, reason string)
+	// SetList sets a value to a list of texts.
+	SetList(path, texts []string, reason string)
 	// Copy sets the value at to to the scalar at from, with a prefix. The value may be a secret.
 	Copy(from, to []string, prefix, reason string)
 	// Append adds the items of the list from to a list, which may not exist yet, unless it has

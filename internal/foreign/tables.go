@@ -30,6 +30,7 @@ var blocks = []block{
 	{exporters, []string{"load_balancing", "loadbalancing"}, "", delivery},
 	{exporters, []string{"load_balancing", "loadbalancing"}, "protocol.otlp", slices.Concat(delivery, grpcClient)},
 	{exporters, []string{"otlphttp", "otlp_http", "zipkin"}, "", slices.Concat(delivery, httpClient)},
+	{exporters, []string{"clickhouse"}, "", clickHouse},
 	{exporters, []string{"debug", "logging"}, "", debug},
 }
 
@@ -248,15 +249,28 @@ var telemetryRules = []rule{
 	{"logs.initial_fields", drop("lines of the log have no other fields")},
 	{"logs.sampling", drop("repeated lines are always limited")},
 	{"logs.development", drop("the log has one format, see encoding")},
-	{"logs.disable_caller", drop("lines of the log have no caller")},
+	{"logs.disable_caller", drop("all lines of the log have the caller")},
 	{"logs.disable_stacktrace", drop("lines of the log have no stack trace")},
 	{"logs.processors", drop(oneLog)},
 	{"metrics.level", drop("all metrics are always collected")},
 	{"metrics.address", drop(metrics)},
 	{"metrics.readers", drop(metrics)},
 	{"metrics.views", drop("all metrics are always collected")},
-	{"traces", drop("this program sends no spans of its own")},
-	{"resource", drop("metrics and lines of the log have no resource")},
+	{"traces.level", lower},
+	{"resource.attributes", resourceAttributes},
+	{"resource.attributes_list", drop("write the attributes as keys of resource")},
+	{"resource.schema_url", quietly},
+	{"resource.detectors", drop("only the attributes of resource describe the process")},
+	{"resource.detection/development", drop("only the attributes of resource describe the process")},
+}
+
+// resourceAttributes makes keys of the resource of a list of names and values.
+func resourceAttributes(r *rewriter, block, path []string) {
+	for i := 0; r.Has(at(path, itoa(i))...); i++ {
+		name := r.Text(at(path, itoa(i)+".name")...)
+		r.Copy(at(path, itoa(i)+".value"), append(at(block, "resource"), name), "", "")
+	}
+	r.Drop(path, "")
 }
 
 // logsLevel accepts levels in any case, and those above error.

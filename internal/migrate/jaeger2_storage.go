@@ -19,7 +19,7 @@ type backend struct {
 
 // storeTypes are the backends that have an equivalent, and its type. All others are databases,
 // which are replaced by the exporter disk.
-var storeTypes = map[string]string{"memory": "memory", "badger": "disk", "grpc": "grpc"}
+var storeTypes = map[string]string{"memory": "memory", "badger": "disk", "grpc": "grpc", "clickhouse": "clickhouse"}
 
 // readBackends reads the backends of all extensions jaeger_storage and drops these extensions.
 func (m *jaeger2) readBackends() {
@@ -163,7 +163,7 @@ func (m *jaeger2) moveDelivery(from *block, to *backend) {
 	for _, key := range []string{"queue", "sending_queue", "retry_on_failure", "timeout"} {
 		switch v := from.value(key); {
 		case v == nil:
-		case to.typ == "grpc":
+		case to.typ == "grpc" || to.typ == "clickhouse":
 			here := strings.Replace(key, "queue", "sending_queue", 1)
 			here = strings.Replace(here, "sending_sending_", "sending_", 1)
 			to.settings.setNode(here, v)
@@ -196,6 +196,8 @@ func (m *jaeger2) placeBackends() {
 			b.fromBadger()
 		case "grpc":
 			b.fromGRPC()
+		case "clickhouse":
+			b.fromClickHouse()
 		default:
 			m.fromDatabase(b)
 		}
@@ -268,8 +270,7 @@ func (b *backend) fromGRPC() {
 }
 
 // databases are the names of databases as their makers write them.
-var databases = map[string]string{"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch", "cassandra": "Cassandra",
-	"clickhouse": "ClickHouse"}
+var databases = map[string]string{"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch", "cassandra": "Cassandra"}
 
 // fromDatabase replaces the settings of a database server by those of disk.
 func (m *jaeger2) fromDatabase(b *backend) {

@@ -170,6 +170,18 @@ func (c *collector) Set(path []string, text, reason string) {
 	}
 }
 
+// SetList implements foreign.File.
+func (c *collector) SetList(path, texts []string, reason string) {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle}
+	for _, text := range texts {
+		list.Content = append(list.Content, textNode(text))
+	}
+	last := len(path) - 1
+	b := c.root.ensure(path[:last]...)
+	b.setNode(path[last], list)
+	b.note(changed, path[last], "%s", reason)
+}
+
 // Replace implements foreign.File.
 func (c *collector) Replace(list []string, item string, by ...string) {
 	b, key := c.parent(list)

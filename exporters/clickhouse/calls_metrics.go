@@ -1,0 +1,223 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var _ tracestore.Metrics = (*exporter)(nil)
+
+// Metrics implements tracestore.Metrics. Whole minutes are counted from the table "minutes", and
+// the rest of the window from "spans".
+func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	counter := storequery.NewMetricsCounter(q)
+	from, to, ok := q.Window()
+	if !ok {
+		return counter.Answer(), ctx.Err()
+	}
+	c := callQuery{tenant: tenant, from: from, to: to, byOperation: q.ByOperation, step: q.StepLength()}
+	for column, names := range map[string][]string{"service": q.Services, "kind": q.Kinds} {
+		if len(names) > 0 {
+			c.conditions = append(c.conditions, column+" IN ("+where.Texts(names)+")")
+		}
+	}
+	reason, err := e.countCalls(ctx, c, counter)
+	if err != nil {
+		return tracestore.MetricsAnswer{}, fmt.Errorf("counting calls: %w", err)
+	}
+	a := counter.Answer()
+	a.Reason = joinReasons(a.Reason, reason)
+	a.Complete = a.Reason == ""
+	return a, nil
+}
+
+// callQuery selects calls and how they are grouped.
+type callQuery struct {
+	tenant              string
+	from, to            uint64 // start of spans, both included
+	byOperation, byKind bool
+	step                uint64   // length of a point in nanoseconds, whole minutes; 0: one point
+	conditions          []string // on service, name and kind
+}
+
+// countCalls passes the calls that a query selects to a counter. If not all could be counted, it
+// returns the reason.
+func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storequery.DurationCounter) (reason string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	exact, err := e.statistics(ctx, q.tenant)
+	if err != nil {
+		return "", err
+	}
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	defer memory.Release()
+	parts := minuteParts{rest: [][2]uint64{{q.from, q.to}}}
+	if exact {
+		parts = splitMinutes(q.from, q.to)
+	}
+	var statements []string
+	if parts.first < parts.end {
+		statements = append(statements, q.fromMinutes(e.db.Table("minutes"), parts))
+	}
+	for _, w := range parts.rest {
+		statements = append(statements, q.fromSpans(e.db.Table("spans"), w))
+	}
+	for i, sql := range statements {
+		err := e.readCalls(ctx, sql, counter, memory)
+		if limit, ok := serverLimit(err); ok && i > 0 {
+			return joinReasons(limit, e.missingShards(ctx)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return e.missingShards(ctx), ctx.Err()
+}
+
+const minute = uint64(time.Minute)
+
+// minuteParts are the whole minutes of a window, from first to before end, and the windows before
+// and after them.
+type minuteParts struct {
+	first, end uint64
+	rest       [][2]uint64
+}
+
+// condition returns the condition on rows of the table "minutes".
+func (p *minuteParts) condition() string {
+	last := (p.end - 1) * minute
+	return where.Days(p.first*minute, last) + fmt.Sprintf(" AND minute BETWEEN %d AND %d", p.first, p.end-1)
+}
+
+// splitMinutes splits a window with both ends included. The last minute that a start can lie in
+// counts as a whole one although it is shorter.
+func splitMinutes(from, to uint64) (p minuteParts) {
+	p.first, p.end = from/minute, to/minute
+	if from%minute > 0 {
+		p.first++
+	}
+	if to == math.MaxUint64 || to%minute == minute-1 {
+		p.end++
+	}
+	if p.first >= p.end {
+		return minuteParts{rest: [][2]uint64{{from, to}}}
+	}
+	if from%minute > 0 {
+		p.rest = append(p.rest, [2]uint64{from, p.first*minute - 1})
+	}
+	if to != math.MaxUint64 && to >= p.end*minute {
+		p.rest = append(p.rest, [2]uint64{p.end * minute, to})
+	}
+	return p
+}
+
+// fromMinutes returns the statement that counts the calls of whole minutes.
+func (q *callQuery) fromMinutes(table string, p minuteParts) string {
+	point := "toUInt64(0)"
+	if q.step > 0 {
+		point = fmt.Sprintf("toUInt64(intDiv(minute, %[1]d)) * %[1]d * %[2]d", q.step/minute, minute)
+	}
+	conditions := append([]string{where.Tenant(q.tenant), p.condition()}, q.conditions...)
+	return fmt.Sprintf("SELECT %s, %s, tupleElement(sumMap(bucketsMap.bucket, bucketsMap.calls) AS histogram, 1), "+
+		"tupleElement(histogram, 2) FROM %s WHERE %s"+callsInOrder,
+		q.keys("failed", point), saturated("sum(duration)"), table, strings.Join(conditions, " AND "))
+}
+
+// fromSpans returns the statement that counts the calls that start within a window.
+func (q *callQuery) fromSpans(table string, w [2]uint64) string {
+	point := "toUInt64(0)"
+	if q.step > 0 {
+		point = fmt.Sprintf("intDiv(start, %[1]d) * %[1]d", q.step)
+	}
+	conditions := append([]string{where.Tenant(q.tenant), where.Window(w[0], w[1])}, q.conditions...)
+	// Counting calls by bucket first is faster than to add up histograms.
+	return fmt.Sprintf("SELECT "+callKeys+", %s, groupArray(call_bucket), groupArray(n) FROM ("+
+		"SELECT %s, %s AS call_bucket, sum(calls) AS n, sum(toUInt128(duration) * calls) AS time FROM %s WHERE %s "+
+		"GROUP BY "+callKeys+", call_bucket)"+callsInOrder,
+		saturated("sum(time)"), q.keys("status = 'error'", point), where.Bucket("duration"), table, strings.Join(conditions, " AND "))
+}
+
+const (
+	// callKeys are the names of the columns that identify the calls of a row of an answer.
+	callKeys = "call_service, call_name, call_kind, call_failed, point"
+	// callsInOrder ends the statements that count calls.
+	callsInOrder = " GROUP BY " + callKeys + " ORDER BY call_service, call_name, call_kind, point, call_failed"
+)
+
+// keys returns the expressions of the callKeys.
+func (q *callQuery) keys(failed, point string) string {
+	column := func(name string, use bool) string {
+		if use {
+			return name
+		}
+		return "''"
+	}
+	return fmt.Sprintf("service AS call_service, %s AS call_name, %s AS call_kind, toUInt8(%s) AS call_failed, %s AS point",
+		column("name", q.byOperation), column("kind", q.byKind), failed, point)
+}
+
+// saturated returns the expression of the UInt64 next to a UInt128.
+func saturated(expression string) string {
+	return "toUInt64(least(" + expression + ", toUInt128(" + strconv.FormatUint(math.MaxUint64, 10) + ")))"
+}
+
+// Memory of counted calls in bytes.
+const (
+	callsOverhead  = 256
+	bucketOverhead = 16
+)
+
+// readCalls passes the rows of a statement of a callQuery to a counter.
+func (e *exporter) readCalls(ctx context.Context, sql string, counter storequery.DurationCounter, memory *tracestore.Memory) error {
+	return e.eachRow(ctx, sql, func(r db.Rows) error {
+		var service, operation, kind string
+		var failed uint8
+		var point, sum uint64
+		var buckets []uint16
+		var counts []uint64
+		if err := r.Scan(&service, &operation, &kind, &failed, &point, &sum, &buckets, &counts); err != nil {
+			return err
+		}
+		durations, err := histogramOf(sum, buckets, counts)
+		if err != nil {
+			return err
+		}
+		if err := memory.Grow(callsOverhead + bucketOverhead*int64(len(counts))); err != nil {
+			return err
+		}
+		if series, ok := counter.Series(service, operation, kind); ok && durations.Count() > 0 {
+			counter.AddHistogram(series, point, &durations, failed != 0)
+		}
+		return nil
+	})
+}
+
+// histogramOf returns a histogram of counts by bucket, in any order.
+func histogramOf(sum uint64, buckets []uint16, counts []uint64) (h tracestore.Histogram, err error) {
+	if len(buckets) != len(counts) {
+		return h, &tracestore.DamagedError{Reason: fmt.Sprintf("histogram with %d buckets and %d counts", len(buckets), len(counts))}
+	}
+	for i, b := range buckets {
+		if int(b) >= tracestore.Buckets {
+			return h, &tracestore.DamagedError{Reason: fmt.Sprintf("histogram with bucket %d; the last one is %d", b, tracestore.Buckets-1)}
+		}
+		if counts[i] > 0 {
+			h.AddBucket(int(b), counts[i])
+		}
+	}
+	h.Sum = sum
+	return h, nil
+}

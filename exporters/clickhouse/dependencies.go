@@ -1,0 +1,109 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var (
+	_ tracestore.Dependencies = (*exporter)(nil)
+	_ tracestore.Peers        = (*exporter)(nil)
+	_ tracestore.Edges        = (*exporter)(nil)
+)
+
+// Dependencies implements tracestore.Dependencies. Duplicates from different requests count as
+// often as they are stored. See callReach for calls between distant spans.
+func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	var calls storequery.CallCounter
+	missing, err := e.calls(ctx, tenant, from, to, func(s *callSum) {
+		if s.flags&callToPeer == 0 {
+			edge := s.edge()
+			calls.AddEdge(&edge)
+		}
+	})
+	if err != nil {
+		return tracestore.Graph{}, fmt.Errorf("counting calls: %w", err)
+	}
+	reason := missing.ofServices()
+	return tracestore.Graph{Edges: calls.Edges(), Complete: reason == "", Reason: reason}, nil
+}
+
+// Peers implements tracestore.Peers. It counts like Dependencies.
+func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	var calls storequery.PeerCounter
+	missing, err := e.calls(ctx, tenant, from, to, func(s *callSum) {
+		if s.flags&callToPeer != 0 && s.flags&callToHost == 0 {
+			edge := s.edge()
+			calls.AddEdge(&edge)
+		}
+	})
+	if err != nil {
+		return tracestore.Graph{}, fmt.Errorf("counting calls to peers: %w", err)
+	}
+	if missing.peers {
+		calls.MarkIncomplete()
+	}
+	g := calls.Graph()
+	if reason := missing.ofServices(); reason != "" {
+		g.Complete, g.Reason = false, reason
+	}
+	return g, nil
+}
+
+// Edges implements tracestore.Edges. It counts like Dependencies.
+func (e *exporter) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	calls := storequery.NewEdgeCounter(&q)
+	missing, err := e.calls(ctx, tenant, q.From, q.To, func(s *callSum) {
+		if s.flags&callInner == 0 {
+			calls.AddEdge(&tracestore.CallEdge{Parent: s.parent, Child: s.child, Peer: s.flags&callToPeer != 0, Connection: s.connection,
+				Calls: s.calls, Errors: s.errors, Durations: s.durations})
+		}
+	})
+	if err != nil {
+		return tracestore.EdgeGraph{}, fmt.Errorf("measuring calls: %w", err)
+	}
+	if missing.peers {
+		calls.MarkIncomplete()
+	}
+	g := calls.Graph()
+	if reason := missing.ofServices(); reason != "" {
+		g.Complete, g.Reason = false, reason
+	}
+	return g, nil
+}
+
+// edge returns the sum as an edge of a Graph.
+func (s *callSum) edge() tracestore.Edge {
+	return tracestore.Edge{Parent: s.parent, Child: s.child, Messaging: s.flags&callMessaging != 0, Calls: s.calls, Errors: s.errors,
+		Duration: s.durations.Sum}
+}
+
+// missingCalls says which calls are not counted.
+type missingCalls struct {
+	peers  bool   // to some peers
+	spans  bool   // of very long traces
+	shards string // why some servers did not answer; "" if all did
+}
+
+// or adds what another part misses.
+func (m *missingCalls) or(o missingCalls) {
+	m.peers, m.spans = m.peers || o.peers, m.spans || o.spans
+	if m.shards == "" {
+		m.shards = o.shards
+	}
+}
+
+// ofServices returns why calls between services are missing, or "".
+func (m *missingCalls) ofServices() string {
+	switch {
+	case m.shards != "":
+		return m.shards
+	case m.spans:
+		return fmt.Sprintf("calls of traces with more than %d spans are omitted in part", maxCallSpans)
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// defaultProperties are the properties that are counted if a query names no fields.
+func defaultProperties() []tracestore.Field {
+	return []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.Name}, {Place: tracestore.Kind}, {Place: tracestore.Status}}
+}
+
+// defaultKeys is the condition on a key of the attributes that are counted if a query names no
+// fields.
+func defaultKeys(key string) string {
+	return "startsWith(" + key + ", " + where.Text(rows.PrefixSpan) + ") OR startsWith(" + key + ", " + where.Text(rows.PrefixResource) + ")"
+}
+
+// attributeKey is the name of a key in statements with a row for each attribute.
+const attributeKey = "attribute_key"
+
+// severalValues returns the condition of the spans that may have several values of one of the
+// fields of facets; no fields are the default.
+func (a *aggregation) severalValues(fields []tracestore.Field) string {
+	if len(fields) > 0 {
+		return severalOf(fields)
+	}
+	return hasRepeated(defaultKeys("x"))
+}
+
+// hasRepeated returns the condition that one of the keys x of a span for which a condition holds
+// occurs twice.
+func hasRepeated(condition string) string {
+	keys := "arrayFilter(x -> " + condition + ", " + allKeys() + ")"
+	return "length(" + keys + ") != arrayUniq(" + keys + ")"
+}
+
+// severalOf returns the condition of the spans whose values of some fields the server cannot count:
+// those that may have several values of one of them.
+func severalOf(fields []tracestore.Field) string {
+	var conditions, keys []string
+	for _, f := range fields {
+		switch {
+		case f.Place == tracestore.ParentID:
+			return always // the table of spans does not have it
+		case f.Place == tracestore.AnyAttribute || f.Place == tracestore.EventName:
+			conditions = append(conditions, occurrences(f)+" > 1")
+		case f.Place.HasKey():
+			keys = append(keys, keysOf(f)...)
+		}
+	}
+	if len(keys) > 0 {
+		conditions = append(conditions, hasRepeated("x IN ("+where.Texts(keys)+")"))
+	}
+	return anyOf(conditions...)
+}
+
+// countFacets counts the facets of rows whose spans have at most one value of each field. It adds
+// the columns that are needed of other rows.
+func (a *aggregation) countFacets(ctx context.Context, set string, t total, columns *rowColumns) error {
+	fields := a.want.Facets.Fields
+	if len(fields) == 0 {
+		fields = defaultProperties()
+		columns.someKeys = defaultKeys("x")
+		if err := a.countKeys(ctx, set, attributeKeys{condition: defaultKeys(attributeKey)}); err != nil {
+			return err
+		}
+	}
+	columns.add(fields...)
+	named := make(map[string][]tracestore.Field)
+	var keys []string
+	for _, f := range fields {
+		if !f.Place.HasKey() {
+			if err := a.countProperty(ctx, set, f, t); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, key := range keysOf(f) {
+			named[key] = append(named[key], f)
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return a.countKeys(ctx, set, attributeKeys{condition: attributeKey + " IN (" + where.Texts(keys) + ")", fields: named})
+}
+
+// countProperty counts the values of a property.
+func (a *aggregation) countProperty(ctx context.Context, set string, f tracestore.Field, t total) error {
+	counter := a.facets.Field(f)
+	if counter == nil || f.Place.OfTrace() {
+		return nil
+	}
+	form, text := fieldValue(f)
+	if f.Place == tracestore.EventName {
+		set += " AND " + form + " != '" + formAbsent + "'"
+		var err error
+		if t, err = a.countTotals(ctx, set); err != nil {
+			return err
+		}
+	}
+	counter.AddSpans(t.spans, t.selected)
+	sql := fmt.Sprintf("SELECT %s AS value_form, %s AS value_text, count() AS n, countIf(%s) FROM %s WHERE %s "+
+		"GROUP BY value_form, value_text ORDER BY n DESC, value_form, value_text LIMIT %d",
+		form, text, a.selected, a.table, set, storequery.MaxFacetDistinct)
+	rest := t.spans
+	var v valueCount
+	err := a.each(ctx, sql, v.targets(), func() error {
+		rest -= min(v.spans, rest)
+		return v.addTo(counter)
+	})
+	counter.AddOther(rest)
+	return err
+}
+
+// valueCount is a row of an answer: the number of spans with a value.
+type valueCount struct {
+	form, text      string
+	spans, selected uint64
+}
+
+func (v *valueCount) targets() []any { return []any{&v.form, &v.text, &v.spans, &v.selected} }
+
+func (v *valueCount) addTo(counter *storequery.FieldCounter) error {
+	text, ok, err := textOf(v.form, v.text)
+	if err == nil && ok {
+		counter.AddValue(text, v.spans, v.selected)
+	}
+	return err
+}
+
+// attributeKeys selects keys of attributes.
+type attributeKeys struct {
+	condition string // on attributeKey
+	// fields are the fields of each key. nil: the key of a span or resource attribute is a field.
+	fields map[string][]tracestore.Field
+}
+
+// of returns the fields that a key belongs to.
+func (k *attributeKeys) of(key string) []tracestore.Field {
+	if k.fields != nil {
+		return k.fields[key]
+	}
+	for _, p := range []tracestore.Place{tracestore.SpanAttribute, tracestore.ResourceAttribute} {
+		if prefix := prefixes(p)[0]; len(key) >= len(prefix) && key[:len(prefix)] == prefix {
+			return []tracestore.Field{{Place: p, Key: key[len(prefix):]}}
+		}
+	}
+	return nil
+}
+
+// countKeys counts the values of attributes, first how many spans have each key and then the most
+// frequent values of each key.
+func (a *aggregation) countKeys(ctx context.Context, set string, keys attributeKeys) error {
+	for _, p := range rows.Pairs() {
+		if err := a.countPair(ctx, set, keys, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *aggregation) countPair(ctx context.Context, set string, keys attributeKeys, p rows.Pair) error {
+	rest := make(map[string]uint64)
+	from := fmt.Sprintf("count() AS n, countIf(%s) FROM %s ARRAY JOIN %s AS %s, %s AS attribute_value WHERE %s AND (%s)",
+		a.selected, a.table, p.Keys(), attributeKey, p.Values(), set, keys.condition)
+	var key string
+	var v valueCount
+	sql := "SELECT toString(" + attributeKey + ") AS k, " + from + " GROUP BY k ORDER BY n DESC, k"
+	err := a.each(ctx, sql, []any{&key, &v.spans, &v.selected}, func() error {
+		for _, f := range keys.of(key) {
+			if counter := a.facets.Field(f); counter != nil {
+				counter.AddSpans(v.spans, v.selected)
+				rest[key] = v.spans
+			}
+		}
+		return nil
+	})
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	var text string
+	v.form, text = pairValue(p, "attribute_value")
+	sql = fmt.Sprintf("SELECT toString(%s) AS k, %s AS value_text, %s GROUP BY k, value_text "+
+		"ORDER BY n DESC, k, value_text LIMIT %d BY k", attributeKey, text, from, storequery.MaxFacetDistinct)
+	err = a.each(ctx, sql, []any{&key, &v.text, &v.spans, &v.selected}, func() error {
+		rest[key] -= min(v.spans, rest[key])
+		for _, f := range keys.of(key) {
+			if counter := a.facets.Field(f); counter != nil {
+				if err := v.addTo(counter); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for key, n := range rest {
+		for _, f := range keys.of(key) {
+			if counter := a.facets.Field(f); counter != nil {
+				counter.AddOther(n)
+			}
+		}
+	}
+	return err
+}

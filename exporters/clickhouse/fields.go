@@ -1,0 +1,170 @@
+package clickhouse
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Forms of the text of a value in an answer of the server. Those of numbers become texts here, so
+// that they are the same as those of all other stores.
+const (
+	formAbsent   = "-" // the span has no value
+	formText     = "s"
+	formFloat    = "f" // the bits of a float, as decimal number
+	formDuration = "d" // nanoseconds
+)
+
+// textOf returns the text of a value that the server returned. ok is false if there is none.
+func textOf(form, text string) (value string, ok bool, err error) {
+	switch form {
+	case formAbsent:
+		return "", false, nil
+	case formText:
+		return text, true, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return "", false, &tracestore.DamagedError{Reason: "number of the server cannot be read", Err: err}
+	}
+	f := math.Float64frombits(n)
+	if form == formDuration {
+		f = float64(n)
+	}
+	return otlpdata.DoubleValue(f).AsString(), true, nil
+}
+
+// shortText returns the expression of storequery.FacetText of a text column.
+func shortText(column string) string {
+	const limit = storequery.MaxFacetText
+	var cut []string
+	for n := limit; n > limit-utf8.UTFMax; n-- { // a character begins after n bytes
+		cut = append(cut, fmt.Sprintf("bitAnd(ascii(substring(%s, %d, 1)), 192) != 128, %d", column, n+1, n))
+	}
+	return fmt.Sprintf("if(length(%[1]s) <= %[2]d, toString(%[1]s), substring(%[1]s, 1, multiIf(%[3]s, %[2]d)))",
+		column, limit, strings.Join(cut, ", "))
+}
+
+// pairValue returns the form of the values of a pair of columns, and the expression of the short
+// text of a value.
+func pairValue(p rows.Pair, value string) (form, text string) {
+	switch p {
+	case rows.PairInt:
+		return formText, "toString(" + value + ")"
+	case rows.PairFloat:
+		return formFloat, "toString(reinterpretAsUInt64(" + value + "))"
+	}
+	return formText, shortText(value)
+}
+
+// allKeys returns the expression of the keys of all attributes of a span.
+func allKeys() string {
+	var columns []string
+	for _, p := range rows.Pairs() {
+		columns = append(columns, "`"+p.Keys()+"`")
+	}
+	return "arrayConcat(" + strings.Join(columns, ", ") + ")"
+}
+
+// prefixes returns the prefixes that the keys of attributes of a place have in the table of spans.
+func prefixes(p tracestore.Place) []string {
+	switch p {
+	case tracestore.SpanAttribute:
+		return []string{rows.PrefixSpan}
+	case tracestore.ResourceAttribute:
+		return []string{rows.PrefixResource}
+	case tracestore.ScopeAttribute:
+		return []string{rows.PrefixScope}
+	case tracestore.EventAttribute:
+		return []string{rows.PrefixEvent}
+	case tracestore.LinkAttribute:
+		return []string{rows.PrefixLink}
+	case tracestore.AnyAttribute:
+		return []string{rows.PrefixSpan, rows.PrefixResource, rows.PrefixScope, rows.PrefixEvent, rows.PrefixLink}
+	}
+	return nil
+}
+
+// keysOf returns the keys of a field in the table of spans.
+func keysOf(f tracestore.Field) (keys []string) {
+	for _, p := range prefixes(f.Place) {
+		keys = append(keys, p+f.Key)
+	}
+	return keys
+}
+
+// keysIn returns the keys of a field that may be in a pair of columns.
+func keysIn(p rows.Pair, f tracestore.Field) (keys []string) {
+	for _, prefix := range prefixes(f.Place) {
+		if p.Holds(prefix) {
+			keys = append(keys, prefix+f.Key)
+		}
+	}
+	return keys
+}
+
+// occurrences returns the expression of the number of values of a field.
+func occurrences(f tracestore.Field) string {
+	switch {
+	case f.Place == tracestore.EventName:
+		return "length(event_names)"
+	case !f.Place.HasKey():
+		return "1"
+	}
+	var parts []string
+	for _, p := range rows.Pairs() {
+		switch keys := keysIn(p, f); len(keys) {
+		case 0:
+		case 1:
+			parts = append(parts, "countEqual("+p.Keys()+", "+where.Text(keys[0])+")")
+		default:
+			parts = append(parts, "arrayCount(x -> x IN ("+where.Texts(keys)+"), "+p.Keys()+")")
+		}
+	}
+	return strings.Join(parts, " + ")
+}
+
+// fieldValue returns the expressions of the form and the text of the value of a field. They are
+// valid for spans with at most one value.
+func fieldValue(f tracestore.Field) (form, text string) {
+	column := map[tracestore.Place]string{tracestore.Service: "service", tracestore.Name: "name", tracestore.Kind: "kind",
+		tracestore.Status: "status", tracestore.StatusMessage: "status_message", tracestore.ScopeName: "scope_name",
+		tracestore.ScopeVersion: "scope_version"}[f.Place]
+	switch {
+	case column != "":
+		return where.Text(formText), shortText(column)
+	case f.Place == tracestore.Duration:
+		return where.Text(formDuration), "toString(duration)"
+	case f.Place == tracestore.EventName:
+		return "if(empty(event_names), '" + formAbsent + "', '" + formText + "')", shortText("event_names[1]")
+	case !f.Place.HasKey():
+		return where.Text(formAbsent), "''"
+	}
+	return attributeValue(f)
+}
+
+func attributeValue(f tracestore.Field) (form, text string) {
+	var forms, texts []string
+	for _, p := range rows.Pairs() {
+		keys := keysIn(p, f)
+		if len(keys) == 0 {
+			continue
+		}
+		at := "indexOf(" + p.Keys() + ", " + where.Text(keys[0]) + ")"
+		if len(keys) > 1 {
+			at = "arrayFirstIndex(x -> x IN (" + where.Texts(keys) + "), " + p.Keys() + ")"
+		}
+		pairForm, pairText := pairValue(p, p.Values()+"["+at+"]")
+		forms = append(forms, at+" > 0, '"+pairForm+"'")
+		texts = append(texts, at+" > 0, "+pairText)
+	}
+	return "multiIf(" + strings.Join(forms, ", ") + ", '" + formAbsent + "')", "multiIf(" + strings.Join(texts, ", ") + ", '')"
+}

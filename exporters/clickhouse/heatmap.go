@@ -1,0 +1,124 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// heatFromSpans counts the heatmap, or only the totals, of rows of the table of spans.
+func (a *aggregation) heatFromSpans(ctx context.Context, rows string) error {
+	if a.heatmap == nil {
+		t, err := a.countTotals(ctx, rows)
+		a.totals.spans, a.totals.errors = t.spans, t.errors
+		return err
+	}
+	step := uint64(a.want.Heatmap.Step)
+	sql := fmt.Sprintf("SELECT intDiv(start, %[1]d) * %[1]d AS heat_start, %[4]s AS heat_bucket, count(), countIf(status = 'error') "+
+		"FROM %[2]s WHERE %[3]s GROUP BY heat_start, heat_bucket", step, a.table, rows, where.Bucket("duration"))
+	return a.readHeat(ctx, sql)
+}
+
+// heatFromMinutes counts the heatmap from the table of minutes, and from spans at the ends of the
+// window. done is false if the table does not distinguish spans as the query does.
+func (a *aggregation) heatFromMinutes(ctx context.Context) (done bool, err error) {
+	step := uint64(a.want.Heatmap.Step)
+	condition, ok := minuteCondition(a.query.Where)
+	if a.heatmap == nil || step%minute != 0 || !ok || !a.cond.Exact {
+		return false, nil
+	}
+	if exact, err := a.store.statistics(ctx, a.query.Tenant); err != nil || !exact {
+		return false, err
+	}
+	parts := splitMinutes(a.from, a.to)
+	if parts.first < parts.end {
+		sql := fmt.Sprintf("SELECT toUInt64(intDiv(minute, %[1]d)) * %[1]d * %[2]d AS heat_start, heat_bucket, "+
+			"sum(heat_spans), sumIf(heat_spans, failed = 1) FROM %[3]s "+
+			"ARRAY JOIN bucketsMap.bucket AS heat_bucket, bucketsMap.spans AS heat_spans WHERE %[4]s AND %[5]s AND (%[6]s) "+
+			"GROUP BY heat_start, heat_bucket",
+			step/minute, minute, a.store.db.Table("minutes"), where.Tenant(a.query.Tenant), parts.condition(), condition)
+		if err := a.readHeat(ctx, sql); err != nil {
+			return false, err
+		}
+	}
+	for _, w := range parts.rest {
+		if err := a.heatFromSpans(ctx, where.Tenant(a.query.Tenant)+" AND "+where.Window(w[0], w[1])+" AND ("+a.cond.SQL+")"); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// readHeat adds the cells that a statement returns to the heatmap and the totals.
+func (a *aggregation) readHeat(ctx context.Context, sql string) error {
+	var start, spans, errors uint64
+	var bucket uint16
+	step := uint64(a.want.Heatmap.Step)
+	return a.each(ctx, sql, []any{&start, &bucket, &spans, &errors}, func() error {
+		if bucket >= tracestore.Buckets || start/step < a.from/step || start/step > a.to/step {
+			return &tracestore.DamagedError{Reason: fmt.Sprintf("heatmap cell at %d with bucket %d is outside of the query", start, bucket)}
+		}
+		if spans == 0 {
+			return nil
+		}
+		a.totals.spans += spans
+		a.totals.errors += errors
+		a.heatmap.AddSpans(max(start, a.from), int(bucket), spans, errors)
+		return nil
+	})
+}
+
+// minuteCondition translates a condition on the columns of the table of minutes: services, names,
+// kinds, and whether spans failed. ok is false if it depends on anything else.
+func minuteCondition(e tracestore.Expr) (sql string, ok bool) {
+	switch e := e.(type) {
+	case nil:
+		return always, true
+	case tracestore.And:
+		return minuteConditions(e, always, " AND ")
+	case tracestore.Or:
+		return minuteConditions(e, never, " OR ")
+	case tracestore.Not:
+		part, ok := minuteCondition(e.Expr)
+		return "NOT (" + part + ")", ok
+	case tracestore.Cond:
+		return minuteCond(e)
+	}
+	return "", false
+}
+
+func minuteConditions(parts []tracestore.Expr, empty, operator string) (string, bool) {
+	all := make([]string, 0, len(parts))
+	for _, part := range parts {
+		sql, ok := minuteCondition(part)
+		if !ok {
+			return "", false
+		}
+		all = append(all, "("+sql+")")
+	}
+	if len(all) == 0 {
+		return empty, true
+	}
+	return strings.Join(all, operator), true
+}
+
+func minuteCond(c tracestore.Cond) (sql string, ok bool) {
+	if c.Value.IsNumber || c.Op != tracestore.Eq && c.Op != tracestore.Ne {
+		return "", false
+	}
+	operator := map[tracestore.Op]string{tracestore.Eq: " = ", tracestore.Ne: " != "}[c.Op]
+	switch c.Field.Place {
+	case tracestore.Service:
+		return "service" + operator + where.Text(c.Value.Text), true
+	case tracestore.Name:
+		return "name" + operator + where.Text(c.Value.Text), true
+	case tracestore.Kind:
+		return "kind" + operator + where.Text(c.Value.Text), true
+	case tracestore.Status:
+		return "failed" + operator + "1", c.Value.Text == "error"
+	}
+	return "", false
+}

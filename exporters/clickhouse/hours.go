@@ -1,0 +1,203 @@
+package clickhouse
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	hourLength = uint64(time.Hour)
+	// maxHours is the maximum number of hours with spans for which a query uses cached calls.
+	maxHours = 20_000
+	// settled is the time after the last change of an hour after which its calls are cached. By
+	// then, all replicas have the spans.
+	settled = 5 * time.Minute
+	// hoursBefore and hoursAfter are the hours whose spans affect the calls of an hour: parents and
+	// peers start at most callReach before, and answers hardly ever more than an hour later.
+	hoursBefore = uint64(callReach / time.Hour)
+	hoursAfter  = 1
+)
+
+// storedHour says what is stored of the spans that start within an hour since the Unix epoch.
+type storedHour struct {
+	number uint64
+	spans  uint64 // that were stored, including expired and deleted ones
+	stored time.Time
+}
+
+// hours returns the hours with spans between two times. more is true if there are more than
+// maxHours. If a shard does not answer, the error matches shardMissing.
+func (e *exporter) hours(ctx context.Context, tenant string, from, to uint64) (found callHours, more bool, _ error) {
+	sql := "SELECT toUInt64(hour) AS number, sum(spans), max(stored), (" + e.epochQuery(tenant) + ") FROM " + e.db.Table("hours") +
+		" WHERE " + where.Tenant(tenant) + " AND hour BETWEEN " + where.Uint(from/hourLength) + " AND " + where.Uint(to/hourLength) +
+		" GROUP BY number ORDER BY number LIMIT " + strconv.Itoa(maxHours+1)
+	err := e.each(wholeCluster(ctx), sql, func(r row) error {
+		var h storedHour
+		var stored uint64
+		if err := r.Scan(&h.number, &h.spans, &stored, &found.epoch); err != nil {
+			return err
+		}
+		h.stored = time.Unix(int64(min(stored, math.MaxUint32)), 0)
+		found.hours = append(found.hours, h)
+		return nil
+	})
+	if err != nil {
+		return callHours{}, false, fmt.Errorf("reading the hours with spans: %w", err)
+	}
+	return found, len(found.hours) > maxHours, nil
+}
+
+// callHours are the hours with spans that affect the calls of a window.
+type callHours struct {
+	hours []storedHour // in order
+	epoch uint64       // of the tenant's deletions
+}
+
+// state returns a number that changes whenever calls of an hour may have changed, and when the last
+// of the spans was stored.
+func (c *callHours) state(number uint64) (state uint64, stored time.Time) {
+	h := sha256.New()
+	put := func(n uint64) { _ = binary.Write(h, binary.BigEndian, n) } // a hash cannot fail
+	put(c.epoch)
+	for _, o := range c.hours {
+		if o.number+hoursBefore < number || o.number > number+hoursAfter {
+			continue
+		}
+		put(o.number)
+		put(o.spans)
+		if o.stored.After(stored) {
+			stored = o.stored
+		}
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil)), stored
+}
+
+// hourWindow is the part of an hour within the window of a query.
+type hourWindow struct {
+	callWindow
+	number uint64
+	whole  bool // the window has the whole hour
+	state  uint64
+	stored time.Time
+}
+
+// windows returns the parts of hours with spans that a window has.
+func (c *callHours) windows(from, to uint64) []*hourWindow {
+	var out []*hourWindow
+	for _, h := range c.hours {
+		first := h.number * hourLength
+		last := first + min(hourLength-1, ^uint64(0)-first)
+		if last < from || first > to {
+			continue
+		}
+		w := &hourWindow{callWindow: callWindow{from: max(from, first), to: min(to, last)}, number: h.number}
+		w.whole = w.from == first && w.to == last
+		if w.whole {
+			w.state, w.stored = c.state(h.number)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// calls calls add with the calls whose spans start between from and to. The same key may occur
+// several times. It takes the calls of whole hours from the cache if it has them, and adds them to
+// it otherwise.
+func (e *exporter) calls(
+	ctx context.Context, tenant string, from, to time.Time, add func(*callSum),
+) (missing missingCalls, err error) {
+	if err := ctx.Err(); err != nil {
+		return missing, err
+	}
+	first, last, ok := tracestore.Query{From: from, To: to}.Window()
+	if !ok {
+		return missing, nil
+	}
+	before := hoursBefore * hourLength
+	c, more, err := e.hours(ctx, tenant, first-min(first, before), last+min(^uint64(0)-last, hoursAfter*hourLength))
+	if err != nil && !shardMissing(err) {
+		return missing, err
+	}
+	windows := c.windows(first, last)
+	if more || err != nil { // without the cache
+		windows = []*hourWindow{{callWindow: callWindow{from: first, to: last}}}
+	}
+	rest, missing, err := e.cachedCalls(ctx, tenant, windows, add)
+	if err != nil {
+		return missing, err
+	}
+	for _, pass := range passesOf(rest) {
+		m, err := e.countPass(ctx, tenant, pass, add)
+		missing.or(m)
+		if err != nil {
+			return missing, err
+		}
+	}
+	return missing, nil
+}
+
+// countPass counts the calls of windows and adds those of whole hours to the cache.
+func (e *exporter) countPass(
+	ctx context.Context, tenant string, pass []*hourWindow, add func(*callSum),
+) (missing missingCalls, _ error) {
+	windows := make([]*callWindow, len(pass))
+	for i, w := range pass {
+		windows[i] = &w.callWindow
+	}
+	missing, err := e.countWindows(wholeCluster(ctx), tenant, windows)
+	if shardMissing(err) {
+		for _, w := range windows {
+			w.table = callTable{}
+		}
+		missing, err = e.countWindows(ctx, tenant, windows)
+		missing.shards = cmp.Or(e.missingShards(ctx), "a shard did not answer")
+	}
+	if err != nil {
+		return missing, err
+	}
+	now := e.set.Env.Now()
+	for _, w := range pass {
+		for i := range w.table.sums {
+			add(&w.table.sums[i])
+		}
+		if w.whole && now.Sub(w.stored) >= settled && missing.ofServices() == "" {
+			e.cacheCalls(ctx, tenant, w)
+		}
+		w.table = callTable{}
+	}
+	return missing, nil
+}
+
+const (
+	// hoursPerPass is the maximum number of hours from the first to the last of a pass.
+	hoursPerPass = 24
+	// maxPasses is the maximum number of passes of one query. More are joined.
+	maxPasses = 64
+)
+
+// passesOf divides windows into those that are read at once.
+func passesOf(windows []*hourWindow) (passes [][]*hourWindow) {
+	from := 0
+	for i := range windows {
+		if windows[i].number-windows[from].number >= hoursPerPass {
+			passes = append(passes, windows[from:i])
+			from = i
+		}
+	}
+	if from < len(windows) {
+		passes = append(passes, windows[from:])
+	}
+	if len(passes) > maxPasses {
+		return [][]*hourWindow{windows}
+	}
+	return passes
+}

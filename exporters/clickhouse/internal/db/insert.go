@@ -1,0 +1,63 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Insert is one insert of a block of rows.
+type Insert struct {
+	Table   string // without database
+	Columns []string
+	Token   string // deduplication token
+	Fill    func(driver.Batch) error
+}
+
+// Insert stores a block of rows. The server ignores it if it has stored a block with the same token
+// before. If a server cannot be reached, Insert tries the next: with replicated tables, one of them
+// knows the tokens of all. At most max_inserts inserts run at the same time; others wait. Errors
+// are those of Select.
+func (d *DB) Insert(ctx context.Context, in Insert) error {
+	select {
+	case d.inserts <- struct{}{}:
+		defer func() { <-d.inserts }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	names := make([]string, len(in.Columns))
+	for i, c := range in.Columns {
+		names[i] = quote(c)
+	}
+	sql := "INSERT INTO " + d.Table(in.Table) + " (" + strings.Join(names, ", ") + ")"
+	ctx = d.with(ctx, d.insertSettings(in.Token))
+	return d.try(ctx, always, func(h *host) error {
+		err := h.insert(ctx, sql, in.Fill)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			e := &Error{Host: h.address, Table: in.Table, Class: Unreachable, Err: errNoAnswer}
+			d.failed(h, e)
+			return e.marked()
+		}
+		return wrap(ctx, h.address, in.Table, err)
+	})
+}
+
+// errNoAnswer is the error of an insert that takes longer than the timeout. The next attempt uses
+// another server.
+var errNoAnswer = fmt.Errorf("no answer within the timeout: %w", context.DeadlineExceeded)
+
+func (h *host) insert(ctx context.Context, sql string, fill func(driver.Batch) error) error {
+	b, err := h.conn.PrepareBatch(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.Close() }()
+	if err := fill(b); err != nil {
+		_ = b.Abort() // without rows, Close would end the statement as if it were complete
+		return err
+	}
+	return b.Send()
+}

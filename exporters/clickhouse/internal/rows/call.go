@@ -1,0 +1,66 @@
+package rows
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// PeerIsHost is the bit of Call.Connection that tells that the peer is a host: a peer of
+// tracestore.Edges that is no peer of tracestore.Peers. The other bits are a tracestore.Connection.
+const PeerIsHost = 1 << 7
+
+// Call is the column call: what calls between services need of a span. The values determine each
+// other often, so that one column takes less space than three.
+type Call struct {
+	Kind       int32
+	Connection uint8
+	Peer       string // "" if there is none
+}
+
+// CallOf returns the call of a span.
+func CallOf(s *otlpdata.Span) Call {
+	c := Call{Kind: s.Kind, Connection: uint8(tracestore.ConnectionOf(s)), Peer: storequery.PeerOf(s)}
+	if c.Peer != "" {
+		return c
+	}
+	if c.Peer = storequery.EdgePeerOf(s); c.Peer != "" {
+		c.Connection |= PeerIsHost
+	}
+	return c
+}
+
+// append appends the value of the column: a byte, a varint, and text.
+func (c *Call) append(dst []byte) []byte {
+	dst = binary.AppendVarint(append(dst, c.Connection), int64(c.Kind))
+	return append(dst, c.Peer...)
+}
+
+var errCall = errors.New("invalid call")
+
+// ParseCall parses a value of the column call. Peer is a part of value.
+func ParseCall(value string) (c Call, err error) {
+	if value == "" {
+		return c, errCall
+	}
+	encoded, size, ok := number(value[1:])
+	kind := int64(encoded>>1) ^ -int64(encoded&1)
+	if !ok || kind < math.MinInt32 || kind > math.MaxInt32 {
+		return c, errCall
+	}
+	return Call{Kind: int32(kind), Connection: value[0], Peer: value[1+size:]}, nil
+}
+
+// SplitIDs returns the ids in a value of the column ids: that of a span, and that of its parent.
+func SplitIDs(value string) (id, parent otlpdata.SpanID, err error) {
+	if len(value) != len(id)+len(parent) {
+		return id, parent, errors.New("ids have a wrong length")
+	}
+	copy(id[:], value)
+	copy(parent[:], value[len(id):])
+	return id, parent, nil
+}

@@ -1,0 +1,266 @@
+package where
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// prefixesOf returns the prefixes that the keys of attributes of a place have in the table.
+func prefixesOf(p tracestore.Place) []string {
+	switch p {
+	case tracestore.SpanAttribute:
+		return []string{rows.PrefixSpan}
+	case tracestore.ResourceAttribute:
+		return []string{rows.PrefixResource}
+	case tracestore.ScopeAttribute:
+		return []string{rows.PrefixScope}
+	case tracestore.EventAttribute:
+		return []string{rows.PrefixEvent}
+	case tracestore.LinkAttribute:
+		return []string{rows.PrefixLink}
+	}
+	return []string{rows.PrefixSpan, rows.PrefixResource, rows.PrefixScope, rows.PrefixEvent, rows.PrefixLink}
+}
+
+// Searched returns the expression of what skip indexes hold of a pair of columns: the values, which
+// cost little to index, or the strings `key=value` where few values are those of many attributes.
+func Searched(p rows.Pair) string {
+	switch p {
+	case rows.PairInt:
+		return "arrayMap((k, v) -> concat(k, '=', toString(v)), " + p.Keys() + ", " + p.Values() + ")"
+	case rows.PairOther:
+		return "arrayMap((k, v) -> concat(k, '=', v), " + p.Keys() + ", " + p.Values() + ")"
+	}
+	return p.Values()
+}
+
+// attribute is the key of an attribute, and the prefixes of its places.
+type attribute struct {
+	key      string
+	prefixes []string
+}
+
+// keys returns the keys that the attribute may have in a pair.
+func (a attribute) keys(p rows.Pair) (keys []string) {
+	for _, prefix := range a.prefixes {
+		if p.Holds(prefix) {
+			keys = append(keys, prefix+a.key)
+		}
+	}
+	return keys
+}
+
+// attributeCond translates a condition on an attribute. It holds if it holds in one of the pairs.
+func attributeCond(c tracestore.Cond) bounds {
+	a := attribute{c.Field.Key, prefixesOf(c.Field.Place)}
+	var may, must []string
+	for _, p := range rows.Pairs() {
+		value := valueCond(p, c)
+		may, must = append(may, a.exists(p, value.may)), append(must, a.exists(p, value.must))
+	}
+	return bounds{may: one(may...), must: one(must...), hint: a.hint(c)}
+}
+
+// exists returns the condition "the attribute has a value v in a pair of columns for which a
+// condition holds".
+func (a attribute) exists(p rows.Pair, condition string) string {
+	if condition == never || len(a.keys(p)) == 0 {
+		return never
+	}
+	if value, ok := strings.CutPrefix(condition, "v = "); ok && value != Text("") && p != rows.PairFloat {
+		// The server finds a value in an array faster than it evaluates a lambda, and evaluates the
+		// second condition only for rows for which the first one holds. It does not find an empty
+		// string in an array of LowCardinality. Its index does not find -0 when it looks for 0.
+		return all("has("+p.Values()+", "+value+")", a.existsPair(p, condition))
+	}
+	return a.existsPair(p, condition)
+}
+
+func (a attribute) existsPair(p rows.Pair, condition string) string {
+	keys := a.keys(p)
+	isKey := "k IN (" + Texts(keys) + ")"
+	if len(keys) == 1 {
+		isKey = "k = " + Text(keys[0])
+	}
+	switch {
+	case condition == always && len(keys) == 1:
+		return "has(" + p.Keys() + ", " + Text(keys[0]) + ")"
+	case condition == always:
+		return "arrayExists(k -> " + isKey + ", " + p.Keys() + ")"
+	}
+	return "arrayExists((k, v) -> " + isKey + " AND " + condition + ", " + p.Keys() + ", " + p.Values() + ")"
+}
+
+// valueCond is the condition on a value v of a pair.
+func valueCond(p rows.Pair, c tracestore.Cond) bounds {
+	switch p {
+	case rows.PairInt:
+		return intCond(c)
+	case rows.PairFloat:
+		return floatCond(c)
+	case rows.PairOther:
+		return otherCond(c)
+	case rows.PairStr, rows.PairText:
+		if c.Op == tracestore.Eq && rows.PairOfString(c.Value.Text) != p {
+			return exactly(never)
+		}
+	}
+	return textCond("v", c)
+}
+
+// intCond is the condition on an integer v.
+func intCond(c tracestore.Cond) bounds {
+	switch {
+	case c.Op == tracestore.Exists:
+		return exactly(always)
+	case c.Op == tracestore.Like:
+		return like("toString(v)", c.Value.Regexp)
+	case c.Value.IsNumber:
+		return exactly(signed().compare("v", c.Op, c.Value.Number))
+	case c.Op == tracestore.Eq || c.Op == tracestore.Ne:
+		n, ok := parseInt(c.Value.Text)
+		if !ok {
+			return exactly(boolean(c.Op == tracestore.Ne))
+		}
+		equal := "v = " + strconv.FormatInt(n, 10)
+		if c.Op == tracestore.Ne {
+			return exactly(not(equal))
+		}
+		return exactly(equal)
+	}
+	return exactly(never)
+}
+
+// floatCond is the condition on a float v. The server writes floats in another text form.
+func floatCond(c tracestore.Cond) bounds {
+	switch {
+	case c.Op == tracestore.Exists:
+		return exactly(always)
+	case c.Op == tracestore.Like:
+		return bounds{may: always, must: never}.orNever(c)
+	case c.Value.IsNumber:
+		return exactly(compareFloat("v", c.Op, c.Value.Number))
+	case c.Op == tracestore.Eq || c.Op == tracestore.Ne:
+		f, ok := parseFloat(c.Value.Text)
+		if !ok {
+			return exactly(boolean(c.Op == tracestore.Ne))
+		}
+		if c.Op == tracestore.Ne {
+			return exactly(not(sameFloat("v", f)))
+		}
+		return exactly(sameFloat("v", f))
+	}
+	return exactly(never)
+}
+
+// sameFloat returns the condition that a column has the text form of f, which differs for 0 and -0,
+// and is the same for every NaN.
+func sameFloat(column string, f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "isNaN(" + column + ")"
+	case f == 0 && math.Signbit(f):
+		return "(" + column + " = 0 AND 1 / " + column + " < 0)"
+	case f == 0:
+		return "(" + column + " = 0 AND 1 / " + column + " > 0)"
+	}
+	return column + " = " + sqlFloat(f)
+}
+
+// otherCond is the condition on the text form v of a value that is neither a string nor a number.
+func otherCond(c tracestore.Cond) bounds {
+	switch c.Op {
+	case tracestore.Lt, tracestore.Le, tracestore.Gt, tracestore.Ge:
+		return exactly(never)
+	case tracestore.Eq:
+		if !mayBeOther(c.Value.Text) {
+			return exactly(never)
+		}
+	}
+	return textCond("v", c)
+}
+
+// mayBeOther reports whether a text may be the text form of a value that is neither a string nor a
+// number: of a boolean, of an array or a map in JSON, of bytes in base64, or of an empty value.
+func mayBeOther(text string) bool {
+	if text == "true" || text == "false" || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
+		return true
+	}
+	_, err := base64.StdEncoding.DecodeString(text)
+	return err == nil // also for an empty text
+}
+
+// maxHint is the length above which a text is not repeated for skip indexes.
+const maxHint = 1 << 10
+
+// hint returns what skip indexes can test of a condition, or "".
+func (a attribute) hint(c tracestore.Cond) string {
+	if c.Op != tracestore.Eq || len(c.Value.Text) > maxHint {
+		return ""
+	}
+	if c.Value.IsNumber {
+		return a.numberHint(c.Value.Number)
+	}
+	var parts []string
+	for _, p := range rows.Pairs() {
+		if valueCond(p, c).may == never || len(a.keys(p)) == 0 {
+			continue
+		}
+		part := a.hasText(p, c.Value.Text)
+		if p == rows.PairFloat {
+			f, _ := parseFloat(c.Value.Text)
+			part = hasFloat(f)
+		}
+		if part == "" {
+			return ""
+		}
+		parts = append(parts, part)
+	}
+	return one(parts...)
+}
+
+// numberHint is the hint of a comparison with a number. An integer equals it as a float, so that
+// there is no hint if several integers do.
+func (a attribute) numberHint(n float64) string {
+	const exact = 1 << 53
+	if math.IsNaN(n) || math.Abs(n) >= exact {
+		return ""
+	}
+	parts := []string{hasFloat(n)}
+	if n == 0 {
+		parts = append(parts, hasFloat(-n))
+	}
+	if n == math.Trunc(n) {
+		parts = append(parts, a.hasText(rows.PairInt, strconv.FormatInt(int64(n), 10)))
+	}
+	return one(parts...)
+}
+
+// hasText returns the condition that a pair has a value of this text form, of the attribute if the
+// index knows keys. It returns "" for an empty text, which the server may not find.
+func (a attribute) hasText(p rows.Pair, value string) string {
+	if p != rows.PairInt && p != rows.PairOther {
+		if value == "" {
+			return ""
+		}
+		return "has(" + Searched(p) + ", " + Text(value) + ")"
+	}
+	var terms []string
+	for _, key := range a.keys(p) {
+		terms = append(terms, Text(key+"="+value))
+	}
+	return "hasAny(" + Searched(p) + ", [" + strings.Join(terms, ", ") + "])"
+}
+
+// hasFloat returns the condition that a span has a float, or "" for NaN, which has several forms.
+func hasFloat(f float64) string {
+	if math.IsNaN(f) {
+		return ""
+	}
+	return "has(" + Searched(rows.PairFloat) + ", toFloat64(" + sqlFloat(f) + "))"
+}

@@ -1,0 +1,174 @@
+package where
+
+import (
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// cond translates one condition.
+func (t builder) cond(c tracestore.Cond) bounds {
+	if c.Op > tracestore.Exists {
+		return exactly(never)
+	}
+	switch p := c.Field.Place; {
+	case p.HasKey():
+		return attributeCond(c)
+	case p == tracestore.Duration:
+		return durationCond(c)
+	case p == tracestore.EventName:
+		return eventNameCond(c)
+	case p == tracestore.ParentID:
+		return t.parent(c)
+	default:
+		if column, ok := textColumn(p); ok {
+			return textCond(column, c)
+		}
+	}
+	return exactly(never) // no value
+}
+
+// textColumn returns the column of a property that every span has.
+func textColumn(p tracestore.Place) (string, bool) {
+	switch p {
+	case tracestore.Service:
+		return "service", true
+	case tracestore.Name:
+		return "name", true
+	case tracestore.Kind:
+		return "kind", true
+	case tracestore.Status:
+		return "status", true
+	case tracestore.StatusMessage:
+		return "status_message", true
+	case tracestore.ScopeName:
+		return "scope_name", true
+	case tracestore.ScopeVersion:
+		return "scope_version", true
+	}
+	return "", false
+}
+
+// textCond is the condition on one string value.
+func textCond(column string, c tracestore.Cond) bounds {
+	switch {
+	case c.Op == tracestore.Exists:
+		return exactly(always)
+	case c.Op == tracestore.Like:
+		return like(column, c.Value.Regexp)
+	case c.Value.IsNumber:
+		return exactly(never)
+	}
+	symbol, _ := symbolOf(c.Op)
+	return exactly(column + " " + symbol + " " + Text(c.Value.Text))
+}
+
+// overArray returns the bounds of "a condition on v holds for an element v of an array".
+func overArray(b bounds, array string) bounds {
+	exists := func(condition string) string {
+		switch condition {
+		case always:
+			return "notEmpty(" + array + ")"
+		case never:
+			return never
+		}
+		return "arrayExists(v -> " + condition + ", " + array + ")"
+	}
+	return bounds{may: exists(b.may), must: exists(b.must)}
+}
+
+func eventNameCond(c tracestore.Cond) bounds { return overArray(textCond("v", c), "event_names") }
+
+// parent compares the text form of the id of the parent, which a root span does not have. The table
+// of spans tells only whether there is one.
+func (t builder) parent(c tracestore.Cond) bounds {
+	const hasParent = "root = 0"
+	id, isID := parseSpanID(c.Value.Text)
+	equality := c.Op == tracestore.Eq || c.Op == tracestore.Ne
+	switch b := textCond("parent_id", c); {
+	case c.Op == tracestore.Exists:
+		return exactly(hasParent)
+	case b.may == never:
+		return exactly(never)
+	case !equality:
+		return bounds{may: hasParent, must: never, whole: true}
+	case !isID && c.Op == tracestore.Eq:
+		return exactly(never)
+	case !isID:
+		return exactly(hasParent)
+	}
+	// Spans of a trace that start at the same time may have different parents.
+	children := "(trace_id, start) GLOBAL IN (SELECT trace_id, start FROM " + t.payload + " AND substring(ids, 9) = " + SpanID(id) + ")"
+	if c.Op == tracestore.Eq {
+		return bounds{may: all(hasParent, children), must: never, whole: true}
+	}
+	return bounds{may: hasParent, must: all(hasParent, not(children)), whole: true}
+}
+
+// parseSpanID parses the text form of an id that is not zero.
+func parseSpanID(text string) (id otlpdata.SpanID, ok bool) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(id) {
+		return id, false
+	}
+	copy(id[:], b)
+	return id, !id.IsZero() && id.String() == text
+}
+
+// durationCond compares the duration, whose value is a float.
+func durationCond(c tracestore.Cond) bounds {
+	const column = "duration"
+	switch {
+	case c.Op == tracestore.Exists:
+		return exactly(always)
+	case c.Op == tracestore.Like:
+		// The text forms of the integer and of the float are the same as long as the float is
+		// exact.
+		const exact = column + " <= 9007199254740992"
+		b := like("toString("+column+")", c.Value.Regexp)
+		return bounds{may: one(b.may, not(exact)), must: all(b.must, exact)}.orNever(c)
+	case c.Value.IsNumber:
+		return exactly(unsigned().compare(column, c.Op, c.Value.Number))
+	case c.Op == tracestore.Eq || c.Op == tracestore.Ne:
+		n, ok := parseFloat(c.Value.Text)
+		if !ok {
+			return exactly(boolean(c.Op == tracestore.Ne))
+		}
+		return exactly(unsigned().compare(column, c.Op, n))
+	}
+	return exactly(never)
+}
+
+// orNever returns b, or the bounds of a condition that never holds if c has no pattern.
+func (b bounds) orNever(c tracestore.Cond) bounds {
+	if c.Value.Regexp == nil {
+		return exactly(never)
+	}
+	return b
+}
+
+func boolean(b bool) string {
+	if b {
+		return always
+	}
+	return never
+}
+
+// parseInt parses the text form of an integer value. ok is false for any other text, including
+// other ways to write the same integer.
+func parseInt(text string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && otlpdata.IntValue(n).AsString() == text
+}
+
+// parseFloat parses the text form of a float value. ok is false for any other text.
+func parseFloat(text string) (f float64, ok bool) {
+	if strings.ContainsAny(text, "xX_") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil && otlpdata.DoubleValue(f).AsString() == text
+}

@@ -1,0 +1,114 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// shards knows which shards of the cluster answer. Statements leave out shards of which no replica
+// answers, so that the answer is partial, except for those that run with wholeCluster.
+type shards struct {
+	mu      sync.Mutex
+	checked time.Time // before the shards were asked
+	missing string    // for users; "" if all answer
+}
+
+// missingShards returns for users which shards do not answer, or "". Callers have read before.
+// Calls at the same time ask the shards together.
+func (e *exporter) missingShards(ctx context.Context) string {
+	if !e.cfg.Cluster.Sharded || ctx.Err() != nil {
+		return ""
+	}
+	called := time.Now()
+	e.shards.mu.Lock()
+	defer e.shards.mu.Unlock()
+	if !e.shards.checked.Before(called) {
+		return e.shards.missing
+	}
+	now := time.Now()
+	missing, err := e.askShards(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ""
+		}
+		return "the shards that answer are not known: " + err.Error()
+	}
+	e.shards.missing, e.shards.checked = missing, now
+	return missing
+}
+
+// wholeCluster returns a context for statements that fail if a shard does not answer, instead of
+// leaving it out. The error matches shardMissing.
+func wholeCluster(ctx context.Context) context.Context {
+	return db.WithSettings(ctx, db.Settings{"skip_unavailable_shards": 0})
+}
+
+// shardMissing reports whether err says that no server of a shard answers.
+func shardMissing(err error) bool { return db.CodeOf(err) == db.CodeShardMissing }
+
+// askShards asks all shards for an answer. Each answers with one row.
+func (e *exporter) askShards(ctx context.Context) (missing string, err error) {
+	name := where.Text(e.cfg.Cluster.Name)
+	known, err := e.number(ctx, "SELECT toUInt64(count(DISTINCT shard_num)) FROM system.clusters WHERE cluster = "+name)
+	if err != nil {
+		return "", err
+	}
+	answered, err := e.number(ctx, "SELECT toUInt64(count()) FROM cluster("+name+", system.one)")
+	if err != nil || answered >= known {
+		return "", err
+	}
+	return fmt.Sprintf("%s of cluster %s: no server answers", e.silentShards(ctx, name, known, answered), e.cfg.Cluster.Name), nil
+}
+
+// silentShards returns the numbers of the shards that do not answer, or how many there are if the
+// server is too old to tell.
+func (e *exporter) silentShards(ctx context.Context, cluster string, known, answered uint64) string {
+	numbers := make(map[uint64]bool)
+	err := e.eachRow(ctx, "SELECT toUInt64(shardNum()) FROM cluster("+cluster+", system.one)", func(r db.Rows) error {
+		var n uint64
+		err := r.Scan(&n)
+		numbers[n] = true
+		return err
+	})
+	if err != nil {
+		return fmt.Sprintf("%d of %d shards", known-answered, known)
+	}
+	var silent []string
+	for n := range known {
+		if !numbers[n+1] {
+			silent = append(silent, strconv.FormatUint(n+1, 10))
+		}
+	}
+	return "shard " + strings.Join(silent, ", ")
+}
+
+// incomplete returns a tracestore.DamagedError if shards do not answer. Callers that have found a
+// trace need not call it, because a trace is on one shard.
+func (e *exporter) incomplete(ctx context.Context) error {
+	if missing := e.missingShards(ctx); missing != "" {
+		return &tracestore.DamagedError{Reason: missing}
+	}
+	return nil
+}
+
+// serverLimit returns for users which limit of the server ended a statement, if err is the error of
+// one.
+func serverLimit(err error) (reason string, ok bool) {
+	switch {
+	case db.CodeOf(err) == db.CodeMemoryLimit:
+		return "stopped at the memory limit of the server; narrow the search or the time range", true
+	case db.ClassOf(err) != db.Limited:
+		return "", false
+	case db.CodeOf(err) == db.CodeTooManyRows || db.CodeOf(err) == db.CodeTooManyBytes:
+		return "stopped at the maximum number of rows that a query reads; narrow the search or the time range", true
+	}
+	return "stopped at the maximum time of a query; narrow the search or the time range", true
+}

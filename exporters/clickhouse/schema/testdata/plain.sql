@@ -1,0 +1,438 @@
+CREATE DATABASE IF NOT EXISTS `tracing` ON CLUSTER `main`;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`spans_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `service` LowCardinality(String),
+    `start` UInt64,
+    `day` Date,
+    `odd` UInt8,
+    `name` LowCardinality(String),
+    `kind` LowCardinality(String),
+    `status` LowCardinality(String),
+    `status_message` String,
+    `duration` UInt64,
+    `calls` UInt64,
+    `trace_id` FixedString(16),
+    `root` UInt8,
+    `scope_name` LowCardinality(String),
+    `scope_version` LowCardinality(String),
+    `event_names` Array(LowCardinality(String)),
+    `origin.key` Array(LowCardinality(String)),
+    `origin.value` Array(LowCardinality(String)),
+    `str.key` Array(LowCardinality(String)),
+    `str.value` Array(LowCardinality(String)),
+    `text.key` Array(LowCardinality(String)),
+    `text.value` Array(String),
+    `int.key` Array(LowCardinality(String)),
+    `int.value` Array(Int64),
+    `float.key` Array(LowCardinality(String)),
+    `float.value` Array(Float64),
+    `other.key` Array(LowCardinality(String)),
+    `other.value` Array(LowCardinality(String))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/spans_local', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, service, start)
+SETTINGS index_granularity = 2048;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`spans` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `service` LowCardinality(String),
+    `start` UInt64,
+    `day` Date,
+    `odd` UInt8,
+    `name` LowCardinality(String),
+    `kind` LowCardinality(String),
+    `status` LowCardinality(String),
+    `status_message` String,
+    `duration` UInt64,
+    `calls` UInt64,
+    `trace_id` FixedString(16),
+    `root` UInt8,
+    `scope_name` LowCardinality(String),
+    `scope_version` LowCardinality(String),
+    `event_names` Array(LowCardinality(String)),
+    `origin.key` Array(LowCardinality(String)),
+    `origin.value` Array(LowCardinality(String)),
+    `str.key` Array(LowCardinality(String)),
+    `str.value` Array(LowCardinality(String)),
+    `text.key` Array(LowCardinality(String)),
+    `text.value` Array(String),
+    `int.key` Array(LowCardinality(String)),
+    `int.value` Array(Int64),
+    `float.key` Array(LowCardinality(String)),
+    `float.value` Array(Float64),
+    `other.key` Array(LowCardinality(String)),
+    `other.value` Array(LowCardinality(String))
+)
+ENGINE = Distributed('main', 'tracing', 'spans_local', cityHash64(trace_id));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`payload_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `trace_id` FixedString(16),
+    `start` UInt64,
+    `ids` FixedString(16),
+    `duration` UInt64,
+    `service` LowCardinality(String),
+    `name` LowCardinality(String),
+    `failed` UInt8,
+    `call` LowCardinality(String),
+    `day` Date,
+    `odd` UInt8,
+    `stored` LowCardinality(String) DEFAULT toString(toUnixTimestamp64Milli(now64(3))),
+    `batch` LowCardinality(String),
+    `origin` LowCardinality(String),
+    `shape` LowCardinality(String),
+    `texts` Array(LowCardinality(String)),
+    `rest` String
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/payload_local', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, trace_id, start)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`payload` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `trace_id` FixedString(16),
+    `start` UInt64,
+    `ids` FixedString(16),
+    `duration` UInt64,
+    `service` LowCardinality(String),
+    `name` LowCardinality(String),
+    `failed` UInt8,
+    `call` LowCardinality(String),
+    `day` Date,
+    `odd` UInt8,
+    `stored` LowCardinality(String) DEFAULT toString(toUnixTimestamp64Milli(now64(3))),
+    `batch` LowCardinality(String),
+    `origin` LowCardinality(String),
+    `shape` LowCardinality(String),
+    `texts` Array(LowCardinality(String)),
+    `rest` String
+)
+ENGINE = Distributed('main', 'tracing', 'payload_local', cityHash64(trace_id));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`bounds_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `trace_id` FixedString(16),
+    `day` Date,
+    `odd` UInt8,
+    `first` SimpleAggregateFunction(min, UInt64),
+    `last` SimpleAggregateFunction(max, UInt64),
+    `spans` SimpleAggregateFunction(sum, UInt64),
+    `errors` SimpleAggregateFunction(sum, UInt64),
+    `stored` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/bounds_local', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, trace_id, day, odd)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`bounds` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `trace_id` FixedString(16),
+    `day` Date,
+    `odd` UInt8,
+    `first` SimpleAggregateFunction(min, UInt64),
+    `last` SimpleAggregateFunction(max, UInt64),
+    `spans` SimpleAggregateFunction(sum, UInt64),
+    `errors` SimpleAggregateFunction(sum, UInt64),
+    `stored` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = Distributed('main', 'tracing', 'bounds_local', cityHash64(trace_id));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`operations_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `service` LowCardinality(String),
+    `name` LowCardinality(String),
+    `kind` LowCardinality(String),
+    `day` Date,
+    `odd` UInt8
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/operations_local', '{replica}')
+PARTITION BY day
+ORDER BY (tenant, service, name, kind, day, odd);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`operations` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `service` LowCardinality(String),
+    `name` LowCardinality(String),
+    `kind` LowCardinality(String),
+    `day` Date,
+    `odd` UInt8
+)
+ENGINE = Distributed('main', 'tracing', 'operations_local', cityHash64(tenant));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `key` LowCardinality(String),
+    `type` LowCardinality(String),
+    `day` Date,
+    `odd` UInt8
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/attribute_keys_local', '{replica}')
+PARTITION BY day
+ORDER BY (tenant, key, type, day, odd);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `key` LowCardinality(String),
+    `type` LowCardinality(String),
+    `day` Date,
+    `odd` UInt8
+)
+ENGINE = Distributed('main', 'tracing', 'attribute_keys_local', cityHash64(tenant));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`minutes_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `service` LowCardinality(String),
+    `name` LowCardinality(String),
+    `kind` LowCardinality(String),
+    `failed` UInt8,
+    `minute` UInt32,
+    `day` Date,
+    `odd` UInt8,
+    `spans` UInt64,
+    `calls` UInt64,
+    `duration` UInt128,
+    `bucketsMap.bucket` Array(UInt16),
+    `bucketsMap.spans` Array(UInt64),
+    `bucketsMap.calls` Array(UInt64)
+)
+ENGINE = ReplicatedSummingMergeTree('/clickhouse/tables/{shard}/tracing/minutes_local', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, service, name, kind, failed, minute, day, odd)
+SETTINGS index_granularity = 512;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`minutes` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `service` LowCardinality(String),
+    `name` LowCardinality(String),
+    `kind` LowCardinality(String),
+    `failed` UInt8,
+    `minute` UInt32,
+    `day` Date,
+    `odd` UInt8,
+    `spans` UInt64,
+    `calls` UInt64,
+    `duration` UInt128,
+    `bucketsMap.bucket` Array(UInt16),
+    `bucketsMap.spans` Array(UInt64),
+    `bucketsMap.calls` Array(UInt64)
+)
+ENGINE = Distributed('main', 'tracing', 'minutes_local', cityHash64(tenant));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`hours_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `hour` UInt32,
+    `day` Date,
+    `odd` UInt8,
+    `spans` SimpleAggregateFunction(sum, UInt64),
+    `stored` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/hours_local', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, hour, day, odd);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`hours` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `hour` UInt32,
+    `day` Date,
+    `odd` UInt8,
+    `spans` SimpleAggregateFunction(sum, UInt64),
+    `stored` SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = Distributed('main', 'tracing', 'hours_local', cityHash64(tenant));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`edges_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `hour` UInt32,
+    `day` Date DEFAULT toDate(now(), 'UTC'),
+    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `state` UInt64,
+    `omitted` UInt8,
+    `calls.parent` Array(LowCardinality(String)),
+    `calls.child` Array(LowCardinality(String)),
+    `calls.flags` Array(UInt8),
+    `calls.connection` Array(UInt8),
+    `calls.calls` Array(UInt64),
+    `calls.errors` Array(UInt64),
+    `calls.duration` Array(UInt64),
+    `calls.first` Array(UInt16),
+    `calls.counts` Array(Array(UInt64))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/edges_local', '{replica}', counted)
+PARTITION BY day
+ORDER BY (tenant, hour);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`edges` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `hour` UInt32,
+    `day` Date DEFAULT toDate(now(), 'UTC'),
+    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `state` UInt64,
+    `omitted` UInt8,
+    `calls.parent` Array(LowCardinality(String)),
+    `calls.child` Array(LowCardinality(String)),
+    `calls.flags` Array(UInt8),
+    `calls.connection` Array(UInt8),
+    `calls.calls` Array(UInt64),
+    `calls.errors` Array(UInt64),
+    `calls.duration` Array(UInt64),
+    `calls.first` Array(UInt16),
+    `calls.counts` Array(Array(UInt64))
+)
+ENGINE = Distributed('main', 'tracing', 'edges_local', cityHash64(tenant));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`deletions_local` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `epoch` UInt64,
+    `at` UInt64,
+    `day` Date,
+    `what` String
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/deletions_local', '{replica}')
+PARTITION BY day
+ORDER BY (tenant, epoch);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`deletions` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String),
+    `epoch` UInt64,
+    `at` UInt64,
+    `day` Date,
+    `what` String
+)
+ENGINE = Distributed('main', 'tracing', 'deletions_local', cityHash64(tenant));
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_throughput_local` ON CLUSTER `main`
+(
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `day` Date DEFAULT toDate(now(), 'UTC'),
+    `until` Int64,
+    `since` Int64,
+    `body` String
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/sampling_throughput_local', '{replica}')
+PARTITION BY day
+ORDER BY added;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_throughput` ON CLUSTER `main`
+(
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `day` Date DEFAULT toDate(now(), 'UTC'),
+    `until` Int64,
+    `since` Int64,
+    `body` String
+)
+ENGINE = Distributed('main', 'tracing', 'sampling_throughput_local', 1);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_calculations_local` ON CLUSTER `main`
+(
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `day` Date DEFAULT toDate(now(), 'UTC'),
+    `body` String
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/sampling_calculations_local', '{replica}')
+PARTITION BY day
+ORDER BY added;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_calculations` ON CLUSTER `main`
+(
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `day` Date DEFAULT toDate(now(), 'UTC'),
+    `body` String
+)
+ENGINE = Distributed('main', 'tracing', 'sampling_calculations_local', 1);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_leases_local` ON CLUSTER `main`
+(
+    `resource` String,
+    `term` UInt64,
+    `owner` String,
+    `until` Int64
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/sampling_leases_local', '{replica}', term)
+ORDER BY resource;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_leases` ON CLUSTER `main`
+(
+    `resource` String,
+    `term` UInt64,
+    `owner` String,
+    `until` Int64
+)
+ENGINE = Distributed('main', 'tracing', 'sampling_leases_local', 1);
+
+CREATE TABLE IF NOT EXISTS `tracing`.`meta_local` ON CLUSTER `main`
+(
+    `version` UInt32,
+    `oldest` UInt32,
+    `at` DateTime DEFAULT now()
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/meta_local', '{replica}')
+ORDER BY version;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`meta` ON CLUSTER `main`
+(
+    `version` UInt32,
+    `oldest` UInt32,
+    `at` DateTime DEFAULT now()
+)
+ENGINE = Distributed('main', 'tracing', 'meta_local', 1);
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`bounds_view` ON CLUSTER `main` TO `tracing`.`bounds_local` AS
+SELECT s.tenant AS tenant, s.trace_id AS trace_id, s.day AS day, s.odd AS odd,
+    min(s.start) AS first, max(s.start) AS last, count() AS spans, countIf(s.status = 'error') AS errors,
+    toUInt64(max(toUnixTimestamp(now()))) AS stored
+FROM `tracing`.`spans_local` AS s
+GROUP BY s.tenant, s.trace_id, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`operations_view` ON CLUSTER `main` TO `tracing`.`operations_local` AS
+SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.day AS day, s.odd AS odd
+FROM `tracing`.`spans_local` AS s
+GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attribute_keys_view` ON CLUSTER `main` TO `tracing`.`attribute_keys_local` AS
+SELECT s.tenant AS tenant, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS type, s.day AS day, s.odd AS odd
+FROM `tracing`.`spans_local` AS s
+ARRAY JOIN arrayConcat(
+    arrayMap(k -> (toString(k), 'string'), arrayConcat(s.`origin.key`, s.`str.key`, s.`text.key`)),
+    arrayMap(k -> (toString(k), 'int'), s.`int.key`),
+    arrayMap(k -> (toString(k), 'float'), s.`float.key`), arrayMap(k -> (toString(k), 'other'), s.`other.key`)) AS pair
+GROUP BY s.tenant, key, type, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` ON CLUSTER `main` TO `tracing`.`minutes_local` AS
+SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.status = 'error' AS failed,
+    toUInt32(intDiv(s.start, 60000000000)) AS minute, s.day AS day, s.odd AS odd,
+    count() AS spans, sum(s.calls) AS calls,
+    sum(least(toUInt128(s.duration) * s.calls, toUInt128(18446744073709551615))) AS duration,
+    tupleElement(sumMap([toUInt16(8 * toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 10058158527438640871) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 10968499650544839024) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 11961233684655323371) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 13043817825332782213) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 14224384202002324190) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 15511800964685064949) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 16915738899553466671)) AS span_bucket], [toUInt64(1)], [s.calls]), 1) AS `bucketsMap.bucket`,
+    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls]), 2) AS `bucketsMap.spans`,
+    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls]), 3) AS `bucketsMap.calls`
+FROM `tracing`.`spans_local` AS s
+GROUP BY s.tenant, s.service, s.name, s.kind, failed, minute, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`hours_view` ON CLUSTER `main` TO `tracing`.`hours_local` AS
+SELECT s.tenant AS tenant, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+    count() AS spans, toUInt64(max(toUnixTimestamp(now()))) AS stored
+FROM `tracing`.`spans_local` AS s
+GROUP BY s.tenant, hour, s.day, s.odd;
+

@@ -1,0 +1,289 @@
+CREATE DATABASE IF NOT EXISTS `tracing` ON CLUSTER `main`;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`spans` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `service` LowCardinality(String) CODEC(ZSTD(1)),
+    `start` UInt64 CODEC(Delta(8), ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1)),
+    `name` LowCardinality(String) CODEC(ZSTD(1)),
+    `kind` LowCardinality(String) CODEC(ZSTD(1)),
+    `status` LowCardinality(String) CODEC(ZSTD(1)),
+    `status_message` String CODEC(ZSTD(1)),
+    `duration` UInt64 CODEC(T64, ZSTD(1)),
+    `calls` UInt64 CODEC(T64, ZSTD(1)),
+    `trace_id` FixedString(16) CODEC(ZSTD(1)),
+    `root` UInt8 CODEC(ZSTD(1)),
+    `scope_name` LowCardinality(String) CODEC(ZSTD(1)),
+    `scope_version` LowCardinality(String) CODEC(ZSTD(1)),
+    `event_names` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `origin.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `origin.value` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `str.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `str.value` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `text.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `text.value` Array(String) CODEC(ZSTD(1)),
+    `int.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `int.value` Array(Int64) CODEC(ZSTD(1)),
+    `float.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `float.value` Array(Float64) CODEC(ZSTD(1)),
+    `other.key` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `other.value` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `strings` Map(String, String) ALIAS mapFromArrays(arrayConcat(`origin.key`, `str.key`, `text.key`), arrayConcat(`origin.value`, `str.value`, `text.value`)),
+    `ints` Map(String, Int64) ALIAS mapFromArrays(`int.key`, `int.value`),
+    `floats` Map(String, Float64) ALIAS mapFromArrays(`float.key`, `float.value`),
+    `others` Map(String, String) ALIAS mapFromArrays(`other.key`, `other.value`),
+    INDEX `by_trace_id` trace_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_duration` duration TYPE minmax GRANULARITY 1,
+    INDEX `by_name` name TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_status` status TYPE set(4) GRANULARITY 1,
+    INDEX `by_origin` origin.value TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_string` str.value TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_text` text.value TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_int` arrayMap((k, v) -> concat(k, '=', toString(v)), int.key, int.value) TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_float` float.value TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_other` arrayMap((k, v) -> concat(k, '=', v), other.key, other.value) TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/spans', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, service, start)
+TTL day + toIntervalDay(15)
+SETTINGS index_granularity = 2048, ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`payload` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `trace_id` FixedString(16) CODEC(ZSTD(1)),
+    `start` UInt64 CODEC(Delta(8), ZSTD(1)),
+    `ids` FixedString(16) CODEC(ZSTD(1)),
+    `duration` UInt64 CODEC(T64, ZSTD(1)),
+    `service` LowCardinality(String) CODEC(ZSTD(1)),
+    `name` LowCardinality(String) CODEC(ZSTD(1)),
+    `failed` UInt8 CODEC(ZSTD(1)),
+    `call` LowCardinality(String) CODEC(ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1)),
+    `stored` LowCardinality(String) DEFAULT toString(toUnixTimestamp64Milli(now64(3))) CODEC(ZSTD(1)),
+    `batch` LowCardinality(String) CODEC(ZSTD(1)),
+    `origin` LowCardinality(String) CODEC(ZSTD(3)),
+    `shape` LowCardinality(String) CODEC(ZSTD(3)),
+    `texts` Array(LowCardinality(String)) CODEC(ZSTD(3)),
+    `rest` String CODEC(ZSTD(3)),
+    INDEX `by_trace_id` trace_id TYPE bloom_filter(0.01) GRANULARITY 1,
+    INDEX `by_stored` stored TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/payload', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, trace_id, start)
+TTL day + toIntervalDay(15)
+SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`bounds` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `trace_id` FixedString(16) CODEC(ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1)),
+    `first` SimpleAggregateFunction(min, UInt64) CODEC(ZSTD(1)),
+    `last` SimpleAggregateFunction(max, UInt64) CODEC(ZSTD(1)),
+    `spans` SimpleAggregateFunction(sum, UInt64) CODEC(ZSTD(1)),
+    `errors` SimpleAggregateFunction(sum, UInt64) CODEC(ZSTD(1)),
+    `stored` SimpleAggregateFunction(max, UInt64) CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/bounds', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, trace_id, day, odd)
+TTL day + toIntervalDay(15)
+SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`operations` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `service` LowCardinality(String) CODEC(ZSTD(1)),
+    `name` LowCardinality(String) CODEC(ZSTD(1)),
+    `kind` LowCardinality(String) CODEC(ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/operations', '{replica}')
+PARTITION BY day
+ORDER BY (tenant, service, name, kind, day, odd)
+TTL day + toIntervalDay(15)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `key` LowCardinality(String) CODEC(ZSTD(1)),
+    `type` LowCardinality(String) CODEC(ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/attribute_keys', '{replica}')
+PARTITION BY day
+ORDER BY (tenant, key, type, day, odd)
+TTL day + toIntervalDay(15)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`minutes` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `service` LowCardinality(String) CODEC(ZSTD(1)),
+    `name` LowCardinality(String) CODEC(ZSTD(1)),
+    `kind` LowCardinality(String) CODEC(ZSTD(1)),
+    `failed` UInt8 CODEC(ZSTD(1)),
+    `minute` UInt32 CODEC(Delta(4), ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1)),
+    `spans` UInt64 CODEC(T64, ZSTD(1)),
+    `calls` UInt64 CODEC(T64, ZSTD(1)),
+    `duration` UInt128 CODEC(ZSTD(1)),
+    `bucketsMap.bucket` Array(UInt16) CODEC(ZSTD(1)),
+    `bucketsMap.spans` Array(UInt64) CODEC(T64, ZSTD(1)),
+    `bucketsMap.calls` Array(UInt64) CODEC(T64, ZSTD(1))
+)
+ENGINE = ReplicatedSummingMergeTree('/clickhouse/tables/{shard}/tracing/minutes', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, service, name, kind, failed, minute, day, odd)
+TTL day + toIntervalDay(61)
+SETTINGS index_granularity = 512, ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`hours` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `hour` UInt32 CODEC(ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `odd` UInt8 CODEC(ZSTD(1)),
+    `spans` SimpleAggregateFunction(sum, UInt64) CODEC(ZSTD(1)),
+    `stored` SimpleAggregateFunction(max, UInt64) CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/hours', '{replica}')
+PARTITION BY (day, odd)
+ORDER BY (tenant, hour, day, odd)
+TTL day + toIntervalDay(61)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`edges` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `hour` UInt32 CODEC(ZSTD(1)),
+    `day` Date DEFAULT toDate(now(), 'UTC') CODEC(ZSTD(1)),
+    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))) CODEC(ZSTD(1)),
+    `state` UInt64 CODEC(ZSTD(1)),
+    `omitted` UInt8 CODEC(ZSTD(1)),
+    `calls.parent` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `calls.child` Array(LowCardinality(String)) CODEC(ZSTD(1)),
+    `calls.flags` Array(UInt8) CODEC(ZSTD(1)),
+    `calls.connection` Array(UInt8) CODEC(ZSTD(1)),
+    `calls.calls` Array(UInt64) CODEC(ZSTD(1)),
+    `calls.errors` Array(UInt64) CODEC(ZSTD(1)),
+    `calls.duration` Array(UInt64) CODEC(ZSTD(1)),
+    `calls.first` Array(UInt16) CODEC(ZSTD(1)),
+    `calls.counts` Array(Array(UInt64)) CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/edges', '{replica}', counted)
+PARTITION BY day
+ORDER BY (tenant, hour)
+TTL day + toIntervalDay(61)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`deletions` ON CLUSTER `main`
+(
+    `tenant` LowCardinality(String) CODEC(ZSTD(1)),
+    `epoch` UInt64 CODEC(ZSTD(1)),
+    `at` UInt64 CODEC(ZSTD(1)),
+    `day` Date CODEC(ZSTD(1)),
+    `what` String CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/deletions', '{replica}')
+PARTITION BY day
+ORDER BY (tenant, epoch)
+TTL day + toIntervalDay(61)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_throughput` ON CLUSTER `main`
+(
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))) CODEC(ZSTD(1)),
+    `day` Date DEFAULT toDate(now(), 'UTC') CODEC(ZSTD(1)),
+    `until` Int64 CODEC(ZSTD(1)),
+    `since` Int64 CODEC(ZSTD(1)),
+    `body` String CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/sampling_throughput', '{replica}')
+PARTITION BY day
+ORDER BY added
+TTL day + toIntervalDay(15)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_calculations` ON CLUSTER `main`
+(
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))) CODEC(ZSTD(1)),
+    `day` Date DEFAULT toDate(now(), 'UTC') CODEC(ZSTD(1)),
+    `body` String CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/sampling_calculations', '{replica}')
+PARTITION BY day
+ORDER BY added
+TTL day + toIntervalDay(15)
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`sampling_leases` ON CLUSTER `main`
+(
+    `resource` String CODEC(ZSTD(1)),
+    `term` UInt64 CODEC(ZSTD(1)),
+    `owner` String CODEC(ZSTD(1)),
+    `until` Int64 CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/tracing/sampling_leases', '{replica}', term)
+ORDER BY resource
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE TABLE IF NOT EXISTS `tracing`.`meta` ON CLUSTER `main`
+(
+    `version` UInt32 CODEC(ZSTD(1)),
+    `oldest` UInt32 CODEC(ZSTD(1)),
+    `at` DateTime DEFAULT now() CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/meta', '{replica}')
+ORDER BY version
+SETTINGS ttl_only_drop_parts = 1, materialize_ttl_recalculate_only = 1, replicated_deduplication_window = 10000, replicated_deduplication_window_seconds = 604800;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`bounds_view` ON CLUSTER `main` TO `tracing`.`bounds` AS
+SELECT s.tenant AS tenant, s.trace_id AS trace_id, s.day AS day, s.odd AS odd,
+    min(s.start) AS first, max(s.start) AS last, count() AS spans, countIf(s.status = 'error') AS errors,
+    toUInt64(max(toUnixTimestamp(now()))) AS stored
+FROM `tracing`.`spans` AS s
+GROUP BY s.tenant, s.trace_id, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`operations_view` ON CLUSTER `main` TO `tracing`.`operations` AS
+SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.day AS day, s.odd AS odd
+FROM `tracing`.`spans` AS s
+GROUP BY s.tenant, s.service, s.name, s.kind, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`attribute_keys_view` ON CLUSTER `main` TO `tracing`.`attribute_keys` AS
+SELECT s.tenant AS tenant, tupleElement(pair, 1) AS key, tupleElement(pair, 2) AS type, s.day AS day, s.odd AS odd
+FROM `tracing`.`spans` AS s
+ARRAY JOIN arrayConcat(
+    arrayMap(k -> (toString(k), 'string'), arrayConcat(s.`origin.key`, s.`str.key`, s.`text.key`)),
+    arrayMap(k -> (toString(k), 'int'), s.`int.key`),
+    arrayMap(k -> (toString(k), 'float'), s.`float.key`), arrayMap(k -> (toString(k), 'other'), s.`other.key`)) AS pair
+GROUP BY s.tenant, key, type, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` ON CLUSTER `main` TO `tracing`.`minutes` AS
+SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.status = 'error' AS failed,
+    toUInt32(intDiv(s.start, 60000000000)) AS minute, s.day AS day, s.odd AS odd,
+    count() AS spans, sum(s.calls) AS calls,
+    sum(least(toUInt128(s.duration) * s.calls, toUInt128(18446744073709551615))) AS duration,
+    tupleElement(sumMap([toUInt16(8 * toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 10058158527438640871) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 10968499650544839024) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 11961233684655323371) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 13043817825332782213) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 14224384202002324190) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 15511800964685064949) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 16915738899553466671)) AS span_bucket], [toUInt64(1)], [s.calls]), 1) AS `bucketsMap.bucket`,
+    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls]), 2) AS `bucketsMap.spans`,
+    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls]), 3) AS `bucketsMap.calls`
+FROM `tracing`.`spans` AS s
+GROUP BY s.tenant, s.service, s.name, s.kind, failed, minute, s.day, s.odd;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`hours_view` ON CLUSTER `main` TO `tracing`.`hours` AS
+SELECT s.tenant AS tenant, toUInt32(intDiv(s.start, 3600000000000)) AS hour, s.day AS day, s.odd AS odd,
+    count() AS spans, toUInt64(max(toUnixTimestamp(now()))) AS stored
+FROM `tracing`.`spans` AS s
+GROUP BY s.tenant, hour, s.day, s.odd;
+

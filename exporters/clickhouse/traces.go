@@ -1,0 +1,252 @@
+package clickhouse
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Limits of reads of several traces in one statement.
+const (
+	tracesPerStatement = 64
+	maxTogether        = 16 << 20 // bytes that are held until the traces before them were returned
+)
+
+// Traces implements tracestore.Reader. It uses hints to select partitions.
+func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		r := e.reader(tenant, yield)
+		for part := range slices.Chunk(refs, tracesPerStatement) {
+			if err := r.read(ctx, part); errors.Is(err, errStop) {
+				return
+			} else if err != nil {
+				yield(tracestore.Trace{}, err)
+				return
+			}
+		}
+		if err := cmp.Or(r.damaged(ctx, len(refs)), ctx.Err()); err != nil {
+			yield(tracestore.Trace{}, err)
+		}
+	}
+}
+
+// traceReader reads whole traces.
+type traceReader struct {
+	store  *exporter
+	tenant string
+	yield  func(tracestore.Trace, error) bool
+	damage error // of the first damaged trace
+	found  map[otlpdata.TraceID]struct{}
+}
+
+// damaged returns an error if a trace is damaged, or if one of a number of traces was not found
+// because shards do not answer.
+func (r *traceReader) damaged(ctx context.Context, traces int) error {
+	if r.damage == nil && len(r.found) < traces {
+		return r.store.incomplete(ctx)
+	}
+	return r.damage
+}
+
+func (e *exporter) reader(tenant string, yield func(tracestore.Trace, error) bool) *traceReader {
+	return &traceReader{store: e, tenant: tenant, yield: yield, found: make(map[otlpdata.TraceID]struct{})}
+}
+
+// read yields the traces of refs in their order. It returns errStop if the caller wants no more.
+func (r *traceReader) read(ctx context.Context, refs []tracestore.TraceRef) error {
+	if len(refs) > 1 {
+		together, err := r.readTogether(ctx, refs)
+		if together || err != nil {
+			return err
+		}
+	}
+	for i := range refs {
+		if err := r.readOne(ctx, refs[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOne yields a trace in pieces while it reads it.
+func (r *traceReader) readOne(ctx context.Context, ref []tracestore.TraceRef) error {
+	return r.pieces(r.store.seek(ctx, 1), conditionOf(ref), nil, func(t tracestore.Trace) error {
+		if !r.yield(t, nil) {
+			return errStop
+		}
+		return ctx.Err()
+	})
+}
+
+var errTooMuch = errors.New("too much to read together")
+
+// readTogether reads several traces with one statement. It returns false if they are too large to
+// be held together.
+func (r *traceReader) readTogether(ctx context.Context, refs []tracestore.TraceRef) (bool, error) {
+	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	defer memory.Release()
+	held, size := make(map[otlpdata.TraceID][]tracestore.Trace), int64(0)
+	err := r.pieces(r.store.seek(ctx, len(refs)), conditionOf(refs), nil, func(t tracestore.Trace) error {
+		if size += int64(t.Spans.Size()); size > maxTogether {
+			return errTooMuch
+		}
+		held[t.ID] = append(held[t.ID], t)
+		return memory.Grow(int64(t.Spans.Size()))
+	})
+	if errors.Is(err, errTooMuch) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, ref := range refs {
+		for _, t := range held[ref.ID] {
+			if !r.yield(t, nil) {
+				return true, errStop
+			}
+			if err := ctx.Err(); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// pieces calls take with the spans that meet a condition, and for which keep returns true if it is
+// not nil, in pieces of one trace each. An error of take ends the read and is returned.
+func (r *traceReader) pieces(
+	ctx context.Context, condition string, keep func(tracestore.Span) bool, take func(tracestore.Trace) error,
+) error {
+	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	defer memory.Release()
+	var p *piece
+	flush := func() error {
+		if p == nil {
+			return nil
+		}
+		t := tracestore.Trace{ID: p.id, Spans: p.batch(r.tenant)}
+		p, r.found[t.ID] = nil, struct{}{}
+		err := take(t)
+		memory.Release()
+		return err
+	}
+	err := r.store.eachSpan(ctx, r.tenant, condition, func(s tracestore.Span) error {
+		if keep != nil && !keep(s) {
+			return nil
+		}
+		if p != nil && (p.id != s.TraceID || p.size >= pieceBytes) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if p == nil {
+			p = newPiece(s.TraceID)
+		}
+		p.add(s)
+		return memory.Resize(int64(2 * p.size)) // the spans and the batch
+	})
+	var damaged *tracestore.DamagedError
+	if err != nil && !errors.As(err, &damaged) {
+		return err
+	}
+	if r.damage == nil {
+		r.damage = err
+	}
+	return flush()
+}
+
+// conditionOf returns the condition on the rows of traces.
+func conditionOf(refs []tracestore.TraceRef) string {
+	ids := make([]otlpdata.TraceID, len(refs))
+	from, to := uint64(math.MaxUint64), uint64(0)
+	for i, ref := range refs {
+		ids[i] = ref.ID
+		first, last, ok := tracestore.Query{From: ref.From, To: ref.To}.Window()
+		if !ok {
+			first, last = 0, math.MaxUint64 // a hint, not a condition
+		}
+		from, to = min(from, first), max(to, last)
+	}
+	return ofTraces(ids) + " AND " + where.Days(from, to)
+}
+
+// seek returns a context with settings of a statement that reads all rows of some traces. The rows
+// of one are few, so that one thread reads them fastest. With a limit of rows, the server evaluates
+// the index of trace ids before it begins to read parts.
+func (e *exporter) seek(ctx context.Context, traces int) context.Context {
+	const unlimited = 1 << 60
+	s := db.Settings{}
+	if traces == 1 {
+		s["max_threads"] = 1
+	}
+	if e.cfg.Query.MaxRows == 0 {
+		s["max_rows_to_read"] = unlimited
+	}
+	return db.WithSettings(ctx, s)
+}
+
+// ofTraces returns the condition on the rows of traces.
+func ofTraces(ids []otlpdata.TraceID) string {
+	if len(ids) == 1 {
+		return "trace_id = " + where.TraceID(ids[0])
+	}
+	return "trace_id IN (" + where.TraceIDs(ids) + ")"
+}
+
+// SelectSpans implements tracestore.SpanSelector. The server selects the spans in whose encoding an
+// id occurs.
+func (e *exporter) SelectSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
+) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		if len(spans) == 0 {
+			return
+		}
+		set := make(map[otlpdata.SpanID]struct{}, len(spans))
+		for _, id := range spans {
+			set[id] = struct{}{}
+		}
+		r := e.reader(tenant, yield)
+		keep := func(s tracestore.Span) bool { return tracestore.SelectsSpan(s.Span, set) }
+		err := r.pieces(e.seek(ctx, 1), ofTraces([]otlpdata.TraceID{id})+mentions(spans), keep, func(t tracestore.Trace) error {
+			if !yield(t, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if errors.Is(err, errStop) {
+			return
+		}
+		if err = cmp.Or(err, r.damaged(ctx, 1)); err != nil {
+			yield(tracestore.Trace{}, err)
+		}
+	}
+}
+
+// maxMentions is the number of ids up to which the server searches them in encoded spans.
+const maxMentions = 100
+
+// mentions returns a condition, to be appended to another, that holds for all spans that have one
+// of the ids or a link to one of them. A link need not contain an id of zeros.
+func mentions(ids []otlpdata.SpanID) string {
+	if len(ids) > maxMentions || slices.ContainsFunc(ids, otlpdata.SpanID.IsZero) {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(" AND (0")
+	for _, id := range ids {
+		literal := where.SpanID(id)
+		b.WriteString(" OR substring(ids, 1, 8) = " + literal + " OR position(rest, " + literal + ") > 0")
+	}
+	b.WriteString(")")
+	return b.String()
+}

@@ -1,0 +1,111 @@
+package clickhouse
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/status"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Usage implements tracestore.UsageReporter. Bytes are those of all tables, and of all shards but
+// not of all replicas.
+func (e *exporter) Usage(ctx context.Context, _ string) (tracestore.Usage, error) {
+	u := tracestore.Usage{Retention: e.cfg.Retention.Spans.Std()}
+	bytes, err := e.number(ctx, "SELECT toUInt64(sum(bytes_on_disk))"+e.parts())
+	if err != nil {
+		return u, err
+	}
+	u.Bytes = int64(bytes)
+	u.Oldest, err = e.oldest(ctx)
+	return u, err
+}
+
+// parts returns the rest of a statement that reads the parts of the tables.
+func (e *exporter) parts() string {
+	from := "system.parts"
+	if e.cfg.Cluster.Sharded {
+		from = "cluster(" + where.Text(e.cfg.Cluster.Name) + ", system.parts)"
+	}
+	return " FROM " + from + " WHERE active AND database = " + where.Text(e.cfg.Database)
+}
+
+// oldest returns about when the oldest span arrived: the first arrival among the spans of the two
+// oldest days.
+func (e *exporter) oldest(ctx context.Context) (time.Time, error) {
+	const oldestDays = 2
+	days, err := e.days(ctx)
+	if err != nil || len(days) == 0 {
+		return time.Time{}, err
+	}
+	last := days[min(len(days), oldestDays)-1].Start
+	seconds, err := e.number(ctx, "SELECT toUInt64(min(toUnixTimestamp(stored))) FROM "+e.db.Table("payload")+
+		" WHERE day <= toDate("+where.Text(last.Format(time.DateOnly))+")")
+	if err != nil || seconds == 0 {
+		return time.Time{}, err
+	}
+	return time.Unix(int64(seconds), 0).UTC(), nil
+}
+
+// storedDay is a day of partitions.
+type storedDay struct {
+	status.Part
+	bytes int64
+}
+
+// days returns the days with stored spans, oldest first.
+func (e *exporter) days(ctx context.Context) (days []storedDay, err error) {
+	table := "payload"
+	if e.cfg.Cluster.Sharded {
+		table += "_local"
+	}
+	sql := "SELECT toUInt64(toUInt16(min_date)), toUInt64(sumIf(rows, table = " + where.Text(table) + ")), toUInt64(sum(bytes_on_disk))" +
+		e.parts() + " AND min_date > toDate(0) GROUP BY min_date ORDER BY min_date"
+	err = e.eachRow(ctx, sql, func(r db.Rows) error {
+		var day, spans, bytes uint64
+		if err := r.Scan(&day, &spans, &bytes); err != nil {
+			return err
+		}
+		d := storedDay{bytes: int64(bytes)}
+		d.Start, d.Spans = time.Unix(int64(day)*24*3600, 0).UTC(), int64(spans)
+		if d.Spans > 0 {
+			days = append(days, d)
+		}
+		return nil
+	})
+	return days, err
+}
+
+// StoreStatus implements status.StoreReporter. It sees arrivals by day.
+func (e *exporter) StoreStatus(ctx context.Context) (status.Store, error) {
+	s := status.Store{
+		Place: strings.Join(e.cfg.Endpoints, ", ") + ", database " + e.cfg.Database, Retention: e.cfg.Retention.Spans.Std(),
+	}
+	bytes, err := e.number(ctx, "SELECT toUInt64(sum(bytes_on_disk))"+e.parts())
+	if err != nil {
+		return s, err
+	}
+	segments, err := e.number(ctx, "SELECT toUInt64(count())"+e.parts())
+	if err != nil {
+		return s, err
+	}
+	days, err := e.days(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Bytes, s.Segments = int64(bytes), int(segments)
+	now := e.set.Env.Now()
+	all := make([]status.Arrivals, 0, len(days))
+	for _, d := range days {
+		last := d.Start.Add(24*time.Hour - 1)
+		if last.After(now) {
+			last = now
+		}
+		all = append(all, status.Arrivals{First: d.Start, Last: last, Spans: d.Spans, Bytes: d.bytes})
+	}
+	s.SetArrivals(all, now)
+	return s, nil
+}

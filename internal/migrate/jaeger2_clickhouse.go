@@ -1,0 +1,62 @@
+package migrate
+
+// fromClickHouse translates the settings of a database to those of the exporter clickhouse, which
+// has tables of its own.
+func (b *backend) fromClickHouse() {
+	s := b.settings
+	s.rename("addresses", "endpoints")
+	s.rename("dial_timeout", "connect_timeout")
+	if s.has("auth") {
+		user, password := s.block("auth", "basic").value("username"), s.block("auth", "basic").value("password")
+		if password != nil {
+			s.insertAfter("auth", "password", password)
+		}
+		if user != nil {
+			s.insertAfter("auth", "username", user)
+			s.note(changed, "username", "username and password were auth.basic")
+		}
+		s.remove("auth")
+	}
+	old, name := firstOf(s.text("database"), "jaeger"), "tracing"
+	if b.archive {
+		name = "tracing_archive"
+	}
+	s.setText("database", name)
+	s.note(changed, "database", "database was %s: tables of Jaeger there have the same names and are not read; keep the old query "+
+		"service until their spans have expired", old)
+	b.clickHouseSchema()
+	for _, key := range []string{"default_search_depth", "max_search_depth"} {
+		s.drop(key, "each search has a limit of its own")
+	}
+	for _, key := range []string{"attribute_metadata_cache_ttl", "attribute_metadata_cache_max_size"} {
+		s.drop(key, "conditions need no cache")
+	}
+	if !s.has("sending_queue") {
+		s.noteAt(0, decide, "inserts should hold 10,000 spans or more: give the processor batch a timeout and this exporter a queue on disk, as "+
+			"the preset collector-clickhouse does")
+	}
+}
+
+// clickHouseSchema translates who creates tables, and how long spans stay.
+func (b *backend) clickHouseSchema() {
+	s := b.settings
+	if s.has("create_schema") {
+		schema := "check"
+		if s.text("create_schema") == "true" {
+			schema = "create"
+		}
+		s.insertAfter("create_schema", "schema", textNode(schema))
+		s.remove("create_schema")
+		s.note(changed, "schema", "schema was create_schema")
+	}
+	switch ttl := s.text("ttl"); {
+	case ttl != "":
+		s.insertAfter("ttl", "retention", yamlNode("spans: 336h"))
+		s.block("retention").setText("spans", ttl)
+		s.note(changed, "retention", "retention.spans was ttl")
+		s.remove("ttl")
+	default:
+		s.setNode("retention", yamlNode("spans: 0s"))
+		s.block("retention").note(changed, "spans", "spans had no ttl; 0s sets no maximum age")
+	}
+}
