@@ -1,0 +1,100 @@
+package clickhouse_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
+)
+
+// TestOperationsAfterMerge checks that no name disappears when parts are merged.
+func TestOperationsAfterMerge(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	e := openOn(t, s, database, nil)
+	now := uint64(time.Now().UnixNano())
+	const names = 50
+	for half := range 2 {
+		var spans []span
+		for i := range names / 2 {
+			spans = append(spans, span{service: "shop", name: fmt.Sprintf("op %02d", half*names/2+i), trace: uint64(i), id: uint64(half + 1),
+				kind: ptrace.SpanKindServer, start: now})
+		}
+		consume(t, e, batchOf(t, "", spans...))
+	}
+	s.Exec(t, "OPTIMIZE TABLE `"+database+"`.operations FINAL")
+	ops, more, err := as[tracestore.Catalog](t, e).Operations(t.Context(), "", "shop", "", tracestore.NameQuery{})
+	if err != nil || more || len(ops) != names {
+		t.Fatalf("%d operations, more is %t, %v; want %d", len(ops), more, err, names)
+	}
+	for i, op := range ops {
+		if want := (tracestore.Operation{Name: fmt.Sprintf("op %02d", i), Kind: "server"}); op != want {
+			t.Errorf("operation %d is %v, want %v", i, op, want)
+		}
+	}
+}
+
+// TestCachedCalls checks that the calls of an hour are cached when the hour has settled, that two
+// services with the same cache agree, and that late spans, replays and deletions are counted.
+func TestCachedCalls(t *testing.T) {
+	s := engine.Shared(t)
+	database := s.Database(t)
+	later := func(_ *clickhouse.Config, set *pipeline.Settings) {
+		set.Env.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	}
+	first, second := openOn(t, s, database, later), openOn(t, s, database, later)
+	const hours = 3
+	hour := uint64(time.Hour)
+	begin := uint64(time.Now().UnixNano())/hour*hour - 10*hour
+	for h := range uint64(hours) {
+		consume(t, first, batchOf(t, "", span{service: "a", name: "call", trace: h, id: 1, kind: ptrace.SpanKindClient,
+			start: begin + (h+1)*hour - 1},
+			span{service: "b", name: "answer", trace: h, id: 2, parent: 1, kind: ptrace.SpanKindServer, start: begin + (h+1)*hour}))
+	}
+	calls := func(store any, from, to time.Time) (n uint64) {
+		t.Helper()
+		g, err := as[tracestore.Dependencies](t, store).Dependencies(t.Context(), "", from, to)
+		if err != nil || !g.Complete {
+			t.Fatalf("%+v, %v", g, err)
+		}
+		for _, e := range g.Edges {
+			n += e.Calls
+		}
+		return n
+	}
+	check := func(what string, want uint64) {
+		t.Helper()
+		for range 2 { // the second time from the cache
+			for _, store := range []any{first, second} {
+				if got := calls(store, time.Time{}, time.Time{}); got != want {
+					t.Errorf("%s: %d calls, want %d", what, got, want)
+				}
+			}
+		}
+	}
+	check("first", hours)
+	if rows := s.Exec(t, "SELECT countDistinct(hour) FROM `"+database+"`.edges"); rows != "4\n" {
+		t.Errorf("%q hours are cached, want 4", rows)
+	}
+	if got := calls(first, time.Unix(0, int64(begin+hour)), time.Unix(0, int64(begin+2*hour-1))); got != 1 {
+		t.Errorf("one hour: %d calls, want 1", got)
+	}
+	late := batchOf(t, "", span{service: "c", name: "late", trace: 0, id: 3, parent: 2, kind: ptrace.SpanKindServer, start: begin + hour + 7})
+	consume(t, second, late)
+	check("late span", hours+1)
+	consume(t, first, late)
+	check("replay", hours+1)
+	d := tracestore.Deletion{Service: "c"}
+	if n, err := as[tracestore.Deleter](t, first).Delete(t.Context(), "", d); err != nil || n.Spans != 1 {
+		t.Fatalf("deleted %d spans, %v", n.Spans, err)
+	}
+	check("deletion", hours)
+	consume(t, second, late)
+	check("sent again after the deletion", hours+1)
+}
