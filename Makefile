@@ -6,10 +6,12 @@ TEST := go test -shuffle=on -timeout 20m $(TESTFLAGS)
 BENCH := go test -run '^$$' -timeout 1h
 UI_INSTALLED := command -v npm >/dev/null && [ -d ui/node_modules ]
 NO_NODE := npm or the packages of ui are not installed
+IMAGE_ARCH = $(shell go env GOARCH)
 NODE_CLIENTS := test/e2e/testdata/node
+EXAMPLES := examples/apps
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 run: build ## build and start all-in-one; README.md lists its ports
 	@exec bin/tracing all-in-one
@@ -43,8 +45,19 @@ ui-images: build ## draw the pictures of README and docs in Chromium, into docs/
 bench-ui: build ## measure the pages in Chromium: times, frames, memory and sizes beside their budgets
 	@cd ui && BENCH=1 npm run --silent test-browser
 
-test: node-clients ui-test test-browser ## run all tests
+test: build node-clients ui-test test-browser ## run all tests
 	$(TEST) ./...
+	cd tools && TEST_PROGRAM=$(abspath bin/tracing) $(TEST) ./...
+
+test-examples: ## install the packages of examples/apps for the languages that are installed, and test the programs
+	@if command -v npm >/dev/null; then cd $(EXAMPLES)/node && npm ci --ignore-scripts --prefer-offline; \
+		else echo "npm is not installed; the example for Node.js is skipped"; fi
+	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then \
+		cd $(EXAMPLES)/python && python3 -m venv .venv && .venv/bin/pip install -q -r requirements.txt; \
+		else echo "Python with venv is not installed; the example for Python is skipped"; fi
+	@if command -v mvn >/dev/null; then cd $(EXAMPLES)/java && mvn -q -B compile dependency:copy-dependencies; \
+		else echo "Maven is not installed; the example for Java is skipped"; fi
+	$(TEST) -v ./test/e2e/examples
 
 node-clients: $(NODE_CLIENTS)/node_modules/.package-lock.json ## install the Node.js client libraries for the tests
 
@@ -57,6 +70,36 @@ $(NODE_CLIENTS)/node_modules/.package-lock.json: $(NODE_CLIENTS)/package-lock.js
 		echo "npm is not installed; the tests of the Node.js clients are skipped"; \
 	fi
 
+test-engines: engines ## run the tests of the stores on real ClickHouse engines, which it downloads
+	TRACING_ENGINES=1 go test -count 1 -timeout 90m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
+
+test-engines-smoke: engines ## run the short ones of test-engines (at most 3 minutes on two idle cores)
+	TRACING_ENGINES=1 go test -count 1 -short -timeout 15m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
+
+engines: # download the ClickHouse engines; without them, their tests are skipped
+	@for e in engine cluster; do go run ./test/engines/clickhouse/$$e/install || \
+		{ [ "$$CI" != true ] || exit 1; echo "the tests of test/engines/clickhouse/$$e are skipped"; }; done
+
+image: image-program ## build the container image tracing:VERSION with docker, podman or buildah
+	@deploy/docker/build Dockerfile tracing:$(VERSION) $(IMAGE_ARCH)
+
+image-debug: ui-if-needed ## build the image tracing-debug:VERSION, in which the program runs under a debugger
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) go build -trimpath -gcflags 'github.com/tracing-backend/tracing/...=-N -l' -ldflags '-X $(VERSION_VARIABLE)=$(VERSION)' \
+		-o bin/linux-$(IMAGE_ARCH)/tracing-debug ./cmd/tracing
+	cd tools && CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) go build -trimpath -o ../bin/linux-$(IMAGE_ARCH)/dlv github.com/go-delve/delve/cmd/dlv
+	@deploy/docker/build Dockerfile.debug tracing-debug:$(VERSION) $(IMAGE_ARCH)
+
+image-oci: ui-if-needed ## write the image for amd64 and arm64 to bin/tracing-VERSION-oci.tar, without a container engine
+	@for arch in amd64 arm64; do $(MAKE) --no-print-directory image-program IMAGE_ARCH=$$arch || exit 1; done
+	cd tools && go run ./image -dir .. -version $(VERSION) -out ../bin/tracing-$(VERSION)-oci.tar \
+		-program amd64=../bin/linux-amd64/tracing -program arm64=../bin/linux-arm64/tracing
+
+image-program: ui-if-needed # build the program for the images of IMAGE_ARCH
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) go build -trimpath -ldflags '$(LDFLAGS)' -o bin/linux-$(IMAGE_ARCH)/tracing ./cmd/tracing
+
+test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all); CLEAN=1 with empty Go caches, FULL=1 with make test
+	@deploy/test $(WAYS)
+
 race: ## run the tests with the race detector, without the longest ones (needs a C compiler)
 	CGO_ENABLED=1 $(TEST) -race -short ./...
 
@@ -65,6 +108,11 @@ lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	cd tools && go vet ./...
+	staticcheck=$$(go tool -n staticcheck) && cd tools && $$staticcheck ./...
+
+docs: ## write the documentation as a site of static files: DOCS (dist/docs)
+	go run ./internal/docsite/build -out '$(abspath $(or $(DOCS),dist/docs))'
 
 generate: ## generate the Go code of the files in internal/wire/proto
 	go run ./internal/wire/generate
@@ -94,7 +142,20 @@ bench-store: ## measure the span store: whole servers, queries under load, bytes
 	$(BENCH) -bench '^BenchmarkPathProfiles$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 	$(BENCH) -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 
+clickhouse-cluster: ## start four ClickHouse 18.16 servers, two collectors and two query services on this machine, with traffic
+	CGO_ENABLED=0 go build -trimpath -o bin/tracing-legacy ./test/engines/clickhouse/legacy/tracing
+	go run ./test/engines/clickhouse/demo -program bin/tracing-legacy
+
+bench-clickhouse: ## measure the ClickHouse store beside the schemas of Jaeger and the OpenTelemetry Collector: SPANS (1000000)
+	TRACING_ENGINES=1 SPANS=$(or $(SPANS),1000000) go test -run '^$$' -timeout 3h -bench '^BenchmarkSchemas$$' -benchtime 1x ./test/engines/clickhouse/compare
+
+release: ## make the release VERSION=x.y.z in dist/x.y.z: programs, packages, images, licenses, checksums (needs Node.js)
+	cd tools && go run ./release -version '$(VERSION)' -out '$(abspath dist/$(VERSION))'
+
+release-check: ## make the release VERSION=x.y.z twice, in different folders, and compare the checksums (half an hour)
+	@tools/release/reproduce '$(VERSION)'
+
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test node-clients race lint generate fuzz soak bench bench-store sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-examples node-clients test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint docs generate fuzz soak bench bench-store clickhouse-cluster bench-clickhouse release release-check sampling-plot

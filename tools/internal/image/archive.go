@@ -1,0 +1,42 @@
+package image
+
+import (
+	"archive/tar"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// archive writes the files below dir, in alphabetical order and without times, to the tar file out.
+func archive(dir, out string) (err error) {
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+		if err != nil {
+			os.Remove(out) //nolint:errcheck // the first error counts
+		}
+	}()
+	w := tar.NewWriter(file)
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return addFolder(w, filepath.ToSlash(name), 0)
+		}
+		return addFile(w, filepath.ToSlash(name), path, modeFile)
+	})
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
