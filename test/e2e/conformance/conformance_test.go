@@ -57,6 +57,7 @@ func TestConformance(t *testing.T) {
 		"processor probabilistic_sampler": probabilisticSampler,
 		"processor adaptive_sampling":     adaptiveSampling,
 		"exporter disk":                   diskExporter,
+		"exporter clickhouse":             clickhouseExporter,
 		"exporter memory":                 memoryExporter,
 		"exporter native":                 nativeExporter,
 		"exporter grpc":                   grpcExporter,
@@ -182,6 +183,10 @@ func memoryExporter(t *testing.T) {
 		Config: func(testing.TB, pipeline.Consumer) string { return "max_bytes: 64MiB" },
 		Read:   readStore,
 	})
+}
+
+func clickhouseExporter(t *testing.T) {
+	t.Skip("needs a ClickHouse engine: TestExporter in test/engines/clickhouse runs the suite for it")
 }
 
 func diskExporter(t *testing.T) {

@@ -1,0 +1,317 @@
+package commands_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// doctorReport is the answer of `tracing doctor --json`.
+type doctorReport struct {
+	Version string
+	Running bool
+	Verdict string
+	Checks  []struct {
+		Check, Verdict string
+		Findings       []struct{ Subject, Verdict, Found, Advice string }
+	}
+}
+
+// doctor runs the command and returns its exit code and report.
+func doctor(t *testing.T, args ...string) (code int, report doctorReport) {
+	t.Helper()
+	return doctorOutput(t, exec.Command(harness.Binary(t), append(append([]string{"doctor"}, args...), "--json")...))
+}
+
+func doctorOutput(t *testing.T, cmd *exec.Cmd) (code int, report doctorReport) {
+	t.Helper()
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("exit code %d, %v: %s", code, err, out)
+	}
+	return code, report
+}
+
+// of returns the findings of a check as lines.
+func (r *doctorReport) of(check string) (lines []string) {
+	for _, c := range r.Checks {
+		for _, f := range c.Findings {
+			if c.Check == check {
+				lines = append(lines, fmt.Sprintf("%s %s: %s -> %s", f.Verdict, f.Subject, f.Found, f.Advice))
+			}
+		}
+	}
+	return lines
+}
+
+// has reports a check without a finding that has all words.
+func (r *doctorReport) has(t *testing.T, check string, words ...string) {
+	t.Helper()
+	for _, line := range r.of(check) {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+			return
+		}
+	}
+	t.Errorf("check %s has no finding with %q:\n%s", check, words, strings.Join(r.of(check), "\n"))
+}
+
+// hostDependent are the checks whose verdicts depend on the machine.
+var hostDependent = []string{"clock", "fsync", "disk", "files", "memory", "udp"}
+
+// shape returns the parts of a report that are the same on every machine.
+func (r *doctorReport) shape(host, dir string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "running: %t\n", r.Running)
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "%s\n", c.Check)
+		for _, f := range c.Findings {
+			subject := strings.NewReplacer(host, "HOST", dir, "DIR").Replace(f.Subject)
+			if slices.Contains(hostDependent, c.Check) {
+				fmt.Fprintf(&b, "  %q\n", subject)
+			} else {
+				fmt.Fprintf(&b, "  %s %q\n", f.Verdict, subject)
+			}
+		}
+	}
+	return b.String()
+}
+
+// ownHost returns an address of the loopback interface that no other test uses at the same time, so
+// that presets listen on their usual ports.
+func ownHost(t *testing.T, n int) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("addresses such as 127.0.0.2 need Linux")
+	}
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 1+pid>>16&0x7f, pid>>8&0xff, (pid+n)&0xff|1)
+}
+
+// A healthy all-in-one process: before its start all ports are free, and afterwards every receiver
+// passes a test span that is read back.
+func TestDoctorAllInOne(t *testing.T) {
+	host, dir := ownHost(t, 32), t.TempDir()
+	t.Setenv("TRACING_LISTEN_HOST", host)
+	args := []string{"all-in-one", "--data-dir", dir, "--collector.zipkin.host-port=" + host + ":9411"}
+	_, before := doctor(t, args...)
+	golden.Check(t, "testdata/doctor-before.txt", before.shape(host, dir))
+	harness.Run(t, args...).AwaitReady()
+	_, after := doctor(t, args...)
+	golden.Check(t, "testdata/doctor-running.txt", after.shape(host, dir))
+	after.has(t, "fsync", "median")
+	after.has(t, "files", "hard limit of process")
+	text, _, _ := execute(t, nil, append([]string{"doctor", "--skip", "spans"}, args...)...)
+	for _, want := range []string{"checked the running process and its host", "\nports\n  ok ", "  skipped  left out with --skip\n", " ok, "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("text without %q:\n%s", want, text)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "doctor-*")); err != nil || len(left) > 0 {
+		t.Errorf("files were left behind: %v %v", left, err)
+	}
+}
+
+// Test spans pass an agent and a collector. Without the collector, the next hop is a problem.
+func TestDoctorSplit(t *testing.T) {
+	agentHost, collectorHost := ownHost(t, 64), ownHost(t, 96)
+	t.Setenv("TRACING_COLLECTOR_HOST", collectorHost)
+	t.Setenv("TRACING_LISTEN_HOST", agentHost)
+	args := []string{"agent", "--data-dir", t.TempDir()}
+	code, report := doctor(t, append(args, "--timeout", "2s")...)
+	if code != 1 || report.Verdict != "problem" {
+		t.Errorf("without a collector: exit code %d, %s", code, report.Verdict)
+	}
+	report.has(t, "connections", "problem exporters::native ("+collectorHost+":14250)", "cannot connect", "start the process there")
+	report.has(t, "connections", "problem extensions::sampling::remote")
+
+	t.Setenv("TRACING_LISTEN_HOST", collectorHost)
+	collector := []string{"collector", "--data-dir", t.TempDir(), "--set", "extensions::query::storage=disk",
+		"--set", "extensions::query::http::endpoint=" + collectorHost + ":16686",
+		"--set", "service::extensions=[sampling, remote_storage, query, admin]"}
+	harness.Run(t, collector...).AwaitReady()
+	t.Setenv("TRACING_LISTEN_HOST", agentHost)
+	harness.Run(t, args...).AwaitReady()
+	_, report = doctor(t, append(args, "--query", "http://"+collectorHost+":16686")...)
+	report.has(t, "connections", "ok exporters::native", "answers gRPC calls")
+	report.has(t, "sampling", "ok extensions::sampling::http", "PROBABILISTIC")
+	report.has(t, "clock", "ok http://"+collectorHost, "clocks agree")
+	for _, protocol := range []string{"compact", "binary", "zipkin"} {
+		report.has(t, "spans", "ok receivers::thriftudp::"+protocol, "came back")
+	}
+	_, report = doctor(t, args...)
+	report.has(t, "spans", "skipped receivers::thriftudp::compact", "give --query URL")
+}
+
+// A port that another process uses is named together with the process.
+func TestDoctorPortTaken(t *testing.T) {
+	host := ownHost(t, 128)
+	taken, err := net.Listen("tcp", host+":4317")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close() //nolint:errcheck // was not used
+	t.Setenv("TRACING_LISTEN_HOST", host)
+	code, report := doctor(t, "--data-dir", t.TempDir())
+	if code != 1 || report.Running {
+		t.Errorf("exit code %d, running %t", code, report.Running)
+	}
+	report.has(t, "ports", "problem receivers::otlp::protocols::grpc", fmt.Sprintf("used by process %d (commands.test)", os.Getpid()),
+		"change receivers::otlp::protocols::grpc::endpoint")
+	report.has(t, "ports", "ok receivers::otlp::protocols::http", "free")
+}
+
+// expiredConfig is a collector with an expired certificate, and a next hop that has one.
+const expiredConfig = `
+receivers: {otlp: {protocols: {http: {endpoint: "localhost:0", tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem}}}}}
+exporters: {otlp: {endpoint: %[2]q, tls: {ca_file: %[1]s/cert.pem}}}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp]}}}
+`
+
+// Expired certificates of files and of next hops are named with the day on which they expired.
+func TestDoctorExpiredCertificate(t *testing.T) {
+	dir := t.TempDir()
+	harness.SelfSignedUntil(t, dir, time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC))
+	cert, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	address := strings.Replace(server.Listener.Addr().String(), "127.0.0.1", "localhost", 1)
+	file := filepath.Join(dir, "tracing.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, expiredConfig, dir, address), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, report := doctor(t, "--config", file)
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	const expired = `certificate of "localhost" expired on 2026-02-03T04:05:06Z`
+	report.has(t, "connections", "problem exporters::otlp ("+address+")", expired, "replace the certificate of the server")
+	report.has(t, "certificates", "problem receivers::otlp::protocols::http::tls::cert_file ("+dir+"/cert.pem)", expired)
+	report.has(t, "fsync", "skipped", "no component of the configuration keeps spans on disk")
+}
+
+// mutualTLS is a preset whose listeners want client certificates, and credentials for queries.
+const mutualTLS = `
+receivers:
+  otlp:
+    protocols:
+      grpc: {tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem, client_ca_file: %[1]s/cert.pem}}
+      http: {tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem, client_ca_file: %[1]s/cert.pem}}
+extensions:
+  query: {http: {tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem}}}
+`
+
+// withoutCertificate has a next hop that wants a client certificate, and no certificate for it.
+const withoutCertificate = `
+receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
+exporters: {otlp: {endpoint: "${TRACING_LISTEN_HOST}:4317", tls: {ca_file: %[1]s/cert.pem, server_name_override: localhost}}}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp]}}}
+`
+
+// Listeners that want client certificates get them, or are skipped. Senders without one are told
+// so.
+func TestDoctorMutualTLS(t *testing.T) {
+	dir := t.TempDir()
+	harness.SelfSigned(t, dir)
+	file := filepath.Join(dir, "tracing.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, mutualTLS, dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 192))
+	args := []string{"all-in-one", "--config", file, "--data-dir", dir}
+	harness.Run(t, args...).AwaitReady()
+	_, report := doctor(t, args...)
+	report.has(t, "spans", "skipped receivers::otlp::protocols::grpc", "give --cert and --key")
+	report.has(t, "spans", "ok receivers::native::protocols::http")
+	report.has(t, "certificates", "warning receivers::otlp::protocols::grpc::tls::client_ca_file", `certificate of "localhost" expires in`)
+	_, report = doctor(t, append(args, "--cert", dir+"/cert.pem", "--key", dir+"/key.pem")...)
+	report.has(t, "spans", "ok receivers::otlp::protocols::grpc", "came back")
+	report.has(t, "spans", "ok receivers::otlp::protocols::http", "came back")
+
+	sender := filepath.Join(dir, "sender.yaml")
+	if err := os.WriteFile(sender, fmt.Appendf(nil, withoutCertificate, dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, report = doctor(t, "--config", sender)
+	report.has(t, "connections", "problem exporters::otlp", "certificate required", "set tls::cert_file and tls::key_file")
+}
+
+// Limits and folders that are too small or cannot be written.
+func TestDoctorHost(t *testing.T) {
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 160))
+	binary := harness.Binary(t)
+	cmd := exec.Command("sh", "-c", `ulimit -n 300 && exec "$0" doctor --json --data-dir "$1"`, binary, t.TempDir())
+	_, report := doctorOutput(t, cmd)
+	report.has(t, "files", "problem", "hard limit of this shell is 300", "LimitNOFILE")
+
+	_, report = doctor(t, "--data-dir", "/proc/tracing")
+	report.has(t, "fsync", "problem /proc: cannot write", "service::data_dir")
+	cmd = exec.Command(binary, "doctor", "--json", "--data-dir", t.TempDir())
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=300MiB")
+	_, report = doctorOutput(t, cmd)
+	report.has(t, "memory", "problem", "GOMEMLIMIT allows 300 MiB")
+	_, report = doctor(t, "--data-dir", t.TempDir(), "--set", "exporters::disk::retention::size=1000TiB")
+	report.has(t, "disk", "warning exporters::disk", "the disk is full before", "retention::size to at most")
+}
+
+// Disks that are full, read-only or in memory, as mounts that only the command sees.
+func TestDoctorDisk(t *testing.T) {
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 224))
+	binary, dir := harness.Binary(t), t.TempDir()
+	mounted := func(commands string) *exec.Cmd {
+		return exec.Command("unshare", "--map-root-user", "--mount", "sh", "-c", commands, binary, dir)
+	}
+	if out, err := mounted(`mount -t tmpfs none "$1"`).CombinedOutput(); err != nil {
+		t.Skipf("cannot mount file systems in a namespace: %v: %s", err, out)
+	}
+	for _, test := range []struct{ mount, verdict, found, advice string }{
+		{`mount -t tmpfs -o size=64k none "$1"`, "problem", "no space left on the disk", "enlarge the disk"},
+		{`mount -t tmpfs -o ro none "$1"`, "problem", "read-only file system", "make the file system writable"},
+		{`mount -t tmpfs -o size=64m none "$1"`, "warning", "file system in memory", "set service::data_dir"},
+	} {
+		_, report := doctorOutput(t, mounted(test.mount+` && exec "$0" doctor --json --skip memory --data-dir "$1"`))
+		report.has(t, "fsync", test.verdict+" "+dir, test.found, test.advice)
+	}
+}
+
+// Mistakes end the command with exit code 2, as those of other commands.
+func TestDoctorUsage(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"doctor --skip prots", `unknown check "prots"`},
+		{"doctor agent collector", `unexpected argument "collector"`},
+		{"doctor --query localhost", `--query: "localhost" is not a URL`},
+		{"doctor --set exporters::disk::syncs=1", "unknown key"},
+	} {
+		_, stderr, err := execute(t, nil, strings.Fields(test.args)...)
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(stderr, test.want) {
+			t.Errorf("%s: %v, without %q: %s", test.args, err, test.want, stderr)
+		}
+	}
+}

@@ -1,0 +1,11 @@
+package systemd_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup)) }
