@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
@@ -63,3 +65,18 @@ func (e *ExitError) Unwrap() error { return e.Err }
 
 // BadUsage returns a [*UsageError] with a formatted text.
 func BadUsage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// HeaderFlag defines the flag --header, which may be repeated, and returns the headers that it will
+// have set after parsing. The doc says which requests have the header: `Header for all requests`.
+func HeaderFlag(flags *flag.FlagSet, doc string) http.Header {
+	header := http.Header{}
+	flags.Func("header", doc+", as `Name: value`; may be repeated.", func(text string) error {
+		name, value, ok := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return fmt.Errorf("%q is not of the form `Name: value`", text)
+		}
+		header.Add(name, strings.TrimSpace(value))
+		return nil
+	})
+	return header
+}

@@ -85,15 +85,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 	asJSON := fs.Bool("json", false, "Print the answer as JSON.")
 	base := fs.String("url", pipeline.DefaultURL(t.getenv, pipeline.VarSamplingURL, collectorPort),
 		"URL of a collector, or of an agent such as http://localhost:5778. $"+pipeline.VarSamplingURL+" sets the default.")
-	header := http.Header{}
-	fs.Func("header", "Request header `Name: value`, for example the tenant header; may be repeated.", func(s string) error {
-		name, value, ok := strings.Cut(s, ":")
-		if !ok {
-			return errors.New("expected Name: value")
-		}
-		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
-		return nil
-	})
+	header := pipeline.HeaderFlag(fs, "Header for the request, for example that of the tenant")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 {
 			return pipeline.BadUsage("expected one service, got %d", len(in.Args))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/textproto"
 	"os"
 	"strconv"
 	"strings"
@@ -72,22 +71,12 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 		"exit code 0 if all are read back. Disables /metrics.", defaultOnce))
 	fs.StringVar(&f.listen, "listen", defaultListen, "Address on which to serve /metrics. Empty: not served.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+strings.ToLower(tenantHeader)+".")
-	f.header = http.Header{}
-	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", f.addHeader)
+	f.header = pipeline.HeaderFlag(fs, "Header for all requests")
 	fs.IntVar(&f.remember, "remember", defaultRemember,
 		"Maximum number of traces that wait to be read again. The oldest are dropped first.")
 	fs.StringVar(&f.ignored, "ignore-tags", "",
 		"Keys of tags that other programs add on the way to the store, separated by commas. They are not compared.")
 	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed and time give the same trace. 0: a random seed.")
-}
-
-func (f *flags) addHeader(s string) error {
-	name, value, ok := strings.Cut(s, ":")
-	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-		return fmt.Errorf("header %q is not of the form `Name: value`", s)
-	}
-	f.header[name] = append(f.header[name], strings.TrimSpace(value))
-	return nil
 }
 
 // options converts the flags.

@@ -128,26 +128,24 @@ func (o *operation) together(all ...handler) (first error) {
 	return first
 }
 
-// serve starts the span of the called instance, which finds the context of the caller in headers.
-func (o *operation) serve(service string, headers propagation.TextMapCarrier, name string, attributes []attribute.KeyValue) *operation {
-	ctx := propagator.Extract(context.Background(), headers)
-	return o.start(ctx, o.shop.pick(service, o.request, o.now), o.now, name, trace.SpanKindServer,
-		append(attributes, semconv.ServerAddress(service)))
+// call is a call of another service: the spans at both ends.
+type call struct {
+	service            string
+	client, server     string // names of the spans
+	asClient, asServer []attribute.KeyValue
+	status             func(error) attribute.KeyValue // of both spans, for the error of the called service
 }
 
-// http calls another service over HTTP.
-func (o *operation) http(service, method, route, path string, do handler) error {
-	common := []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(method), semconv.NetworkProtocolVersion("1.1")}
-	client := append(common[:2:2], semconv.ServerAddress(service), semconv.ServerPort(httpPort),
-		semconv.URLFull(fmt.Sprintf("http://%s:%d%s", service, httpPort, path)))
-	return o.child(method, trace.SpanKindClient, client, func(c *operation) error {
-		headers := propagation.HeaderCarrier(http.Header{})
+// remote makes a call. The called instance finds the context of the caller in the headers.
+func (o *operation) remote(l call, do handler) error {
+	return o.child(l.client, trace.SpanKindClient, l.asClient, func(c *operation) error {
+		headers := propagation.MapCarrier{}
 		propagator.Inject(c.ctx, headers)
 		c.wait(networkTime)
-		s := c.serve(service, headers, method+" "+route,
-			append(common[:2:2], semconv.HTTPRoute(route), semconv.URLPath(path), semconv.URLScheme("http")))
+		ctx := propagator.Extract(context.Background(), headers)
+		s := c.start(ctx, c.shop.pick(l.service, c.request, c.now), c.now, l.server, trace.SpanKindServer, l.asServer)
 		err := do(s)
-		status := semconv.HTTPResponseStatusCode(statusOf(err))
+		status := l.status(err)
 		s.span.SetAttributes(status)
 		s.end(err)
 		c.now = s.now
@@ -155,6 +153,18 @@ func (o *operation) http(service, method, route, path string, do handler) error 
 		c.span.SetAttributes(status)
 		return err
 	})
+}
+
+// http calls another service over HTTP.
+func (o *operation) http(service, method, route, path string, do handler) error {
+	common := []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(method), semconv.NetworkProtocolVersion("1.1")}
+	common = append(common, semconv.ServerAddress(service))
+	return o.remote(call{
+		service: service, client: method, server: method + " " + route,
+		asClient: append(common[:3:3], semconv.ServerPort(httpPort), semconv.URLFull(fmt.Sprintf("http://%s:%d%s", service, httpPort, path))),
+		asServer: append(common[:3:3], semconv.HTTPRoute(route), semconv.URLPath(path), semconv.URLScheme("http")),
+		status:   func(err error) attribute.KeyValue { return semconv.HTTPResponseStatusCode(statusOf(err)) },
+	}, do)
 }
 
 // statusOf returns the status of the HTTP response for an error.
@@ -168,22 +178,12 @@ func statusOf(err error) int {
 // rpc calls another service over gRPC.
 func (o *operation) rpc(service, api, method string, do handler) error {
 	name := "shop." + api + "/" + method
-	common := []attribute.KeyValue{semconv.RPCSystemGRPC, semconv.RPCService("shop." + api), semconv.RPCMethod(method)}
-	client := append(common[:3:3], semconv.ServerAddress(service), semconv.ServerPort(grpcPort))
-	return o.child(name, trace.SpanKindClient, client, func(c *operation) error {
-		metadata := propagation.MapCarrier{}
-		propagator.Inject(c.ctx, metadata)
-		c.wait(networkTime)
-		s := c.serve(service, metadata, name, common[:3:3])
-		err := do(s)
-		status := semconv.RPCGRPCStatusCodeKey.Int(codeOf(err))
-		s.span.SetAttributes(status)
-		s.end(err)
-		c.now = s.now
-		c.wait(networkTime)
-		c.span.SetAttributes(status)
-		return err
-	})
+	common := []attribute.KeyValue{semconv.RPCSystemGRPC, semconv.RPCService("shop." + api), semconv.RPCMethod(method), semconv.ServerAddress(service)}
+	return o.remote(call{
+		service: service, client: name, server: name,
+		asClient: append(common[:4:4], semconv.ServerPort(grpcPort)), asServer: common,
+		status: func(err error) attribute.KeyValue { return semconv.RPCGRPCStatusCodeKey.Int(codeOf(err)) },
+	}, do)
 }
 
 // codeOf returns the status code of the gRPC response for an error.

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -19,10 +20,10 @@ const (
 
 // Options are the settings of a run.
 type Options struct {
-	OTLP   string            // URL of an OTLP receiver over HTTP, without /v1/traces
-	Header map[string]string // of all requests
-	Rate   float64           // requests of users per second
-	Seed   uint64            // the same seed and time give the same traces
+	OTLP   string      // URL of an OTLP receiver over HTTP, without /v1/traces
+	Header http.Header // of all requests
+	Rate   float64     // requests of users per second
+	Seed   uint64      // the same seed and time give the same traces
 	// Backfill is the time before now for which traces are sent at once.
 	Backfill time.Duration
 	// DeployAfter is the time from the first request to the first bad version. 0: 2 minutes

@@ -43,7 +43,7 @@ func receiver(t *testing.T, refuse func(n int64) bool) (url string, spans *atomi
 }
 
 func testOptions(url string) Options {
-	return Options{OTLP: url, Header: map[string]string{"x-tenant": "birds"}, Rate: 5, Seed: 1, Backfill: 5 * time.Minute, Once: true,
+	return Options{OTLP: url, Header: http.Header{"X-Tenant": {"birds"}}, Rate: 5, Seed: 1, Backfill: 5 * time.Minute, Once: true,
 		Now: func() time.Time { return noon }}
 }
 

@@ -40,7 +40,7 @@ type telemetry struct {
 func newTelemetry(ctx context.Context, o *Options) (*telemetry, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	exporter, err := otlptracehttp.New(ctx,
-		otlptracehttp.WithEndpointURL(strings.TrimRight(o.OTLP, "/")+"/v1/traces"), otlptracehttp.WithHeaders(o.Header),
+		otlptracehttp.WithEndpointURL(strings.TrimRight(o.OTLP, "/")+"/v1/traces"), otlptracehttp.WithHeaders(joined(o.Header)),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
 		otlptracehttp.WithHTTPClient(&http.Client{Transport: transport, Timeout: exportTimeout}))
 	if err != nil {
@@ -50,6 +50,15 @@ func newTelemetry(ctx context.Context, o *Options) (*telemetry, error) {
 	t.processor = sdktrace.NewBatchSpanProcessor(t.exporter, sdktrace.WithBlocking(), sdktrace.WithMaxQueueSize(queueSize),
 		sdktrace.WithMaxExportBatchSize(batchSize), sdktrace.WithBatchTimeout(exportEvery), sdktrace.WithExportTimeout(exportTimeout))
 	return t, nil
+}
+
+// joined returns headers with the values of each in one, as HTTP allows.
+func joined(headers http.Header) map[string]string {
+	out := make(map[string]string, len(headers))
+	for name, values := range headers {
+		out[name] = strings.Join(values, ", ")
+	}
+	return out
 }
 
 // tracer returns the tracer of an instance.

@@ -6,10 +6,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/textproto"
+	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/internal/demo"
@@ -47,7 +46,7 @@ const (
 // flags are those of the command.
 type flags struct {
 	otlp, tenant, dataDir string
-	header                map[string]string
+	header                http.Header
 	rate                  float64
 	seed                  uint64
 	backfill, deployAfter pipeline.Duration
@@ -73,17 +72,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.BoolVar(&f.once, "once", false, "Whether to exit after the backfill.")
 	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed, time and flags give the same traces. 0: a random seed.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+tenantHeader+".")
-	f.header = map[string]string{}
-	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", f.addHeader)
-}
-
-func (f *flags) addHeader(s string) error {
-	name, value, ok := strings.Cut(s, ":")
-	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-		return fmt.Errorf("header %q is not of the form `Name: value`", s)
-	}
-	f.header[name] = strings.TrimSpace(value)
-	return nil
+	f.header = pipeline.HeaderFlag(fs, "Header for all requests")
 }
 
 // options converts the flags. The address is that of the flags.
@@ -106,7 +95,7 @@ func (f *flags) options(env pipeline.Env) (o demo.Options, err error) {
 	o = demo.Options{OTLP: f.otlp, Header: f.header, Rate: f.rate, Seed: f.seed, Backfill: f.backfill.Std(),
 		DeployAfter: f.deployAfter.Std(), Once: f.once, Now: env.Now}
 	if f.tenant != "" {
-		o.Header[tenantHeader] = f.tenant
+		o.Header.Set(tenantHeader, f.tenant)
 	}
 	if o.Seed == 0 {
 		o.Seed = env.Rand()

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"os"
 	"slices"
@@ -48,11 +47,10 @@ type flags struct {
 }
 
 func (f *flags) define(fs *flag.FlagSet) {
-	f.header = http.Header{}
 	fs.StringVar(&f.query, "query", "", "URL of the query API that reads test spans back, with its base path if it has one. "+
 		"The default is $"+pipeline.VarQueryURL+", or the query extension of the configuration.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the test spans, sent in the header "+strings.ToLower(tenantHeader)+".")
-	fs.Func("header", "Header for requests to receivers and the query API, as `Name: value`; may be repeated.", f.addHeader)
+	f.header = pipeline.HeaderFlag(fs, "Header for requests to receivers and the query API")
 	fs.StringVar(&f.cert, "cert", "", "PEM file of the client certificate for receivers and the query API.")
 	fs.StringVar(&f.key, "key", "", "PEM file of the private key for --cert.")
 	fs.TextVar(&f.timeout, "timeout", pipeline.Duration(defaultTimeout), "Maximum duration of each check.")
@@ -66,15 +64,6 @@ func names() []string {
 		out = append(out, c.name)
 	}
 	return out
-}
-
-func (f *flags) addHeader(s string) error {
-	name, value, ok := strings.Cut(s, ":")
-	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-		return fmt.Errorf("header %q is not of the form `Name: value`", s)
-	}
-	f.header[name] = append(f.header[name], strings.TrimSpace(value))
-	return nil
 }
 
 func (f *flags) addSkip(name string) error {

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"time"
@@ -30,23 +29,13 @@ type commonFlags struct {
 }
 
 func (c *commonFlags) define(fs *flag.FlagSet, getenv func(string) string) {
-	c.header = http.Header{}
 	fs.StringVar(&c.query, "query", pipeline.DefaultURL(getenv, pipeline.VarQueryURL, queryPort),
 		"URL of the query API, including its base path. $"+pipeline.VarQueryURL+" sets the default.")
 	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent in the header "+strings.ToLower(tenantHeader)+".")
-	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", c.addHeader)
+	c.header = pipeline.HeaderFlag(fs, "Header for all requests")
 	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), "Timeout of requests.")
 	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer), "Maximum size of a response.")
 	fs.BoolVar(&c.json, "json", false, "Print the response as JSON.")
-}
-
-func (c *commonFlags) addHeader(s string) error {
-	name, value, ok := strings.Cut(s, ":")
-	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-		return fmt.Errorf("%q is not of the form `Name: value`", s)
-	}
-	c.header[name] = append(c.header[name], strings.TrimSpace(value))
-	return nil
 }
 
 // check returns an error for each invalid value.

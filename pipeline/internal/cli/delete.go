@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,7 +36,8 @@ const maxDeleteReply = 64 << 10
 type deleteFlags struct {
 	variable                                string // see adminVariable
 	admin, store, tenant, service, from, to string
-	traces, headers                         stringList
+	traces                                  stringList
+	header                                  http.Header
 	timeout                                 time.Duration
 	yes                                     bool
 	flags                                   *flag.FlagSet
@@ -51,7 +53,7 @@ func (d *deleteFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&d.service, "service", "", "Service whose spans are deleted.")
 	fs.StringVar(&d.from, "from", "", "Delete only spans that start at or after this time, such as 2026-11-21T17:00:00Z.")
 	fs.StringVar(&d.to, "to", "", "Delete only spans that start at or before this time.")
-	fs.Var(&d.headers, "header", "Header for the request, as Name: value. May be repeated.")
+	d.header = pipeline.HeaderFlag(fs, "Header for the request")
 	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "Maximum time to wait for the answer.")
 	fs.BoolVar(&d.yes, "yes", false, "Do not ask for confirmation.")
 }
@@ -83,7 +85,7 @@ func (c *command) deleteSpans(ctx context.Context) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.deletion.timeout)
 	defer cancel()
-	spans, err := requestDeletion(ctx, target, d, c.deletion.headers)
+	spans, err := requestDeletion(ctx, target, d, c.deletion.header)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -99,11 +101,6 @@ func (d *deleteFlags) request() (*deletion, error) {
 	}
 	if d.timeout <= 0 {
 		return nil, errors.New("--timeout must be above 0")
-	}
-	for _, h := range d.headers {
-		if !strings.Contains(h, ":") {
-			return nil, fmt.Errorf("--header: %q is not a header; write `Name: value`", h)
-		}
 	}
 	r := &deletion{Tenant: d.tenant, Traces: d.traces, Service: d.service}
 	for _, bound := range []struct {
@@ -191,7 +188,7 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 }
 
 // requestDeletion asks a running process to delete spans and returns their number.
-func requestDeletion(ctx context.Context, target string, d *deletion, headers []string) (int, error) {
+func requestDeletion(ctx context.Context, target string, d *deletion, header http.Header) (int, error) {
 	body, err := json.Marshal(d)
 	if err != nil {
 		return 0, err
@@ -201,10 +198,7 @@ func requestDeletion(ctx context.Context, target string, d *deletion, headers []
 		return 0, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ":")
-		req.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
-	}
+	maps.Copy(req.Header, header)
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which may contain secrets

@@ -50,7 +50,7 @@ func TestDeleteCommand(t *testing.T) {
 	f(to("--trace", "1", "--store", "a:b"), 2, "",
 		`tracing: --store: "a:b" is not a component id; write type or type/name, for example otlp or otlp/internal`, "")
 	f([]string{"--yes", "--admin", "ftp://x", "--trace", "1"}, 2, "", `tracing: --admin: "ftp://x" is not an address such as http://localhost:14269`, "")
-	f(to("--trace", "1", "--header", "x"), 2, "", "tracing: --header: \"x\" is not a header; write `Name: value`", "")
+	f(to("--trace", "1", "--header", "x"), 2, "", "tracing: invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`", "")
 
 	answer = func(w http.ResponseWriter) {
 		w.WriteHeader(http.StatusForbidden)

@@ -136,10 +136,10 @@ func (a *API) send(ctx context.Context, to string) (demo.Summary, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(a.closing, cancel)()
-	o := demo.Options{OTLP: to, Header: map[string]string{}, Rate: a.Rate, Seed: a.Rand(), Backfill: a.Period.Std(), Once: true,
+	o := demo.Options{OTLP: to, Header: http.Header{}, Rate: a.Rate, Seed: a.Rand(), Backfill: a.Period.Std(), Once: true,
 		Now: a.backend.Now}
 	if tenant := server.Tenant(ctx); tenant != "" {
-		o.Header[a.TenantHeader] = tenant
+		o.Header.Set(a.TenantHeader, tenant)
 	}
 	s, err := demo.Run(ctx, o)
 	switch {
