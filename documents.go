@@ -5,7 +5,8 @@ import (
 	"io/fs"
 )
 
-//go:embed *.md docs config-examples/*.yaml deploy/helm/examples/*.yaml deploy/helm/tracing/values.yaml ui/public/favicon.svg ui/src/shell/tokens.css
+//go:embed *.md docs config-examples/*.yaml deploy/helm/examples/*.yaml deploy/helm/tracing/values.yaml
+//go:embed ui/public/favicon.svg ui/src/shell/tokens.css
 var documents embed.FS
 
 // Documents returns the files of the repository of which the query service makes its documentation.

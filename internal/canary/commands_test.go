@@ -42,7 +42,7 @@ func TestFlagsThatCannotWork(t *testing.T) {
 		`--ages must ascend from --read-after, as 10s,1m,1h does`:                             {"--read-after=20s"},
 		"--once must not be negative\n--remember must be from 1 to 10000000, not 0":           {"--once=-1", "--remember=0"},
 		"--ages: 33 ages, maximum 32":                                                         {"--ages=" + strings.Repeat("1h,", 32)},
-		"invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`": {"--header=x"},
+		"invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`":        {"--header=x"},
 	} {
 		if _, _, err := command(t.Context(), t, pipeline.SystemEnv(), args...); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v\nwant %s", args, err, want)

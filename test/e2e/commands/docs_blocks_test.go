@@ -50,7 +50,8 @@ func (b *docBlock) comment(key string) (value string, present bool) {
 }
 
 // shellCommand matches the first line of blocks that are commands, although no language is stated.
-var shellCommand = regexp.MustCompile(`^(\$ |(export |[A-Z_]+=\S+ )*(bin/)?(tracing|curl|make|docker|kubectl|helm|kill|go|dlv|dpkg|rpm|systemctl|journalctl|npm|git|python|java|node) )`)
+var shellCommand = regexp.MustCompile(`^(\$ |(export |[A-Z_]+=\S+ )*(bin/)?(` +
+	`tracing|curl|make|docker|kubectl|helm|kill|go|dlv|dpkg|rpm|systemctl|journalctl|npm|git|python|java|node) )`)
 
 func (b *docBlock) isShell() bool {
 	return slices.Contains([]string{"sh", "bash", "console"}, b.language) || b.language == "" && shellCommand.MatchString(b.text)
