@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -57,6 +60,25 @@ func TestDashboards(t *testing.T) {
 		}
 		if err := json.Unmarshal([]byte(readFile(t, file)), &want); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s differs from the dashboard in its config map (%v)", file, err)
+		}
+	}
+}
+
+// A checkout without symbolic links has a file monitoring instead of the folder. The chart does not
+// leave out its alerts and dashboards then.
+func TestMonitoringWithoutFiles(t *testing.T) {
+	c, err := loader.LoadDir(chartFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Files = []*chart.File{{Name: "monitoring", Data: []byte("../../monitoring")}}
+	if _, err := renderChart(t, c, nil, "v1.34.0"); err != nil {
+		t.Errorf("without alerts and dashboards: %v", err)
+	}
+	for name, file := range map[string]string{"prometheusRule": "alerts.yaml", "dashboards": "dashboards/*.json"} {
+		_, err := renderChart(t, c, parse(t, "metrics: {"+name+": {enabled: true}}"), "v1.34.0")
+		if want := "the chart has no monitoring/" + file + "; check out the repository with symbolic links"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -58,14 +59,20 @@ func render(t *testing.T, values map[string]any) release {
 	return r
 }
 
-// tryRender returns the error of the chart or of its schema, as helm install would show it. Objects
-// that are not exactly as the API of Kubernetes describes them fail the test.
+// tryRender is like renderChart, with the chart in the repository.
 func tryRender(t *testing.T, values map[string]any, kubernetes string) (release, error) {
 	t.Helper()
 	c, err := loader.LoadDir(chartFolder)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return renderChart(t, c, values, kubernetes)
+}
+
+// renderChart returns the error of a chart or of its schema, as helm install would show it. Objects
+// that are not exactly as the API of Kubernetes describes them fail the test.
+func renderChart(t *testing.T, c *chart.Chart, values map[string]any, kubernetes string) (release, error) {
+	t.Helper()
 	version, err := chartutil.ParseKubeVersion(kubernetes)
 	if err != nil {
 		t.Fatal(err)
