@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
@@ -176,8 +178,21 @@ func (e *exporter) EndLease(ctx context.Context, resource, owner string) error {
 	return err
 }
 
-// claim inserts a row and returns the row of that term, or of a later one.
+// claim inserts a row and returns the row of that term, or of a later one. If the server remembers
+// the token of the term without its row (see forgetsRows), no collector can become the owner with
+// that term, and claim goes on to the next.
 func (e *exporter) claim(ctx context.Context, c claim) (claim, error) {
+	got, err := e.insertClaim(ctx, c)
+	if !errors.Is(err, errNoRow) || !e.forgetsRows() {
+		return got, err
+	}
+	e.log.Warn("the row of a lease was lost in a crash of the server; claiming the next term", zap.String("resource", c.resource),
+		zap.Uint64("term", c.term))
+	c.term++
+	return e.insertClaim(ctx, c)
+}
+
+func (e *exporter) insertClaim(ctx context.Context, c claim) (claim, error) {
 	until := int64(0)
 	if !c.Until.IsZero() {
 		until = c.Until.UnixNano()
@@ -200,11 +215,12 @@ const (
 	replicaPoll = 50 * time.Millisecond
 )
 
+var errNoRow = errors.New("no replica has the row")
+
 // latestClaim returns the row of a resource with the highest term, which is at least term. It waits
-// for a replica that has not got the row yet.
+// for a replica that has not got the row yet. If none gets it, the error matches errNoRow.
 func (e *exporter) latestClaim(ctx context.Context, resource string, term uint64) (claim, error) {
-	ctx, cancel := context.WithTimeout(ctx, replicaWait)
-	defer cancel()
+	timeout := time.After(replicaWait)
 	sql := "SELECT term, owner, until FROM " + e.db.Table("sampling_leases") + " WHERE resource = " + where.Text(resource) +
 		" ORDER BY term DESC LIMIT 1"
 	for {
@@ -222,7 +238,9 @@ func (e *exporter) latestClaim(ctx context.Context, resource string, term uint64
 		}
 		select {
 		case <-ctx.Done():
-			return claim{}, fmt.Errorf("reading lease %q: no replica has the row of term %d: %w", resource, term, ctx.Err())
+			return claim{}, fmt.Errorf("reading lease %q: %w", resource, ctx.Err())
+		case <-timeout:
+			return claim{}, fmt.Errorf("reading lease %q: %w of term %d", resource, errNoRow, term)
 		case <-time.After(replicaPoll):
 		}
 	}

@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
 )
 
@@ -109,6 +111,33 @@ func TestForgottenRows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A lease whose latest term the server remembers without its row goes to one of the collectors that
+// want it.
+func TestForgottenLease(t *testing.T) {
+	s := engine.Start(t, engine.Options{})
+	f := &fixture{T: t, server: s, database: s.Database(t), protocol: "native"}
+	stores := []sampling.LeaseStore{f.start().Consumer.(sampling.LeaseStore), f.start().Consumer.(sampling.LeaseStore)}
+	if l, err := stores[0].Lease(t.Context(), "lead", "a", time.Hour); err != nil || l.Owner != "a" {
+		t.Fatalf("lease %+v, %v", l, err)
+	}
+	folder := f.query("SELECT data_paths[1] FROM system.tables WHERE database || '.' || name = '{db}.sampling_leases'")
+	s.Kill()
+	removeParts(t, folder)
+	s.Restart(t)
+	owners := make([]string, len(stores))
+	var all errgroup.Group
+	for i, store := range stores {
+		all.Go(func() error {
+			l, err := store.Lease(t.Context(), "lead", string(rune('b'+i)), time.Hour)
+			owners[i] = l.Owner
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil || owners[0] == "" || owners[0] != owners[1] {
+		t.Errorf("owners %q, %v", owners, err)
 	}
 }
 
