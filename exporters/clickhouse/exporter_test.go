@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // build returns an exporter whose attempts to connect last until their context ends. dialed gets a
@@ -67,12 +69,35 @@ func TestStopWhileFollowing(t *testing.T) {
 	e.follower.ended.Wait()
 }
 
+// TestFollowAgain checks that a feed does not continue where the last one was closed while spans
+// were read.
+func TestFollowAgain(t *testing.T) {
+	var feed *tracestore.Feed
+	e, _ := build(t, func(_ *Config, s *pipeline.Settings) {
+		s.Env.Dial = func(context.Context, string, string) (net.Conn, error) {
+			feed.Close()
+			return nil, syscall.ECONNREFUSED
+		}
+	})
+	defer e.Stop(t.Context()) //nolint:errcheck // nothing is left
+	var err error
+	if feed, err = e.feeds.Follow(t.Context(), "acme", 1); err != nil {
+		t.Fatal(err)
+	}
+	e.follower.cursors["acme"] = &cursor{}
+	e.follower.run()
+	e.follower.ended.Wait()
+	if n := len(e.follower.cursors); n != 0 {
+		t.Errorf("%d cursors without feeds", n)
+	}
+}
+
 // TestReportUnreachable checks that the exporter is degraded and counts a failure when a batch
 // fails before its inserts, at first because the tables could not be prepared.
 func TestReportUnreachable(t *testing.T) {
 	var reported error
-	e, _ := build(t, func(c *Config, s *pipeline.Settings) {
-		c.ConnectTimeout = pipeline.Duration(time.Millisecond)
+	e, _ := build(t, func(_ *Config, s *pipeline.Settings) {
+		s.Env.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }
 		s.Report = func(err error) { reported = err }
 	})
 	defer e.Stop(t.Context()) //nolint:errcheck // nothing is left

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -183,7 +184,9 @@ func (f *follower) poll() bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running = len(f.store.feeds.Tenants()) > 0
+	if f.running = len(f.store.feeds.Tenants()) > 0; !f.running {
+		clear(f.cursors) // a later feed begins with later inserts
+	}
 	return f.running
 }
 
@@ -237,11 +240,16 @@ func (f *follower) publish(ctx context.Context, tenant string, c *cursor) error 
 		return err
 	}
 	for _, b := range ready {
-		in := c.seen[b]
-		in.done = true
-		c.seen[b] = in
+		c.finish(b)
 	}
 	return nil
+}
+
+// finish records that an insert is not published again.
+func (c *cursor) finish(batch uint64) {
+	in := c.seen[batch]
+	in.done = true
+	c.seen[batch] = in
 }
 
 // update adds what was found and returns the inserts to publish, in order: those that have not
@@ -269,9 +277,13 @@ func (c *cursor) update(found map[uint64]insert, isOwn func(uint64) bool) (ready
 	c.since = latest - pollOverlap.Milliseconds()
 	for batch, in := range c.seen {
 		if in.stored < c.since {
+			if !in.done {
+				missed += int(in.spans)
+			}
 			delete(c.seen, batch)
 		}
 	}
+	ready = slices.DeleteFunc(ready, func(b uint64) bool { _, ok := c.seen[b]; return !ok })
 	slices.SortFunc(ready, func(a, b uint64) int {
 		return cmp.Or(cmp.Compare(c.seen[a].stored, c.seen[b].stored), cmp.Compare(a, b))
 	})
@@ -282,17 +294,16 @@ func (c *cursor) update(found map[uint64]insert, isOwn func(uint64) bool) (ready
 			continue
 		}
 		for _, b := range ready[i:] {
-			in = c.seen[b]
-			in.done = true
-			c.seen[b] = in
-			missed += int(in.spans)
+			c.finish(b)
+			missed += int(c.seen[b].spans)
 		}
 		return ready[:i], missed
 	}
 	return ready, missed
 }
 
-// read reads inserts and publishes them.
+// read reads inserts and publishes them. If it fails, feeds miss the rest of the insert whose spans
+// it was reading, and the inserts after that one are not published yet.
 func (f *follower) read(ctx context.Context, tenant string, c *cursor, inserts []uint64) error {
 	ids := make([]string, len(inserts))
 	for i, b := range inserts {
@@ -301,27 +312,27 @@ func (f *follower) read(ctx context.Context, tenant string, c *cursor, inserts [
 	sql := "SELECT " + rows.PayloadColumns + ", toUInt64(batch) FROM " + f.store.db.Table("payload") +
 		" WHERE " + where.Tenant(tenant) + " AND " + storedSince(c.since) + " AND batch IN (" + strings.Join(ids, ", ") +
 		") ORDER BY batch, origin, trace_id, start"
-	p := published{feeds: &f.store.feeds, tenant: tenant}
+	p := published{feeds: &f.store.feeds, tenant: tenant, cursor: c}
 	var d rows.Decoder
 	err := f.store.each(ctx, sql, func(r row) error {
 		var batch uint64
+		var s tracestore.Span
 		payload, err := d.Scan(r, &batch)
-		if err != nil {
+		if err == nil {
+			s, err = d.Span(payload)
+		}
+		if damaged := (*tracestore.DamagedError)(nil); err != nil && !errors.As(err, &damaged) {
 			return err
 		}
-		s, err := d.Span(payload)
+		p.begin(batch)
 		if err != nil {
 			p.feeds.Miss(tenant, 1)
 			return nil
 		}
-		if batch != p.insert {
-			p.flush()
-			p.insert = batch
-		}
 		p.add(&s)
 		return nil
 	})
-	p.flush()
+	p.end(err)
 	return err
 }
 
@@ -329,7 +340,9 @@ func (f *follower) read(ctx context.Context, tenant string, c *cursor, inserts [
 type published struct {
 	feeds  *tracestore.Hub
 	tenant string
+	cursor *cursor
 	insert uint64
+	left   uint64 // spans of the insert that were not read yet
 
 	chunk    []byte
 	counts   []otlpdata.ServiceCount
@@ -342,6 +355,24 @@ type published struct {
 
 // maxPublished is the size above which an insert is published as several batches.
 const maxPublished = 1 << 20
+
+// begin is called before each span, with its insert.
+func (p *published) begin(insert uint64) {
+	if insert != p.insert {
+		p.flush()
+		p.insert, p.left = insert, p.cursor.seen[insert].spans
+		p.cursor.finish(insert)
+	}
+	p.left -= min(p.left, 1)
+}
+
+// end is called after the last span, or with the error because of which others were not read.
+func (p *published) end(err error) {
+	p.flush()
+	if err != nil {
+		p.feeds.Miss(p.tenant, int(p.left))
+	}
+}
 
 func (p *published) add(s *tracestore.Span) {
 	if s.Resource != p.resource || s.Scope != p.scope {

@@ -1,9 +1,13 @@
 package clickhouse
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // TestCursor checks when inserts are published: once, when their number of spans has not changed
@@ -45,6 +49,55 @@ func TestCursorForgets(t *testing.T) {
 	c.update(map[uint64]insert{2: {stored: at, spans: 1}}, func(uint64) bool { return false })
 	if _, ok := c.seen[1]; ok || c.since != at-pollOverlap.Milliseconds() || len(c.seen) != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestCursorMisses checks that feeds miss the inserts that are too old to be read when they could be
+// published.
+func TestCursorMisses(t *testing.T) {
+	c := &cursor{seen: map[uint64]insert{}}
+	own := func(uint64) bool { return false }
+	c.update(map[uint64]insert{1: {stored: 5, spans: 2}, 2: {stored: 6, spans: 3}}, own)
+	at := 10 * pollOverlap.Milliseconds()
+	ready, missed := c.update(map[uint64]insert{1: {stored: 5, spans: 2}, 3: {stored: at, spans: 1}}, own)
+	if len(ready) != 0 || missed != 5 || len(c.seen) != 1 {
+		t.Errorf("ready %v, %d missed, %+v", ready, missed, c)
+	}
+}
+
+// TestPublishedUntilError checks that an insert is not published again after an error in the middle,
+// that feeds miss the rest of it, and that the next inserts are still to be published.
+func TestPublishedUntilError(t *testing.T) {
+	for _, c := range []struct {
+		err        error
+		wantMissed int
+	}{{errors.New("timeout"), 2}, {nil, 0}} {
+		var hub tracestore.Hub
+		feed, err := hub.Follow(t.Context(), "acme", 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cur := &cursor{seen: map[uint64]insert{1: {spans: 2}, 2: {spans: 3}, 3: {spans: 1}}}
+		p := published{feeds: &hub, tenant: "acme", cursor: cur}
+		for _, insert := range []uint64{1, 1, 2} {
+			p.begin(insert)
+			p.add(&tracestore.Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: &otlpdata.Span{}})
+		}
+		p.end(c.err)
+		spans, missed := 0, 0
+		for b, n := feed.Take(); b != nil || n > 0; b, n = feed.Take() {
+			missed += n
+			if b != nil {
+				spans += b.Len()
+			}
+		}
+		if spans != 3 || missed != c.wantMissed {
+			t.Errorf("error %v: %d spans, %d missed", c.err, spans, missed)
+		}
+		if !cur.seen[1].done || !cur.seen[2].done || cur.seen[3].done {
+			t.Errorf("error %v: %+v", c.err, cur.seen)
+		}
+		feed.Close()
 	}
 }
 

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/exporters/clickhouse"
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
@@ -116,8 +119,8 @@ func follow(tb testing.TB, store any, tenant string, capacity int) *tracestore.F
 func TestFollowOtherProcess(t *testing.T) {
 	server := engine.Start(t, engine.Options{})
 	const database = "follow"
-	collector := openOn(t, server, database, nil)
-	query := openOn(t, server, database, nil)
+	degraded := func(_ *clickhouse.Config, set *pipeline.Settings) { set.Report = func(error) {} } // while the server is down
+	collector, query := openOn(t, server, database, degraded), openOn(t, server, database, degraded)
 	now := uint64(time.Now().UnixNano())
 	two := func(tenant string, n int) *otlpdata.Batch {
 		name := fmt.Sprintf("op %d", n)
@@ -142,5 +145,32 @@ func TestFollowOtherProcess(t *testing.T) {
 	consume(t, collector, two("", 6))
 	if got, _ := drain(t, feed, 2); !slices.Equal(got, []string{"a op 6", "b op 6"}) {
 		t.Errorf("feed after a restart of the server: %v", got)
+	}
+}
+
+// TestFollowDamagedRow checks that a feed misses a span whose row is damaged, and has each of the
+// others once.
+func TestFollowDamagedRow(t *testing.T) {
+	server := engine.Shared(t)
+	database := server.Database(t)
+	collector, query := openOn(t, server, database, nil), openOn(t, server, database, nil)
+	now := uint64(time.Now().UnixNano())
+	one := func(n int) *otlpdata.Batch {
+		return batchOf(t, "", span{service: "a", name: fmt.Sprintf("op %d", n), trace: uint64(n), id: 1, start: now})
+	}
+	consume(t, collector, one(1))
+	feed := follow(t, query, "", 1<<20)
+	columns := strings.TrimSpace(server.Exec(t, "SELECT arrayStringConcat(groupArray(name), ', ') FROM system.columns WHERE database = '"+
+		database+"' AND table = 'payload' AND default_kind != 'ALIAS' AND name NOT IN ('batch', 'stored', 'call')"))
+	payload := "`" + database + "`.payload"
+	server.Exec(t, "INSERT INTO "+payload+" ("+columns+", batch, call) SELECT "+columns+
+		", '7', if(number = 1, '', call) FROM "+payload+" CROSS JOIN numbers(3) AS n")
+	consume(t, collector, one(2))
+	if got, missed := drain(t, feed, 4); !slices.Equal(got, []string{"a op 1", "a op 1", "a op 2"}) || missed != 1 {
+		t.Errorf("feed: %v, %d missed", got, missed)
+	}
+	consume(t, collector, one(3))
+	if got, missed := drain(t, feed, 1); !slices.Equal(got, []string{"a op 3"}) || missed != 0 {
+		t.Errorf("feed after a damaged row: %v, %d missed", got, missed)
 	}
 }
