@@ -1,9 +1,12 @@
 package foreign
 
 import (
+	"cmp"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,7 +15,7 @@ var clickHouse = slices.Concat(delivery, []rule{
 	{"endpoint", clickHouseEndpoint},
 	{"ttl", to("retention.spans")},
 	{"cluster_name", to("cluster.name")},
-	{"create_schema", createSchema},
+	{"create_schema", first(when(quietly, ""), createSchema)},
 	{"compress", first(when(set("lz4", "lz4 is used: this compression is not supported"), "gzip", "deflate", "br"), to("compression"))},
 	{"connection_params", drop("the exporter has keys for its connections: connect_timeout, max_connections, query.timeout")},
 	{"table_engine", drop("tables are replicated if cluster.name is set")},
@@ -28,15 +31,31 @@ var clickHouse = slices.Concat(delivery, []rule{
 
 // createSchema says what happens to tables at start.
 func createSchema(r *rewriter, block, path []string) {
-	value := "create"
-	if r.Text(path...) == "false" {
-		value = "check"
+	create, err := strconv.ParseBool(r.Text(path...))
+	if err != nil {
+		r.Refuse(path, "is neither true nor false; write schema: create or schema: check")
+		return
+	}
+	value := "check"
+	if create {
+		value = "create"
 	}
 	r.Drop(path, "")
 	r.Set(at(block, "schema"), value, "schema was create_schema")
 }
 
-// clickHouseEndpoint sets endpoints and protocol, and database and TLS if the address selects them.
+// addressKeys are the keys for parameters of endpoint that select servers, users and certificates.
+var addressKeys = []struct{ parameter, key string }{
+	{"hosts", "endpoints"},
+	{"alt_hosts", "endpoints"},
+	{"username", "username"},
+	{"password", "password"},
+	{"skip_verify", "tls.insecure_skip_verify"},
+	{"tls_server_name", "tls.server_name_override"},
+}
+
+// clickHouseEndpoint sets endpoints and protocol, and what else the address selects: database,
+// connect_timeout and TLS.
 func clickHouseEndpoint(r *rewriter, block, path []string) {
 	text := r.Text(path...)
 	u, err := url.Parse(text)
@@ -48,17 +67,63 @@ func clickHouseEndpoint(r *rewriter, block, path []string) {
 		r.Refuse(path, "write endpoints: ["+u.Host+"], and the credentials as username and password")
 		return
 	}
-	r.Drop(path, "")
-	secure := u.Scheme == "https" || u.Query().Get("secure") == "true"
+	parameters := u.Query()
+	for _, name := range []string{"http_proxy", "http_path"} {
+		if parameters.Has(name) {
+			r.Refuse(path, "write endpoints: ["+u.Host+"] of servers that need no "+name+", which is not supported")
+			return
+		}
+	}
+	var names, keys []string
+	for _, a := range addressKeys {
+		if parameters.Has(a.parameter) {
+			names, keys = append(names, a.parameter), append(keys, a.key)
+		}
+	}
+	if len(names) > 0 {
+		r.Refuse(path, "write endpoints: ["+u.Host+"], and the parameters "+strings.Join(names, ", ")+" as "+strings.Join(keys, ", "))
+		return
+	}
+	secure, err := isSecure(u)
+	if err != nil {
+		r.Refuse(path, "the parameter secure is neither true nor false; write endpoints: ["+u.Host+"], and a block tls if the servers use TLS")
+		return
+	}
+	database := cmp.Or(parameters.Get("database"), strings.Trim(u.Path, "/"))
+	timeout := parameters.Get("dial_timeout")
+	for _, known := range []string{"secure", "database", "dial_timeout"} {
+		parameters.Del(known)
+	}
+	lost := ""
+	if len(parameters) > 0 {
+		lost = "the exporter has keys for its connections, and does not use the parameters " +
+			strings.Join(slices.Sorted(maps.Keys(parameters)), ", ")
+	}
+	r.Drop(path, lost)
 	r.SetList(at(block, "endpoints"), hosts(u, secure), "endpoints was endpoint")
 	if strings.HasPrefix(u.Scheme, "http") {
 		r.Set(at(block, "protocol"), "http", "")
 	}
-	if database := strings.Trim(u.Path, "/"); database != "" && !r.Has(at(block, "database")...) {
+	if database != "" && !r.Has(at(block, "database")...) {
 		r.Set(at(block, "database"), database, "database was in endpoint")
+	}
+	if timeout != "" && !r.Has(at(block, "connect_timeout")...) {
+		r.Set(at(block, "connect_timeout"), timeout, "connect_timeout was dial_timeout in endpoint")
 	}
 	if secure && !r.Has(at(block, "tls")...) {
 		r.Set(at(block, "tls.min_version"), "1.2", "TLS was selected in endpoint")
+	}
+}
+
+// isSecure reports whether an address selects TLS.
+func isSecure(u *url.URL) (bool, error) {
+	switch parameter := u.Query().Get("secure"); {
+	case u.Scheme == "https":
+		return true, nil
+	case parameter == "":
+		return u.Query().Has("secure"), nil
+	default:
+		return strconv.ParseBool(parameter)
 	}
 }
 

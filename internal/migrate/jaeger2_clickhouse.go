@@ -1,5 +1,7 @@
 package migrate
 
+import "strconv"
+
 // fromClickHouse translates the settings of a database to those of the exporter clickhouse, which
 // has tables of its own.
 func (b *backend) fromClickHouse() {
@@ -41,13 +43,18 @@ func (b *backend) fromClickHouse() {
 func (b *backend) clickHouseSchema() {
 	s := b.settings
 	if s.has("create_schema") {
+		create, err := strconv.ParseBool(s.text("create_schema"))
 		schema := "check"
-		if s.text("create_schema") == "true" {
+		if create {
 			schema = "create"
 		}
 		s.insertAfter("create_schema", "schema", textNode(schema))
+		if err == nil {
+			s.note(changed, "schema", "schema was create_schema")
+		} else {
+			s.note(decide, "schema", "create_schema was neither true nor false: schema creates tables with create, and only checks them with check")
+		}
 		s.remove("create_schema")
-		s.note(changed, "schema", "schema was create_schema")
 	}
 	switch ttl := s.text("ttl"); {
 	case ttl != "":
