@@ -30,7 +30,8 @@ type Flag struct {
 	// Adds makes the flag add a component with this key if no component of the type is configured.
 	// The component is added to the pipeline `traces`, or to the only pipeline: a receiver after
 	// the other receivers, a processor before the other processors. An empty value removes the
-	// component.
+	// component. If the flag, in this or another factory, sets a [Ref] to a component that is not
+	// configured, it names the only component that suits instead.
 	Adds bool
 	// Value converts the text to a string, bool, number, []string or map[string]string, which
 	// becomes the value of the key. nil keeps the text. If the flag Adds, Value may return nil to

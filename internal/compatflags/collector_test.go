@@ -56,6 +56,10 @@ func TestAdaptiveSamplingFlags(t *testing.T) {
 	if strings.Contains(got, "disk") || strings.Count(got, "storage: memory") != 2 {
 		t.Errorf("with another store, got\n%s", got)
 	}
+	want = "sampling: sampling" + env + "\nstorage: clickhouse" + env + "\nprocessors: [adaptive_sampling, batch]" + env
+	if got := changedLinesOf(t, "collector-clickhouse"); got != want {
+		t.Errorf("with ClickHouse, got\n%s\nwant\n%s", got, want)
+	}
 	// The variable may be set for all processes of a host. An agent still gets the strategies from
 	// its collector.
 	want = "sampling: sampling" + env + "\nprocessors: [adaptive_sampling, batch]" + env

@@ -42,8 +42,8 @@ func Sampling() []pipeline.Flag {
 }
 
 // samplingType is the flag of the environment variable SAMPLING_CONFIG_TYPE. It is applied when
-// components are added: before --span-storage.type replaces the references to the disk store of the
-// presets.
+// components are added: the reference to the disk store becomes one to the store of the
+// configuration, before --span-storage.type replaces all of them.
 const samplingType = "sampling-config.type"
 
 // AdaptiveSampling returns the flags of processor adaptive_sampling.

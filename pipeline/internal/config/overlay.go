@@ -48,6 +48,7 @@ func (o *overlay) applyRank(rank int) {
 		o.apply(g)
 		if rank == rankAdds {
 			o.reload()
+			o.retarget(g)
 		}
 	}
 	if (rank == rankStore || rank == rankStructural) && len(o.sources) > before {

@@ -47,6 +47,25 @@ func (o *overlay) add(g GivenFlag, owner flagOwner) (missing string) {
 	return ""
 }
 
+// retarget changes references that a flag has set to a component that is not configured, if only one
+// other component suits.
+func (o *overlay) retarget(g GivenFlag) {
+	before := len(o.sources)
+	for _, c := range o.base.components {
+		for _, r := range c.References {
+			if r.Target != nil || o.base.valuePos(r.path).Source != g.source() {
+				continue
+			}
+			if fit := o.base.suitable(r.ref.Interface()); len(fit) == 1 {
+				o.set(g, r.path, fit[0])
+			}
+		}
+	}
+	if len(o.sources) > before {
+		o.reload()
+	}
+}
+
 // mainPipeline returns the pipeline `traces`, or the only one.
 func (o *overlay) mainPipeline() (id, missing string) {
 	ids := o.base.tree.Keys("service", "pipelines")

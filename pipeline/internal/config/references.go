@@ -36,30 +36,35 @@ func (l *loader) resolve(r *Reference) {
 	switch {
 	case r.Target != nil:
 		if err := r.Target.lacks(want); err != nil {
-			l.problem(l.valuePos(r.path), r.path, "%s is not %s: %v%s", r.Target.Key, r.expected, err, l.suitable(id, want))
+			l.problem(l.valuePos(r.path), r.path, "%s is not %s: %v%s", r.Target.Key, r.expected, err, l.suggest(id, want))
 		}
 	case named == nil:
 		l.problem(l.valuePos(r.path), r.path, "no exporter or extension %q is configured; this key needs %s%s",
-			id, r.expected, l.suitable(id, want))
+			id, r.expected, l.suggest(id, want))
 	default:
-		l.problem(l.valuePos(r.path), r.path, "%s is not %s%s", named.Key, r.expected, l.suitable(id, want))
+		l.problem(l.valuePos(r.path), r.path, "%s is not %s%s", named.Key, r.expected, l.suggest(id, want))
 	}
 }
 
-// suitable returns the end of a message about a reference to id: the components that could be
+// suggest returns the end of a message about a reference to id: the components that could be
 // referenced instead.
-func (l *loader) suitable(id pipeline.ID, want reflect.Type) string {
-	var fit []string
-	for _, c := range l.components {
-		if (c.Key.Kind == pipeline.KindExporter || c.Key.Kind == pipeline.KindExtension) &&
-			c.Factory.ComponentType().Implements(want) && c.lacks(want) == nil {
-			fit = append(fit, c.Key.ID.String())
-		}
-	}
+func (l *loader) suggest(id pipeline.ID, want reflect.Type) string {
+	fit := l.suitable(want)
 	if len(fit) == 0 {
 		return "; none is configured"
 	}
 	return yamltree.Suggest(id.String(), fit, "these are")
+}
+
+// suitable returns the components that a reference to want may name.
+func (l *loader) suitable(want reflect.Type) (ids []string) {
+	for _, c := range l.components {
+		if (c.Key.Kind == pipeline.KindExporter || c.Key.Kind == pipeline.KindExtension) &&
+			c.Factory.ComponentType().Implements(want) && c.lacks(want) == nil {
+			ids = append(ids, c.Key.ID.String())
+		}
+	}
+	return ids
 }
 
 // lacks returns why a component that implements want cannot be referenced, or nil if it can.
