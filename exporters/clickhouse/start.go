@@ -112,9 +112,9 @@ func (e *exporter) reportPreparation(err error) {
 }
 
 // unlessQueued marks the reason why the servers cannot be used: the process is not ready, unless a
-// queue takes spans meanwhile.
+// queue takes spans meanwhile, or only a shard is missing, so that queries have partial answers.
 func (e *exporter) unlessQueued(err error) error {
-	if q, on := e.cfg.Queue.Get(); on && q.Enabled {
+	if q, on := e.cfg.Queue.Get(); on && q.Enabled || shardMissing(err) {
 		return err
 	}
 	return pipeline.NotReady(err)

@@ -141,6 +141,20 @@ func TestMissingShard(t *testing.T) {
 	if c, err := as[sampling.Store](t, store).LatestCalculation(t.Context()); err == nil {
 		t.Errorf("the latest calculation without a shard is %v", c)
 	}
+	// A query service that starts now is degraded, and ready, because it has partial answers.
+	first := make(chan error, 1)
+	openBy(t, f, s, database, func(c *clickhouse.Config, set *pipeline.Settings) {
+		c.Cluster, c.Schema = clickhouse.ClusterConfig{Name: "shop", Sharded: true}, "check"
+		set.Report = func(err error) {
+			select {
+			case first <- err:
+			default:
+			}
+		}
+	})
+	if err := <-first; err == nil || pipeline.IsNotReady(err) {
+		t.Errorf("a query service started without a shard reports %v", err)
+	}
 
 	restart(ownPort)
 	for what, a := range answersOf(t, store, from, to) {
