@@ -56,7 +56,7 @@ func Components() []pipeline.Factory {
 		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
 
 		disk.Factory().Flags(compatflags.DiskExporter()...).Flags(compatflags.OtherStores()...).Commands(storetool.Commands()...),
-		clickhouse.Factory().Flags(compatflags.ClickHouseExporter()...).Commands(schematool.Commands(Components, Presets)...),
+		clickhouse.Factory().Flags(compatflags.ClickHouseExporter()...).Commands(schematool.Commands()...),
 		memory.Factory().Flags(compatflags.MemoryExporter()...),
 		grpc.Factory().Flags(compatflags.GRPCExporter()...),
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),

@@ -26,6 +26,9 @@ type Command struct {
 	// the only argument, and all configuration flags with their environment variables. Mistakes in
 	// the configuration end the command with exit code 2 before it runs.
 	Configured bool
+	// Preset is the preset of a Configured command that is called without a preset and without
+	// configuration files. "" is the first preset of the program.
+	Preset string
 	// Setup defines the flags of the command and returns the function that runs it. The program
 	// prints the error of that function and exits with code 1, or with that of an [ExitError]. For
 	// an error of [BadUsage], it prints the usage as well and exits with code 2.

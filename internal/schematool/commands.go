@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse"
@@ -16,40 +15,35 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// Commands returns the commands. They load configurations with the given components and presets.
-func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []pipeline.Command {
-	t := tool{components: components, presets: presets}
-	const group, args = "span stores", "[PRESET] [--config FILE] [--set KEY=VALUE] [--exporter ID]"
-	return []pipeline.Command{
-		{Name: "clickhouse schema print", Args: args, Group: group, Setup: t.command(printStatements),
-			Examples: []string{"tracing clickhouse schema print collector-clickhouse --config my.yaml > tables.sql"},
-			Doc:      "print the statements that create the tables of the exporter clickhouse; connects to no server"},
-		{Name: "clickhouse schema apply", Args: args, Group: group, Setup: t.command(apply),
-			Examples: []string{"tracing clickhouse schema apply collector-clickhouse --config my.yaml"},
-			Doc:      "create missing tables of the exporter clickhouse, upgrade old ones, and change their retention"},
-		{Name: "clickhouse schema check", Args: args, Group: group, Setup: t.command(check),
-			Examples: []string{"tracing clickhouse schema check collector-clickhouse --config my.yaml"},
-			Doc:      "report missing tables and unsuitable settings of a ClickHouse server; exits with 1 if there is a problem"},
+// Commands returns the commands.
+func Commands() []pipeline.Command {
+	command := func(name string, do action, doc, example string) pipeline.Command {
+		return pipeline.Command{Name: "clickhouse schema " + name, Args: "[PRESET] [flags] [--exporter ID]", Group: "span stores",
+			Configured: true, Preset: "collector-clickhouse", Doc: doc + "; without PRESET and --config, uses the preset collector-clickhouse",
+			Examples: []string{"tracing clickhouse schema " + name + " collector-clickhouse --config my.yaml" + example}, Setup: setup(do)}
 	}
-}
-
-type tool struct {
-	components func() []pipeline.Factory
-	presets    func() []app.Preset
+	return []pipeline.Command{
+		command("print", printStatements,
+			"print the statements that create the tables of the exporter clickhouse; connects to no server", " > tables.sql"),
+		command("apply", apply,
+			"create missing tables of the exporter clickhouse, upgrade old ones, and change their retention", ""),
+		command("check", check,
+			"report missing tables and unsuitable settings of a ClickHouse server; exits with 1 if there is a problem", ""),
+	}
 }
 
 // action is what a command does with the tables of a configuration.
 type action func(ctx context.Context, t *clickhouse.Tables, out io.Writer) error
 
-func (t tool) command(do action) func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func setup(do action) func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 	return func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
-		l := &loader{tool: t}
-		fs.Func("config", "Configuration file with the exporter. May be repeated; later files override earlier ones. "+
-			"Without it and PRESET, the exporter has its defaults.", l.addFile)
-		fs.Func("set", "Value of one key, such as exporters::clickhouse::database=traces. May be repeated.", l.addOverride)
-		fs.StringVar(&l.exporter, "exporter", "", "ID of the exporter if the configuration has several, such as clickhouse/archive.")
+		exporter := fs.String("exporter", "", "ID of the exporter if the configuration has several, such as clickhouse/archive.")
 		return func(ctx context.Context, in pipeline.Invocation) error {
-			c, err := l.load(in.Args)
+			config, ok := in.Configuration.(*app.Config)
+			if !ok {
+				return errors.New("configuration is not the one of this program")
+			}
+			c, err := choose(config, *exporter)
 			if err != nil {
 				return err
 			}
@@ -62,65 +56,14 @@ func (t tool) command(do action) func(*flag.FlagSet) func(context.Context, pipel
 	}
 }
 
-// loader loads the configuration of the exporter.
-type loader struct {
-	tool
-	options  app.LoadOptions
-	exporter string
-}
-
-func (l *loader) addFile(name string) error {
-	l.options.Files = append(l.options.Files, name)
-	return nil
-}
-
-func (l *loader) addOverride(text string) error {
-	o, err := app.ParseSet(text)
-	l.options.Overrides = append(l.options.Overrides, o)
-	return err
-}
-
-// withDefaults is the configuration if none is named.
-const withDefaults = `
-receivers: {zipkin: {}}
-exporters: {clickhouse: {}}
-service: {pipelines: {traces: {receivers: [zipkin], exporters: [clickhouse]}}}
-`
-
-const defaultsName = "defaults"
-
-func (l *loader) load(args []string) (*clickhouse.Config, error) {
-	if len(args) > 1 {
-		return nil, pipeline.BadUsage("expected at most one preset as argument, got %d", len(args))
-	}
-	l.options.Factories, l.options.Presets = l.components(), l.presets()
-	switch {
-	case len(args) == 1:
-		l.options.Preset = args[0]
-	case len(l.options.Files) == 0:
-		l.options.Files = []string{defaultsName}
-		l.options.ReadFile = func(name string) ([]byte, error) {
-			if name == defaultsName {
-				return []byte(withDefaults), nil
-			}
-			return os.ReadFile(name)
-		}
-	}
-	c, err := app.Load(l.options)
-	if err != nil {
-		return nil, err
-	}
-	return l.choose(c)
-}
-
-// choose returns the configuration of the exporter that the flag names, or of the only one.
-func (l *loader) choose(c *app.Config) (*clickhouse.Config, error) {
+// choose returns the configuration of the exporter with an id or, if that is "", of the only one.
+func choose(c *app.Config, exporter string) (*clickhouse.Config, error) {
 	var ids []string
 	var chosen *clickhouse.Config
 	for _, component := range c.Sorted() {
 		value, ok := component.Value.(*clickhouse.Config)
 		id := component.Key.ID.String()
-		if !ok || l.exporter != "" && id != l.exporter {
+		if !ok || exporter != "" && id != exporter {
 			continue
 		}
 		ids, chosen = append(ids, id), value
@@ -130,8 +73,8 @@ func (l *loader) choose(c *app.Config) (*clickhouse.Config, error) {
 		return chosen, nil
 	case len(ids) > 1:
 		return nil, pipeline.BadUsage("configuration has the exporters %s; name one with --exporter", strings.Join(ids, ", "))
-	case l.exporter != "":
-		return nil, pipeline.BadUsage("configuration has no exporter %q of the type clickhouse", l.exporter)
+	case exporter != "":
+		return nil, pipeline.BadUsage("configuration has no exporter %q of the type clickhouse", exporter)
 	}
 	return nil, pipeline.BadUsage("configuration has no exporter of the type clickhouse")
 }

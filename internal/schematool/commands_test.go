@@ -1,10 +1,6 @@
-package schematool
+package schematool_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,33 +8,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing/exporters/clickhouse"
-	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/app"
-	"github.com/tracing-backend/tracing/receivers/zipkin"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run runs a command and returns its output.
-func run(t *testing.T, name string, args ...string) (string, error) {
+// run runs a command.
+func run(t *testing.T, name, args string) (code int, stdout, stderr string) {
 	t.Helper()
-	components := func() []pipeline.Factory { return []pipeline.Factory{zipkin.Factory(), clickhouse.Factory()} }
-	for _, c := range Commands(components, func() []app.Preset { return nil }) {
-		if c.Name != "clickhouse schema "+name {
-			continue
-		}
-		fs := flag.NewFlagSet(name, flag.ContinueOnError)
-		do := c.Setup(fs)
-		if err := fs.Parse(args); err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		err := do(context.Background(), pipeline.Invocation{Args: fs.Args(), Stdout: &out, Stderr: &out})
-		return out.String(), err
-	}
-	t.Fatalf("no command %s", name)
-	return "", nil
+	return harness.RunCommand(t, append([]string{"clickhouse", "schema", name}, strings.Fields(args)...)...)
 }
 
 const twoStores = `
@@ -58,32 +36,44 @@ func TestPrint(t *testing.T) {
 	}
 	for _, test := range []struct{ args, want string }{
 		{"", "CREATE TABLE IF NOT EXISTS `tracing`.`spans`\n"},
+		{"query-clickhouse", "CREATE TABLE IF NOT EXISTS `tracing`.`spans`\n"},
 		{"--set exporters::clickhouse::database=mine", "CREATE DATABASE IF NOT EXISTS `mine`;"},
+		{"--clickhouse.ttl 24h", "TTL day + toIntervalDay(2)\n"},
 		{"--config " + file + " --exporter clickhouse", "TTL day + toIntervalDay(3)\n"},
 		{"--config " + file + " --exporter clickhouse/archive", "ENGINE = Distributed('main', 'archive', 'spans_local', cityHash64(trace_id));"},
 	} {
-		if got, err := run(t, "print", strings.Fields(test.args)...); err != nil || !strings.Contains(got, test.want) {
-			t.Errorf("print %s: %v, without %q:\n%s", test.args, err, test.want, got)
+		if code, got, problems := run(t, "print", test.args); code != 0 || !strings.Contains(got, test.want) {
+			t.Errorf("print %s: exit code %d, %s, without %q:\n%s", test.args, code, problems, test.want, got)
 		}
 	}
 	for _, test := range []struct{ args, want string }{
 		{"--config " + file, "name one with --exporter"},
 		{"--config " + file + " --exporter clickhouse/other", `no exporter "clickhouse/other"`},
-		{"one two", "at most one preset"},
+		{"all-in-one", "no exporter of the type clickhouse"},
+		{"one two", `unexpected argument "two"`},
 	} {
-		var usage *pipeline.UsageError
-		if _, err := run(t, "print", strings.Fields(test.args)...); !errors.As(err, &usage) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("print %s: %v, want a usage error with %q", test.args, err, test.want)
+		if code, _, got := run(t, "print", test.args); code != 2 || !strings.Contains(got, test.want) {
+			t.Errorf("print %s: exit code %d, want a usage error with %q:\n%s", test.args, code, test.want, got)
+		}
+	}
+}
+
+// Variables have the same effect as when the program starts.
+func TestVariables(t *testing.T) {
+	t.Setenv("CLICKHOUSE_DATABASE", "mine")
+	for _, args := range []string{"", "collector-clickhouse"} {
+		if code, got, problems := run(t, "print", args); code != 0 || !strings.Contains(got, "CREATE DATABASE IF NOT EXISTS `mine`;") {
+			t.Errorf("print %s: exit code %d, %s:\n%s", args, code, problems, got)
 		}
 	}
 }
 
 // Without a server, commands fail and say which address they tried.
 func TestNoServer(t *testing.T) {
-	const closed = "exporters::clickhouse::endpoints=[127.0.0.1:1]"
+	t.Setenv("CLICKHOUSE_ADDRESSES", "127.0.0.1:1")
 	for _, name := range []string{"apply", "check"} {
-		if _, err := run(t, name, "--set", closed); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
-			t.Errorf("%s: %v", name, err)
+		if code, _, got := run(t, name, ""); code != 1 || !strings.Contains(got, "127.0.0.1:1") {
+			t.Errorf("%s: exit code %d: %s", name, code, got)
 		}
 	}
 }

@@ -114,6 +114,8 @@ func (c *command) setupOwn(own pipeline.Command, args []string, in *pipeline.Inv
 		return nil, fmt.Errorf("unexpected argument %q", operands[1])
 	case len(operands) == 1:
 		c.load.Preset = operands[0]
+	case len(c.load.Files) == 0:
+		c.load.Preset = own.Preset
 	}
 	return run, nil
 }

@@ -47,8 +47,8 @@ func (o *overlay) add(g GivenFlag, owner flagOwner) (missing string) {
 	return ""
 }
 
-// retarget changes references that a flag has set to a component that is not configured, if only one
-// other component suits.
+// retarget changes references that a flag has set to a component that is not configured to the only
+// one that suits, if there is one.
 func (o *overlay) retarget(g GivenFlag) {
 	before := len(o.sources)
 	for _, c := range o.base.components {
