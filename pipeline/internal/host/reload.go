@@ -79,6 +79,7 @@ func (a *App) change(ctx context.Context, load func() (*config.Config, error)) (
 	}
 	spans, changed, err := a.changedSpanSource(ctx, &before.Service.Telemetry, &c.Service.Telemetry)
 	if err != nil {
+		a.setCurrent(before, from)
 		return false, err
 	}
 	a.logWarnings(c)

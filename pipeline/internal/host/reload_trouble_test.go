@@ -3,11 +3,15 @@ package host_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
@@ -147,4 +151,32 @@ func TestReloadLeavesOthersAlone(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A reload that fails because of the settings of self-tracing keeps nothing of what it built.
+func TestReloadForgetsWhatItBuilt(t *testing.T) {
+	var built []weak.Pointer[hosttest.Net]
+	w := hosttest.NewWorld()
+	factories := append(w.Factories(), pipeline.Exporter("net",
+		func() hosttest.NetConfig { return hosttest.NetConfig{Delivery: pipeline.DefaultDelivery()} },
+		func(set pipeline.Settings, _ hosttest.NetConfig) (*hosttest.Net, error) {
+			net := &hosttest.Net{Send: hosttest.NewNextHop(false).Send}
+			built = append(built, weak.Make(net))
+			return net, set.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "net"}, func() float64 {
+				runtime.KeepAlive(net)
+				return 0
+			}))
+		}))
+	p := w.StartWith(t, factories, hosttest.Small)
+	const traces = "service: {telemetry: {traces: {processors: [{simple: {exporter: {otlp: " +
+		"{protocol: grpc, endpoint: 'https://localhost:1', certificate: /missing}}}}]}}, "
+	next := strings.NewReplacer("exporters: {", "exporters: {net: , ", "exporters: [", "exporters: [net, ", "service: {", traces).Replace(hosttest.Small)
+	err := p.Reload(t.Context(), func() (*app.Config, error) { return w.LoadWith(factories, next) })
+	if err == nil || !strings.Contains(err.Error(), "certificate: open /missing") || len(built) != 1 {
+		t.Fatalf("built %d exporters: %v", len(built), err)
+	}
+	runtime.GC()
+	if built[0].Value() != nil {
+		t.Error("exporter of the refused configuration is still in memory")
+	}
 }
