@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -123,7 +122,7 @@ func (r *Request) End(name, failure string, attrs ...attribute.KeyValue) {
 	span.SetName(name)
 	span.SetAttributes(attrs...)
 	if failure != "" {
-		span.SetStatus(codes.Error, failure)
+		fail(span, failure)
 	}
 	span.End()
 }

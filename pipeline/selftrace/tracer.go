@@ -2,6 +2,7 @@ package selftrace
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -103,9 +104,15 @@ func (t *Tracer) record(ctx context.Context, name string, from, to time.Time) {
 // End ends a span. An error other than nil marks it as failed.
 func End(span trace.Span, err error) {
 	if err != nil && span.IsRecording() {
-		span.SetStatus(codes.Error, err.Error())
+		fail(span, err.Error())
 	}
 	span.End()
+}
+
+// fail marks a span as failed. The text may contain what a client sent; an exporter would refuse
+// all spans of a batch because of one text that is not UTF-8.
+func fail(span trace.Span, text string) {
+	span.SetStatus(codes.Error, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // Inject writes the context of the current span of ctx into the headers of a request to another

@@ -231,7 +231,6 @@ func (g *GRPC) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 }
 
 func (g *GRPC) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer g.recover(ss.Context(), info.FullMethod, &err)
 	c := callOf(ss.Context())
 	if err := c.enter(); err != nil {
 		return err
@@ -241,5 +240,6 @@ func (g *GRPC) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	if trace != nil {
 		defer func() { endCall(trace, info.FullMethod, err) }()
 	}
+	defer g.recover(ss.Context(), info.FullMethod, &err)
 	return next(srv, &admittedStream{ServerStream: ss, server: g, ctx: ctx})
 }

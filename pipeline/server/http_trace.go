@@ -12,8 +12,14 @@ import (
 // traceResponse is the header of W3C Trace Context with the ids of the span of a request.
 const traceResponse = "Traceresponse"
 
-// maxTracedQuery is the maximum number of bytes of the query of a URL in a span.
-const maxTracedQuery = 1024
+// maxTracedText is the maximum number of bytes of a part of a request line in a span.
+const maxTracedText = 1024
+
+// tracedText returns a part of a request line for a span: cut, in valid UTF-8, and without keeping
+// the rest of the line in memory.
+func tracedText(part string) string {
+	return strings.ToValidUTF8(strings.Clone(part[:min(len(part), maxTracedText)]), "\uFFFD")
+}
 
 // beginTrace begins the trace of a request, if self-tracing is on.
 func (s *HTTP) beginTrace(w *responseTracker, r *http.Request, start time.Time) *http.Request {
@@ -21,11 +27,11 @@ func (s *HTTP) beginTrace(w *responseTracker, r *http.Request, start time.Time) 
 		return r
 	}
 	attrs := []attribute.KeyValue{
-		attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path),
-		attribute.String("network.protocol.version", r.Proto[len("HTTP/"):]),
+		attribute.String("http.request.method", tracedText(r.Method)), attribute.String("url.path", tracedText(r.URL.EscapedPath())),
+		attribute.String("network.protocol.version", tracedText(r.Proto[len("HTTP/"):])),
 	}
 	if q := r.URL.RawQuery; q != "" {
-		attrs = append(attrs, attribute.String("url.query", q[:min(len(q), maxTracedQuery)]))
+		attrs = append(attrs, attribute.String("url.query", tracedText(q)))
 	}
 	ctx, trace := s.set.Tracer.Request(r.Context(), methodLabel(r.Method), start, propagation.HeaderCarrier(r.Header), attrs...)
 	if w.trace = trace; trace == nil {
