@@ -13,7 +13,11 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/gzip"
 
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
@@ -43,45 +47,55 @@ func (e *Exporter) newExporter(ctx context.Context, o *Options) (sdktrace.SpanEx
 	return otlp.overHTTP(ctx, u, headers, config)
 }
 
+// The options of both exporters include everything that the SDK otherwise reads from variables like
+// OTEL_EXPORTER_OTLP_ENDPOINT: the configuration is complete without them.
+
 func (c *OTLP) overGRPC(ctx context.Context, u *url.URL, headers map[string]string, config *tls.Config) (sdktrace.SpanExporter, error) {
-	options := []otlptracegrpc.Option{otlptracegrpc.WithEndpoint(u.Host), otlptracegrpc.WithHeaders(headers)}
-	if u.Scheme == "http" {
-		options = append(options, otlptracegrpc.WithInsecure())
-	} else {
-		options = append(options, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(config)))
+	security := insecure.NewCredentials()
+	if u.Scheme == "https" {
+		security = credentials.NewTLS(config)
 	}
+	compressor := encoding.Identity
 	if c.Compression == compressionGzip {
-		options = append(options, otlptracegrpc.WithCompressor(compressionGzip))
+		compressor = gzip.Name
 	}
-	options = append(options, otlptracegrpc.WithTimeout(milliseconds(orDefault(c.Timeout, defaultTimeout))))
-	return otlptracegrpc.New(ctx, options...)
+	return otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(u.String()), otlptracegrpc.WithHeaders(headers),
+		otlptracegrpc.WithTLSCredentials(security), otlptracegrpc.WithTimeout(c.timeout()),
+		otlptracegrpc.WithDialOption(grpc.WithDefaultCallOptions(grpc.UseCompressor(compressor))))
 }
 
 func (c *OTLP) overHTTP(ctx context.Context, u *url.URL, headers map[string]string, config *tls.Config) (sdktrace.SpanExporter, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
-	client := &http.Client{Transport: transport, Timeout: milliseconds(orDefault(c.Timeout, defaultTimeout))}
-	options := []otlptracehttp.Option{otlptracehttp.WithEndpoint(u.Host), otlptracehttp.WithHeaders(headers),
-		otlptracehttp.WithHTTPClient(client)}
-	if u.Scheme == "http" {
-		options = append(options, otlptracehttp.WithInsecure())
+	to := *u
+	if to.Path == "" || to.Path == "/" {
+		to.Path = "/v1/traces"
 	}
-	if u.Path != "" && u.Path != "/" {
-		options = append(options, otlptracehttp.WithURLPath(u.Path))
-	}
+	compression := otlptracehttp.NoCompression
 	if c.Compression == compressionGzip {
-		options = append(options, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+		compression = otlptracehttp.GzipCompression
 	}
-	e, err := otlptracehttp.New(ctx, options...)
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
+	e, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to.String()), otlptracehttp.WithHeaders(headers),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: transport}), otlptracehttp.WithTLSClientConfig(nil), // transport has it
+		otlptracehttp.WithCompression(compression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 	if err != nil {
 		return nil, err
 	}
-	return &overHTTP{e, transport}, nil
+	return &overHTTP{e, transport, c.timeout()}, nil
 }
 
-// overHTTP is an exporter over HTTP that closes its connections.
+// overHTTP is an exporter over HTTP that limits a request with its retries, and closes its
+// connections.
 type overHTTP struct {
 	sdktrace.SpanExporter
 	transport *http.Transport
+	timeout   time.Duration
+}
+
+// ExportSpans implements sdktrace.SpanExporter.
+func (e *overHTTP) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	return e.SpanExporter.ExportSpans(ctx, spans)
 }
 
 // Shutdown implements sdktrace.SpanExporter.
@@ -92,6 +106,8 @@ func (e *overHTTP) Shutdown(ctx context.Context) error {
 
 // defaultTimeout is the maximum duration of a request in milliseconds.
 const defaultTimeout = 10_000
+
+func (c *OTLP) timeout() time.Duration { return milliseconds(orDefault(c.Timeout, defaultTimeout)) }
 
 // tlsConfig returns the TLS settings of a connection. It reads the files once.
 func (c *OTLP) tlsConfig(readFile func(string) ([]byte, error)) (*tls.Config, error) {

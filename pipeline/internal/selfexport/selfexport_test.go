@@ -2,8 +2,16 @@ package selfexport
 
 import (
 	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,21 +90,123 @@ func TestConsole(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	for _, protocol := range []string{protocolGRPC, protocolHTTP} {
 		var reported error
-		c := DefaultConfig()
-		c.Processors = []Processor{{Simple: pipeline.Present(Simple{Exporter{OTLP: pipeline.Present(OTLP{
-			Protocol: protocol, Endpoint: "http://localhost:1", Timeout: 50, Compression: compressionGzip})}})}}
-		p, _, err := New(t.Context(), &c, Options{Exported: func(_ int, err error) { reported = err }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := newSimple(t, OTLP{Protocol: protocol, Endpoint: "http://localhost:1", Timeout: 50, Compression: compressionGzip},
+			Options{Exported: func(_ int, err error) { reported = err }})
 		_, span := p.Tracer("test").Start(t.Context(), "work")
 		span.End()
 		if reported == nil {
 			t.Errorf("%s: export succeeded", protocol)
 		}
-		if err := p.Shutdown(t.Context()); err != nil {
+	}
+}
+
+// newSimple returns a provider that exports each span at once.
+func newSimple(t *testing.T, o OTLP, more Options) *sdktrace.TracerProvider {
+	t.Helper()
+	c := DefaultConfig()
+	c.Processors = []Processor{{Simple: pipeline.Present(Simple{Exporter{OTLP: pipeline.Present(o)}})}}
+	p, _, err := New(t.Context(), &c, more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
+	})
+	return p
+}
+
+// serve starts a server for OTLP over HTTP or gRPC, with or without TLS, that answers with a status,
+// and sends a description of the first request. pem is its certificate.
+func serve(t *testing.T, secure bool, status int) (url string, pem []byte, requests <-chan string) {
+	t.Helper()
+	got := make(chan string, 1)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header
+		select {
+		case got <- fmt.Sprintf("TLS %t %s %s encoding=%q custom=%q", r.TLS != nil, r.URL.Path, h.Get("Content-Type"),
+			h.Get("Content-Encoding")+h.Get("Grpc-Encoding"), h.Get("Custom")):
+		default: // a retry
+		}
+		w.Header().Set("Content-Type", h.Get("Content-Type"))
+		w.WriteHeader(status)
+		if h.Get("Content-Type") == "application/grpc" {
+			w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
+			w.Write(make([]byte, 5)) //nolint:errcheck // an empty answer
+		}
+	}))
+	t.Cleanup(s.Close)
+	s.Config.Protocols = &http.Protocols{}
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	if !secure {
+		s.Start()
+		return s.URL, nil, got
+	}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	return s.URL, pemOf(s.Certificate()), got
+}
+
+func pemOf(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}
+
+// TestEnvironment checks that variables of the SDK change nothing about a configured exporter.
+func TestEnvironment(t *testing.T) {
+	other := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(authority, pemOf(other.Certificate()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(protocol string, secure bool, want string) {
+		t.Helper()
+		url, certificate, requests := serve(t, secure, http.StatusOK)
+		o := OTLP{Protocol: protocol, Endpoint: url, Headers: []Header{{"custom", "secret"}}}
+		if secure {
+			o.Certificate = "ca.pem"
+		}
+		p := newSimple(t, o, Options{ReadFile: func(string) ([]byte, error) { return certificate, nil }, Exported: func(_ int, err error) {
+			if err != nil {
+				t.Errorf("%s: %v", url, err)
+			}
+		}})
+		_, span := p.Tracer("test").Start(t.Context(), "work")
+		span.End()
+		select {
+		case got := <-requests:
+			if got != want {
+				t.Errorf("request %s, want %s", got, want)
+			}
+		default:
+			t.Errorf("%s %s: no request", protocol, url)
+		}
+	}
+	const overGRPC = "/opentelemetry.proto.collector.trace.v1.TraceService/Export application/grpc"
+	const overHTTP = "/v1/traces application/x-protobuf"
+	for _, scheme := range []string{"http", "https"} {
+		for name, value := range map[string]string{"ENDPOINT": scheme + "://localhost:1/other", "INSECURE": fmt.Sprint(scheme == "http"),
+			"COMPRESSION": "gzip", "PROTOCOL": "http/json", "CERTIFICATE": authority, "HEADERS": "custom=other", "TIMEOUT": "1"} {
+			t.Setenv("OTEL_EXPORTER_OTLP_"+name, value)
+		}
+		f(protocolGRPC, false, "TLS false "+overGRPC+` encoding="identity" custom="secret"`)
+		f(protocolGRPC, true, "TLS true "+overGRPC+` encoding="identity" custom="secret"`)
+		f(protocolHTTP, false, "TLS false "+overHTTP+` encoding="" custom="secret"`)
+		f(protocolHTTP, true, "TLS true "+overHTTP+` encoding="" custom="secret"`)
+	}
+}
+
+// TestTimeout checks that the timeout limits a request with its retries.
+func TestTimeout(t *testing.T) {
+	url, _, _ := serve(t, false, http.StatusServiceUnavailable)
+	var reported error
+	p := newSimple(t, OTLP{Protocol: protocolHTTP, Endpoint: url, Timeout: 200}, Options{Exported: func(_ int, err error) { reported = err }})
+	_, span := p.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	if !errors.Is(reported, context.DeadlineExceeded) {
+		t.Errorf("error %v", reported)
 	}
 }
 
@@ -136,7 +246,7 @@ func TestPropagators(t *testing.T) {
 	f := func(want string, formats ...string) {
 		t.Helper()
 		c := Config{Propagators: formats}
-		if got := fmt.Sprint(c.propagator().Fields()); got != want {
+		if got := fmt.Sprint(slices.Sorted(slices.Values(c.propagator().Fields()))); got != want {
 			t.Errorf("%v: headers %s", formats, got)
 		}
 	}
