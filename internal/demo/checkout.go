@@ -39,7 +39,8 @@ func placeOrder(o *operation) error {
 			o.sql("UPDATE", "stock", "UPDATE stock SET reserved = reserved - $1 WHERE order_id = $2", 4*time.Millisecond)
 			return nil
 		})
-		return &failure{kind: "PaymentFailed", message: "payment failed, the reservation is released", status: http.StatusBadGateway, told: true}
+		return &failure{kind: "PaymentFailed", message: "payment failed, the reservation is released", status: http.StatusBadGateway,
+			recorded: true}
 	}
 	o.sql("INSERT", "orders", "INSERT INTO orders (id, user_id, total) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING", 5*time.Millisecond)
 	o.publish(fmt.Sprintf("order-%08x", o.random.Uint32()))

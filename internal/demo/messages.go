@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,8 +18,10 @@ const topic = "orders"
 
 const (
 	partitions = 4
-	// mailEvery is the number of seconds between two batches of mails.
+	// mailEvery is the number of seconds between two times at which mails are sent.
 	mailEvery = 2
+	// mailBatch is the maximum number of mails of a batch, which takes less than lag.
+	mailBatch = 50
 )
 
 // message is an order in the topic.
@@ -66,17 +69,22 @@ func (o *operation) ship(m message) {
 
 // mail sends the mails for the orders that are in the topic at a time.
 func (s *Shop) mail(at time.Time, random *rand.Rand) {
-	var batch, rest []message
+	var due, rest []message
 	for _, m := range s.mails {
 		if m.at.Before(at) {
-			batch = append(batch, m)
+			due = append(due, m)
 		} else {
 			rest = append(rest, m)
 		}
 	}
-	if s.mails = rest; len(batch) == 0 {
-		return
+	s.mails = rest
+	for batch := range slices.Chunk(due, mailBatch) {
+		s.processOrders(batch, at, random)
 	}
+}
+
+// processOrders sends the mails for a batch of orders.
+func (s *Shop) processOrders(batch []message, at time.Time, random *rand.Rand) {
 	links := make([]trace.Link, len(batch))
 	for i, m := range batch {
 		links[i] = trace.LinkFromContext(propagator.Extract(context.Background(), m.headers), semconv.MessagingMessageID(m.id))

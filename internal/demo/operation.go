@@ -51,11 +51,11 @@ type handler func(*operation) error
 
 // failure is the error of an operation.
 type failure struct {
-	kind    string // type of the exception
-	message string
-	stack   string
-	status  int  // of the HTTP response
-	told    bool // the exception is recorded in a span
+	kind     string // type of the exception
+	message  string
+	stack    string
+	status   int  // of the HTTP response
+	recorded bool // a span has the exception
 }
 
 // Error returns the message.
@@ -103,10 +103,10 @@ func (o *operation) end(err error) {
 	if f := (*failure)(nil); errors.As(err, &f) {
 		o.span.SetStatus(codes.Error, f.message)
 		o.span.SetAttributes(semconv.ErrorTypeKey.String(f.kind))
-		if !f.told {
+		if !f.recorded {
 			o.span.AddEvent("exception", trace.WithTimestamp(o.now), trace.WithAttributes(
 				semconv.ExceptionType(f.kind), semconv.ExceptionMessage(f.message), semconv.ExceptionStacktrace(f.stack)))
-			f.told = true
+			f.recorded = true
 		}
 	}
 	o.span.End(trace.WithTimestamp(o.now))
@@ -178,7 +178,8 @@ func statusOf(err error) int {
 // rpc calls another service over gRPC.
 func (o *operation) rpc(service, api, method string, do handler) error {
 	name := "shop." + api + "/" + method
-	common := []attribute.KeyValue{semconv.RPCSystemGRPC, semconv.RPCService("shop." + api), semconv.RPCMethod(method), semconv.ServerAddress(service)}
+	common := []attribute.KeyValue{semconv.RPCSystemGRPC, semconv.RPCService("shop." + api), semconv.RPCMethod(method),
+		semconv.ServerAddress(service)}
 	return o.remote(call{
 		service: service, client: name, server: name,
 		asClient: append(common[:4:4], semconv.ServerPort(grpcPort)), asServer: common,

@@ -16,12 +16,18 @@ import (
 // noon is when the simulations of the tests begin.
 var noon = time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 
-// simulate returns the spans of the seconds after noon. The bad version appears in the middle.
+// simulate returns the spans of the seconds after noon, with 5 requests per second.
 func simulate(t *testing.T, seed uint64, seconds int) tracetest.SpanStubs {
+	t.Helper()
+	return simulateRate(t, seed, seconds, 5)
+}
+
+// simulateRate returns the spans of the seconds after noon. The bad version appears in the middle.
+func simulateRate(t *testing.T, seed uint64, seconds int, rate float64) tracetest.SpanStubs {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
 	sdk := &telemetry{processor: sdktrace.NewSimpleSpanProcessor(exporter), ids: &ids{}}
-	s := newShop(&Options{Rate: 5, Seed: seed}, noon.Add(time.Duration(seconds/2)*time.Second), sdk.ids, sdk.tracer)
+	s := newShop(&Options{Rate: rate, Seed: seed}, noon.Add(time.Duration(seconds/2)*time.Second), sdk.ids, sdk.tracer)
 	for i := range seconds {
 		s.second(noon.Add(time.Duration(i) * time.Second))
 	}
@@ -98,6 +104,33 @@ func TestTraces(t *testing.T) {
 	want := []string{"GET /", "GET /products/{id}", "POST /cart", "POST /checkout", "process orders"}
 	if got := slices.Sorted(maps.Keys(roots)); !slices.Equal(got, want) || links < 150 {
 		t.Errorf("roots %v, %d links", got, links)
+	}
+}
+
+// At the maximum rate, spans still end before they are sent, and every order has a link in a batch
+// of mails.
+func TestMaximumRate(t *testing.T) {
+	orders, links, batches := 0, 0, 0
+	spans := simulateRate(t, 1, 5, 1000) // mails are sent in the first, third and fifth second
+	last := noon.Add(4 * time.Second)
+	for i := range spans {
+		s := &spans[i]
+		if s.EndTime.Sub(s.StartTime.Truncate(time.Second)) > lag {
+			t.Errorf("%s takes %s", s.Name, s.EndTime.Sub(s.StartTime))
+		}
+		switch {
+		case s.SpanKind == trace.SpanKindProducer && s.EndTime.Before(last):
+			orders++
+		case len(s.Links) > 0:
+			links += len(s.Links)
+			batches++
+		}
+		if s.DroppedLinks > 0 || len(s.Links) > mailBatch {
+			t.Errorf("%s: %d links, %d dropped", s.Name, len(s.Links), s.DroppedLinks)
+		}
+	}
+	if orders < 500 || links != orders || batches < orders/mailBatch {
+		t.Errorf("%d orders, %d links in %d batches", orders, links, batches)
 	}
 }
 
