@@ -21,6 +21,7 @@ const (
 // Options are the settings of a run.
 type Options struct {
 	OTLP   string      // URL of an OTLP receiver over HTTP, without /v1/traces
+	Direct bool        // do not use the proxy of the environment
 	Header http.Header // of all requests
 	Rate   float64     // requests of users per second
 	Seed   uint64      // the same seed and time give the same traces
@@ -38,11 +39,11 @@ type Options struct {
 // Summary is what a run has done.
 type Summary struct {
 	Requests     int // of users
-	Spans        int // sent
+	Spans        int // of Requests
 	Acknowledged int // of Spans
 	Deployed     time.Time
 	Version      string // the bad version that appeared then
-	Err          error  // why the last spans without an acknowledgement have none
+	Err          error  // error of the last request that failed, or of sending the last spans
 }
 
 // String returns a line about the spans.
@@ -66,28 +67,43 @@ type run struct {
 // sends what is left, and returns what was sent. The error says why nothing at all was
 // acknowledged.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	t, err := newTelemetry(context.WithoutCancel(ctx), &o)
+	end := o.Now().Add(-lag).Truncate(time.Second)
+	begin := end.Add(-o.Backfill).Truncate(time.Second)
+	r, err := newRun(context.WithoutCancel(ctx), &o, begin)
 	if err != nil {
 		return Summary{}, err
 	}
-	end := o.Now().Add(-lag).Truncate(time.Second)
-	begin := end.Add(-o.Backfill).Truncate(time.Second)
-	r := &run{Options: &o, telemetry: t, deployed: begin.Add(o.deployAfter()).Truncate(time.Second)}
-	r.shop = newShop(&o, r.deployed, t.ids, t.tracer)
 	if err = r.past(ctx, begin, end); err == nil && !o.Once {
 		err = r.present(ctx, end)
 	}
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	closing := t.close(flush)
-	s := r.summary()
-	if closing != nil && s.Err == nil {
-		s.Err = closing
-	}
+	s := r.finish(flush)
 	if err == nil && s.Acknowledged == 0 {
 		err = s.Err
 	}
 	return s, err
+}
+
+// newRun returns a run whose first request is not before begin.
+func newRun(ctx context.Context, o *Options, begin time.Time) (*run, error) {
+	t, err := newTelemetry(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, telemetry: t, deployed: begin.Add(o.deployAfter()).Truncate(time.Second)}
+	r.shop = newShop(o, r.deployed, t.ids, t.tracer)
+	return r, nil
+}
+
+// finish sends what is left until ctx ends, and returns what was sent.
+func (r *run) finish(ctx context.Context) Summary {
+	err := r.telemetry.close(ctx)
+	s := r.summary()
+	if err != nil {
+		s.Err = err
+	}
+	return s
 }
 
 func (o *Options) deployAfter() time.Duration {
@@ -149,6 +165,6 @@ func (r *run) unreachable() error {
 
 func (r *run) summary() Summary {
 	c := r.telemetry.exporter.counts()
-	return Summary{Requests: r.shop.requests, Spans: c.spans, Acknowledged: c.acknowledged, Err: c.err,
+	return Summary{Requests: r.shop.requests, Spans: r.telemetry.ended, Acknowledged: c.acknowledged, Err: c.err,
 		Deployed: r.deployed, Version: release(r.deployed, r.deployed)}
 }

@@ -3,9 +3,14 @@ package demo
 import (
 	"compress/gzip"
 	"context"
+	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,6 +75,64 @@ func TestUnreachable(t *testing.T) {
 	url, _ := receiver(t, func(int64) bool { return true })
 	if s, err := Run(t.Context(), testOptions(url)); err == nil || !strings.Contains(err.Error(), "full") || s.Acknowledged != 0 {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// Spans that are left when the time for sending them ends are counted as not acknowledged.
+func TestSlowReceiver(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // the client may have gone
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	o := testOptions(server.URL)
+	r, err := newRun(t.Context(), &o, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.shop.second(noon)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := r.finish(ended)
+	want := fmt.Sprintf("%d not acknowledged: sending the last spans: context canceled", s.Spans)
+	if s.Spans == 0 || s.Acknowledged != 0 || !strings.HasSuffix(s.String(), want) {
+		t.Errorf("%s, want %s", s, want)
+	}
+}
+
+// A redirect is an error: headers are not sent to another address.
+func TestRedirect(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s follows the redirect with %v", r.Method, r.Header)
+	}))
+	defer other.Close()
+	for _, status := range []int{http.StatusFound, http.StatusPermanentRedirect} {
+		server := httptest.NewServer(http.RedirectHandler(other.URL+"/v1/traces", status))
+		if s, err := Run(t.Context(), testOptions(server.URL)); err == nil || !strings.Contains(err.Error(), strconv.Itoa(status)) {
+			t.Errorf("status %d: %v, %s", status, err, s)
+		}
+		server.Close()
+	}
+}
+
+// The variables of the exporter, which are for the self-tracing of the process, do not change how
+// spans are sent.
+func TestExporterEnvironment(t *testing.T) {
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", file)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", secure.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=fish")
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+	url, spans := receiver(t, func(int64) bool { return false })
+	s, err := Run(t.Context(), testOptions(url))
+	if err != nil || s.Spans == 0 || int64(s.Spans) != spans.Load() || s.Acknowledged != s.Spans {
+		t.Errorf("%v: %s, received %d", err, s, spans.Load())
 	}
 }
 

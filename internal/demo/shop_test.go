@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -131,6 +132,23 @@ func TestMaximumRate(t *testing.T) {
 	}
 	if orders < 500 || links != orders || batches < orders/mailBatch {
 		t.Errorf("%d orders, %d links in %d batches", orders, links, batches)
+	}
+}
+
+// The variables of the SDK do not change spans.
+func TestEnvironment(t *testing.T) {
+	describe := func() (all []string) {
+		for _, s := range simulate(t, 1, 5) {
+			all = append(all, fmt.Sprint(s.Name, s.Resource, s.Attributes, len(s.Events), len(s.Links)))
+		}
+		return all
+	}
+	want := describe()
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "team=birds")
+	t.Setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "2")
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
+	if got := describe(); len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("%d and %d spans, not the same", len(got), len(want))
 	}
 }
 

@@ -21,28 +21,36 @@ import (
 const scope = "github.com/tracing-backend/tracing/internal/demo"
 
 const (
-	// queueSize and batchSize are numbers of spans. Whoever ends a span waits while the queue is
-	// full, so that a backfill is as fast as the installation.
+	// queueSize and batchSize are numbers of spans. Ending a span blocks while the queue is full,
+	// so that a backfill is as fast as the installation.
 	queueSize, batchSize = 8192, 2048
 	exportEvery          = time.Second
 	exportTimeout        = 30 * time.Second
 )
 
-// telemetry is the SDK of all instances. They share one queue of spans.
+// telemetry is the SDK of all instances. They share one queue of spans. The variables OTEL_* of the
+// process do not apply to it.
 type telemetry struct {
 	processor sdktrace.SpanProcessor
 	exporter  *countingExporter
 	ids       *ids
 	transport *http.Transport
+	ended     int // spans; written by the goroutine of the simulation
 }
 
 // newTelemetry returns an SDK that sends spans to an OTLP receiver.
 func newTelemetry(ctx context.Context, o *Options) (*telemetry, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	transport := &http.Transport{ForceAttemptHTTP2: true}
+	if !o.Direct {
+		transport.Proxy = http.ProxyFromEnvironment
+	}
+	client := &http.Client{Transport: transport, Timeout: exportTimeout}
+	// Another address would get the headers, which may hold secrets, and after 302 no spans.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	exporter, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(strings.TrimRight(o.OTLP, "/")+"/v1/traces"), otlptracehttp.WithHeaders(joined(o.Header)),
-		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: transport, Timeout: exportTimeout}))
+		otlptracehttp.WithCompression(otlptracehttp.GzipCompression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
+		otlptracehttp.WithTLSClientConfig(nil), otlptracehttp.WithHTTPClient(client))
 	if err != nil {
 		return nil, fmt.Errorf("OTLP exporter: %w", err)
 	}
@@ -67,14 +75,44 @@ func (t *telemetry) tracer(attributes []attribute.KeyValue) trace.Tracer {
 	if err != nil {
 		r = resource.NewSchemaless(attributes...)
 	}
-	return sdktrace.NewTracerProvider(sdktrace.WithResource(r), sdktrace.WithSampler(sdktrace.AlwaysSample()),
-		sdktrace.WithIDGenerator(t.ids), sdktrace.WithSpanProcessor(t.processor)).Tracer(scope)
+	unlimited := sdktrace.SpanLimits{AttributeValueLengthLimit: -1, AttributeValueDepthLimit: -1, AttributeCountLimit: -1, EventCountLimit: -1,
+		LinkCountLimit: -1, AttributePerEventCountLimit: -1, AttributePerLinkCountLimit: -1}
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithRawSpanLimits(unlimited),
+		sdktrace.WithIDGenerator(t.ids), sdktrace.WithSpanProcessor(&instanceProcessor{t.processor, t, r})).Tracer(scope)
 }
 
-// close sends what is left and closes the connections.
+// instanceProcessor counts the spans of an instance, and sets their resource. WithResource would
+// add the attributes in OTEL_RESOURCE_ATTRIBUTES.
+type instanceProcessor struct {
+	sdktrace.SpanProcessor
+	telemetry *telemetry
+	resource  *resource.Resource
+}
+
+// OnEnd implements sdktrace.SpanProcessor.
+func (p *instanceProcessor) OnEnd(s sdktrace.ReadOnlySpan) {
+	p.telemetry.ended++
+	p.SpanProcessor.OnEnd(instanceSpan{s, p.resource})
+}
+
+// instanceSpan is a span with the resource of its instance.
+type instanceSpan struct {
+	sdktrace.ReadOnlySpan
+	resource *resource.Resource
+}
+
+// Resource implements sdktrace.ReadOnlySpan.
+func (s instanceSpan) Resource() *resource.Resource { return s.resource }
+
+// close sends what is left and closes the connections. If ctx ends before, what is left is dropped.
 func (t *telemetry) close(ctx context.Context) error {
 	defer t.transport.CloseIdleConnections()
-	return t.processor.Shutdown(ctx)
+	err := t.processor.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	t.exporter.Shutdown(ctx) //nolint:errcheck // ends the request that is running, also if it says that ctx has ended
+	return fmt.Errorf("sending the last spans: %w", err)
 }
 
 // countingExporter counts the spans that the receiver has acknowledged. It is safe for concurrent
@@ -88,8 +126,8 @@ type countingExporter struct {
 
 // exported is what happened to spans.
 type exported struct {
-	spans, acknowledged int
-	err                 error // of the last request that failed
+	acknowledged int
+	err          error // of the last request that failed
 }
 
 // ExportSpans implements sdktrace.SpanExporter. It never fails: the SDK would write errors to
@@ -98,7 +136,6 @@ func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.Rea
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sum.spans += len(spans)
 	if err != nil {
 		e.sum.err = err
 		return nil
