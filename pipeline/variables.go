@@ -63,6 +63,16 @@ func LocalHost(host string) string {
 	return host
 }
 
+// LocalURL returns the URL under which this machine reaches an HTTP listener without TLS, or "" if
+// the address has no port.
+func LocalURL(address string) string {
+	host, port, err := SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(LocalHost(host), port)
+}
+
 // SplitHostPort splits an address as [net.SplitHostPort] does. It also accepts an IPv6 address
 // without brackets before the port, as `${TRACING_LISTEN_HOST}:4317` results in.
 func SplitHostPort(address string) (host, port string, err error) {

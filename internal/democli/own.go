@@ -18,7 +18,7 @@ const (
 	stopTimeout = 30 * time.Second
 )
 
-// sendToOwn starts the preset all-in-one, sends traces to it, and keeps it running until ctx ends.
+// sendToOwn starts the preset all-in-one, sends traces to it until the run ends, and stops it.
 func (t tool) sendToOwn(ctx context.Context, f *flags, o demo.Options, in pipeline.Invocation) (err error) {
 	folder := f.dataDir
 	if folder == "" {
@@ -36,16 +36,9 @@ func (t tool) sendToOwn(ctx context.Context, f *flags, o demo.Options, in pipeli
 		defer cancel()
 		err = errors.Join(err, a.Stop(stop))
 	}()
-	fmt.Fprintf(in.Stdout, "started %s: web UI on http://%s, files in %s\n", ownPreset, address(a, "query"), folder)
-	o.OTLP = "http://" + address(a, "otlp")
-	if err := send(ctx, o, in); err != nil {
-		return err
-	}
-	if ctx.Err() == nil {
-		fmt.Fprintf(in.Stdout, "%s keeps running; press Ctrl C to stop it\n", ownPreset)
-		<-ctx.Done()
-	}
-	return nil
+	fmt.Fprintf(in.Stdout, "started %s: web UI on %s, files in %s\n", ownPreset, ownURL(a, "query"), folder)
+	o.OTLP, o.Direct = ownURL(a, "otlp"), true
+	return send(ctx, o, in)
 }
 
 // start starts the preset with settings as in --set.
@@ -69,7 +62,7 @@ func (t tool) start(ctx context.Context, settings []string, in pipeline.Invocati
 	return a, a.Start(context.WithoutCancel(ctx))
 }
 
-// address returns where this machine reaches the HTTP listener of a component.
-func address(a *app.App, component string) string {
-	return a.Addr(pipeline.ID{Type: component}, "http")
+// ownURL returns where this process reaches the HTTP listener of a component.
+func ownURL(a *app.App, component string) string {
+	return pipeline.LocalURL(a.Addr(pipeline.ID{Type: component}, "http"))
 }

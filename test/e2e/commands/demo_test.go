@@ -123,6 +123,19 @@ func (a demoAPI) explain(selection string) (lines []string) {
 	return lines
 }
 
+// The demo starts an installation of its own on all interfaces, sends the backfill to it, and ends.
+func TestDemoAllInOneOnce(t *testing.T) {
+	settings := harness.PresetArgs("all-in-one", t.TempDir())[3:]
+	for _, listener := range []string{"receivers::otlp::protocols::http", "extensions::query::http"} {
+		settings = append(settings, "--set", listener+"::endpoint=0.0.0.0:0")
+	}
+	stdout, stderr, err := execute(t, nil, append([]string{"demo", "--all-in-one", "--backfill=1m", "--rate=1", "--once"}, settings...)...)
+	if err != nil || !strings.HasPrefix(stdout, "started all-in-one: web UI on http://localhost:") ||
+		!regexp.MustCompile(`\nin total: .* acknowledged\n\z`).MatchString(stdout) {
+		t.Errorf("%v: %s%s", err, stdout, stderr)
+	}
+}
+
 // The demo starts an installation of its own, sends to it until it is interrupted, and leaves
 // nothing behind.
 func TestDemoAllInOne(t *testing.T) {
