@@ -34,6 +34,16 @@ func TestLoadDemoData(t *testing.T) {
 	}
 }
 
+// Loading may take longer than other requests.
+func TestLoadDemoDataSlowly(t *testing.T) {
+	p := harness.RunAllInOne(t, t.TempDir(), "extensions::query::demo::period=10m", "extensions::query::demo::rate=1",
+		"extensions::query::http::write_timeout=1ms")
+	status, answer := harness.Request(t, http.MethodPost, p.QueryURL()+"/api/ui/v1/demo", "")
+	if status != http.StatusOK || !strings.Contains(answer, `"spans"`) {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
 // Demo data is not offered without the key, and not without a receiver for it.
 func TestDemoDataIsNotOffered(t *testing.T) {
 	const yaml = `

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -49,6 +48,10 @@ func (c *Config) Validate() error {
 	}
 	return nil
 }
+
+// maxTime is the maximum time until the client has the answer, instead of that of the listener. The
+// web UI waits as long.
+const maxTime = 10 * time.Minute
 
 // Options are what the API needs besides its configuration.
 type Options struct {
@@ -122,6 +125,10 @@ func (a *API) load(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusNotImplemented, errNoReceiver.Error())
 		return
 	}
+	if err := page.ExtendDeadlines(w, time.Now(), maxTime); err != nil {
+		httpapi.Fail(a.backend, w, r, err)
+		return
+	}
 	s, err := a.send(r.Context(), to)
 	if err != nil {
 		httpapi.WriteError(w, http.StatusBadGateway, err.Error())
@@ -136,7 +143,7 @@ func (a *API) send(ctx context.Context, to string) (demo.Summary, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(a.closing, cancel)()
-	o := demo.Options{OTLP: to, Header: http.Header{}, Rate: a.Rate, Seed: a.Rand(), Backfill: a.Period.Std(), Once: true,
+	o := demo.Options{OTLP: to, Direct: true, Header: http.Header{}, Rate: a.Rate, Seed: a.Rand(), Backfill: a.Period.Std(), Once: true,
 		Now: a.backend.Now}
 	if tenant := server.Tenant(ctx); tenant != "" {
 		o.Header.Set(a.TenantHeader, tenant)
@@ -160,8 +167,8 @@ func (a *API) receiver() string {
 		if id, err := pipeline.ParseID(r.Component); err != nil || id.Type != "otlp" || r.Transport != "http" || len(r.Addresses) == 0 {
 			continue
 		}
-		if host, port, err := net.SplitHostPort(r.Addresses[0]); err == nil {
-			return "http://" + net.JoinHostPort(pipeline.LocalHost(host), port)
+		if url := pipeline.LocalURL(r.Addresses[0]); url != "" {
+			return url
 		}
 	}
 	return ""

@@ -59,7 +59,13 @@ func (l *Lines) Send(b []byte) error {
 // ExtendDeadlines removes the read deadline of the listener and allows the client timeout for
 // reading the next part of the answer.
 func (l *Lines) ExtendDeadlines(now time.Time, timeout time.Duration) error {
-	err := errors.Join(l.control.SetReadDeadline(time.Time{}), l.control.SetWriteDeadline(now.Add(timeout)))
+	return ExtendDeadlines(l.w, now, timeout)
+}
+
+// ExtendDeadlines is [Lines.ExtendDeadlines] for an answer that is sent at once.
+func ExtendDeadlines(w http.ResponseWriter, now time.Time, timeout time.Duration) error {
+	control := http.NewResponseController(w)
+	err := errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(now.Add(timeout)))
 	if errors.Is(err, http.ErrNotSupported) { // by the recorders of tests
 		return nil
 	}
