@@ -40,10 +40,20 @@ func (s *Schema) Check(ctx context.Context, on Server) ([]Finding, error) {
 	}
 	todo, err := s.Missing(ctx, on)
 	for _, st := range todo {
-		found = append(found, Finding{Problem: true, Text: fmt.Sprintf("%s is missing or differs: %s; run \"tracing clickhouse schema apply\"",
-			st.Object, firstLine(st.SQL))})
+		found = append(found, st.finding())
 	}
 	return found, err
+}
+
+// finding describes what the statement is for. Another retention or setting than that of this
+// configuration may be intended, unless servers do not recognize repeated inserts with it.
+func (st *Statement) finding() Finding {
+	if st.tunes && !st.dedups {
+		return Finding{Text: fmt.Sprintf("%s has another retention or other settings than this configuration; \"schema apply\" would run: %s",
+			st.Object, firstLine(st.SQL))}
+	}
+	return Finding{Problem: true, Text: fmt.Sprintf("%s is missing or differs: %s; run \"tracing clickhouse schema apply\"",
+		st.Object, firstLine(st.SQL))}
 }
 
 // CheckServer is like [Schema.Check] without the tables.
@@ -110,13 +120,12 @@ func atLeast(least int64) func(int64) bool { return func(v int64) bool { return 
 
 // Minimum limits of servers.
 const (
-	minPartitions  = 40      // per insert: a block has up to 31 days of its own
-	minQueryMemory = 1 << 30 // bytes
-	minMemory      = 2 << 30 // bytes of a server
-	minParts       = 300     // of a partition before inserts are delayed
-	minQueries     = 50
-	minFreeShare   = 0.1 // of a disk
-	maxDelay       = 300 // seconds that a replica may lag
+	minInsertMemory = 1 << 30 // bytes; statements that read have a limit of their own
+	minMemory       = 2 << 30 // bytes of a server
+	minParts        = 300     // of a partition before inserts are delayed
+	minQueries      = 50
+	minFreeShare    = 0.1 // of a disk
+	maxDelay        = 300 // seconds that a replica may lag
 )
 
 // rules returns the rules. The exporter sets other settings with each statement.
@@ -124,10 +133,7 @@ func rules() []rule {
 	const settings, tables, server = "system.settings", "system.merge_tree_settings", "system.server_settings"
 	return []rule{
 		{settings, "readonly", equals(0), true, "must be 0, so that the user can insert and set settings"},
-		{settings, "insert_deduplicate", equals(1), true, "must be 1, or repeated inserts are stored twice"},
-		{settings, "max_partitions_per_insert_block", atLeast(minPartitions), true,
-			"must be at least 40 or 0, or inserts with late spans fail"},
-		{settings, "max_memory_usage", atLeast(minQueryMemory), false, "should be at least 1 GiB or 0"},
+		{settings, "max_memory_usage", atLeast(minInsertMemory), false, "should be at least 1 GiB or 0, or large inserts fail"},
 		{tables, "parts_to_delay_insert", atLeast(minParts), false, "should be at least 300, or inserts slow down under load"},
 		{tables, "parts_to_throw_insert", atLeast(2 * minParts), false, "should be at least 600, or inserts are refused under load"},
 		{server, "max_server_memory_usage", atLeast(minMemory), false, "should be at least 2 GiB"},
@@ -136,8 +142,9 @@ func rules() []rule {
 }
 
 // sets are the settings that the exporter sets with statements, which a profile must not forbid.
-var sets = []string{"insert_deduplication_token", "deduplicate_blocks_in_dependent_materialized_views", "async_insert",
-	"distributed_foreground_insert", "insert_quorum", "max_execution_time", "max_memory_usage", "skip_unavailable_shards"}
+var sets = []string{"insert_deduplicate", "insert_deduplication_token", "deduplicate_blocks_in_dependent_materialized_views",
+	"async_insert", "distributed_foreground_insert", "insert_quorum", "max_insert_block_size", "max_partitions_per_insert_block",
+	"max_execution_time", "max_memory_usage", "max_query_size", "max_rows_to_read", "skip_unavailable_shards"}
 
 func (c *checker) settings() error {
 	for _, r := range rules() {

@@ -190,19 +190,28 @@ func (p *planner) changeSettings(t *Table, o *object) {
 		return
 	}
 	var differ []setting
+	dedups := false
 	for _, one := range p.changeable() {
-		same := func(d string) bool {
-			_, after, _ := strings.Cut(d, " SETTINGS ")
-			return strings.Contains(", "+after+",", ", "+one.String()+",") ||
-				one.value == 0 && !strings.Contains(", "+after, ", "+one.name+" = ")
+		if o.everywhere(one.in) {
+			continue
 		}
-		if !o.everywhere(same) {
-			differ = append(differ, one)
+		differ = append(differ, one)
+		off := setting{one.name, 0}
+		if strings.HasSuffix(one.name, "deduplication_window") && !o.everywhere(func(d string) bool { return !off.in(d) }) {
+			dedups = true
 		}
 	}
 	if len(differ) > 0 {
 		p.tune(t, "MODIFY SETTING "+joinSettings(differ))
+		p.list[len(p.list)-1].dedups = dedups
 	}
+}
+
+// in reports whether a table with a definition has the setting. A setting that the definition lacks
+// is 0.
+func (s setting) in(definition string) bool {
+	_, after, _ := strings.Cut(definition, " SETTINGS ")
+	return strings.Contains(", "+after+",", ", "+s.String()+",") || s.value == 0 && !strings.Contains(", "+after, ", "+s.name+" = ")
 }
 
 // view creates the view that fills a table, and changes its query if that of the servers is older.

@@ -54,6 +54,7 @@ type Statement struct {
 	Object string // name of the database, table or view, without database
 	SQL    string
 	tunes  bool // changes only the retention or settings of a table
+	dedups bool // without it, repeated inserts are stored twice
 }
 
 // Statements returns the statements that create the database, all tables and all views, in this

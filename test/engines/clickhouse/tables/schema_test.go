@@ -303,15 +303,29 @@ func TestCheck(t *testing.T) {
 	if problems := check(s); len(problems) != 1 || !strings.Contains(problems[0], "minutes is missing or differs") {
 		t.Errorf("problems of a table without deduplication: %q", problems)
 	}
+	f.apply(s)
 	o := f.options()
+	o.Spans = day
+	found, err := f.schema(schema.Current(), o).Check(context.Background(), f.client)
+	advice := false
+	for _, one := range found {
+		advice = advice || !one.Problem && strings.Contains(one.Text, "would run: ALTER TABLE `"+f.database+"`.`payload` MODIFY TTL")
+		if one.Problem {
+			t.Errorf("problem of tables with another retention: %s", one.Text)
+		}
+	}
+	if err != nil || !advice {
+		t.Errorf("findings for tables with another retention: %v, %v", found, err)
+	}
+	o = f.options()
 	o.Shape, o.Cluster = schema.Replicated, "absent"
-	found, err := f.schema(schema.Current(), o).CheckServer(context.Background(), f.client)
+	found, err = f.schema(schema.Current(), o).CheckServer(context.Background(), f.client)
 	if err != nil || !strings.Contains(found[len(found)-3].Text, "cluster absent is not in the configuration") {
 		t.Errorf("problems of a server without cluster: %v, %v", found, err)
 	}
 }
 
-// A user's settings that break promises of the exporter are problems.
+// Settings of the user are findings, except for those that the exporter sets with each statement.
 func TestCheckSettings(t *testing.T) {
 	f := newFixture(t)
 	conn, err := clickhouse.Open(&clickhouse.Options{Addr: []string{f.server.HTTPAddr()}, Protocol: clickhouse.HTTP,
@@ -326,10 +340,10 @@ func TestCheckSettings(t *testing.T) {
 		texts = append(texts, one.String())
 	}
 	all := strings.Join(texts, "\n")
-	for _, want := range []string{"problem: setting insert_deduplicate is 0", "problem: setting max_partitions_per_insert_block is 10",
-		"warning: setting max_memory_usage is 536870912"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("findings lack %q: %v\n%s", want, err, all)
-		}
+	if want := "warning: setting max_memory_usage is 536870912"; err != nil || !strings.Contains(all, want) {
+		t.Errorf("findings lack %q: %v\n%s", want, err, all)
+	}
+	if strings.Contains(all, "insert_deduplicate") || strings.Contains(all, "max_partitions_per_insert_block") {
+		t.Errorf("findings of settings that have no effect:\n%s", all)
 	}
 }
