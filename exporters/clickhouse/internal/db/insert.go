@@ -35,8 +35,10 @@ func (d *DB) Insert(ctx context.Context, in Insert) error {
 	sql := "INSERT INTO " + d.Table(in.Table) + " (" + strings.Join(names, ", ") + ")"
 	ctx = d.with(ctx, d.insertSettings(in.Token))
 	return d.try(ctx, always, func(h *host) error {
+		began := d.hosts.now()
 		err := h.insert(ctx, sql, in.Fill)
-		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		late := errors.Is(ctx.Err(), context.DeadlineExceeded)
+		if err != nil && late && d.hosts.now().Sub(began) >= d.cfg.ConnectTimeout.Std() {
 			e := &Error{Host: h.address, Table: in.Table, Class: Unreachable, Err: errNoAnswer}
 			d.failed(h, e)
 			return e.marked()
@@ -45,8 +47,9 @@ func (d *DB) Insert(ctx context.Context, in Insert) error {
 	})
 }
 
-// errNoAnswer is the error of an insert that takes longer than the timeout. The next attempt uses
-// another server.
+// errNoAnswer is the error of an insert whose deadline has passed although the server had at least
+// connect_timeout. Otherwise the time was spent before, and says nothing about the server. The next
+// attempt uses another server.
 var errNoAnswer = fmt.Errorf("no answer within the timeout: %w", context.DeadlineExceeded)
 
 func (h *host) insert(ctx context.Context, sql string, fill func(driver.Batch) error) error {
