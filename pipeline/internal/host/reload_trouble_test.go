@@ -170,7 +170,8 @@ func TestReloadForgetsWhatItBuilt(t *testing.T) {
 	p := w.StartWith(t, factories, hosttest.Small)
 	const traces = "service: {telemetry: {traces: {processors: [{simple: {exporter: {otlp: " +
 		"{protocol: grpc, endpoint: 'https://localhost:1', certificate: /missing}}}}]}}, "
-	next := strings.NewReplacer("exporters: {", "exporters: {net: , ", "exporters: [", "exporters: [net, ", "service: {", traces).Replace(hosttest.Small)
+	next := strings.NewReplacer("exporters: {", "exporters: {net: , ", "exporters: [", "exporters: [net, ",
+		"service: {", traces).Replace(hosttest.Small)
 	err := p.Reload(t.Context(), func() (*app.Config, error) { return w.LoadWith(factories, next) })
 	if err == nil || !strings.Contains(err.Error(), "certificate: open /missing") || len(built) != 1 {
 		t.Fatalf("built %d exporters: %v", len(built), err)

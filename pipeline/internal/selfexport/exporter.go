@@ -75,7 +75,8 @@ func (c *OTLP) overHTTP(ctx context.Context, u *url.URL, headers map[string]stri
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
 	e, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to.String()), otlptracehttp.WithHeaders(headers),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: transport}), otlptracehttp.WithTLSClientConfig(nil), // transport has it
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: transport}),
+		otlptracehttp.WithTLSClientConfig(nil), // transport has the settings
 		otlptracehttp.WithCompression(compression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 	if err != nil {
 		return nil, err

@@ -117,8 +117,8 @@ func newSimple(t *testing.T, o OTLP, more Options) *sdktrace.TracerProvider {
 	return p
 }
 
-// serve starts a server for OTLP over HTTP or gRPC, with or without TLS, that answers with a status,
-// and sends a description of the first request. pem is its certificate.
+// serve starts a server for OTLP over HTTP or gRPC, with or without TLS, that answers with a
+// status. It sends a description of the first request. pem is its certificate.
 func serve(t *testing.T, secure bool, status int) (url string, pem []byte, requests <-chan string) {
 	t.Helper()
 	got := make(chan string, 1)
