@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -78,7 +80,10 @@ func HeaderFlag(flags *flag.FlagSet, doc string) http.Header {
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			return fmt.Errorf("%q is not of the form `Name: value`", text)
 		}
-		header.Add(name, strings.TrimSpace(value))
+		if value = strings.TrimSpace(value); !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return fmt.Errorf("%q is not a valid header", text)
+		}
+		header.Add(name, value)
 		return nil
 	})
 	return header

@@ -2,7 +2,6 @@ package storetool
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,7 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
 // Limits of a load.
@@ -33,25 +35,23 @@ type loadFlags struct {
 }
 
 func (f *loadFlags) define(fs *flag.FlagSet) {
-	f.headers = http.Header{}
 	fs.StringVar(&f.endpoint, "endpoint", "http://localhost:4318", "URL of an OTLP receiver over HTTP.")
 	fs.StringVar(&f.tenantHeader, "tenant-header", "x-tenant", "Header that names the tenant of spans that were exported with one.")
 	fs.IntVar(&f.parallel, "parallel", defaultParallel, "Number of requests that are sent at the same time.")
-	fs.Func("header", "Header of each request, as NAME=VALUE, such as for authentication. May be repeated.", func(text string) error {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return errors.New("write it as NAME=VALUE")
-		}
-		f.headers.Add(name, value)
-		return nil
-	})
+	f.headers = pipeline.HeaderFlag(fs, "Header of each request, such as for authentication")
 }
 
 // check returns the URL for requests.
 func (f *loadFlags) check() (string, error) {
+	if err := client.ValidateURL("", f.endpoint); err != nil {
+		return "", pipeline.BadUsage("--endpoint: %w", err)
+	}
 	u, err := url.Parse(f.endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", pipeline.BadUsage("--endpoint must be a URL such as http://localhost:4318, not %q", f.endpoint)
+	if err != nil {
+		return "", err
+	}
+	if !httpguts.ValidHeaderFieldName(f.tenantHeader) {
+		return "", pipeline.BadUsage("--tenant-header: %q is not a valid header name", f.tenantHeader)
 	}
 	if f.parallel < 1 || f.parallel > maxParallel {
 		return "", pipeline.BadUsage("--parallel must be between 1 and %d", maxParallel)
@@ -74,9 +74,9 @@ func (t tool) load(fs *flag.FlagSet) runner {
 		if err != nil {
 			return err
 		}
-		client := &http.Client{Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: f.parallel}}
-		defer client.CloseIdleConnections()
-		l := &loader{client: client, url: target, headers: f.headers, tenantHeader: f.tenantHeader, parallel: f.parallel, log: in.Stderr}
+		transport := &http.Transport{MaxIdleConnsPerHost: f.parallel}
+		defer transport.CloseIdleConnections()
+		l := &loader{transport: transport, url: target, headers: f.headers, tenantHeader: f.tenantHeader, parallel: f.parallel, log: in.Stderr}
 		if err := l.load(ctx, filepath.FromSlash(dir)); err != nil {
 			return fmt.Errorf("%w; run the command again to continue", err)
 		}
@@ -87,7 +87,7 @@ func (t tool) load(fs *flag.FlagSet) runner {
 
 // loader sends exported files to a receiver.
 type loader struct {
-	client                   *http.Client
+	transport                *http.Transport
 	url                      string
 	headers                  http.Header
 	tenantHeader             string
@@ -105,7 +105,7 @@ func (l *loader) load(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if l.journal, err = openJournal(filepath.Join(dir, journalName), l.url); err != nil {
+	if l.journal, err = openJournal(filepath.Join(dir, journalName), pipeline.MaskURLs(l.url)); err != nil {
 		return err
 	}
 	defer l.journal.close()

@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// maxLoadedRequest is the maximum size of one request in an exported file: what receivers accept
-// by default.
+// maxLoadedRequest is the maximum size of one request in an exported file, so that damaged files
+// take little memory. Exports have about 1 MiB, or one larger span. A receiver answers 413 to what
+// exceeds its max_request_body_size, and the load stops.
 const maxLoadedRequest = 64 << 20
 
 // maxRound is the maximum size of the requests that are sent together, unless one of them is

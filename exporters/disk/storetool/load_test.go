@@ -2,6 +2,7 @@ package storetool
 
 import (
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +23,9 @@ type receiver struct {
 	mu       sync.Mutex
 	spans    spanTexts
 	requests int
-	answer   func(w http.ResponseWriter, request int) bool // whether it has answered; nil acknowledges all
+	// authorization is the header of the last request.
+	authorization string
+	answer        func(w http.ResponseWriter, request int) bool // whether it has answered; nil acknowledges all
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -37,6 +40,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests++
+	r.authorization = req.Header.Get("Authorization")
 	if r.answer != nil && r.answer(w, r.requests) {
 		return
 	}
@@ -129,7 +133,10 @@ func TestLoadRejects(t *testing.T) {
 		}
 	}
 	f(2, "expected one folder")
-	f(2, "--endpoint must be a URL", dir, "--endpoint", "localhost:4318")
+	f(2, `--endpoint: "localhost:4318" is not a valid URL`, dir, "--endpoint", "localhost:4318")
+	f(2, "--endpoint: must not contain a password", dir, "--endpoint", "http://user:secret@localhost:4318")
+	f(2, `"a b: c" is not a valid header`, dir, "--header", "a b: c")
+	f(2, `--tenant-header: "a b" is not a valid header name`, dir, "--tenant-header", "a b")
 	f(2, "--parallel must be between", dir, "--parallel", "0")
 	f(1, "has no .pb files", t.TempDir())
 
@@ -154,4 +161,41 @@ func TestLoadRejects(t *testing.T) {
 	f(1, "exceeds the maximum", damaged, "--endpoint", r.URL)
 	check(t, os.WriteFile(filepath.Join(damaged, "a.pb"), []byte("\x00\x00\x00\x05abc"), 0o600))
 	f(1, "reading the request at offset 0", damaged, "--endpoint", r.URL)
+}
+
+// A load sends headers only to the receiver, and does not write credentials to the journal.
+func TestLoadKeepsSecrets(t *testing.T) {
+	dir, want := exportedStore(t)
+	r, other := newReceiver(t), newReceiver(t)
+	r.answer = func(w http.ResponseWriter, _ int) bool {
+		w.Header().Set("Location", other.URL+"/v1/traces")
+		w.WriteHeader(http.StatusFound)
+		return true
+	}
+	args := []string{"load", dir, "--endpoint", r.URL + "?key=secret", "--header", "Authorization: Bearer secret"}
+	if code, _, stderr := run(t, args...); code != 1 || !strings.Contains(stderr, "receiver answered 302") || other.requests > 0 {
+		t.Errorf("redirected load: %d %s, %d requests to the other receiver", code, stderr, other.requests)
+	}
+	r.answer = nil
+	mustRun(t, args...)
+	if got := r.received(); !slices.Equal(got, want) || r.authorization != "Bearer secret" {
+		t.Errorf("received %d spans with the header %q", len(got), r.authorization)
+	}
+	journal, err := os.ReadFile(filepath.Join(dir, journalName))
+	check(t, err)
+	if !strings.HasPrefix(string(journal), r.URL+"/v1/traces?key=***\n") {
+		t.Errorf("journal %s", journal)
+	}
+}
+
+// A load does not repeat requests to a receiver whose certificate is not trusted.
+func TestLoadVerifiesTheReceiver(t *testing.T) {
+	dir, _ := exportedStore(t)
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	if code, _, stderr := run(t, "load", dir, "--endpoint", s.URL); code != 1 || !strings.Contains(stderr, "failed to verify certificate") {
+		t.Errorf("load: %d %s", code, stderr)
+	}
 }
