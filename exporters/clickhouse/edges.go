@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -140,20 +139,23 @@ func cachedOf(w *hourWindow) cachedHour {
 	return c
 }
 
-// cacheCalls adds the calls of an hour to the cache. Without it they are only counted again.
-func (e *exporter) cacheCalls(ctx context.Context, tenant string, w *hourWindow) {
-	if w.number > math.MaxUint32 {
-		return
-	}
-	c := cachedOf(w)
+// cacheCalls adds the calls of hours to the cache. Without it they are only counted again.
+func (e *exporter) cacheCalls(ctx context.Context, tenant string, hours []cachedHour) {
 	err := e.db.Insert(ctx, db.Insert{
 		Table: "edges", Columns: append([]string{"tenant"}, edgeColumns()...),
 		Fill: func(b driver.Batch) error {
-			return b.Append(tenant, c.hour, c.state, c.omitted, c.parents, c.kids, c.flags, c.types, c.calls, c.errors, c.durations,
-				c.first, c.counts)
+			for i := range hours {
+				c := &hours[i]
+				if err := b.Append(tenant, c.hour, c.state, c.omitted, c.parents, c.kids, c.flags, c.types, c.calls, c.errors, c.durations,
+					c.first, c.counts); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	})
 	if err != nil && ctx.Err() == nil {
-		e.log.Warn("cannot cache the calls of an hour", zap.String("tenant", tenant), zap.Uint64("hour", w.number), zap.Error(err))
+		e.log.Warn("cannot cache calls", zap.String("tenant", tenant), zap.Uint32("first_hour", hours[0].hour), zap.Int("hours", len(hours)),
+			zap.Error(err))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -68,9 +70,10 @@ func (c *callHours) state(number uint64) (state uint64, stored time.Time) {
 	h := sha256.New()
 	put := func(n uint64) { _ = binary.Write(h, binary.BigEndian, n) } // a hash cannot fail
 	put(c.epoch)
-	for _, o := range c.hours {
-		if o.number+hoursBefore < number || o.number > number+hoursAfter {
-			continue
+	first := sort.Search(len(c.hours), func(i int) bool { return c.hours[i].number+hoursBefore >= number })
+	for _, o := range c.hours[first:] {
+		if o.number > number+hoursAfter {
+			break
 		}
 		put(o.number)
 		put(o.spans)
@@ -165,14 +168,18 @@ func (e *exporter) countPass(
 		return missing, err
 	}
 	now := e.set.Env.Now()
+	var cached []cachedHour
 	for _, w := range pass {
 		for i := range w.table.sums {
 			add(&w.table.sums[i])
 		}
-		if w.whole && now.Sub(w.stored) >= settled && missing.ofServices() == "" {
-			e.cacheCalls(ctx, tenant, w)
+		if w.whole && now.Sub(w.stored) >= settled && missing.ofServices() == "" && w.number <= math.MaxUint32 {
+			cached = append(cached, cachedOf(w))
 		}
 		w.table = callTable{}
+	}
+	for hours := range slices.Chunk(cached, hoursPerPass) {
+		e.cacheCalls(ctx, tenant, hours)
 	}
 	return missing, nil
 }
