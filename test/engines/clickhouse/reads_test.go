@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -14,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
 // TestEqualStarts checks a search whose pages end between spans with the same start.
@@ -57,7 +57,7 @@ func TestCancelledSearch(t *testing.T) {
 		"WHERE sipHash64(n.number, s.start) = 1") // does not end
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	failed := make(chan error)
+	failed := make(chan error, 1)
 	go func() {
 		found, err := e.Find(ctx, tracestore.Query{}, tracestore.WantIDs)
 		if err == nil {
@@ -69,16 +69,12 @@ func TestCancelledSearch(t *testing.T) {
 	running := func() bool {
 		return strings.TrimSpace(s.Exec(t, "SELECT countIf(position(query, concat('"+database+"', '`.`spans')) > 0) FROM system.processes")) != "0"
 	}
-	for !running() {
-		time.Sleep(10 * time.Millisecond)
-	}
+	harness.Poll(t, "start of the statement", running)
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
-	for running() {
-		time.Sleep(10 * time.Millisecond)
-	}
+	harness.Poll(t, "end of the statement", func() bool { return !running() })
 }
 
 // TestRowLimit checks that a search that the server ends at a limit is reported as not complete.

@@ -2,12 +2,14 @@
 package debug
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -60,13 +62,19 @@ func FreeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
+// sessionTimeout is the maximum duration of a session. A session that does not reach its breakpoint
+// fails after this time.
+const sessionTimeout = 2 * time.Minute
+
 // Session connects a client to the debugger that listens on address, sets a breakpoint, calls send,
 // which makes the component reach it, checks the value there, and lets the component continue. It
 // logs the dialog.
 func (p Programs) Session(tb testing.TB, address string, s Stop, send func()) {
 	tb.Helper()
 	commands := []string{"break " + s.Function, "continue", "print " + s.Expression, "stack 2", "clearall", "exit -c"}
-	cmd := exec.Command(p.Debugger, "connect", address)
+	ctx, cancel := context.WithTimeout(tb.Context(), sessionTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.Debugger, "connect", address)
 	cmd.Stdin = strings.NewReader(strings.Join(commands, "\n") + "\n")
 	var dialog harness.Buffer
 	cmd.Stdout, cmd.Stderr = &dialog, &dialog

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
 // createView creates a table t and a view that counts its rows by key in a table v, both with a
@@ -88,16 +88,12 @@ func testCancelledQueries(t *testing.T, p clickhouse.Protocol) {
 	done := make(chan error, 1)
 	go func() { done <- conn.Exec(ctx, "SELECT count() FROM system.numbers WHERE sipHash64(number) = 17") }()
 	const running = "SELECT count() FROM system.processes WHERE query LIKE '%sipHash64(number) = 17'"
-	for count(t, conn, running) == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	harness.Poll(t, "start of the query", func() bool { return count(t, conn, running) > 0 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	for count(t, conn, running) != 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	harness.Poll(t, "end of the query", func() bool { return count(t, conn, running) == 0 })
 }
 
 func TestAcknowledgedRowsSurviveKills(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/schema"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
 const day = 24 * time.Hour
@@ -159,7 +160,9 @@ func TestChangedRetention(t *testing.T) {
 	o := f.options()
 	o.Spans = 30*day + time.Hour
 	f.apply(f.schema(schema.Current(), o))
-	f.wait()
+	harness.Poll(t, "rewriting the rows", func() bool {
+		return f.query("SELECT count() FROM system.mutations WHERE database = '{db}' AND NOT is_done") == "0"
+	})
 	if got := expires("spans"); got != "32" {
 		t.Errorf("stored rows expire after %s days, want 31 and the rest of the day", got)
 	}
@@ -170,13 +173,6 @@ func TestChangedRetention(t *testing.T) {
 	f.apply(f.schema(schema.Current(), o))
 	if d := f.definition("payload"); strings.Contains(d, "TTL") {
 		t.Errorf("table expires without a limit: %s", d)
-	}
-}
-
-// wait waits until the server has rewritten the rows.
-func (f *fixture) wait() {
-	for f.query("SELECT count() FROM system.mutations WHERE database = '{db}' AND NOT is_done") != "0" {
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 
