@@ -1,11 +1,10 @@
 // Chserver serves one data directory of ClickHouse, with the engine in libchdb.so, over
-// ClickHouse's protocols. It is for tests: no users, no TLS, no cluster. It prints its addresses as
-// JSON when it is ready, and ends on SIGTERM, or at once when its standard input ends.
+// ClickHouse's protocols. It is for tests: no users, no TLS, no cluster. It prints a line when
+// it is ready, and ends on SIGTERM, or at once when its standard input ends.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,8 +26,8 @@ func main() {
 func run() error {
 	libPath := flag.String("lib", "", "`path` of libchdb.so")
 	dir := flag.String("dir", "", "data `directory`")
-	httpAddr := flag.String("http", "127.0.0.1:0", "`address` of the HTTP protocol")
-	nativeAddr := flag.String("native", "127.0.0.1:0", "`address` of the native protocol")
+	httpAddr := flag.String("http", "", "`address` of the HTTP protocol")
+	nativeAddr := flag.String("native", "", "`address` of the native protocol")
 	config := flag.String("config", "", "`file` with settings of the server, in XML")
 	flag.Parse()
 	lib, err := openLibrary(*libPath)
@@ -68,7 +67,7 @@ func run() error {
 	go server.Serve(ln) //nolint:errcheck // ends with Close
 	native := &nativeServer{runner: e, conns: map[net.Conn]struct{}{}}
 	go native.serve(nativeLn)
-	err = json.NewEncoder(os.Stdout).Encode(map[string]string{"http": ln.Addr().String(), "native": nativeLn.Addr().String()})
+	_, err = fmt.Println("ready")
 	<-ctx.Done()
 	nativeLn.Close()
 	native.stop()

@@ -56,7 +56,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 		return err
 	}
 	const portsOfNode = 3
-	ports, err := freePorts(1 + portsOfNode*o.Shards*o.Replicas)
+	ports, err := process.FreePorts(1 + portsOfNode*o.Shards*o.Replicas)
 	if err != nil {
 		return err
 	}

@@ -31,10 +31,10 @@ type Node struct {
 func (n *Node) Name() string { return fmt.Sprintf("shard%d-replica%d", n.Shard, n.Replica) }
 
 // Addr returns the address of the native protocol.
-func (n *Node) Addr() string { return localAddr(n.tcp) }
+func (n *Node) Addr() string { return process.LocalAddr(n.tcp) }
 
 // HTTPAddr returns the address of the HTTP protocol.
-func (n *Node) HTTPAddr() string { return localAddr(n.http) }
+func (n *Node) HTTPAddr() string { return process.LocalAddr(n.http) }
 
 // Running reports whether the server has been started and not killed.
 func (n *Node) Running() bool {

@@ -52,7 +52,7 @@ const answerTimeout = 2 * time.Second
 func awaitZooKeeper(ctx context.Context, p *process.Process, port int) error {
 	return p.Poll(ctx, func() error {
 		deadline := time.Now().Add(answerTimeout)
-		conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, "tcp", localAddr(port))
+		conn, err := (&net.Dialer{Deadline: deadline}).DialContext(ctx, "tcp", process.LocalAddr(port))
 		if err != nil {
 			return err
 		}

@@ -40,23 +40,23 @@ func startPrograms(ctx context.Context, o options, servers []string) (*programs,
 	store := []string{"exporters::clickhouse::endpoints=[" + strings.Join(servers, ", ") + "]",
 		"exporters::clickhouse::cluster::name=" + cluster.Name, "exporters::clickhouse::cluster::sharded=true"}
 	for i := range perKind {
-		grpc, admin := local(otlpGRPCPort+portStep*i), local(adminPort+portStep*i)
+		grpc, admin := process.LocalAddr(otlpGRPCPort+portStep*i), process.LocalAddr(adminPort+portStep*i)
 		p.otlp = append(p.otlp, grpc)
 		if err := p.start(ctx, o, fmt.Sprintf("collector-%d", i+1), admin, "collector-clickhouse", store,
 			"receivers::otlp::protocols::grpc::endpoint="+grpc,
-			"receivers::otlp::protocols::http::endpoint="+local(otlpHTTPPort+portStep*i),
-			"receivers::native::protocols::grpc::endpoint="+local(nativeGRPCPort+portStep*i),
-			"receivers::native::protocols::http::endpoint="+local(nativeHTTPPort+portStep*i),
+			"receivers::otlp::protocols::http::endpoint="+process.LocalAddr(otlpHTTPPort+portStep*i),
+			"receivers::native::protocols::grpc::endpoint="+process.LocalAddr(nativeGRPCPort+portStep*i),
+			"receivers::native::protocols::http::endpoint="+process.LocalAddr(nativeHTTPPort+portStep*i),
 			"extensions::admin::endpoint="+admin); err != nil {
 			return p, err
 		}
 	}
 	for i := range perKind {
-		http, admin := local(queryPort+portStep*i), local(adminPort+portStep*(perKind+i))
+		http, admin := process.LocalAddr(queryPort+portStep*i), process.LocalAddr(adminPort+portStep*(perKind+i))
 		p.query = append(p.query, "http://"+http)
 		if err := p.start(ctx, o, fmt.Sprintf("query-%d", i+1), admin, "query-clickhouse", store,
 			"extensions::query::http::endpoint="+http,
-			"extensions::query::grpc::endpoint="+local(queryPort-1+portStep*i),
+			"extensions::query::grpc::endpoint="+process.LocalAddr(queryPort-1+portStep*i),
 			"extensions::admin::endpoint="+admin); err != nil {
 			return p, err
 		}
@@ -109,5 +109,3 @@ func ready(ctx context.Context, url string) error {
 	}
 	return nil
 }
-
-func local(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -48,7 +48,7 @@ func (s *Server) FaultsHit(tb testing.TB) int {
 
 func (s *Server) faults(tb testing.TB, method string, body []byte) (hits int) {
 	tb.Helper()
-	req, err := http.NewRequest(method, "http://"+s.addrs.HTTP+"/_test/faults", bytes.NewReader(body))
+	req, err := http.NewRequest(method, "http://"+s.http+"/_test/faults", bytes.NewReader(body))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/tracing-backend/tracing/test/engines/process"
 )
 
 // Options are the settings of a server. The zero value is usable.
@@ -29,16 +30,12 @@ type Server struct {
 	opts   Options
 	binary string
 	lib    string
-	addrs  addresses // after the first start
+	http   string // address, after the first start
+	native string // address, after the first start
 
 	cmd   *exec.Cmd
 	stdin io.Closer // its end stops the process
 	log   *bytes.Buffer
-}
-
-type addresses struct {
-	HTTP   string `json:"http"`
-	Native string `json:"native"`
 }
 
 // Start starts a server, and stops it when the test ends. It skips the test if there is no engine.
@@ -56,12 +53,16 @@ func Start(tb testing.TB, o Options) *Server {
 }
 
 func (s *Server) start() error {
-	args := []string{"-lib", s.lib, "-dir", s.opts.Dir}
+	if s.http == "" {
+		ports, err := process.FreePorts(2)
+		if err != nil {
+			return err
+		}
+		s.http, s.native = process.LocalAddr(ports[0]), process.LocalAddr(ports[1])
+	}
+	args := []string{"-lib", s.lib, "-dir", s.opts.Dir, "-http", s.http, "-native", s.native}
 	if s.opts.Config != "" {
 		args = append(args, "-config", s.opts.Config)
-	}
-	if s.addrs.HTTP != "" {
-		args = append(args, "-http", s.addrs.HTTP, "-native", s.addrs.Native)
 	}
 	s.cmd, s.log = exec.Command(s.binary, args...), &bytes.Buffer{}
 	s.cmd.Stderr = s.log
@@ -77,11 +78,7 @@ func (s *Server) start() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &s.addrs)
-	}
-	if err != nil {
+	if _, err := bufio.NewReader(out).ReadBytes('\n'); err != nil {
 		s.Kill()
 		return fmt.Errorf("starting the ClickHouse engine: %w: %s", err, s.log)
 	}
@@ -89,10 +86,10 @@ func (s *Server) start() error {
 }
 
 // HTTPAddr returns the host and port of the HTTP protocol.
-func (s *Server) HTTPAddr() string { return s.addrs.HTTP }
+func (s *Server) HTTPAddr() string { return s.http }
 
 // NativeAddr returns the host and port of the native protocol.
-func (s *Server) NativeAddr() string { return s.addrs.Native }
+func (s *Server) NativeAddr() string { return s.native }
 
 // Dir returns the data folder.
 func (s *Server) Dir() string { return s.opts.Dir }
@@ -169,7 +166,7 @@ func (s *Server) Exec(tb testing.TB, statement string) string {
 
 // Query is like [Server.Exec], but returns errors.
 func (s *Server) Query(statement string) (string, error) {
-	u := url.URL{Scheme: "http", Host: s.addrs.HTTP, Path: "/", RawQuery: "default_format=TabSeparated"}
+	u := url.URL{Scheme: "http", Host: s.http, Path: "/", RawQuery: "default_format=TabSeparated"}
 	resp, err := s.client().Post(u.String(), "text/plain", strings.NewReader(statement))
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package cluster
+package process
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ const (
 	lastPort  = 32_000
 )
 
-// freePorts returns n different ports of 127.0.0.1 on which nothing listens.
-func freePorts(n int) (ports []int, err error) {
+// FreePorts returns n different ports of 127.0.0.1 on which nothing listens.
+func FreePorts(n int) (ports []int, err error) {
 	for range 100 * n {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", localAddr(port))
+		l, err := net.Listen("tcp", LocalAddr(port))
 		if err != nil {
 			continue
 		}
@@ -30,4 +30,5 @@ func freePorts(n int) (ports []int, err error) {
 	return nil, fmt.Errorf("fewer than %d ports from %d to %d are free", n, firstPort, lastPort)
 }
 
-func localAddr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+// LocalAddr returns the address of a port of 127.0.0.1.
+func LocalAddr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
