@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// pollInterval is the time between two looks at a condition that only a question can tell.
+// pollInterval is the interval at which Poll calls ready.
 const pollInterval = 50 * time.Millisecond
 
 // Process is a server that runs. It ends with the process that started it. Its methods may be

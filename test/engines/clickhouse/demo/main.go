@@ -22,7 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/cluster"
 )
 
-// startTimeout is the maximum time until everything runs.
+// startTimeout is the maximum time until everything that is installed runs.
 const startTimeout = 2 * time.Minute
 
 func main() {
@@ -58,11 +58,11 @@ func run(ctx context.Context, o options) (err error) {
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return err
 	}
-	starting, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := cluster.Install(starting, os.Stdout); err != nil {
+	if err := cluster.Install(ctx, os.Stdout); err != nil {
 		return err
 	}
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	fmt.Println("starting ZooKeeper and four ClickHouse servers")
 	c, err := cluster.New(starting, cluster.Options{Dir: o.dir})
 	if err != nil {

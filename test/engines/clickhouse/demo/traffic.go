@@ -43,7 +43,7 @@ func sendTraffic(ctx context.Context, spansPerSecond int, collectors []string) (
 		}
 		fmt.Printf("sent %d spans, of which %d were acknowledged\n", spans, acked)
 		if acked < spans {
-			errs = append(errs, errors.New("not all spans were acknowledged; the logs of the collectors tell why"))
+			errs = append(errs, errors.New("not all spans were acknowledged; see the logs of the collectors"))
 		}
 		return errors.Join(errs...)
 	}

@@ -118,8 +118,8 @@ func (f *fixture) counts() string {
 	return strings.Join(out, "\n")
 }
 
-// noon is the middle of a day that is not over.
-func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour) }
+// today returns the start of the current day.
+func today() time.Time { return time.Now().UTC().Truncate(24 * time.Hour) }
 
 // spansOf returns a batch of n spans with distinct ids.
 func spansOf(t testing.TB, n int, first uint64, start func(i int) uint64) *otlpdata.Batch {
@@ -143,7 +143,7 @@ func spansOf(t testing.TB, n int, first uint64, start func(i int) uint64) *otlpd
 }
 
 // soon returns start times of today.
-func soon(i int) uint64 { return uint64(noon().UnixNano()) + uint64(i)*uint64(time.Millisecond) }
+func soon(i int) uint64 { return uint64(today().UnixNano()) + uint64(i)*uint64(time.Millisecond) }
 
 // must stores a batch.
 func (f *fixture) must(e *exporter, b *otlpdata.Batch) {
