@@ -77,8 +77,11 @@ func (r *release) run(ctx context.Context) error {
 	if err := writeSums(files); err != nil {
 		return err
 	}
-	fmt.Fprintln(r.log, "release", r.version, "of commit", r.commit.ID, "is in", r.out)
-	return os.Rename(files, r.out)
+	if err := os.Rename(files, r.out); err != nil {
+		return err
+	}
+	r.say(fmt.Sprintf("release %s of commit %s is in %s", r.version, r.commit.ID, r.out))
+	return nil
 }
 
 // version is a version of a release, as in semantic versioning.
@@ -206,5 +209,5 @@ func (r *release) writeBill(path string, o sbom.Options) error {
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// say prints what happens next.
+// say prints a line about the progress.
 func (r *release) say(what string) { fmt.Fprintln(r.log, what) }
