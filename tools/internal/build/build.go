@@ -83,13 +83,13 @@ func (o Options) linkerFlags(c Commit) (string, error) {
 // environment returns the variables of the go command, given those of this process. It sets those
 // that change the program. GOFLAGS is not empty, because the value of `go env -w` would apply then.
 func (o Options) environment(process []string) []string {
-	goos, goarch := o.Target()
+	goos, goarch := o.target()
 	return append(slices.Clone(process), "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0",
 		"GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off")
 }
 
-// Target returns the operating system and architecture to build for.
-func (o Options) Target() (goos, goarch string) {
+// target returns the operating system and architecture to build for.
+func (o Options) target() (goos, goarch string) {
 	goos, goarch = o.OS, o.Arch
 	if goos == "" {
 		goos = runtime.GOOS
