@@ -72,13 +72,13 @@ func TestStartWithoutServer(t *testing.T) {
 // The spans of a disk store are moved to ClickHouse: exported while the store is in use, then
 // loaded into a collector.
 func TestMoveFromDisk(t *testing.T) {
+	s := engine.Start(t, engine.Options{})
 	const traces = 300
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "spans")
 	old := harness.RunAllInOne(t, data)
 	send(old, 0, traces)
 	command(t, "store", "export", data, "--format", "otlp-proto", "--out", out)
 
-	s := engine.Start(t, engine.Options{})
 	p := harness.RunYAML(t, fmt.Sprintf(collector, s.HTTPAddr(), t.TempDir()))
 	p.AwaitReady()
 	load := []string{"store", "load", out, "--endpoint", "http://" + p.OTLPHTTP()}
