@@ -9,6 +9,7 @@ NO_NODE := npm or the packages of ui are not installed
 IMAGE_ARCH = $(shell go env GOARCH)
 NODE_CLIENTS := test/e2e/testdata/node
 EXAMPLES := examples/apps
+TESTS_WITHOUT_ENGINES := ./test/engines/clickhouse/chserver ./test/engines/clickhouse/engine
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -28,8 +29,8 @@ ui: ## build the web UI, which the program embeds (needs Node.js)
 ui-if-needed: # build the web UI if Node.js is installed and sources changed
 	@ui/build/run --if-needed
 
-ui-test: ui-if-needed ## check the types of the web UI and run its unit tests, if Node.js is installed
-	@if $(UI_INSTALLED); then cd ui && npm run --silent check && npm run --silent test; \
+ui-test: ui-if-needed ## run the unit tests of the web UI, if Node.js is installed
+	@if $(UI_INSTALLED); then cd ui && npm run --silent test; \
 	else echo "$(NO_NODE); the unit tests of the web UI are skipped"; fi
 
 test-browser: build ## test the pages in Chromium against bin/tracing, if Node.js and Chromium are installed
@@ -100,11 +101,12 @@ image-program: ui-if-needed # build the program for the images of IMAGE_ARCH
 test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all); CLEAN=1 with empty Go caches, FULL=1 with make test
 	@deploy/test $(WAYS)
 
-race: ## run the tests with the race detector, without the longest ones (needs a C compiler)
-	CGO_ENABLED=1 $(TEST) -race -short ./...
+race: ## run the tests with the race detector, without the longest ones and those of engines (needs a C compiler)
+	packages=$$(go list ./... | grep -v /test/engines/) && CGO_ENABLED=1 $(TEST) -race -short $$packages $(TESTS_WITHOUT_ENGINES)
 
 lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
-	@if $(UI_INSTALLED); then cd ui && npm run --silent check; fi
+	@if $(UI_INSTALLED); then cd ui && npm run --silent check; \
+	else echo "$(NO_NODE); the types of the web UI are not checked"; fi
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
