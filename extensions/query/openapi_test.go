@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/demodata"
 	"github.com/tracing-backend/tracing/extensions/query/internal/live"
 	"github.com/tracing-backend/tracing/extensions/query/internal/operations"
 	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
@@ -39,7 +40,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
-	others := operations.New(b, nil, nil, false).Routes()
+	others := append(operations.New(b, nil, nil, false).Routes(), demodata.New(b, demodata.Options{}).Routes()...)
 	var existing []string
 	for _, r := range apiRoutes(b, pageapi.Options{}, live.New(b, live.DefaultConfig()), others) {
 		route := r.Pattern
