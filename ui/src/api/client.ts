@@ -42,6 +42,8 @@ export interface RequestOptions {
   /** Maximum age in milliseconds of an answer in the cache. 0 always asks the server. */
   maxAge?: number;
   method?: 'GET' | 'POST';
+  /** Milliseconds until the answer must begin. */
+  timeout?: number;
   headers?: Record<string, string>;
 }
 
@@ -62,23 +64,21 @@ export async function request(path: string, params: Params = {}, options: Reques
   if (authorization.value) headers.Authorization = authorization.value;
   if (tenant.value) headers[tenantHeader.value] = tenant.value;
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), answerTimeout);
+  const { timeout = 120_000 } = options; // queries of the server end earlier
+  const timer = setTimeout(() => late.abort(), timeout);
   const signal = options.signal ? AbortSignal.any([options.signal, late.signal]) : late.signal;
   let response: Response;
   try {
     response = await fetch(apiURL(path, params), { method: options.method ?? 'GET', headers, signal, credentials: 'same-origin' });
   } catch (e) {
     if (options.signal?.aborted) throw e;
-    throw new ApiError(0, late.signal.aborted ? t('The server has not answered within {answerTimeout} s.', { answerTimeout: answerTimeout / 1000 }) : t('The server does not answer.'));
+    throw new ApiError(0, late.signal.aborted ? t('The server has not answered within {answerTimeout} s.', { answerTimeout: timeout / 1000 }) : t('The server does not answer.'));
   } finally {
     clearTimeout(timer);
   }
   if (response.ok || response.status === 304) return response;
   throw await failure(response);
 }
-
-/** Milliseconds until an answer must begin. Queries of the server end earlier. */
-const answerTimeout = 120_000;
 
 /** The bytes of an answer; throws ApiError if the connection is lost. */
 export async function bytesOf(response: Response, signal?: AbortSignal): Promise<ArrayBuffer> {

@@ -22,7 +22,7 @@ export function useDemoLoad(): DemoLoad {
     setLoading(true);
     setError(null);
     try {
-      await request('/api/ui/v1/demo', {}, { method: 'POST' });
+      await request('/api/ui/v1/demo', {}, { method: 'POST', timeout: 600_000 });
       announce(t('Demo data is loaded'));
     } catch (e) {
       setError(e instanceof ApiError ? e : new ApiError(0, unreadable));
@@ -36,5 +36,5 @@ export function useDemoLoad(): DemoLoad {
 /** The button that loads demo data, or what to show instead where the server does not offer that. */
 export function DemoButton({ demo, otherwise }: { demo: DemoLoad; otherwise: ComponentChildren }) {
   if (!config.value?.capabilities.demo) return <>{otherwise}</>;
-  return <Button disabled={demo.loading} onClick={demo.load}>{demo.loading ? t('Loading two hours of traces…') : t('Load demo data')}</Button>;
+  return <Button disabled={demo.loading} onClick={demo.load}>{demo.loading ? t('Loading demo data…') : t('Load demo data')}</Button>;
 }
