@@ -111,7 +111,7 @@
 
     function select(n) {
       const items = list.children;
-      if (items.length === 0) return;
+      if (items.length === 0 || list.hidden) return;
       selected = (n + items.length) % items.length;
       for (let i = 0; i < items.length; i++) items[i].setAttribute('aria-selected', String(i === selected));
       items[selected].scrollIntoView({ block: 'nearest' });
@@ -151,14 +151,14 @@
     }
 
     onIndex = show;
-    input.addEventListener('focus', loadIndex);
+    input.addEventListener('focus', () => { loadIndex(); show(); });
     input.addEventListener('input', () => { loadIndex(); show(); });
-    input.addEventListener('blur', () => setTimeout(close, 200));
+    input.addEventListener('blur', () => setTimeout(() => { if (document.activeElement !== input) close(); }, 200));
     input.addEventListener('keydown', (e) => {
       if (e.key === 'ArrowDown') select(selected + 1);
       else if (e.key === 'ArrowUp') select(selected - 1);
-      else if (e.key === 'Enter' && list.children[selected]) open(list.children[selected]);
-      else if (e.key === 'Escape') { input.value = ''; close(); input.blur(); } else return;
+      else if (e.key === 'Enter' && !list.hidden) open(list.children[selected]);
+      else if (e.key === 'Escape') { input.value = ''; show(); close(); input.blur(); } else return;
       e.preventDefault();
     });
     document.addEventListener('keydown', (e) => {

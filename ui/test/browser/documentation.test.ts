@@ -31,8 +31,20 @@ test('the search leads to a section, by keyboard', async () => {
   const chosen = await results.getByRole('option', { selected: true }).getAttribute('data-url');
   await page.keyboard.press('Enter');
   await page.waitForURL((url) => url.href.endsWith(chosen!));
-  await page.getByRole('combobox').fill('nosuchword');
+  const input = page.getByRole('combobox');
+  await input.fill('nosuchword');
   await results.waitFor({ state: 'hidden' });
+  await input.fill('retention');
+  await results.getByRole('option').first().waitFor();
+  await page.keyboard.press('Escape');
+  await results.waitFor({ state: 'hidden' });
+  const before = page.url();
+  await page.keyboard.press('/');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter'); // nothing is selected
+  await page.keyboard.type('disk');
+  await results.getByRole('option').first().waitFor();
+  expect(page.url()).toBe(before);
   expect(problems).toEqual([]);
 });
 
