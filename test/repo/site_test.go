@@ -78,6 +78,10 @@ func (c *crawler) link(from, reference string) string {
 		c.t.Errorf("%s: %v", from, err)
 		return ""
 	}
+	if to.Scheme == "repository" {
+		c.t.Errorf("%s: the site does not have the image %s", from, to.Opaque)
+		return ""
+	}
 	if to.Host != "" {
 		c.external[to.Host] = true
 		return ""
