@@ -14,9 +14,8 @@ import (
 var binaryDir string
 
 // ProgramVariable is the environment variable with the path of the program, for tests that must not
-// build it again. The program must be current. The name
-// of the variable does not begin with TRACING_, because the
-// program warns about unknown variables of this kind.
+// build it again. The program must be current. The name of the variable does not begin with
+// TRACING_, because the program warns about unknown variables of this kind.
 const ProgramVariable = "TEST_PROGRAM"
 
 var buildBinary = sync.OnceValues(func() (path string, err error) {
