@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -24,7 +25,7 @@ type server struct {
 	url string
 }
 
-var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+var listening = regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
 
 // startPrometheus starts Prometheus on a free port with the alerts of the repository. It scrapes
 // the targets each second, and ends with the test.
@@ -68,6 +69,8 @@ func startPrometheus(t *testing.T, path string, targets map[string]string) *serv
 		return &server{t, "http://" + at}
 	case <-ended:
 		t.Fatal("prometheus ended before it listened")
+	case <-time.After(2 * time.Minute):
+		t.Fatal("prometheus has not logged its address within 2 minutes")
 	}
 	return nil
 }
