@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -66,14 +68,15 @@ func requireShell(t *testing.T) {
 			skip("%s is not installed; the documented commands need it", tool)
 		}
 	}
-	if out, err := isolated("true").CombinedOutput(); err != nil {
+	if out, err := isolated(t.Context(), "true").CombinedOutput(); err != nil {
 		skip("no network of its own for the documented commands: %v: %s", err, out)
 	}
 }
 
 // isolated returns a command in a network and a namespace of process ids of its own.
-func isolated(args ...string) *exec.Cmd {
-	return exec.Command("unshare", append([]string{"--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--"}, args...)...)
+func isolated(ctx context.Context, args ...string) *exec.Cmd {
+	options := []string{"--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--"}
+	return exec.CommandContext(ctx, "unshare", append(options, args...)...)
 }
 
 // pageScript returns the script of a page, and how many of its blocks it executes and leaves out.
@@ -135,7 +138,9 @@ func runScript(t *testing.T, script string) {
 	if err := os.Symlink(harness.Binary(t), filepath.Join(bin, "tracing")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := isolated("bash", "-c", script)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := isolated(ctx, "bash", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	// A file instead of a pipe: processes in the background hold it, and end after the shell.
@@ -150,6 +155,6 @@ func runScript(t *testing.T, script string) {
 	}
 	text, readErr := os.ReadFile(output.Name())
 	if err != nil || readErr != nil {
-		t.Fatalf("%v %v\n%s", err, readErr, text)
+		t.Fatalf("%v %v %v\n%s", err, ctx.Err(), readErr, text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -39,10 +40,13 @@ func newManager(t *testing.T) *manager {
 // next returns the next message.
 func (m *manager) next() string {
 	m.t.Helper()
+	if err := m.conn.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		m.t.Fatal(err)
+	}
 	buf := make([]byte, 4096)
 	n, err := m.conn.Read(buf)
 	if err != nil {
-		m.t.Fatal(err)
+		m.t.Fatalf("no message: %v", err)
 	}
 	return string(buf[:n])
 }
