@@ -131,6 +131,16 @@ func TestNotify(t *testing.T) {
 	m.await("STOPPING=1\nEXTEND_TIMEOUT_USEC=60000000\nSTATUS=stopping within 50s", ended)
 }
 
+// A process that starts but is not ready says why.
+func TestNotifyNotReady(t *testing.T) {
+	m := newManager(t)
+	p := m.follow("query", "--set", "exporters::grpc::endpoint=127.0.0.1:1", "--set", "extensions::query::http::endpoint=localhost:0",
+		"--set", "extensions::query::grpc::endpoint=localhost:0", "--set", "extensions::admin::endpoint=localhost:0")
+	m.await("STATUS=not ready: .*127.0.0.1:1.*")
+	p.Signal(syscall.SIGTERM)
+	m.await("STOPPING=1.*", ended)
+}
+
 // A process that cannot start says why, and never that it is ready.
 func TestNotifyFailedStart(t *testing.T) {
 	m := newManager(t)
