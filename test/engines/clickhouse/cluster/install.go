@@ -85,22 +85,15 @@ func Install(ctx context.Context, log io.Writer) error {
 
 // unpack downloads and unpacks the packages into a folder.
 func unpack(ctx context.Context, folder string, log io.Writer) error {
-	names, err := packages(ctx)
-	if err != nil {
+	downloads := filepath.Join(folder, "downloads")
+	names, err := download(ctx, downloads, log)
+	if err != nil { // the lists of packages may be missing or old
 		if _, updateErr := output(ctx, "", "apt-get", "update", "-q"); updateErr != nil {
 			return errors.Join(err, updateErr)
 		}
-		if names, err = packages(ctx); err != nil {
+		if names, err = download(ctx, downloads, log); err != nil {
 			return err
 		}
-	}
-	fmt.Fprintf(log, "downloading %d packages of ClickHouse 18.16 and ZooKeeper\n", len(names))
-	downloads := filepath.Join(folder, "downloads")
-	if err := os.Mkdir(downloads, 0o755); err != nil {
-		return err
-	}
-	if _, err := output(ctx, downloads, "apt-get", append([]string{"download", "-q"}, names...)...); err != nil {
-		return err
 	}
 	files, err := filepath.Glob(filepath.Join(downloads, "*.deb"))
 	if err != nil {
@@ -115,6 +108,22 @@ func unpack(ctx context.Context, folder string, log io.Writer) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, marker), []byte(strings.Join(names, "\n")+"\n"), 0o644)
+}
+
+// download downloads the packages into a new folder and returns their names.
+func download(ctx context.Context, folder string, log io.Writer) (names []string, err error) {
+	if names, err = packages(ctx); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(log, "downloading %d packages of ClickHouse 18.16 and ZooKeeper\n", len(names))
+	_, err = output(ctx, folder, "apt-get", append([]string{"download", "-q"}, names...)...)
+	return names, err
 }
 
 // packages returns the names of the wanted packages and of the libraries that the server needs and
