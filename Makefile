@@ -9,7 +9,6 @@ NO_NODE := npm or the packages of ui are not installed
 IMAGE_ARCH = $(shell go env GOARCH)
 NODE_CLIENTS := test/e2e/testdata/node
 EXAMPLES := examples/apps
-TESTS_WITHOUT_ENGINES := ./test/engines/clickhouse/chserver ./test/engines/clickhouse/engine
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -102,7 +101,7 @@ test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all);
 	@deploy/test $(WAYS)
 
 race: ## run the tests with the race detector, without the longest ones and those of engines (needs a C compiler)
-	packages=$$(go list ./... | grep -v /test/engines/) && CGO_ENABLED=1 $(TEST) -race -short $$packages $(TESTS_WITHOUT_ENGINES)
+	packages=$$(go list ./... | grep -v /test/engines/) && CGO_ENABLED=1 $(TEST) -race -short $$packages ./test/engines/clickhouse/chserver
 
 lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
 	@if $(UI_INSTALLED); then cd ui && npm run --silent check; \
