@@ -105,7 +105,7 @@ func Query() []pipeline.Flag {
 		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers,
 			Doc: "Headers added to every response, one `Name: value` per line."},
 		{Name: "query.enable-tracing", Switch: true, Always: "false",
-			Instead: "the program does not trace itself"},
+			Instead: "set service.telemetry.traces to trace requests and queries"},
 	}, storageTypes(), prometheusFlags(), tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"),
 		tenancyFlags("http"), tenancyFlags("grpc"))
 }
