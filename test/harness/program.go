@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,8 @@ type Program struct {
 	App *app.App
 	Log *Buffer
 
-	stop func() error
+	options Options
+	stop    func() error
 }
 
 // Start starts the preset all-in-one on free ports with additional settings, and stops it when the
@@ -83,7 +85,7 @@ func StartOptions(tb testing.TB, o Options) *Program {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Program{T: tb, Log: &Buffer{}}
+	p := &Program{T: tb, Log: &Buffer{}, options: o}
 	if p.App, err = app.New(cfg, app.Options{Log: p.Log}); err != nil {
 		tb.Fatal(err)
 	}
@@ -109,6 +111,13 @@ func StartOptions(tb testing.TB, o Options) *Program {
 
 // Stop stops the program. Later calls return the result of the first one.
 func (p *Program) Stop() error { return p.stop() }
+
+// Reload replaces the configuration by the first one with additional settings.
+func (p *Program) Reload(settings ...string) error {
+	o := p.options
+	o.Settings = slices.Concat(o.Settings, settings)
+	return p.App.Reload(p.T.Context(), o.Load)
+}
 
 // Addr returns the address of a listener of the component with the given type.
 func (p *Program) Addr(typ, listener string) string {

@@ -2,7 +2,6 @@ package selftrace_test
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,30 +11,27 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// freeAddress returns an address on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // exportTo returns the setting that exports each span of self-tracing immediately.
 func exportTo(protocol, endpoint string) string {
 	return fmt.Sprintf("service::telemetry::traces::processors=[{simple: {exporter: {otlp: {protocol: %s, endpoint: 'http://%s'}}}}]",
 		protocol, endpoint)
 }
 
-// startTracingItself starts an all-in-one that exports its spans to itself.
+// startTracingItself starts an all-in-one, and reloads it so that it exports its spans to itself.
 func startTracingItself(t *testing.T, protocol string, settings ...string) *harness.Program {
 	t.Helper()
-	addr := freeAddress(t)
-	listener := map[string]string{"grpc": "grpc", "http/protobuf": "http"}[protocol]
-	return harness.Start(t, append([]string{exportTo(protocol, addr),
-		"receivers::otlp::protocols::" + listener + "::endpoint=" + addr}, settings...)...)
+	p := harness.Start(t, settings...)
+	address := map[string]func() string{"grpc": p.OTLPGRPC, "http/protobuf": p.OTLPHTTP}[protocol]
+	reload(t, p, exportTo(protocol, address()))
+	return p
+}
+
+// reload reloads a program with additional settings.
+func reload(t *testing.T, p *harness.Program, settings ...string) {
+	t.Helper()
+	if err := p.Reload(settings...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // request sends a request and returns the trace id in the header traceresponse, or "".
@@ -205,20 +201,21 @@ func TestNoSpansAboutExports(t *testing.T) {
 // make no spans about that: the first exports its own and those of the second to the second, after
 // a queue, where nothing of the request is left but its spans.
 func TestNoSpansAboutForwardedExports(t *testing.T) {
-	first, second := freeAddress(t), freeAddress(t)
-	yaml := func(endpoint, exporter, settings string) string {
+	yaml := func(exporter, settings string) string {
 		return fmt.Sprintf(`
-receivers: {otlp: {protocols: {http: {endpoint: '%s'}}}}
+receivers: {otlp: {protocols: {http: {endpoint: 'localhost:0'}}}}
 exporters: {%s: %s}
 extensions: {admin: {endpoint: localhost:0}}
 service:
   extensions: [admin]
   pipelines: {traces: {receivers: [otlp], exporters: [%s]}}
-  telemetry: {traces: {processors: [{simple: {exporter: {otlp: {protocol: http/protobuf, endpoint: 'http://%s'}}}}]}}
-`, endpoint, exporter, settings, exporter, first)
+`, exporter, settings, exporter)
 	}
-	b := harness.StartYAML(t, yaml(second, "memory", "{}"))
-	a := harness.StartYAML(t, yaml(first, "otlphttp", "{endpoint: 'http://"+second+"', sending_queue: {enabled: true}}"))
+	b := harness.StartYAML(t, yaml("memory", "{}"))
+	a := harness.StartYAML(t, yaml("otlphttp", "{endpoint: 'http://"+b.OTLPHTTP()+"', sending_queue: {enabled: true}}"))
+	for _, p := range []*harness.Program{a, b} {
+		reload(t, p, exportTo("http/protobuf", a.OTLPHTTP()))
+	}
 	const requests = 10
 	const spansOfFirst = 4 + 2  // request, read, decode, deliver; after the queue: export, request to the second
 	const spansOfSecond = 4 + 1 // request, read, decode, deliver, export
@@ -242,26 +239,19 @@ service:
 `
 	p := harness.StartYAML(t, yaml)
 	url := p.QueryURL() + "/api/services"
-	reload := func(settings ...string) error {
-		return p.App.Reload(t.Context(), harness.Options{YAML: yaml, Settings: settings}.Load)
-	}
-	if err := reload(exportTo("http/protobuf", p.OTLPHTTP())); err != nil {
-		t.Fatal(err)
-	}
+	reload(t, p, exportTo("http/protobuf", p.OTLPHTTP()))
 	id := request(t, http.MethodGet, url, "", "")
 	check(t, tree(t, p, id, "GET /api/services"), "GET /api/services", "GET /api/services > get_services")
 	const missing = "service::telemetry::traces::processors=[{batch: {exporter: {otlp: " +
 		"{protocol: grpc, endpoint: 'https://localhost:1', certificate: no-such-file}}}}]"
 	const problem = "service::telemetry::traces::processors::0: certificate: "
-	if err := reload(missing); err == nil || !strings.Contains(err.Error(), problem) {
+	if err := p.Reload(missing); err == nil || !strings.Contains(err.Error(), problem) {
 		t.Errorf("reload with a missing file: %v", err)
 	}
 	if request(t, http.MethodGet, url, "", "") == "" {
 		t.Error("self-tracing ended with a reload that failed")
 	}
-	if err := reload(); err != nil {
-		t.Fatal(err)
-	}
+	reload(t, p)
 	if id := request(t, http.MethodGet, url, "", ""); id != "" {
 		t.Errorf("trace %s after self-tracing was turned off", id)
 	}
