@@ -3,6 +3,7 @@ package selfexport
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -128,7 +129,24 @@ func DefaultConfig() Config {
 // On reports whether spans are made.
 func (c *Config) On() bool { return c.Level != levelNone && len(c.Processors) > 0 }
 
-// Validate checks level, propagators and limits.
+// Destinations returns the settings of all exporters that send spans to other processes.
+func (c *Config) Destinations() (all []OTLP) {
+	if !c.On() {
+		return nil
+	}
+	for i := range c.Processors {
+		batch, _ := c.Processors[i].Batch.Get()
+		simple, _ := c.Processors[i].Simple.Get()
+		for _, e := range []Exporter{batch.Exporter, simple.Exporter} {
+			if o, on := e.OTLP.Get(); on {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// Validate checks level and propagators.
 func (c *Config) Validate() error {
 	var errs []error
 	if levels := []string{levelNone, "basic", "normal", "detailed"}; !slices.Contains(levels, c.Level) {
@@ -142,6 +160,23 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Validate checks that no limit is below 0.
+func (l *Limits) Validate() error {
+	return notNegative(map[string]int{"attribute_count_limit": l.AttributeCount, "attribute_value_length_limit": l.AttributeValueLength,
+		"event_count_limit": l.EventCount, "event_attribute_count_limit": l.EventAttributeCount,
+		"link_count_limit": l.LinkCount, "link_attribute_count_limit": l.LinkAttributeCount})
+}
+
+func notNegative(values map[string]int) error {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if values[key] < 0 {
+			errs = append(errs, pipeline.BadKey(key, "must not be below 0"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Validate checks that one kind of processor is set.
 func (p *Processor) Validate() error { return oneOf(oneProcessorOf, isOn(&p.Batch), isOn(&p.Simple)) }
 
@@ -150,11 +185,10 @@ func (e *Exporter) Validate() error { return oneOf(oneExporterOf, isOn(&e.OTLP),
 
 // Validate checks the sizes.
 func (b *Batch) Validate() error {
-	for key, n := range map[string]int{"schedule_delay": b.ScheduleDelay, "export_timeout": b.ExportTimeout,
-		"max_queue_size": b.MaxQueueSize, "max_export_batch_size": b.MaxExportBatchSize} {
-		if n < 0 {
-			return pipeline.BadKey(key, "must not be below 0")
-		}
+	err := notNegative(map[string]int{"schedule_delay": b.ScheduleDelay, "export_timeout": b.ExportTimeout,
+		"max_queue_size": b.MaxQueueSize, "max_export_batch_size": b.MaxExportBatchSize})
+	if err != nil {
+		return err
 	}
 	if b.MaxQueueSize > 0 && b.MaxExportBatchSize > b.MaxQueueSize {
 		return pipeline.BadKey("max_export_batch_size", "must not exceed max_queue_size (%d)", b.MaxQueueSize)

@@ -254,3 +254,13 @@ func TestPropagators(t *testing.T) {
 	f("[traceparent tracestate]", "tracecontext")
 	f("[b3]", "b3")
 }
+
+// TestLimits checks that limits below 0 are refused.
+func TestLimits(t *testing.T) {
+	if err := (&Limits{EventCount: -1}).Validate(); err == nil {
+		t.Error("accepted -1 events")
+	}
+	if err := (&Limits{}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
