@@ -22,6 +22,9 @@ type QueueConfig struct {
 	Batch Optional[QueueBatchConfig] `yaml:"batch" doc:"Joins batches of one tenant before they are sent. Without it, each batch is sent as it was queued."`
 }
 
+// DefaultDiskQueue is the maximum size of a queue on disk whose max_bytes is 0.
+const DefaultDiskQueue ByteSize = 1 << 30
+
 // DefaultQueue returns the default configuration of a queue that is enabled.
 func DefaultQueue() QueueConfig {
 	return QueueConfig{Enabled: true, NumConsumers: 10, QueueSize: 1000, Sizer: queueopt.SizerRequests, Batch: Absent(defaultQueueBatch())}

@@ -24,6 +24,13 @@ func checkCertificates(_ context.Context, x *examination) []Finding {
 	for _, c := range x.used {
 		found = append(found, certificatesOf(c, x.env.Now())...)
 	}
+	for _, o := range x.config.Service.Telemetry.Traces.Destinations() {
+		for _, f := range []certFile{{"certificate", o.Certificate, true}, {"client_certificate", o.ClientCertificate, false}} {
+			if f.path != "" {
+				found = append(found, f.check("service::telemetry::traces ("+f.key+" "+f.path+")", x.env.Now()))
+			}
+		}
+	}
 	if len(found) == 0 {
 		found = append(found, newFinding("", Skipped, "no certificate files in the configuration"))
 	}
@@ -37,13 +44,20 @@ func certificatesOf(c *app.Component, now time.Time) (found []Finding) {
 		if !ok || *file == "" || !slices.Contains([]string{"cert_file", "ca_file", "client_ca_file"}, name) {
 			return
 		}
-		found = append(found, certificateFile(key(c)+"::"+strings.Join(path, "::")+" ("+*file+")", *file, now))
+		f := certFile{key: strings.Join(path, "::"), path: *file, authorities: name != "cert_file"}
+		found = append(found, f.check(key(c)+"::"+f.key+" ("+f.path+")", now))
 	})
 	return found
 }
 
-func certificateFile(subject, file string, now time.Time) Finding {
-	content, err := os.ReadFile(file)
+// certFile is a file with certificates in PEM.
+type certFile struct {
+	key, path   string
+	authorities bool // that are trusted, each for itself; otherwise a certificate with its chain
+}
+
+func (c *certFile) check(subject string, now time.Time) Finding {
+	content, err := os.ReadFile(c.path)
 	if err != nil {
 		return newFinding(subject, Problem, "cannot read: %v", err).advise("create the file, or allow this user to read it")
 	}
@@ -62,6 +76,9 @@ func certificateFile(subject, file string, now time.Time) Finding {
 		return newFinding(subject, Problem, "no certificate in PEM").
 			advise("replace the file with one that begins with -----BEGIN CERTIFICATE-----")
 	}
+	if c.authorities { // those that have expired before the last one were replaced
+		all = []*x509.Certificate{slices.MaxFunc(all, byExpiry)}
+	}
 	f := validity(subject, all, now)
 	if f.Verdict > OK {
 		return f.advise("replace the file; the program reads it again by itself")
@@ -69,9 +86,11 @@ func certificateFile(subject, file string, now time.Time) Finding {
 	return f
 }
 
+func byExpiry(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }
+
 // validity judges the certificate of a list that expires first.
 func validity(subject string, all []*x509.Certificate, now time.Time) Finding {
-	first := slices.MinFunc(all, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	first := slices.MinFunc(all, byExpiry)
 	name := first.Subject.CommonName
 	if name == "" && len(first.DNSNames) > 0 {
 		name = first.DNSNames[0]

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // Differences to the clock of another host above which a finding is a warning or a problem.
@@ -23,7 +25,7 @@ func checkClock(ctx context.Context, x *examination) []Finding {
 			found = append(found, x.skew(ctx, hop.url))
 		}
 	}
-	if x.query != "" && !urls[x.query] && x.query != queryURL(x.used, x.listeners) {
+	if x.query != "" && !urls[x.query] && x.query != queryURL(queryListener(x.listeners)) {
 		found = append(found, x.skew(ctx, x.query))
 	}
 	return found
@@ -31,26 +33,27 @@ func checkClock(ctx context.Context, x *examination) []Finding {
 
 // skew compares the clock with the header Date of an answer, which has whole seconds.
 func (x *examination) skew(ctx context.Context, url string) Finding {
+	subject := pipeline.MaskURLs(url)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return newFinding(url, Skipped, "not a URL: %v", err)
+		return newFinding(subject, Skipped, "not a URL: %s", pipeline.MaskURLs(err.Error()))
 	}
 	before := x.env.Now()
 	resp, err := x.remote.RoundTrip(req)
 	after := x.env.Now()
 	if err != nil {
-		return newFinding(url, Skipped, "no answer: %v", err)
+		return newFinding(subject, Skipped, "no answer: %v", err)
 	}
 	resp.Body.Close() //nolint:errcheck // only the headers matter
 	there, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return newFinding(url, Skipped, "answer has no header Date")
+		return newFinding(subject, Skipped, "answer has no header Date")
 	}
-	return judgeSkew(url, there, before, after)
+	return judgeSkew(subject, there, before, after)
 }
 
 // judgeSkew compares a time in whole seconds, taken elsewhere between two local times, with them.
-func judgeSkew(url string, there, before, after time.Time) Finding {
+func judgeSkew(subject string, there, before, after time.Time) Finding {
 	skew := time.Duration(0)
 	if end := there.Add(time.Second); end.Before(before) {
 		skew = before.Sub(end)
@@ -59,10 +62,10 @@ func judgeSkew(url string, there, before, after time.Time) Finding {
 	}
 	switch {
 	case skew > skewProblem:
-		return newFinding(url, Problem, "clocks differ by at least %s", roundTime(skew)).
+		return newFinding(subject, Problem, "clocks differ by at least %s", roundTime(skew)).
 			advise("synchronize both hosts with NTP; spans of different hosts are in the wrong order, and searches by time miss them")
 	case skew > skewWarning:
-		return newFinding(url, Warning, "clocks differ by at least %s", roundTime(skew)).advise("synchronize both hosts with NTP")
+		return newFinding(subject, Warning, "clocks differ by at least %s", roundTime(skew)).advise("synchronize both hosts with NTP")
 	}
-	return newFinding(url, OK, "clocks agree within the second that the answer tells")
+	return newFinding(subject, OK, "clocks agree within the second that the answer tells")
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -137,9 +138,8 @@ func (x *examination) handshake(ctx context.Context, subject string, conn net.Co
 	secure := tls.Client(conn, config)
 	err = secure.HandshakeContext(ctx)
 	if wrong := (*tls.CertificateVerificationError)(nil); errors.As(err, &wrong) {
-		f := validity(subject, wrong.UnverifiedCertificates, x.env.Now())
-		if f.Verdict == Problem {
-			return f.advise("replace the certificate of the server")
+		if invalid := (x509.CertificateInvalidError{}); errors.As(wrong.Err, &invalid) && invalid.Reason == x509.Expired {
+			return validity(subject, []*x509.Certificate{invalid.Cert}, x.env.Now()).advise("replace the certificate of the server")
 		}
 		return newFinding(subject, Problem, "certificate of the server is not trusted: %v", wrong.Err).
 			advise("set tls::ca_file to the authority that signed it, or tls::server_name_override to a name in it")
@@ -149,7 +149,11 @@ func (x *examination) handshake(ctx context.Context, subject string, conn net.Co
 			advise("check that the server uses TLS on this port (tls::insecure: true is for those without), " +
 				"and whether it wants a client certificate")
 	}
-	f := validity(subject, secure.ConnectionState().PeerCertificates, x.env.Now())
+	chain := secure.ConnectionState().PeerCertificates[:1] // all that matters with insecure_skip_verify
+	if verified := secure.ConnectionState().VerifiedChains; len(verified) > 0 {
+		chain = verified[0]
+	}
+	f := validity(subject, chain, x.env.Now())
 	f.Found = "connected with TLS; " + f.Found
 	if f.Verdict > OK {
 		return f.advise("replace the certificate of the server")
@@ -157,7 +161,7 @@ func (x *examination) handshake(ctx context.Context, subject string, conn net.Co
 	return f
 }
 
-// answerGRPC makes a call that changes nothing. Every status of the server is an answer.
+// answerGRPC makes a call that changes nothing.
 func (x *examination) answerGRPC(ctx context.Context, c *connection) Finding {
 	subject := c.String()
 	conn, err := client.NewGRPC(x.settings(), *c.grpc)
@@ -230,7 +234,8 @@ func wantsCertificate(text string) bool {
 	return strings.Contains(text, "tls: certificate required") || strings.Contains(text, "tls: bad certificate")
 }
 
-// answerHTTP makes a GET request. Most servers answer it with an error, which is an answer, too.
+// answerHTTP makes a GET request. Most servers answer it with an error, which is an answer, too,
+// unless the error is about the credentials or the path.
 func (x *examination) answerHTTP(ctx context.Context, c *connection) Finding {
 	subject := c.String()
 	conn, err := client.NewHTTP(x.settings(), *c.http)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path/filepath"
@@ -10,26 +11,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// defaultQueueSize is the maximum size of a queue on disk without max_bytes.
-const defaultQueueSize = 1 << 30
-
 // checkDisk compares free disk space with what stores, queues and dead letters may still take.
 func checkDisk(ctx context.Context, x *examination) []Finding {
 	var found []Finding
 	service := x.config.Service
 	for _, c := range x.used {
-		folder := filepath.Join(service.DataDir, c.DirName())
+		folder := x.storeFolder(c)
 		switch v := c.Value.(type) {
 		case *disk.Config:
 			found = append(found, x.storeSpace(ctx, c, v, folder))
 		case interface{ DeliveryConfig() *pipeline.Delivery }:
 			if d := v.DeliveryConfig(); d.KeepsOnDisk() {
 				q, _ := d.Queue.Get()
-				limit := int64(q.MaxBytes)
-				if limit == 0 {
-					limit = defaultQueueSize
-				}
-				found = append(found, x.queueSpace(ctx, key(c)+"::sending_queue", folder, limit, "max_bytes"))
+				limit := cmp.Or(q.MaxBytes, pipeline.DefaultDiskQueue)
+				found = append(found, x.queueSpace(ctx, key(c)+"::sending_queue", folder, int64(limit), "max_bytes"))
 			}
 		}
 	}
@@ -41,6 +36,14 @@ func checkDisk(ctx context.Context, x *examination) []Finding {
 		found = append(found, newFinding("", Skipped, "no component of the configuration keeps spans on disk"))
 	}
 	return found
+}
+
+// storeFolder returns the folder in which a component keeps spans.
+func (x *examination) storeFolder(c *app.Component) string {
+	if v, ok := c.Value.(*disk.Config); ok && v.Directory != "" {
+		return v.Directory
+	}
+	return filepath.Join(x.config.Service.DataDir, c.DirName())
 }
 
 // space is the disk space of a folder in bytes.
@@ -69,9 +72,6 @@ func (x *examination) measureSpace(ctx context.Context, folder string) (s space,
 }
 
 func (x *examination) storeSpace(ctx context.Context, c *app.Component, config *disk.Config, folder string) Finding {
-	if config.Directory != "" {
-		folder = config.Directory
-	}
 	subject := key(c) + " (" + folder + ")"
 	s, err := x.measureSpace(ctx, folder)
 	if err != nil {

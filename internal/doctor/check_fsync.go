@@ -10,7 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/exporters/disk"
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
@@ -29,33 +30,46 @@ const (
 
 const usualSync = "usual are 0.05 to 2ms on an SSD of a server, 2 to 10ms on a network volume, 10 to 30ms on a hard disk"
 
-// checkFsync measures how long a small write to the data folder takes until it is durable.
+// checkFsync measures how long a small write takes until it is durable, in each folder with spans.
 func checkFsync(ctx context.Context, x *examination) []Finding {
-	if !x.keepsOnDisk() {
-		return []Finding{newFinding("", Skipped, "no component of the configuration keeps spans on disk")}
+	var found []Finding
+	measured := map[string]bool{}
+	for _, c := range x.used {
+		d, ok := c.Value.(pipeline.DurableConfig)
+		if !ok || !d.KeepsOnDisk() {
+			continue
+		}
+		folder, setting := x.config.Service.DataDir, "service::data_dir"
+		if v, ok := c.Value.(*disk.Config); ok && v.Directory != "" {
+			folder, setting = v.Directory, key(c)+"::directory"
+		}
+		if !measured[folder] {
+			measured[folder] = true
+			found = append(found, x.checkSync(ctx, folder, setting))
+		}
 	}
-	folder, err := existing(x.config.Service.DataDir)
+	if len(found) == 0 {
+		found = append(found, newFinding("", Skipped, "no component of the configuration keeps spans on disk"))
+	}
+	return found
+}
+
+// checkSync measures in a folder that a setting names.
+func (x *examination) checkSync(ctx context.Context, configured, setting string) Finding {
+	folder, err := existing(configured)
 	if err != nil {
-		return []Finding{newFinding(x.config.Service.DataDir, Problem, "%v", err).advise("create the folder, or set service::data_dir")}
+		return newFinding(configured, Problem, "%v", err).advise("create the folder, or set %s", setting)
 	}
 	times, err := measureSync(ctx, x.env.FS, filepath.Join(folder, fmt.Sprintf("doctor-%d.tmp", os.Getpid())))
 	switch {
 	case vfs.NoSpace(err):
-		return []Finding{newFinding(folder, Problem, "cannot write: no space left on the disk").
-			advise("delete files, enlarge the disk, or set service::data_dir to a folder on another one")}
+		return newFinding(folder, Problem, "cannot write: no space left on the disk").
+			advise("delete files, enlarge the disk, or set %s to a folder on another one", setting)
 	case err != nil:
-		return []Finding{newFinding(folder, Problem, "cannot write: %v", err).
-			advise("make the file system writable, allow this user to write to the folder, or set service::data_dir")}
+		return newFinding(folder, Problem, "cannot write: %v", err).
+			advise("make the file system writable, allow this user to write to the folder, or set %s", setting)
 	}
-	return []Finding{judgeSync(folder, times)}
-}
-
-// keepsOnDisk reports whether a component has a store or a queue in files.
-func (x *examination) keepsOnDisk() bool {
-	return slices.ContainsFunc(x.used, func(c *app.Component) bool {
-		k, ok := c.Value.(interface{ KeepsOnDisk() bool })
-		return ok && k.KeepsOnDisk()
-	})
+	return judgeSync(folder, setting, times)
 }
 
 // existing returns the folder, or the nearest one above it that exists: the program creates the
@@ -103,14 +117,14 @@ func measureSync(ctx context.Context, files vfs.FS, name string) (times []time.D
 	return times, nil
 }
 
-func judgeSync(folder string, times []time.Duration) Finding {
+func judgeSync(folder, setting string, times []time.Duration) Finding {
 	slices.Sort(times)
 	median, longest := times[len(times)/2], times[len(times)-1]
 	text := fmt.Sprintf("median %s, longest %s of %d writes; %s", roundTime(median), roundTime(longest), len(times), usualSync)
 	switch {
 	case inMemory(folder):
 		return newFinding(folder, Warning, "file system in memory: spans are lost when the host restarts").
-			advise("set service::data_dir to a folder on a disk")
+			advise("set %s to a folder on a disk", setting)
 	case median > syncProblem:
 		return newFinding(folder, Problem, "%s", text).
 			advise("use a faster disk; each request waits for a sync, so that clients time out. exporters::disk::sync: interval waits for none, " +

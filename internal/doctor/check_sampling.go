@@ -71,7 +71,7 @@ func (x *examination) askStrategy(ctx context.Context, l *listener, ask strategy
 
 func strategyHTTP(path string) strategyRequest {
 	return func(ctx context.Context, x *examination, l *listener) (string, error) {
-		body, err := x.get(ctx, l.url()+path+"?service="+url.QueryEscape(serviceName), x.header)
+		body, err := x.get(ctx, l.url()+path+"?service="+url.QueryEscape(serviceName), x.headerFor(l))
 		if err != nil {
 			return "", err
 		}
@@ -95,7 +95,7 @@ func strategyGRPC(ctx context.Context, x *examination, l *listener) (string, err
 		return "", err
 	}
 	defer conn.Close() //nolint:errcheck // everything needed has been read
-	answer, err := api_v2.NewSamplingManagerClient(conn).GetSamplingStrategy(x.outgoing(ctx),
+	answer, err := api_v2.NewSamplingManagerClient(conn).GetSamplingStrategy(x.outgoing(ctx, l),
 		&api_v2.SamplingStrategyParameters{ServiceName: serviceName}, grpc.WaitForReady(true))
 	if err != nil {
 		return "", err

@@ -90,7 +90,7 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 
 // readBack reads a test span until it is found or the time is over.
 func (x *examination) readBack(ctx context.Context, subject string, s *testSpan, began time.Time) Finding {
-	reader := canary.Reader{Query: x.query, Header: x.header, Transport: x.transportTo(x.query)}
+	reader := x.reader()
 	for {
 		spans, err := reader.Spans(ctx, s.trace)
 		switch {
@@ -99,7 +99,8 @@ func (x *examination) readBack(ctx context.Context, subject string, s *testSpan,
 		case ctx.Err() != nil && (err == nil || isTimeout(err)):
 			return x.lost(subject, s)
 		case err != nil:
-			return newFinding(subject, Problem, "cannot read the test span through %s: %v", x.query, err).
+			return newFinding(subject, Problem, "cannot read the test span through %s: %s",
+				pipeline.MaskURLs(x.query), pipeline.MaskURLs(err.Error())).
 				advise("check that the query service runs, and give its URL with --query and credentials with --header")
 		}
 		pause(ctx, readInterval)
@@ -128,7 +129,7 @@ func judgeSpans(subject string, s *testSpan, spans []canary.ReadSpan, took time.
 
 // lost judges a test span that was accepted but is not found.
 func (x *examination) lost(subject string, s *testSpan) Finding {
-	text := fmt.Sprintf("test span %s was accepted, but is not found through %s", s.trace, x.query)
+	text := fmt.Sprintf("test span %s was accepted, but is not found through %s", s.trace, pipeline.MaskURLs(x.query))
 	if dropping := x.dropping(); len(dropping) > 0 {
 		return newFinding(subject, Warning, "%s; %s may drop it on purpose", text, strings.Join(dropping, ", ")).
 			advise("exempt the service %s, or ignore this", serviceName)

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/tracing-backend/tracing/exporters/disk"
 )
@@ -11,15 +10,10 @@ import (
 func checkVersions(_ context.Context, x *examination) []Finding {
 	found := []Finding{x.programVersion()}
 	for _, c := range x.used {
-		config, ok := c.Value.(*disk.Config)
-		if !ok {
-			continue
+		if _, ok := c.Value.(*disk.Config); ok {
+			folder := x.storeFolder(c)
+			found = append(found, x.formatOf(key(c)+" ("+folder+")", folder))
 		}
-		folder := config.Directory
-		if folder == "" {
-			folder = filepath.Join(x.config.Service.DataDir, c.DirName())
-		}
-		found = append(found, x.formatOf(key(c)+" ("+folder+")", folder))
 	}
 	return found
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
 const (
@@ -54,7 +54,7 @@ func (f *flags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.cert, "cert", "", "PEM file of the client certificate for receivers and the query API.")
 	fs.StringVar(&f.key, "key", "", "PEM file of the private key for --cert.")
 	fs.TextVar(&f.timeout, "timeout", pipeline.Duration(defaultTimeout), "Maximum duration of each check.")
-	fs.Func("skip", "Check to leave out; may be repeated. The checks are "+strings.Join(names(), ", ")+".", f.addSkip)
+	fs.Func("skip", "Check to leave out; may be repeated. The checks are "+described()+".", f.addSkip)
 	fs.BoolVar(&f.json, "json", false, "Print the report as JSON.")
 }
 
@@ -64,6 +64,15 @@ func names() []string {
 		out = append(out, c.name)
 	}
 	return out
+}
+
+// described returns the checks with their descriptions.
+func described() string {
+	var out []string
+	for _, c := range checks() {
+		out = append(out, c.name+" ("+c.doc+")")
+	}
+	return strings.Join(out, ", ")
 }
 
 func (f *flags) addSkip(name string) error {
@@ -86,9 +95,11 @@ func (f *flags) validate() error {
 		}
 		f.certificates = []tls.Certificate{pair}
 	}
-	u, err := url.Parse(f.query)
-	if f.query != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil) {
-		return fmt.Errorf("--query: %q is not a URL; write http://localhost:16686", pipeline.MaskURLs(f.query))
+	if f.query == "" {
+		return nil
+	}
+	if err := client.ValidateURL("", f.query); err != nil {
+		return fmt.Errorf("--query: %w", err)
 	}
 	return nil
 }

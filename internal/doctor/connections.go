@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
@@ -19,7 +20,7 @@ type connection struct {
 
 // String names the connection in findings.
 func (c *connection) String() string {
-	address := c.url
+	address := pipeline.MaskURLs(c.url)
 	if c.grpc != nil {
 		address = c.grpc.Endpoint
 	}

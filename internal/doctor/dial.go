@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -19,9 +20,20 @@ func (x *examination) dial(l *listener) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+l.hostPort(), grpc.WithTransportCredentials(creds))
 }
 
-// outgoing adds the headers to the context of a gRPC call.
-func (x *examination) outgoing(ctx context.Context) context.Context {
-	for name, values := range x.header {
+// headerFor returns the headers of requests to a listener, of which one names the tenant.
+func (x *examination) headerFor(l *listener) http.Header {
+	tenancy, on := l.security.Tenancy.Get()
+	if !on || x.tenant == "" {
+		return x.header
+	}
+	header := x.header.Clone()
+	header.Set(tenancy.Header, x.tenant)
+	return header
+}
+
+// outgoing adds the headers for a listener to the context of a gRPC call.
+func (x *examination) outgoing(ctx context.Context, l *listener) context.Context {
+	for name, values := range x.headerFor(l) {
 		for _, v := range values {
 			ctx = metadata.AppendToOutgoingContext(ctx, strings.ToLower(name), v)
 		}
@@ -37,9 +49,9 @@ func (x *examination) unauthenticated(l *listener) string {
 	switch {
 	case certificate && len(x.tls.Certificates) == 0:
 		return "clients need a certificate; give --cert and --key"
-	case auth && x.header.Get("Authorization") == "" && len(x.header) == 0:
+	case auth && x.header.Get("Authorization") == "":
 		return "clients must authenticate; give --header 'Authorization: Bearer ...'"
-	case l.security.SeparatesTenants() && x.header.Get(tenancy.Header) == "":
+	case l.security.SeparatesTenants() && x.headerFor(l).Get(tenancy.Header) == "":
 		return "requests must name a tenant; give --tenant"
 	}
 	return ""

@@ -2,7 +2,14 @@ package doctor
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,11 +51,12 @@ func TestSyncLeavesNoFile(t *testing.T) {
 	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("file is left: %v", err)
 	}
-	if f := judgeSync("/data", []time.Duration{time.Millisecond, 30 * time.Millisecond, 25 * time.Millisecond}); f.Verdict != Warning ||
+	slow := []time.Duration{time.Millisecond, 30 * time.Millisecond, 25 * time.Millisecond}
+	if f := judgeSync("/data", "service::data_dir", slow); f.Verdict != Warning ||
 		!strings.HasPrefix(f.Found, "median 25ms, longest 30ms of 3 writes") {
 		t.Errorf("slow disk: %+v", f)
 	}
-	if f := judgeSync("/data", []time.Duration{time.Second}); f.Verdict != Problem || f.Advice == "" {
+	if f := judgeSync("/data", "service::data_dir", []time.Duration{time.Second}); f.Verdict != Problem || f.Advice == "" {
 		t.Errorf("very slow disk: %+v", f)
 	}
 }
@@ -122,4 +130,36 @@ func TestTestSpan(t *testing.T) {
 	if batch, err := a.batch(); err != nil || batch.Len() != 1 {
 		t.Errorf("%v", err)
 	}
+}
+
+// An expired authority does not matter if a file has a later one. An expired certificate of a chain
+// does.
+func TestCertificateFiles(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content []byte
+	for name, expiry := range map[string]time.Time{"old": now.Add(-time.Hour), "new": now.AddDate(1, 0, 0)} {
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: expiry}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = append(content, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	}
+	name := filepath.Join(t.TempDir(), "all.pem")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(authorities bool, want Verdict, found string) {
+		t.Helper()
+		file := certFile{path: name, authorities: authorities}
+		if got := file.check("file", now); got.Verdict != want || !strings.Contains(got.Found, found) {
+			t.Errorf("%+v", got)
+		}
+	}
+	f(true, OK, `"new" is valid until`)
+	f(false, Problem, `"old" expired`)
 }

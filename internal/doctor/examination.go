@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/internal/canary"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/status"
@@ -24,6 +25,7 @@ type examination struct {
 	timeout   time.Duration
 	query     string          // URL of the query API without a trailing slash; "" if unknown
 	header    http.Header     // for receivers and the query API
+	tenant    string          // of the test spans; "" if not given
 	local     *http.Transport // for listeners of this configuration
 	remote    *http.Transport // for other URLs
 	tls       *tls.Config     // of clients of listeners of this configuration
@@ -33,7 +35,7 @@ type examination struct {
 }
 
 func newExamination(config *app.Config, build status.Build, f *flags) *examination {
-	x := &examination{config: config, build: build, env: pipeline.SystemEnv(), timeout: f.timeout.Std(), header: f.header}
+	x := &examination{config: config, build: build, env: pipeline.SystemEnv(), timeout: f.timeout.Std(), header: f.header, tenant: f.tenant}
 	used := config.Used()
 	x.used = slices.DeleteFunc(config.Sorted(), func(c *app.Component) bool { return !used[c] })
 	for _, c := range x.used {
@@ -42,7 +44,7 @@ func newExamination(config *app.Config, build status.Build, f *flags) *examinati
 	}
 	x.query = strings.TrimRight(f.query, "/")
 	if x.query == "" {
-		x.query = queryURL(x.used, x.listeners)
+		x.query = queryURL(queryListener(x.listeners))
 	}
 	// The certificates of the listeners are for other names than localhost.
 	x.tls = &tls.Config{InsecureSkipVerify: true, Certificates: f.certificates} //nolint:gosec // on this host
@@ -58,12 +60,12 @@ func (x *examination) close() {
 	x.remote.CloseIdleConnections()
 }
 
-// transportTo returns the transport for a URL of the query API.
-func (x *examination) transportTo(query string) *http.Transport {
-	if query == queryURL(x.used, x.listeners) {
-		return x.local
+// reader returns a client of the query API.
+func (x *examination) reader() *canary.Reader {
+	if l := queryListener(x.listeners); l != nil && x.query == queryURL(l) {
+		return &canary.Reader{Query: x.query, Header: x.headerFor(l), Transport: x.local}
 	}
-	return x.remote
+	return &canary.Reader{Query: x.query, Header: x.header, Transport: x.remote}
 }
 
 // settings are those of components that connect to other processes.

@@ -93,14 +93,22 @@ func listenersOf(c *app.Component) (all []listener) {
 	return all
 }
 
-// queryURL returns the URL of the query API that the configuration serves, or "".
-func queryURL(used []*app.Component, all []listener) string {
+// queryListener returns the listener of the query API that the configuration serves, or nil.
+func queryListener(all []listener) *listener {
 	for i := range all {
 		if l := &all[i]; l.is(pipeline.KindExtension, "query", "http") {
-			return strings.TrimRight(l.url()+text(l.component, "base_path"), "/")
+			return l
 		}
 	}
-	return ""
+	return nil
+}
+
+// queryURL returns the URL of the query API of a listener, which may be nil.
+func queryURL(l *listener) string {
+	if l == nil {
+		return ""
+	}
+	return strings.TrimRight(l.url()+text(l.component, "base_path"), "/")
 }
 
 // text returns the value of a key that is a string, or "".

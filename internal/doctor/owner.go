@@ -29,6 +29,12 @@ func (o owner) String() string {
 	return fmt.Sprintf("process %d (%s)", o.pid, o.name)
 }
 
+// isProgram reports whether the process runs this program.
+func (o owner) isProgram() bool {
+	name, err := os.ReadFile("/proc/self/comm")
+	return err == nil && o.pid > 0 && o.name == strings.TrimSpace(string(name))
+}
+
 // States of listening sockets in /proc/net.
 const (
 	stateTCPListen = "0A"

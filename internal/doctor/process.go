@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,14 +21,14 @@ type process struct {
 	admin   string // URL of the admin API; "" if the configuration has none
 }
 
-// detect finds the process: the admin API of the configuration answers, or without one, a listener
-// accepts connections.
+// detect finds the process: the admin API of the configuration answers. Without one, a process of
+// this program has one of the ports open, which only Linux tells.
 func (x *examination) detect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
 	endpoint, err := x.config.AdminEndpoint()
 	if err != nil {
-		x.process.running = x.anyAnswers(ctx)
+		x.detectOwner(ctx)
 		return
 	}
 	i := 0
@@ -39,34 +40,28 @@ func (x *examination) detect(ctx context.Context) {
 	}
 	admin := &x.listeners[i]
 	x.process.admin = admin.url()
-	body, err := x.get(ctx, x.process.admin+"/version", nil)
-	if err != nil {
+	body, err := x.get(ctx, x.process.admin+"/version", x.headerFor(admin))
+	if refused := (*statusError)(nil); err != nil && !errors.As(err, &refused) {
 		return
 	}
+	x.process.running, x.process.pid = true, ownerOf(ctx, x.env, admin.network, admin.address).pid
 	var version struct {
 		Version string `json:"gitVersion"`
 	}
-	if json.Unmarshal(body, &version) != nil {
-		return
+	if json.Unmarshal(body, &version) == nil { // health_check has no version, and the admin API may need credentials
+		x.process.version = version.Version
 	}
-	owner := ownerOf(ctx, x.env, admin.network, admin.address)
-	x.process.running, x.process.version, x.process.pid = true, version.Version, owner.pid
 }
 
-// anyAnswers reports whether a TCP listener accepts connections.
-func (x *examination) anyAnswers(ctx context.Context) bool {
+// detectOwner finds a process of this program that listens on one of the ports.
+func (x *examination) detectOwner(ctx context.Context) {
 	for i := range x.listeners {
 		l := &x.listeners[i]
-		if l.network != "tcp" {
-			continue
-		}
-		conn, err := x.env.Dial(ctx, "tcp", l.hostPort())
-		if err == nil {
-			conn.Close() //nolint:errcheck // nothing was sent
-			return true
+		if o := ownerOf(ctx, x.env, l.network, l.address); o.isProgram() {
+			x.process.running, x.process.pid = true, o.pid
+			return
 		}
 	}
-	return false
 }
 
 // get requests a URL and returns the body of a success answer.

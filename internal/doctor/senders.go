@@ -55,7 +55,7 @@ func sendOTLP(ctx context.Context, x *examination, l *listener, s *testSpan) err
 	if err := request.UnmarshalProto(s.encode()); err != nil {
 		return err
 	}
-	answer, err := ptraceotlp.NewGRPCClient(conn).Export(x.outgoing(ctx), request, grpc.WaitForReady(true))
+	answer, err := ptraceotlp.NewGRPCClient(conn).Export(x.outgoing(ctx, l), request, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func tracesURL(l *listener) string {
 }
 
 func sendOTLPProto(ctx context.Context, x *examination, l *listener, s *testSpan) error {
-	return x.post(ctx, tracesURL(l), "application/x-protobuf", s.encode())
+	return x.post(ctx, l, tracesURL(l), "application/x-protobuf", s.encode())
 }
 
 func sendOTLPJSON(ctx context.Context, x *examination, l *listener, s *testSpan) error {
@@ -85,7 +85,7 @@ func sendOTLPJSON(ctx context.Context, x *examination, l *listener, s *testSpan)
 	if err != nil {
 		return err
 	}
-	return x.post(ctx, tracesURL(l), "application/json", body)
+	return x.post(ctx, l, tracesURL(l), "application/json", body)
 }
 
 func sendPostSpans(ctx context.Context, x *examination, l *listener, s *testSpan) error {
@@ -104,7 +104,7 @@ func sendPostSpans(ctx context.Context, x *examination, l *listener, s *testSpan
 		if err := proto.Unmarshal(request, &message); err != nil {
 			return err
 		}
-		_, err := api_v2.NewCollectorServiceClient(conn).PostSpans(x.outgoing(ctx), &message, grpc.WaitForReady(true))
+		_, err := api_v2.NewCollectorServiceClient(conn).PostSpans(x.outgoing(ctx, l), &message, grpc.WaitForReady(true))
 		return err
 	})
 }
@@ -114,7 +114,7 @@ func sendThrift(ctx context.Context, x *examination, l *listener, s *testSpan) e
 	if err != nil {
 		return err
 	}
-	return x.post(ctx, l.url()+"/api/traces?format=jaeger.thrift", "application/x-thrift", body)
+	return x.post(ctx, l, l.url()+"/api/traces?format=jaeger.thrift", "application/x-thrift", body)
 }
 
 // sendDatagram returns a function that sends a Thrift message to an agent. There is no answer.
@@ -143,7 +143,7 @@ func sendZipkinJSON(ctx context.Context, x *examination, l *listener, s *testSpa
 	if err != nil {
 		return err
 	}
-	return x.post(ctx, l.url()+"/api/v2/spans", "application/json", body)
+	return x.post(ctx, l, l.url()+"/api/v2/spans", "application/json", body)
 }
 
 func sendZipkinProto(ctx context.Context, x *examination, l *listener, s *testSpan) error {
@@ -155,7 +155,7 @@ func sendZipkinProto(ctx context.Context, x *examination, l *listener, s *testSp
 	if err != nil {
 		return err
 	}
-	return x.post(ctx, l.url()+"/api/v2/spans", "application/x-protobuf", body)
+	return x.post(ctx, l, l.url()+"/api/v2/spans", "application/x-protobuf", body)
 }
 
 func sendZipkinThrift(ctx context.Context, x *examination, l *listener, s *testSpan) error {
@@ -163,16 +163,16 @@ func sendZipkinThrift(ctx context.Context, x *examination, l *listener, s *testS
 	if err != nil {
 		return err
 	}
-	return x.post(ctx, l.url()+"/api/v1/spans", "application/x-thrift", body)
+	return x.post(ctx, l, l.url()+"/api/v1/spans", "application/x-thrift", body)
 }
 
-// post sends a request with spans, which a success answer accepts.
-func (x *examination) post(ctx context.Context, url, contentType string, body []byte) error {
+// post sends a request with spans to a listener. A success answer accepts them.
+func (x *examination) post(ctx context.Context, l *listener, url, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	for name, values := range x.header {
+	for name, values := range x.headerFor(l) {
 		req.Header[name] = values
 	}
 	req.Header.Set("Content-Type", contentType)

@@ -16,7 +16,7 @@ func checks() []check {
 		{"ports", "listeners are free before the start, and answer afterwards", checkPorts},
 		{"certificates", "certificate files and their expiry", checkCertificates},
 		{"clock", "synchronization of the clock, and its difference from other hosts", checkClock},
-		{"fsync", "time to write to the data folder durably", checkFsync},
+		{"fsync", "time to write to the folders of spans durably", checkFsync},
 		{"disk", "free disk space for retention and queues", checkDisk},
 		{"files", "limit on open files", checkFiles},
 		{"memory", "memory that the configuration needs", checkMemory},

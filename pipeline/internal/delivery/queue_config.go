@@ -5,11 +5,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
 )
 
-// Defaults of max_bytes: the values that 0 selects.
-const (
-	defaultMemoryQueue pipeline.ByteSize = 64 << 20
-	defaultDiskQueue   pipeline.ByteSize = 1 << 30
-)
+// defaultMemoryQueue is the maximum size of a queue in memory whose max_bytes is 0.
+const defaultMemoryQueue pipeline.ByteSize = 64 << 20
 
 // ConfigOf returns the Delivery that the configuration of an exporter embeds, or nil.
 func ConfigOf(exporterConfig any) *pipeline.Delivery {
@@ -35,7 +32,7 @@ func withDefaults(c pipeline.QueueConfig) pipeline.QueueConfig {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = defaultMemoryQueue
 		if c.Storage == queueopt.StorageDisk {
-			c.MaxBytes = defaultDiskQueue
+			c.MaxBytes = pipeline.DefaultDiskQueue
 		}
 	}
 	switch {

@@ -182,6 +182,86 @@ func TestDoctorPortTaken(t *testing.T) {
 	report.has(t, "ports", "ok receivers::otlp::protocols::http", "free")
 }
 
+// detectable is a collector with an observer, whose block is empty or a line.
+const detectable = `
+receivers: {otlp: {protocols: {http: {endpoint: "%[1]s:4318", auth: {bearer_tokens_file: %[2]s/token}, tenancy: {header: x-scope-orgid}}}}}
+exporters: {disk: {directory: %[2]s/store}, disk/2: {directory: %[2]s/other/store}}
+extensions:
+  query: {storage: disk, http: {endpoint: "%[1]s:16686", tenancy: {header: x-scope-orgid}}}
+  %[3]s
+service:
+  data_dir: %[2]s/data
+  extensions: [query%[4]s]
+  pipelines: {traces: {receivers: [otlp], exporters: [disk, disk/2]}}
+`
+
+// The running process is found through health_check, through an admin API also without credentials
+// for it, and without these extensions by the program that listens. Another program is not taken
+// for it.
+func TestDoctorFindsTheProcess(t *testing.T) {
+	host := ownHost(t, 16)
+	for name, test := range map[string]struct{ block, name, version string }{
+		"health_check": {`health_check: {endpoint: "` + host + `:13133"}`, ", health_check", "this is version"},
+		"admin": {`admin: {endpoint: "` + host + `:14269", auth: {bearer_tokens_file: DIR/token}}`, ", admin",
+			"and this command have version"},
+		"neither": {"", "", "this is version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "tracing.yaml")
+			if err := os.WriteFile(filepath.Join(dir, "token"), []byte("secret\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			block := strings.ReplaceAll(test.block, "DIR", dir)
+			if err := os.WriteFile(file, fmt.Appendf(nil, detectable, host, dir, block, test.name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			other, err := net.Listen("tcp", host+":4318")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, report := doctor(t, "--config", file)
+			other.Close() //nolint:errcheck // was not used
+			if report.Running {
+				t.Error("another program is taken for the process")
+			}
+			report.has(t, "ports", "problem receivers::otlp::protocols::http", "used by process")
+
+			harness.Run(t, "--config", file).AwaitReady()
+			_, report = doctor(t, "--config", file, "--tenant", "birds")
+			report.has(t, "fsync", dir+"/store:", "median")
+			report.has(t, "fsync", dir+"/other/store:", "median")
+			if !report.Running {
+				t.Error("process is not found without credentials")
+			}
+			report.has(t, "versions", "this is version")
+			report.has(t, "spans", "skipped", "clients must authenticate")
+			_, report = doctor(t, "--config", file, "--tenant", "birds", "--header", "Authorization: Bearer secret")
+			report.has(t, "versions", test.version)
+			report.has(t, "spans", "ok receivers::otlp::protocols::http", "came back")
+		})
+	}
+}
+
+// Secrets in URLs are not printed.
+func TestDoctorMasksURLs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tracing.yaml")
+	const config = `
+receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
+exporters: {otlphttp: {traces_endpoint: "http://localhost:1/v1/traces?api-key=secret"}}
+service: {pipelines: {traces: {receivers: [otlp], exporters: [otlphttp]}}}
+`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, report := doctor(t, "--config", file, "--query", "http://localhost:1/?key=secret")
+	report.has(t, "connections", "problem exporters::otlphttp (http://localhost:1/v1/traces?api-key=***)")
+	report.has(t, "clock", "skipped http://localhost:1/?key=***")
+	if text := fmt.Sprint(report); strings.Contains(text, "secret") {
+		t.Error(text)
+	}
+}
+
 // expiredConfig is a collector with an expired certificate, and a next hop that has one.
 const expiredConfig = `
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:0", tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem}}}}}
@@ -306,7 +386,7 @@ func TestDoctorUsage(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"doctor --skip prots", `unknown check "prots"`},
 		{"doctor agent collector", `unexpected argument "collector"`},
-		{"doctor --query localhost", `--query: "localhost" is not a URL`},
+		{"doctor --query localhost", `--query: "localhost" is not a valid URL`},
 		{"doctor --set exporters::disk::syncs=1", "unknown key"},
 	} {
 		_, stderr, err := execute(t, nil, strings.Fields(test.args)...)
