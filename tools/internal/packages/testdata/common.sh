@@ -15,9 +15,9 @@ logged() { journalctl --no-pager | grep "$1"; }
 main_pid() { systemctl show --value -p MainPID tracing-all-in-one; }
 restarts() { systemctl show --value -p NRestarts tracing-all-in-one; }
 restarted() { [ "$(restarts)" -ge "$1" ] && systemctl is-active tracing-all-in-one; }
-traces() { curl -sf 'localhost:16686/api/traces/5b8efff798038103d269b633813fc60c' >/dev/null; }
+traces() { curl -sf -m 5 'localhost:16686/api/traces/5b8efff798038103d269b633813fc60c' >/dev/null; }
 
-reloaded() { curl -s localhost:14269/metrics | grep '^tracing_config_reloads_total{result="applied"} 1$'; }
+reloaded() { curl -s -m 5 localhost:14269/metrics | grep '^tracing_config_reloads_total{result="applied"} 1$'; }
 
 # send stores a span.
 send() {
@@ -75,16 +75,19 @@ check_failures() {
 	send
 	traces
 	mkdir -p /etc/systemd/system/tracing-all-in-one.service.d
-	printf '[Service]\nRestartSec=100ms\nWatchdogSec=1s\nTimeoutAbortSec=1s\n' >/etc/systemd/system/tracing-all-in-one.service.d/test.conf
+	printf '[Service]\nRestartSec=100ms\nWatchdogSec=3s\nTimeoutAbortSec=1s\n' >/etc/systemd/system/tracing-all-in-one.service.d/test.conf
 	systemctl daemon-reload
 	systemctl restart tracing-all-in-one
 	kill -KILL "$(main_pid)"
 	eventually restarted 1
-	traces
+	eventually traces
 	kill -STOP "$(main_pid)"
 	eventually restarted 2
-	traces
+	eventually traces
 	eventually logged 'tracing-all-in-one.service: Watchdog timeout'
+	rm /etc/systemd/system/tracing-all-in-one.service.d/test.conf
+	systemctl daemon-reload
+	systemctl restart tracing-all-in-one
 }
 
 # check_sandbox checks what the process may not do.
@@ -102,7 +105,7 @@ check_upgraded() {
 	systemctl is-enabled tracing-all-in-one
 	fails systemctl is-active tracing-agent
 	grep 100h /etc/tracing/all-in-one.yaml
-	traces
+	eventually traces
 }
 
 # check_removed checks what stays when the package is removed.

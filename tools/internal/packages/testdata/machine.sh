@@ -10,7 +10,7 @@ prepare() {
 	set -e
 	mount --make-rprivate /
 	ip link set lo up
-	memory=$(mktemp -d)
+	memory=/mnt
 	mount -t tmpfs tmpfs "$memory"
 	root=$memory/root
 	mkdir "$memory/upper" "$memory/work" "$root"
