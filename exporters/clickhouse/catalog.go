@@ -27,16 +27,7 @@ func (e *exporter) Services(ctx context.Context, tenant string, q tracestore.Nam
 	limit := nameLimit(q)
 	sql := "SELECT DISTINCT service FROM " + table + " WHERE " + where.Tenant(tenant) + prefixCondition("service", q.Prefix) +
 		" ORDER BY service LIMIT " + strconv.Itoa(limit+1)
-	names = []string{}
-	err = e.each(ctx, sql, func(r row) error {
-		var name string
-		if err := r.Scan(&name); err != nil {
-			return err
-		}
-		names = append(names, name)
-		return r.grow(len(name) + nameCost)
-	})
-	if err != nil {
+	if names, err = e.strings(ctx, sql); err != nil {
 		return nil, false, fmt.Errorf("listing services: %w", err)
 	}
 	return names[:min(limit, len(names))], len(names) > limit, nil

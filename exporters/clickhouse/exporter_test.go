@@ -178,11 +178,11 @@ func TestRecentFirst(t *testing.T) {
 
 // TestSlicesOfExtremeHours checks that slices cover a window, whatever the hours say.
 func TestSlicesOfExtremeHours(t *testing.T) {
-	const last = math.MaxUint64 / hour
+	const last = math.MaxUint64 / hourLength
 	for _, hours := range [][]hourSpans{
 		nil, {{last, 1 << 30}}, {{last, 0}, {0, 1 << 40}}, {{last, math.MaxUint64}, {7, 1}, {0, math.MaxUint64}},
 	} {
-		for _, w := range [][2]uint64{{0, math.MaxUint64}, {5, 5}, {3 * hour, 8*hour - 1}, {math.MaxUint64, math.MaxUint64}} {
+		for _, w := range [][2]uint64{{0, math.MaxUint64}, {5, 5}, {3 * hourLength, 8*hourLength - 1}, {math.MaxUint64, math.MaxUint64}} {
 			checkCover(t, func(yield func([2]uint64) bool) {
 				for from, to := range slicesOf(rand.New(rand.NewPCG(1, 2)), hours, w[0], w[1]) {
 					if !yield([2]uint64{from, to}) {

@@ -26,9 +26,6 @@ const (
 // All spans that are older are in one slice.
 const maxPlanned = 20_000
 
-// nanoseconds of an hour.
-const hour = uint64(3600e9)
-
 // hourSpans is the number of spans that start in an hour, with duplicates and deleted ones.
 type hourSpans struct{ hour, spans uint64 }
 
@@ -70,15 +67,15 @@ func (s *slicer) found(results, missing int) {
 func (s *slicer) start() uint64 {
 	left := s.size
 	for _, h := range s.hours {
-		first := h.hour * hour
+		first := h.hour * hourLength
 		if first > s.to {
 			continue
 		}
-		last := min(first+(hour-1), s.to)
+		last := min(first+(hourLength-1), s.to)
 		if last < first { // the last hour before the maximum
 			last = s.to
 		}
-		rate := float64(h.spans) / float64(hour) // spans per nanosecond
+		rate := float64(h.spans) / float64(hourLength) // spans per nanosecond
 		if n := rate * float64(last-first); n < left {
 			left -= n
 			continue
@@ -97,7 +94,7 @@ func (e *exporter) planSlices(ctx context.Context, q *tracestore.Query, from, to
 	var hours []hourSpans
 	sql := fmt.Sprintf("SELECT toUInt64(hour), sum(spans) FROM %s WHERE %s AND hour >= %d AND hour <= %d "+
 		"GROUP BY hour ORDER BY hour DESC LIMIT %d",
-		e.db.Table("hours"), where.Tenant(q.Tenant), from/hour, to/hour, maxPlanned)
+		e.db.Table("hours"), where.Tenant(q.Tenant), from/hourLength, to/hourLength, maxPlanned)
 	err := e.eachRow(ctx, sql, func(r db.Rows) error {
 		var h hourSpans
 		err := r.Scan(&h.hour, &h.spans)

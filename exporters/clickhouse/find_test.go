@@ -18,7 +18,7 @@ func TestSlices(t *testing.T) {
 		for h := 500 + g.Uint64N(100); h > 400 && g.IntN(20) > 0; h -= 1 + g.Uint64N(9) {
 			hours = append(hours, hourSpans{h, g.Uint64N(20 * firstSlice)})
 		}
-		from, to := g.Uint64N(450*hour), 450*hour+g.Uint64N(200*hour)
+		from, to := g.Uint64N(450*hourLength), 450*hourLength+g.Uint64N(200*hourLength)
 		if g.IntN(4) == 0 {
 			from, to = 0, math.MaxUint64
 		}
@@ -42,9 +42,9 @@ func TestSlices(t *testing.T) {
 func TestFirstSlice(t *testing.T) {
 	hours := []hourSpans{{11, 4 * firstSlice}, {10, 4 * firstSlice}}
 	var sizes []uint64
-	plan := newSlicer(hours, 0, 12*hour-1)
+	plan := newSlicer(hours, 0, 12*hourLength-1)
 	for first, last, ok := plan.next(); ok; first, last, ok = plan.next() {
-		sizes = append(sizes, (last-first)/(hour/100))
+		sizes = append(sizes, (last-first)/(hourLength/100))
 		plan.found(0, 20)
 	}
 	if len(sizes) != 2 || sizes[0] < 24 || sizes[0] > 25 {

@@ -58,12 +58,8 @@ type storedDay struct {
 
 // days returns the days with stored spans, oldest first.
 func (e *exporter) days(ctx context.Context) (days []storedDay, err error) {
-	table := "payload"
-	if e.cfg.Cluster.Sharded {
-		table += "_local"
-	}
-	sql := "SELECT toUInt64(toUInt16(min_date)), toUInt64(sumIf(rows, table = " + where.Text(table) + ")), toUInt64(sum(bytes_on_disk))" +
-		e.parts() + " AND min_date > toDate(0) GROUP BY min_date ORDER BY min_date"
+	sql := "SELECT toUInt64(toUInt16(min_date)), toUInt64(sumIf(rows, table = " + where.Text(e.tables.Local("payload")) +
+		")), toUInt64(sum(bytes_on_disk))" + e.parts() + " AND min_date > toDate(0) GROUP BY min_date ORDER BY min_date"
 	err = e.eachRow(ctx, sql, func(r db.Rows) error {
 		var day, spans, bytes uint64
 		if err := r.Scan(&day, &spans, &bytes); err != nil {

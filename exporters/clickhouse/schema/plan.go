@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 )
 
@@ -80,7 +81,7 @@ func (s *Schema) shape(f *observed) (Shape, bool) {
 func (s *Schema) expire(f *observed) []Statement {
 	p := &planner{Schema: s, found: f}
 	for i := range s.Tables {
-		if o := f.objects[s.local(s.Tables[i].Name)]; o != nil {
+		if o := f.objects[s.Local(s.Tables[i].Name)]; o != nil {
 			p.ttl(&s.Tables[i], o)
 		}
 	}
@@ -111,7 +112,7 @@ func (p *planner) table(t *Table) {
 	if p.opts.Dialect.omits(t) {
 		return
 	}
-	local := p.local(t.Name)
+	local := p.Local(t.Name)
 	if o := p.object(local); o == nil {
 		p.add(local, p.createTable(t))
 	} else {
@@ -136,14 +137,14 @@ func (p *planner) alter(name, change string) {
 
 // tune changes the retention or the settings of a table.
 func (p *planner) tune(t *Table, change string) {
-	p.alter(p.local(t.Name), change)
+	p.alter(p.Local(t.Name), change)
 	p.list[len(p.list)-1].tunes = true
 }
 
 // columnsOf adds the columns that a table lacks.
 func (p *planner) columnsOf(name string, t *Table, o *object, stored bool) {
 	for _, c := range p.columns(t) {
-		if !o.has(quote(c.Name) + " ") {
+		if !o.has(db.Quote(c.Name) + " ") {
 			p.alter(name, "ADD COLUMN IF NOT EXISTS "+p.columnClause(&c, stored))
 		}
 	}
@@ -156,7 +157,7 @@ func (p *planner) indexes(t *Table, o *object) {
 	}
 	for i := range t.Indexes {
 		if !o.has("INDEX " + t.Indexes[i].Name + " ") {
-			p.alter(p.local(t.Name), "ADD "+strings.Replace(t.Indexes[i].clause(), "INDEX ", "INDEX IF NOT EXISTS ", 1))
+			p.alter(p.Local(t.Name), "ADD "+strings.Replace(t.Indexes[i].clause(), "INDEX ", "INDEX IF NOT EXISTS ", 1))
 		}
 	}
 }

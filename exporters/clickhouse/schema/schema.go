@@ -66,7 +66,7 @@ func (s *Schema) Statements() []Statement {
 		if s.opts.Dialect.omits(t) {
 			continue
 		}
-		all = append(all, Statement{Object: s.local(t.Name), SQL: s.createTable(t)})
+		all = append(all, Statement{Object: s.Local(t.Name), SQL: s.createTable(t)})
 		if s.opts.Shape == Sharded {
 			all = append(all, Statement{Object: t.Name, SQL: s.createDistributed(t)})
 		}
@@ -85,8 +85,8 @@ const (
 	viewSuffix  = "_view"
 )
 
-// local returns the name of the table that holds the rows of a shard.
-func (s *Schema) local(table string) string {
+// Local returns the name of the table that holds the rows of a shard.
+func (s *Schema) Local(table string) string {
 	if s.opts.Shape == Sharded {
 		return table + localSuffix
 	}

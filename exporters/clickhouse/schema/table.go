@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 )
 
@@ -59,33 +60,28 @@ const defaultCodec = "ZSTD(1)"
 // isAlias reports whether the column is computed when it is read.
 func (c *Column) isAlias() bool { return strings.HasPrefix(c.Value, "ALIAS ") }
 
-// quote quotes an identifier.
-func quote(name string) string {
-	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
-}
-
 // name returns the quoted name of a table or view with its database.
-func (s *Schema) name(table string) string { return quote(s.opts.Database) + "." + quote(table) }
+func (s *Schema) name(table string) string { return db.Quote(s.opts.Database) + "." + db.Quote(table) }
 
 // onCluster returns the clause that runs a statement on all servers, with a leading space.
 func (s *Schema) onCluster() string {
 	if s.opts.Shape == Single || s.opts.ReplicatedDatabase {
 		return ""
 	}
-	return " ON CLUSTER " + quote(s.opts.Cluster)
+	return " ON CLUSTER " + db.Quote(s.opts.Cluster)
 }
 
 func (s *Schema) createDatabase() string {
 	if s.opts.ReplicatedDatabase {
 		return fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s ON CLUSTER %s ENGINE = Replicated(%s, '{shard}', '{replica}')",
-			quote(s.opts.Database), quote(s.opts.Cluster), where.Text("/clickhouse/databases/"+s.opts.Database))
+			db.Quote(s.opts.Database), db.Quote(s.opts.Cluster), where.Text("/clickhouse/databases/"+s.opts.Database))
 	}
-	return "CREATE DATABASE IF NOT EXISTS " + quote(s.opts.Database) + s.onCluster()
+	return "CREATE DATABASE IF NOT EXISTS " + db.Quote(s.opts.Database) + s.onCluster()
 }
 
 // columnClause returns the definition of a column. stored adds the codec.
 func (s *Schema) columnClause(c *Column, stored bool) string {
-	text := quote(c.Name) + " " + s.opts.Dialect.typeOf(c)
+	text := db.Quote(c.Name) + " " + s.opts.Dialect.typeOf(c)
 	if c.Value != "" {
 		text += " " + c.Value
 	}
@@ -100,7 +96,7 @@ func (s *Schema) columnClause(c *Column, stored bool) string {
 }
 
 func (i *Index) clause() string {
-	return fmt.Sprintf("INDEX %s %s TYPE %s GRANULARITY %d", quote(i.Name), i.Expr, i.Type, i.Granularity)
+	return fmt.Sprintf("INDEX %s %s TYPE %s GRANULARITY %d", db.Quote(i.Name), i.Expr, i.Type, i.Granularity)
 }
 
 // columns returns the columns that the dialect supports.
@@ -130,7 +126,7 @@ func (s *Schema) body(t *Table, stored bool) string {
 
 func (s *Schema) createTable(t *Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s%s%s\nENGINE = %s", s.name(s.local(t.Name)), s.onCluster(), s.body(t, true), s.engine(t))
+	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s%s%s\nENGINE = %s", s.name(s.Local(t.Name)), s.onCluster(), s.body(t, true), s.engine(t))
 	if t.Partition != "" {
 		b.WriteString("\nPARTITION BY " + t.Partition)
 	}
@@ -157,7 +153,7 @@ func (s *Schema) engine(t *Table) string {
 		}
 		return fmt.Sprintf("Replicated%s(%s)", family, params)
 	}
-	path := "/clickhouse/tables/{shard}/" + s.opts.Database + "/" + s.local(t.Name)
+	path := "/clickhouse/tables/{shard}/" + s.opts.Database + "/" + s.Local(t.Name)
 	args := []string{where.Text(path), "'{replica}'"}
 	if params != "" {
 		args = append(args, params)
@@ -230,21 +226,21 @@ const dedupSeconds = 7 * 24 * 60 * 60
 
 func (s *Schema) createDistributed(t *Table) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s%s\nENGINE = Distributed(%s, %s, %s, %s)", s.name(t.Name), s.onCluster(),
-		s.body(t, false), where.Text(s.opts.Cluster), where.Text(s.opts.Database), where.Text(s.local(t.Name)), t.ShardBy)
+		s.body(t, false), where.Text(s.opts.Cluster), where.Text(s.opts.Database), where.Text(s.Local(t.Name)), t.ShardBy)
 }
 
 // Delete returns the statement that deletes the rows of a table that a condition selects, on all
 // servers, and waits for them.
 func (s *Schema) Delete(table, condition string) string {
-	return "DELETE FROM " + s.name(s.local(table)) + s.onCluster() + " WHERE " + condition +
+	return "DELETE FROM " + s.name(s.Local(table)) + s.onCluster() + " WHERE " + condition +
 		" SETTINGS lightweight_deletes_sync = 2, mutations_sync = 2"
 }
 
 func (s *Schema) createView(t *Table) string {
 	return fmt.Sprintf("CREATE MATERIALIZED VIEW IF NOT EXISTS %s%s TO %s AS\n%s", s.name(t.Name+viewSuffix), s.onCluster(),
-		s.name(s.local(t.Name)), s.viewQuery(t))
+		s.name(s.Local(t.Name)), s.viewQuery(t))
 }
 
 func (s *Schema) viewQuery(t *Table) string {
-	return strings.ReplaceAll(s.opts.Dialect.query(t), "{source}", s.name(s.local(t.Source)))
+	return strings.ReplaceAll(s.opts.Dialect.query(t), "{source}", s.name(s.Local(t.Source)))
 }

@@ -133,7 +133,7 @@ func compressions() map[string]clickhouse.CompressionMethod {
 	}
 }
 
-// quote quotes an identifier.
-func quote(name string) string {
+// Quote quotes an identifier.
+func Quote(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"
 }

@@ -57,7 +57,7 @@ func TestValidate(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	for name, want := range map[string]string{"spans": "`spans`", "a`b": "`a\\`b`", `a\b`: "`a\\\\b`"} {
-		if got := quote(name); got != want {
+		if got := Quote(name); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}
 	}

@@ -74,7 +74,7 @@ func (d *DB) Close() error {
 }
 
 // Table returns the quoted name of a table with its database.
-func (d *DB) Table(name string) string { return quote(d.cfg.Database) + "." + quote(name) }
+func (d *DB) Table(name string) string { return Quote(d.cfg.Database) + "." + Quote(name) }
 
 // Down yields a value when a statement failed and no server is known to work.
 func (d *DB) Down() <-chan struct{} { return d.down }

@@ -191,7 +191,7 @@ func wrap(ctx context.Context, host, table string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("clickhouse %s: %w", host, ctx.Err())
 	}
-	e := &Error{Host: host, Table: table, Err: err, Code: codeOf(err)}
+	e := &Error{Host: host, Table: table, Err: err, Code: CodeOf(err)}
 	local := (*columnError)(nil)
 	switch {
 	case e.Code != 0:
@@ -218,16 +218,13 @@ func (e *Error) marked() error {
 	return pipeline.Unavailable(e, 0)
 }
 
-// codeOf returns the error code of the server, or 0.
-func codeOf(err error) int {
+// CodeOf returns the error code of the server, or 0.
+func CodeOf(err error) int {
 	if ex := (*clickhouse.Exception)(nil); errors.As(err, &ex) {
 		return int(ex.Code)
 	}
 	return 0
 }
-
-// CodeOf returns the error code of the server, or 0.
-func CodeOf(err error) int { return codeOf(err) }
 
 // ClassOf returns the class of an error of this package; Unknown for others.
 func ClassOf(err error) Class {

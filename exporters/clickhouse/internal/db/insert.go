@@ -30,7 +30,7 @@ func (d *DB) Insert(ctx context.Context, in Insert) error {
 	}
 	names := make([]string, len(in.Columns))
 	for i, c := range in.Columns {
-		names[i] = quote(c)
+		names[i] = Quote(c)
 	}
 	sql := "INSERT INTO " + d.Table(in.Table) + " (" + strings.Join(names, ", ") + ")"
 	ctx = d.with(ctx, d.insertSettings(in.Token))
