@@ -78,8 +78,8 @@ type total struct {
 }
 
 func newAggregation(e *exporter, q tracestore.Query, want tracestore.Aggregation) *aggregation {
-	a := &aggregation{store: e, table: e.db.Table("spans"), query: q, want: want, cond: e.conditionOf(q, q.Where), mayBeSelected: never,
-		selected: never, totals: total{share: 1}, details: total{share: 1}}
+	a := &aggregation{store: e, table: e.db.Table("spans"), query: q, want: want, cond: e.conditionOf(q, q.Where), mayBeSelected: where.Never,
+		selected: where.Never, totals: total{share: 1}, details: total{share: 1}}
 	if want.Heatmap.Step > 0 {
 		a.heatmap = storequery.NewHeatmapCounter(q, want.Heatmap)
 	}
@@ -144,7 +144,7 @@ func (a *aggregation) chargeTo(m *tracestore.Memory) {
 
 func (a *aggregation) run(ctx context.Context) error {
 	all := where.Tenant(a.query.Tenant) + " AND " + where.Window(a.from, a.to) + " AND (" + a.cond.SQL + ")"
-	set := spanRows{all: all, odd: doubtful(&a.cond)}
+	set := spanRows{all: all, examined: undecided(&a.cond)}
 	fromMinutes, err := a.heatFromMinutes(ctx)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (a *aggregation) run(ctx context.Context) error {
 // countAll counts the totals and the heatmap, of a sample if too many spans must be examined one by
 // one. It returns the rows that it counted.
 func (a *aggregation) countAll(ctx context.Context, set spanRows) (spanRows, error) {
-	if set.odd != never {
+	if set.examined != where.Never {
 		s, err := a.sample(ctx, set, math.MaxUint64)
 		if err != nil {
 			return set, err
@@ -206,7 +206,7 @@ func (a *aggregation) addTotal(s tracestore.Span) {
 
 // rowColumns returns the columns that conditions need of rows that are examined.
 func (a *aggregation) rowColumns() *rowColumns {
-	c := &rowColumns{properties: make(map[tracestore.Place]struct{}), someKeys: never}
+	c := &rowColumns{properties: make(map[tracestore.Place]struct{}), someKeys: where.Never}
 	for f := range tracestore.Fields(a.query.Where) {
 		c.add(f)
 	}
@@ -220,19 +220,19 @@ func (a *aggregation) rowColumns() *rowColumns {
 
 // countDetails counts facets and groups.
 func (a *aggregation) countDetails(ctx context.Context, all string) error {
-	odd := []string{doubtful(&a.cond)}
+	examined := []string{undecided(&a.cond)}
 	if a.selectedByWhole {
-		odd = append(odd, always)
+		examined = append(examined, where.Always)
 	} else if a.mayBeSelected != a.selected {
-		odd = append(odd, "("+a.mayBeSelected+") AND NOT ("+a.selected+")")
+		examined = append(examined, "("+a.mayBeSelected+") AND NOT ("+a.selected+")")
 	}
 	if a.facets != nil {
-		odd = append(odd, a.severalValues(a.want.Facets.Fields))
+		examined = append(examined, a.severalValues(a.want.Facets.Fields))
 	}
 	if a.groups != nil {
-		odd = append(odd, severalOf(a.want.Groups.By))
+		examined = append(examined, severalOf(a.want.Groups.By))
 	}
-	s, err := a.sample(ctx, spanRows{all: all, odd: anyOf(odd...)}, uint64(max(a.query.Budget.Spans, 0)))
+	s, err := a.sample(ctx, spanRows{all: all, examined: where.Any(examined...)}, uint64(max(a.query.Budget.Spans, 0)))
 	if err != nil {
 		return err
 	}

@@ -12,56 +12,33 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// spanRows selects rows of the table of spans. The server counts most of them. Those that are odd
-// are examined here, one by one: spans of which the server cannot decide whether they match, and
-// spans with several values where the server counts one. If all are odd, they are read as a whole.
+// spanRows selects rows of the table of spans. The server counts most of them. The others are
+// examined here, one by one: spans of which the server cannot decide whether they match, and spans
+// with several values where the server counts one. If all are examined, they are read as a whole.
 type spanRows struct {
-	all string // condition of all rows
-	odd string // condition, among all rows, of those that are examined here
+	all      string // condition of all rows
+	examined string // condition, among all rows, of those that are examined here
 }
-
-const (
-	always = "1"
-	never  = "0"
-)
 
 // counted returns the condition of the rows that the server counts.
 func (r spanRows) counted() string {
-	if r.odd == never {
+	if r.examined == where.Never {
 		return r.all
 	}
-	return r.all + " AND NOT (" + r.odd + ")"
+	return r.all + " AND NOT (" + r.examined + ")"
 }
 
-// examined returns the condition of the rows that are examined here.
-func (r spanRows) examined() string { return r.all + " AND (" + r.odd + ")" }
+// toExamine returns the condition of the rows that are examined here.
+func (r spanRows) toExamine() string { return r.all + " AND (" + r.examined + ")" }
 
-// anyOf returns the disjunction of conditions.
-func anyOf(conditions ...string) string {
-	var kept []string
-	for _, c := range conditions {
-		switch c {
-		case always:
-			return always
-		case never:
-		default:
-			kept = append(kept, "("+c+")")
-		}
-	}
-	if len(kept) == 0 {
-		return never
-	}
-	return strings.Join(kept, " OR ")
-}
-
-// doubtful returns the condition of the rows of which the server cannot decide whether a condition
-// holds for them, or always if whole spans decide.
-func doubtful(c *where.Condition) string {
+// undecided returns the condition of the rows of which the server cannot decide whether a condition
+// holds for them, or where.Always if whole spans decide.
+func undecided(c *where.Condition) string {
 	switch {
 	case c.Exact:
-		return never
+		return where.Never
 	case c.Whole:
-		return always
+		return where.Always
 	}
 	return "NOT (" + c.Sure + ")"
 }
@@ -70,7 +47,7 @@ func doubtful(c *where.Condition) string {
 type rowColumns struct {
 	properties map[tracestore.Place]struct{}
 	keys       []string // attributes; see keysOf
-	someKeys   string   // condition on a key x of further attributes, or never
+	someKeys   string   // condition on a key x of further attributes, or where.Never
 }
 
 // add adds fields.
@@ -97,13 +74,13 @@ func (c *rowColumns) sql() string {
 		column(tracestore.ScopeVersion, "toString(scope_version)", "''"),
 		column(tracestore.EventName, "arrayMap(x -> toString(x), event_names)", "emptyArrayString()"),
 		column(tracestore.ParentID, "root", "toUInt8(1)"), "trace_id"}
-	wanted := never
+	wanted := where.Never
 	if len(c.keys) > 0 {
 		wanted = "x IN (" + where.Texts(c.keys) + ")"
 	}
-	wanted = anyOf(wanted, c.someKeys)
+	wanted = where.Any(wanted, c.someKeys)
 	for _, p := range rows.Pairs() {
-		if wanted == never {
+		if wanted == where.Never {
 			none := map[rows.Pair]string{rows.PairInt: "emptyArrayInt64()", rows.PairFloat: "emptyArrayFloat64()"}[p]
 			if none == "" {
 				none = "emptyArrayString()"
@@ -204,7 +181,7 @@ func (r *spanRow) build() tracestore.Span {
 
 // place returns the attributes of a place, without prefix.
 func (r *spanRow) place(p tracestore.Place) (kvs []otlpdata.KeyValue) {
-	prefix := prefixes(p)[0]
+	prefix := where.Prefixes(p)[0]
 	for i := range r.attributes {
 		if key, ok := strings.CutPrefix(r.attributes[i].Key, prefix); ok {
 			kvs = append(kvs, otlpdata.KeyValue{Key: key, Value: r.attributes[i].Value})
@@ -260,7 +237,7 @@ func (r *spanRow) matches(e tracestore.Expr, s tracestore.Span) bool {
 
 // hasValue reports whether a condition on an attribute holds for one of its values.
 func (r *spanRow) hasValue(c tracestore.Cond) bool {
-	for _, prefix := range prefixes(c.Field.Place) {
+	for _, prefix := range where.Prefixes(c.Field.Place) {
 		for i := range r.attributes {
 			a := &r.attributes[i]
 			key, ok := strings.CutPrefix(a.Key, prefix)
@@ -293,10 +270,10 @@ const rowBytes = 64 << 10
 
 // examine passes the rows that are not counted by the server, and that match, to take.
 func (a *aggregation) examine(ctx context.Context, r spanRows, columns *rowColumns, take func(s tracestore.Span, selected bool)) error {
-	switch r.odd {
-	case never:
+	switch r.examined {
+	case where.Never:
 		return nil
-	case always:
+	case where.Always:
 		return a.examineWhole(ctx, r, take)
 	}
 	memory, err := tracestore.Reserve(ctx, rowBytes)
@@ -305,7 +282,7 @@ func (a *aggregation) examine(ctx context.Context, r spanRows, columns *rowColum
 	}
 	defer memory.Release()
 	sql := fmt.Sprintf("SELECT %s, toUInt8(%s), toUInt8(%s), toUInt8(%s) FROM %s WHERE %s",
-		columns.sql(), a.cond.Sure, a.mayBeSelected, a.selected, a.table, r.examined())
+		columns.sql(), a.cond.Sure, a.mayBeSelected, a.selected, a.table, r.toExamine())
 	row := new(spanRow)
 	return a.each(ctx, sql, row.targets(), func() error {
 		a.scanned++
@@ -325,7 +302,7 @@ func (a *aggregation) examine(ctx context.Context, r spanRows, columns *rowColum
 // examineWhole is like examine, but reads whole spans, from the table of payload.
 func (a *aggregation) examineWhole(ctx context.Context, r spanRows, take func(s tracestore.Span, selected bool)) error {
 	condition := where.Window(a.from, a.to) + " AND (trace_id, start) GLOBAL IN (SELECT trace_id, start FROM " + a.table + " WHERE " +
-		r.examined() + ")"
+		r.toExamine() + ")"
 	err := a.store.eachSpan(ctx, a.query.Tenant, condition, func(s tracestore.Span) error {
 		a.scanned++
 		if !tracestore.Match(a.query.Where, s) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 )
 
 // rowSample is a part of the rows of a set: those whose start has a hash below a limit. It is the
@@ -26,11 +28,11 @@ func (a *aggregation) sample(ctx context.Context, set spanRows, maxRows uint64) 
 		if limit == math.MaxUint64 {
 			return set
 		}
-		return spanRows{all: set.all + fmt.Sprintf(" AND intHash64(start) <= %d", limit), odd: set.odd}
+		return spanRows{all: set.all + fmt.Sprintf(" AND intHash64(start) <= %d", limit), examined: set.examined}
 	}
-	all, err := a.countRows(ctx, spanRows{all: set.all, odd: never})
+	all, err := a.countRows(ctx, spanRows{all: set.all, examined: where.Never})
 	if err != nil || all.rows == 0 {
-		return rowSample{rows: spanRows{all: set.all, odd: never}, share: 1}, err
+		return rowSample{rows: spanRows{all: set.all, examined: where.Never}, share: 1}, err
 	}
 	limit := scaled(math.MaxUint64, maxRows, all.rows)
 	for {
@@ -41,8 +43,8 @@ func (a *aggregation) sample(ctx context.Context, set spanRows, maxRows uint64) 
 		switch {
 		case n.rows == 0 && limit < math.MaxUint64:
 			limit = saturatingProduct(limit, 2)
-		case n.odd > budget && n.rows > 1 && limit > 1:
-			lower := min(scaled(limit, budget, n.odd), limit-1)
+		case n.examined > budget && n.rows > 1 && limit > 1:
+			lower := min(scaled(limit, budget, n.examined), limit-1)
 			if some, err := a.countRows(ctx, limited(lower)); err != nil || some.rows > 0 {
 				return sampleOf(limited(lower), some, all), err
 			}
@@ -53,11 +55,11 @@ func (a *aggregation) sample(ctx context.Context, set spanRows, maxRows uint64) 
 	}
 }
 
-// sampleOf returns a sample. If it has no odd rows, later statements need not test for them, which
-// takes longer than to count.
+// sampleOf returns a sample. If no rows are examined, later statements need not test for them,
+// which takes longer than to count.
 func sampleOf(rows spanRows, n, all rowCount) rowSample {
-	if n.odd == 0 {
-		rows.odd = never
+	if n.examined == 0 {
+		rows.examined = where.Never
 	}
 	s := rowSample{rows: rows, candidates: n.rows, share: 1}
 	if n.rows < all.rows {
@@ -67,11 +69,11 @@ func sampleOf(rows spanRows, n, all rowCount) rowSample {
 }
 
 // rowCount is the number of rows of a set, and of those to examine one by one.
-type rowCount struct{ rows, odd uint64 }
+type rowCount struct{ rows, examined uint64 }
 
 func (a *aggregation) countRows(ctx context.Context, set spanRows) (n rowCount, err error) {
-	sql := "SELECT count(), countIf(" + set.odd + ") FROM " + a.table + " WHERE " + set.all
-	return n, a.one(ctx, sql, &n.rows, &n.odd)
+	sql := "SELECT count(), countIf(" + set.examined + ") FROM " + a.table + " WHERE " + set.all
+	return n, a.one(ctx, sql, &n.rows, &n.examined)
 }
 
 // scaled returns n * part / whole, or n if part is not less than whole.

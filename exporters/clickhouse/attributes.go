@@ -27,11 +27,6 @@ const (
 	maxValueRows = 500_000_000
 )
 
-// keyPlaces returns the prefixes of keys for the places of attributes.
-func keyPlaces() [5]string {
-	return [...]string{rows.PrefixSpan, rows.PrefixResource, rows.PrefixScope, rows.PrefixEvent, rows.PrefixLink}
-}
-
 // AttributeKeys implements tracestore.AttributeCatalog.
 func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
 	if limit <= 0 {
@@ -47,7 +42,7 @@ func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, lim
 			" WHERE " + where.Tenant(tenant)
 	}
 	var places []string
-	for _, place := range keyPlaces() {
+	for _, place := range where.Prefixes(tracestore.AnyAttribute) {
 		places = append(places, "("+strings.TrimPrefix(prefixCondition("key", place+prefix), " AND ")+")")
 	}
 	sql := "SELECT DISTINCT substring(key, position(key, '.') + 1) AS name FROM (SELECT DISTINCT key FROM (" + from + "))" +
@@ -139,14 +134,8 @@ func (e *exporter) addValues(ctx context.Context, v *valueQuery, found map[strin
 // valuesSQL returns the statement that reads values of a type. known is the number of values that
 // were found before, which the statement may return again.
 func (e *exporter) valuesSQL(v *valueQuery, p rows.Pair, known int) string {
-	var keys []string
-	for _, place := range keyPlaces() {
-		if p.Holds(place) {
-			keys = append(keys, where.Text(place+v.key))
-		}
-	}
-	in := "(" + strings.Join(keys, ", ") + ")"
-	values := "arrayJoin(arrayFilter((v, k) -> k IN " + in + ", `" + p.Values() + "`, `" + p.Keys() + "`))"
+	keys := where.Texts(where.Keys(p, tracestore.Field{Place: tracestore.AnyAttribute, Key: v.key}))
+	values := "arrayJoin(arrayFilter((v, k) -> k IN (" + keys + "), `" + p.Values() + "`, `" + p.Keys() + "`))"
 	condition := ""
 	limit := v.limit + known
 	switch p {
@@ -163,7 +152,7 @@ func (e *exporter) valuesSQL(v *valueQuery, p rows.Pair, known int) string {
 		condition = "1"
 	}
 	return "SELECT DISTINCT value FROM (SELECT " + values + " AS value FROM " + e.db.Table("spans") + " WHERE " + where.Tenant(v.tenant) +
-		" AND " + where.Window(v.from, v.to) + " AND hasAny(`" + p.Keys() + "`, [" + strings.Join(keys, ", ") + "])) WHERE " + condition +
+		" AND " + where.Window(v.from, v.to) + " AND hasAny(`" + p.Keys() + "`, [" + keys + "])) WHERE " + condition +
 		" LIMIT " + strconv.Itoa(limit) +
 		" SETTINGS max_rows_to_read = " + strconv.FormatInt(e.valueRows(), 10) + ", read_overflow_mode = 'break'"
 }

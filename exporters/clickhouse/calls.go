@@ -106,8 +106,8 @@ func (t *callTable) addPeer(s *storequery.CallSpan) {
 	t.add(k, s)
 }
 
-// connectionOf returns the type of connection of a span whose Connection holds the column
-// connection.
+// connectionOf returns the type of connection of a span whose Connection holds the byte Connection
+// of the column call; see rows.Call.
 func connectionOf(s *storequery.CallSpan) tracestore.Connection {
 	return s.Connection &^ rows.PeerIsHost
 }

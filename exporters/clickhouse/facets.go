@@ -47,7 +47,7 @@ func severalOf(fields []tracestore.Field) string {
 	for _, f := range fields {
 		switch {
 		case f.Place == tracestore.ParentID:
-			return always // the table of spans does not have it
+			return where.Always // the table of spans does not have it
 		case f.Place == tracestore.AnyAttribute || f.Place == tracestore.EventName:
 			conditions = append(conditions, occurrences(f)+" > 1")
 		case f.Place.HasKey():
@@ -57,7 +57,7 @@ func severalOf(fields []tracestore.Field) string {
 	if len(keys) > 0 {
 		conditions = append(conditions, hasRepeated("x IN ("+where.Texts(keys)+")"))
 	}
-	return anyOf(conditions...)
+	return where.Any(conditions...)
 }
 
 // countFacets counts the facets of rows whose spans have at most one value of each field. It adds
@@ -149,7 +149,7 @@ func (k *attributeKeys) of(key string) []tracestore.Field {
 		return k.fields[key]
 	}
 	for _, p := range []tracestore.Place{tracestore.SpanAttribute, tracestore.ResourceAttribute} {
-		if prefix := prefixes(p)[0]; len(key) >= len(prefix) && key[:len(prefix)] == prefix {
+		if prefix := where.Prefixes(p)[0]; len(key) >= len(prefix) && key[:len(prefix)] == prefix {
 			return []tracestore.Field{{Place: p, Key: key[len(prefix):]}}
 		}
 	}

@@ -74,39 +74,10 @@ func allKeys() string {
 	return "arrayConcat(" + strings.Join(columns, ", ") + ")"
 }
 
-// prefixes returns the prefixes that the keys of attributes of a place have in the table of spans.
-func prefixes(p tracestore.Place) []string {
-	switch p {
-	case tracestore.SpanAttribute:
-		return []string{rows.PrefixSpan}
-	case tracestore.ResourceAttribute:
-		return []string{rows.PrefixResource}
-	case tracestore.ScopeAttribute:
-		return []string{rows.PrefixScope}
-	case tracestore.EventAttribute:
-		return []string{rows.PrefixEvent}
-	case tracestore.LinkAttribute:
-		return []string{rows.PrefixLink}
-	case tracestore.AnyAttribute:
-		return []string{rows.PrefixSpan, rows.PrefixResource, rows.PrefixScope, rows.PrefixEvent, rows.PrefixLink}
-	}
-	return nil
-}
-
 // keysOf returns the keys of a field in the table of spans.
 func keysOf(f tracestore.Field) (keys []string) {
-	for _, p := range prefixes(f.Place) {
+	for _, p := range where.Prefixes(f.Place) {
 		keys = append(keys, p+f.Key)
-	}
-	return keys
-}
-
-// keysIn returns the keys of a field that may be in a pair of columns.
-func keysIn(p rows.Pair, f tracestore.Field) (keys []string) {
-	for _, prefix := range prefixes(f.Place) {
-		if p.Holds(prefix) {
-			keys = append(keys, prefix+f.Key)
-		}
 	}
 	return keys
 }
@@ -121,7 +92,7 @@ func occurrences(f tracestore.Field) string {
 	}
 	var parts []string
 	for _, p := range rows.Pairs() {
-		switch keys := keysIn(p, f); len(keys) {
+		switch keys := where.Keys(p, f); len(keys) {
 		case 0:
 		case 1:
 			parts = append(parts, "countEqual("+p.Keys()+", "+where.Text(keys[0])+")")
@@ -154,7 +125,7 @@ func fieldValue(f tracestore.Field) (form, text string) {
 func attributeValue(f tracestore.Field) (form, text string) {
 	var forms, texts []string
 	for _, p := range rows.Pairs() {
-		keys := keysIn(p, f)
+		keys := where.Keys(p, f)
 		if len(keys) == 0 {
 			continue
 		}

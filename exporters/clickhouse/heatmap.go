@@ -76,11 +76,11 @@ func (a *aggregation) readHeat(ctx context.Context, sql string) error {
 func minuteCondition(e tracestore.Expr) (sql string, ok bool) {
 	switch e := e.(type) {
 	case nil:
-		return always, true
+		return where.Always, true
 	case tracestore.And:
-		return minuteConditions(e, always, " AND ")
+		return minuteConditions(e, where.Always, " AND ")
 	case tracestore.Or:
-		return minuteConditions(e, never, " OR ")
+		return minuteConditions(e, where.Never, " OR ")
 	case tracestore.Not:
 		part, ok := minuteCondition(e.Expr)
 		return "NOT (" + part + ")", ok

@@ -115,7 +115,7 @@ func addAttribute(g *rand.Rand, s tracestore.Span, row *spanRow, kv otlpdata.Key
 	case tracestore.ScopeAttribute:
 		s.Scope.Attributes = append(s.Scope.Attributes, kv)
 	}
-	key := prefixes(p)[0] + kv.Key
+	key := where.Prefixes(p)[0] + kv.Key
 	switch v := kv.Value; v.Kind() {
 	case otlpdata.ValueString:
 		row.strKeys, row.strs = append(row.strKeys, key), append(row.strs, v.Str())

@@ -47,7 +47,7 @@ func deletions() Table {
 			{Name: "epoch", Type: "UInt64"}, // see exporter.deletionEpoch
 			{Name: "at", Type: "UInt64"},    // nanoseconds since the Unix epoch
 			{Name: "day", Type: "Date"},     // of at
-			{Name: "what", Type: "String"},  // for people
+			{Name: "what", Type: "String"},  // for users
 		},
 		Engine:    "MergeTree",
 		OrderBy:   "(tenant, epoch)",

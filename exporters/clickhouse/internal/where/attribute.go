@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// prefixesOf returns the prefixes that the keys of attributes of a place have in the table.
-func prefixesOf(p tracestore.Place) []string {
+// Prefixes returns the prefixes that the keys of attributes of a place have in the table of spans.
+func Prefixes(p tracestore.Place) []string {
 	switch p {
 	case tracestore.SpanAttribute:
 		return []string{rows.PrefixSpan}
@@ -55,22 +55,27 @@ func (a attribute) keys(p rows.Pair) (keys []string) {
 	return keys
 }
 
+// Keys returns the keys that the attribute of a field may have in a pair of columns.
+func Keys(p rows.Pair, f tracestore.Field) []string {
+	return attribute{f.Key, Prefixes(f.Place)}.keys(p)
+}
+
 // attributeCond translates a condition on an attribute. It holds if it holds in one of the pairs.
 func attributeCond(c tracestore.Cond) bounds {
-	a := attribute{c.Field.Key, prefixesOf(c.Field.Place)}
+	a := attribute{c.Field.Key, Prefixes(c.Field.Place)}
 	var may, must []string
 	for _, p := range rows.Pairs() {
 		value := valueCond(p, c)
 		may, must = append(may, a.exists(p, value.may)), append(must, a.exists(p, value.must))
 	}
-	return bounds{may: one(may...), must: one(must...), hint: a.hint(c)}
+	return bounds{may: Any(may...), must: Any(must...), hint: a.hint(c)}
 }
 
 // exists returns the condition "the attribute has a value v in a pair of columns for which a
 // condition holds".
 func (a attribute) exists(p rows.Pair, condition string) string {
-	if condition == never || len(a.keys(p)) == 0 {
-		return never
+	if condition == Never || len(a.keys(p)) == 0 {
+		return Never
 	}
 	if value, ok := strings.CutPrefix(condition, "v = "); ok && value != Text("") && p != rows.PairFloat {
 		// The server finds a value in an array faster than it evaluates a lambda, and evaluates the
@@ -88,9 +93,9 @@ func (a attribute) existsPair(p rows.Pair, condition string) string {
 		isKey = "k = " + Text(keys[0])
 	}
 	switch {
-	case condition == always && len(keys) == 1:
+	case condition == Always && len(keys) == 1:
 		return "has(" + p.Keys() + ", " + Text(keys[0]) + ")"
-	case condition == always:
+	case condition == Always:
 		return "arrayExists(k -> " + isKey + ", " + p.Keys() + ")"
 	}
 	return "arrayExists((k, v) -> " + isKey + " AND " + condition + ", " + p.Keys() + ", " + p.Values() + ")"
@@ -107,7 +112,7 @@ func valueCond(p rows.Pair, c tracestore.Cond) bounds {
 		return otherCond(c)
 	case rows.PairStr, rows.PairText:
 		if c.Op == tracestore.Eq && rows.PairOfString(c.Value.Text) != p {
-			return exactly(never)
+			return exactly(Never)
 		}
 	}
 	return textCond("v", c)
@@ -117,7 +122,7 @@ func valueCond(p rows.Pair, c tracestore.Cond) bounds {
 func intCond(c tracestore.Cond) bounds {
 	switch {
 	case c.Op == tracestore.Exists:
-		return exactly(always)
+		return exactly(Always)
 	case c.Op == tracestore.Like:
 		return like("toString(v)", c.Value.Regexp)
 	case c.Value.IsNumber:
@@ -133,16 +138,16 @@ func intCond(c tracestore.Cond) bounds {
 		}
 		return exactly(equal)
 	}
-	return exactly(never)
+	return exactly(Never)
 }
 
 // floatCond is the condition on a float v. The server writes floats in another text form.
 func floatCond(c tracestore.Cond) bounds {
 	switch {
 	case c.Op == tracestore.Exists:
-		return exactly(always)
+		return exactly(Always)
 	case c.Op == tracestore.Like:
-		return bounds{may: always, must: never}.orNever(c)
+		return bounds{may: Always, must: Never}.orNever(c)
 	case c.Value.IsNumber:
 		return exactly(compareFloat("v", c.Op, c.Value.Number))
 	case c.Op == tracestore.Eq || c.Op == tracestore.Ne:
@@ -155,7 +160,7 @@ func floatCond(c tracestore.Cond) bounds {
 		}
 		return exactly(sameFloat("v", f))
 	}
-	return exactly(never)
+	return exactly(Never)
 }
 
 // sameFloat returns the condition that a column has the text form of f, which differs for 0 and -0,
@@ -176,10 +181,10 @@ func sameFloat(column string, f float64) string {
 func otherCond(c tracestore.Cond) bounds {
 	switch c.Op {
 	case tracestore.Lt, tracestore.Le, tracestore.Gt, tracestore.Ge:
-		return exactly(never)
+		return exactly(Never)
 	case tracestore.Eq:
 		if !mayBeOther(c.Value.Text) {
-			return exactly(never)
+			return exactly(Never)
 		}
 	}
 	return textCond("v", c)
@@ -208,7 +213,7 @@ func (a attribute) hint(c tracestore.Cond) string {
 	}
 	var parts []string
 	for _, p := range rows.Pairs() {
-		if valueCond(p, c).may == never || len(a.keys(p)) == 0 {
+		if valueCond(p, c).may == Never || len(a.keys(p)) == 0 {
 			continue
 		}
 		part := a.hasText(p, c.Value.Text)
@@ -221,7 +226,7 @@ func (a attribute) hint(c tracestore.Cond) string {
 		}
 		parts = append(parts, part)
 	}
-	return one(parts...)
+	return Any(parts...)
 }
 
 // numberHint is the hint of a comparison with a number. An integer equals it as a float, so that
@@ -238,7 +243,7 @@ func (a attribute) numberHint(n float64) string {
 	if n == math.Trunc(n) {
 		parts = append(parts, a.hasText(rows.PairInt, strconv.FormatInt(int64(n), 10)))
 	}
-	return one(parts...)
+	return Any(parts...)
 }
 
 // hasText returns the condition that a pair has a value of this text form, of the attribute if the

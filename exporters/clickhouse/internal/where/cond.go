@@ -12,7 +12,7 @@ import (
 // cond translates one condition.
 func (t builder) cond(c tracestore.Cond) bounds {
 	if c.Op > tracestore.Exists {
-		return exactly(never)
+		return exactly(Never)
 	}
 	switch p := c.Field.Place; {
 	case p.HasKey():
@@ -28,7 +28,7 @@ func (t builder) cond(c tracestore.Cond) bounds {
 			return textCond(column, c)
 		}
 	}
-	return exactly(never) // no value
+	return exactly(Never) // no value
 }
 
 // textColumn returns the column of a property that every span has.
@@ -56,11 +56,11 @@ func textColumn(p tracestore.Place) (string, bool) {
 func textCond(column string, c tracestore.Cond) bounds {
 	switch {
 	case c.Op == tracestore.Exists:
-		return exactly(always)
+		return exactly(Always)
 	case c.Op == tracestore.Like:
 		return like(column, c.Value.Regexp)
 	case c.Value.IsNumber:
-		return exactly(never)
+		return exactly(Never)
 	}
 	symbol, _ := symbolOf(c.Op)
 	return exactly(column + " " + symbol + " " + Text(c.Value.Text))
@@ -70,10 +70,10 @@ func textCond(column string, c tracestore.Cond) bounds {
 func overArray(b bounds, array string) bounds {
 	exists := func(condition string) string {
 		switch condition {
-		case always:
+		case Always:
 			return "notEmpty(" + array + ")"
-		case never:
-			return never
+		case Never:
+			return Never
 		}
 		return "arrayExists(v -> " + condition + ", " + array + ")"
 	}
@@ -91,19 +91,19 @@ func (t builder) parent(c tracestore.Cond) bounds {
 	switch b := textCond("parent_id", c); {
 	case c.Op == tracestore.Exists:
 		return exactly(hasParent)
-	case b.may == never:
-		return exactly(never)
+	case b.may == Never:
+		return exactly(Never)
 	case !equality:
-		return bounds{may: hasParent, must: never, whole: true}
+		return bounds{may: hasParent, must: Never, whole: true}
 	case !isID && c.Op == tracestore.Eq:
-		return exactly(never)
+		return exactly(Never)
 	case !isID:
 		return exactly(hasParent)
 	}
 	// Spans of a trace that start at the same time may have different parents.
 	children := "(trace_id, start) GLOBAL IN (SELECT trace_id, start FROM " + t.payload + " AND substring(ids, 9) = " + SpanID(id) + ")"
 	if c.Op == tracestore.Eq {
-		return bounds{may: all(hasParent, children), must: never, whole: true}
+		return bounds{may: all(hasParent, children), must: Never, whole: true}
 	}
 	return bounds{may: hasParent, must: all(hasParent, not(children)), whole: true}
 }
@@ -123,13 +123,13 @@ func durationCond(c tracestore.Cond) bounds {
 	const column = "duration"
 	switch {
 	case c.Op == tracestore.Exists:
-		return exactly(always)
+		return exactly(Always)
 	case c.Op == tracestore.Like:
 		// The text forms of the integer and of the float are the same as long as the float is
 		// exact.
 		const exact = column + " <= 9007199254740992"
 		b := like("toString("+column+")", c.Value.Regexp)
-		return bounds{may: one(b.may, not(exact)), must: all(b.must, exact)}.orNever(c)
+		return bounds{may: Any(b.may, not(exact)), must: all(b.must, exact)}.orNever(c)
 	case c.Value.IsNumber:
 		return exactly(unsigned().compare(column, c.Op, c.Value.Number))
 	case c.Op == tracestore.Eq || c.Op == tracestore.Ne:
@@ -139,22 +139,22 @@ func durationCond(c tracestore.Cond) bounds {
 		}
 		return exactly(unsigned().compare(column, c.Op, n))
 	}
-	return exactly(never)
+	return exactly(Never)
 }
 
 // orNever returns b, or the bounds of a condition that never holds if c has no pattern.
 func (b bounds) orNever(c tracestore.Cond) bounds {
 	if c.Value.Regexp == nil {
-		return exactly(never)
+		return exactly(Never)
 	}
 	return b
 }
 
 func boolean(b bool) string {
 	if b {
-		return always
+		return Always
 	}
-	return never
+	return Never
 }
 
 // parseInt parses the text form of an integer value. ok is false for any other text, including

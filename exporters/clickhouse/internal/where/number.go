@@ -35,9 +35,9 @@ func signed() integers {
 func (t integers) compare(column string, op tracestore.Op, n float64) string {
 	if math.IsNaN(n) {
 		if op == tracestore.Ne {
-			return always
+			return Always
 		}
-		return never
+		return Never
 	}
 	atLeast := t.first(func(f float64) bool { return f >= n })
 	above := t.first(func(f float64) bool { return f > n })
@@ -55,7 +55,7 @@ func (t integers) compare(column string, op tracestore.Op, n float64) string {
 	case tracestore.Ge:
 		return t.from(column, atLeast)
 	}
-	return never
+	return Never
 }
 
 // limit is the number of an integer. none is true if it is above all.
@@ -84,9 +84,9 @@ func (t integers) first(holds func(float64) bool) limit {
 func (t integers) from(column string, l limit) string {
 	switch {
 	case l.none:
-		return never
+		return Never
 	case l.at == 0:
-		return always
+		return Always
 	}
 	return column + " >= " + t.text(l.at)
 }
@@ -95,9 +95,9 @@ func (t integers) from(column string, l limit) string {
 func (t integers) below(column string, l limit) string {
 	switch {
 	case l.none:
-		return always
+		return Always
 	case l.at == 0:
-		return never
+		return Never
 	}
 	return column + " < " + t.text(l.at)
 }
@@ -106,7 +106,7 @@ func (t integers) below(column string, l limit) string {
 func (t integers) between(column string, from, to limit) string {
 	switch {
 	case from == to:
-		return never
+		return Never
 	case !to.none && to.at == from.at+1:
 		return column + " = " + t.text(from.at)
 	}
@@ -128,13 +128,13 @@ func sqlFloat(f float64) string {
 func compareFloat(column string, op tracestore.Op, n float64) string {
 	if math.IsNaN(n) {
 		if op == tracestore.Ne {
-			return always
+			return Always
 		}
-		return never
+		return Never
 	}
 	symbol, ok := symbolOf(op)
 	if !ok {
-		return never
+		return Never
 	}
 	return column + " " + symbol + " " + sqlFloat(n)
 }

@@ -20,15 +20,15 @@ const maxPatternSteps = 4000
 // long values, Go examines only the beginning.
 func like(column string, re *regexp.Regexp) bounds {
 	if re == nil {
-		return exactly(never)
+		return exactly(Never)
 	}
 	pattern, ok := patternOf(re)
 	if !ok {
-		return bounds{may: always, must: never}
+		return bounds{may: Always, must: Never}
 	}
 	match := "match(" + column + ", " + Text(pattern) + ")"
 	same := all("length("+column+") <= "+strconv.Itoa(tracestore.MaxLikeBytes), "isValidUTF8("+column+")")
-	return bounds{may: one(match, not(same)), must: all(match, same)}
+	return bounds{may: Any(match, not(same)), must: all(match, same)}
 }
 
 // patternOf returns a pattern for the server that matches the same valid texts. ok is false if

@@ -28,17 +28,17 @@ type Condition struct {
 	Whole bool
 }
 
-// Constant conditions.
+// Constant conditions, which Any understands.
 const (
-	always = "1"
-	never  = "0"
+	Always = "1"
+	Never  = "0"
 )
 
 // Always reports whether the condition holds for every span.
-func (c Condition) Always() bool { return c.Sure == always }
+func (c Condition) Always() bool { return c.Sure == Always }
 
 // Never reports whether the condition holds for no span.
-func (c Condition) Never() bool { return c.SQL == never }
+func (c Condition) Never() bool { return c.SQL == Never }
 
 // Build translates an expression. Fields of the trace have no value, as in tracestore.Reader.Find.
 // payload is what follows FROM in a statement that selects rows of the table of payload: its name,
@@ -47,7 +47,7 @@ func Build(e tracestore.Expr, payload string) Condition {
 	b := builder{payload}.build(e)
 	c := Condition{SQL: b.may, Sure: b.must, Exact: b.may == b.must}
 	c.Whole = b.whole && !c.Exact
-	if b.hint != "" && b.may != never {
+	if b.hint != "" && b.may != Never {
 		c.SQL = all("indexHint("+b.hint+")", b.may)
 	}
 	return c
@@ -69,7 +69,7 @@ type builder struct{ payload string }
 func (t builder) build(e tracestore.Expr) bounds {
 	switch e := e.(type) {
 	case nil:
-		return exactly(always)
+		return exactly(Always)
 	case tracestore.And:
 		return t.and(e)
 	case tracestore.Or:
@@ -80,7 +80,7 @@ func (t builder) build(e tracestore.Expr) bounds {
 	case tracestore.Cond:
 		return t.cond(e)
 	}
-	return exactly(never)
+	return exactly(Never)
 }
 
 func (t builder) and(parts []tracestore.Expr) (out bounds) {
@@ -110,22 +110,22 @@ func (t builder) or(parts []tracestore.Expr) (out bounds) {
 		out.whole = out.whole || b.whole
 		if b.hint != "" {
 			hints = append(hints, b.hint)
-		} else if b.may != never {
+		} else if b.may != Never {
 			hinted = false
 		}
 	}
-	out.may, out.must = one(may...), one(must...)
+	out.may, out.must = Any(may...), Any(must...)
 	if hinted && len(hints) > 0 {
-		out.hint = one(hints...)
+		out.hint = Any(hints...)
 	}
 	return out
 }
 
 // all returns the conjunction of conditions.
-func all(parts ...string) string { return join(" AND ", always, never, parts) }
+func all(parts ...string) string { return join(" AND ", Always, Never, parts) }
 
-// one returns the disjunction of conditions.
-func one(parts ...string) string { return join(" OR ", never, always, parts) }
+// Any returns the disjunction of conditions.
+func Any(parts ...string) string { return join(" OR ", Never, Always, parts) }
 
 // join joins conditions, where neutral changes nothing and absorbing decides the result.
 func join(operator, neutral, absorbing string, parts []string) string {
@@ -150,10 +150,10 @@ func join(operator, neutral, absorbing string, parts []string) string {
 
 func not(sql string) string {
 	switch sql {
-	case always:
-		return never
-	case never:
-		return always
+	case Always:
+		return Never
+	case Never:
+		return Always
 	}
 	return "NOT (" + sql + ")"
 }

@@ -191,9 +191,9 @@ func holds(t *testing.T, sql string, atLeast func(string) bool) bool {
 		return holds(t, left, atLeast) && holds(t, right, atLeast)
 	}
 	switch {
-	case sql == always:
+	case sql == Always:
 		return true
-	case sql == never:
+	case sql == Never:
 		return false
 	case strings.HasPrefix(sql, "v >= "):
 		return atLeast(sql[5:])

@@ -15,7 +15,7 @@ const maxDay = math.MaxUint16
 // since the Unix epoch. It also selects partitions; see [Days].
 func Window(from, to uint64) string {
 	if from > to {
-		return never
+		return Never
 	}
 	var starts []string
 	if from > 0 {
@@ -39,9 +39,9 @@ func Days(from, to uint64) string {
 		days = append(days, "day <= "+dateOf(to))
 	}
 	if len(days) == 0 {
-		return always
+		return Always
 	}
-	return one(all(days...), "odd = 1")
+	return Any(all(days...), "odd = 1")
 }
 
 // dateOf returns the literal of the day of a time, or the last day if it is later.
@@ -54,5 +54,5 @@ func dateOf(ns uint64) string {
 // first is after that of another span.
 func Before(start uint64, id [16]byte) string {
 	literal := TraceID(id)
-	return one("start < "+Uint(start), all("start = "+Uint(start), "trace_id < "+literal))
+	return Any("start < "+Uint(start), all("start = "+Uint(start), "trace_id < "+literal))
 }
