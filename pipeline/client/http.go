@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -289,11 +290,18 @@ func (h *HTTP) setHeaders(req *http.Request, additional http.Header) {
 }
 
 // roundTrip sends a request and returns the head of the response. If self-tracing is on, it makes a
-// span of that and passes it on.
+// span of that and passes it on. The span fails with an error, and with a status of 400 and above.
 func (h *HTTP) roundTrip(req *http.Request) (*http.Response, error) {
 	ctx, span := h.set.Tracer.StartClient(req.Context(), req.Method)
 	h.set.Tracer.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	resp, err := h.transport.RoundTrip(req)
-	selftrace.End(span, err)
+	failure := err
+	if err == nil && span.IsRecording() {
+		span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
+		if resp.StatusCode >= http.StatusBadRequest {
+			failure = errors.New(http.StatusText(resp.StatusCode))
+		}
+	}
+	selftrace.End(span, failure)
 	return resp, err
 }

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,10 +18,14 @@ import (
 
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/zstd"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs/certstest"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // receivedRequest is a request as received by the server.
@@ -240,6 +245,32 @@ func TestHTTPResponses(t *testing.T) {
 	}
 	if a, err := h.Post(t.Context(), srv.URL+"/redirect", nil, chunks()); err != nil || a.Status != http.StatusTemporaryRedirect {
 		t.Errorf("status %d, error %v; want the redirect itself", a.Status, err)
+	}
+}
+
+// The span of a request has the status of the response, and fails with those of errors.
+func TestHTTPSpans(t *testing.T) {
+	status := http.StatusOK
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	t.Cleanup(srv.Close)
+	fix := newFixture(t)
+	spans := tracetest.NewSpanRecorder()
+	fix.set.Tracer = &selftrace.Tracer{}
+	fix.set.Tracer.TurnOn(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), propagation.TraceContext{})
+	h := fix.http(httpConfig(srv.URL))
+	ctx, root := fix.set.Tracer.StartRoot(t.Context(), "export")
+	for _, status = range []int{http.StatusOK, http.StatusBadRequest, http.StatusServiceUnavailable} {
+		if _, err := h.Get(ctx, srv.URL, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root.End()
+	var got []string
+	for _, span := range spans.Ended()[:3] {
+		got = append(got, fmt.Sprintf("%v %s %s", span.Attributes()[0].Value.AsInterface(), span.Status().Code, span.Status().Description))
+	}
+	if want := []string{"200 Unset ", "400 Error Bad Request", "503 Error Service Unavailable"}; !slices.Equal(got, want) {
+		t.Errorf("spans %q", got)
 	}
 }
 
