@@ -49,7 +49,7 @@ func TestTracedRequestLine(t *testing.T) {
 	var paths, queries []string
 	for _, span := range spans.Ended() {
 		for _, a := range span.Attributes() {
-			text := a.Value.Emit()
+			text := a.Value.String()
 			if !utf8.ValidString(text) {
 				t.Errorf("%s is %q", a.Key, text)
 			}
