@@ -123,17 +123,9 @@ func (x *examination) checkAddress(ctx context.Context, c *connection, address s
 
 // handshake makes a TLS handshake with the settings of the component, and judges the certificate.
 func (x *examination) handshake(ctx context.Context, subject string, conn net.Conn, settings client.TLSConfig, host string) Finding {
-	source, err := client.NewTLS(x.settings(), settings)
-	if err == nil {
-		err = source.Load()
-	}
+	config, err := x.clientTLS(settings, host)
 	if err != nil {
 		return newFinding(subject, Problem, "TLS settings cannot be used: %v", err).advise("correct the files in the block tls")
-	}
-	config := source.Config().Clone()
-	config.NextProtos = []string{"h2", "http/1.1"}
-	if config.ServerName == "" {
-		config.ServerName = host
 	}
 	secure := tls.Client(conn, config)
 	err = secure.HandshakeContext(ctx)
@@ -161,6 +153,54 @@ func (x *examination) handshake(ctx context.Context, subject string, conn net.Co
 	return f
 }
 
+// clientTLS returns the TLS configuration for connections to a host.
+func (x *examination) clientTLS(settings client.TLSConfig, host string) (*tls.Config, error) {
+	source, err := client.NewTLS(x.settings(), settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := source.Load(); err != nil {
+		return nil, err
+	}
+	config := source.Config().Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	return config, nil
+}
+
+// certificateAlert returns the error with which a server ends a TLS connection because of the
+// certificate of the client, or nil. It writes nothing after the handshake: a client that writes
+// can lose the alert of the server.
+func (x *examination) certificateAlert(ctx context.Context, c *connection) error {
+	settings, on := c.encryption()
+	address := c.addresses()[0]
+	host, _, err := pipeline.SplitHostPort(address)
+	if err != nil || !on {
+		return nil
+	}
+	config, err := x.clientTLS(settings, host)
+	if err != nil {
+		return nil
+	}
+	conn, err := x.env.Dial(ctx, "tcp", address)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close() //nolint:errcheck // only tested
+	if err := conn.SetDeadline(time.Now().Add(alertTime)); err != nil {
+		return nil
+	}
+	if _, err = tls.Client(conn, config).Read(make([]byte, 1)); err != nil && wantsCertificate(err.Error()) {
+		return err
+	}
+	return nil
+}
+
+// alertTime is the maximum time for a handshake and the alert after it.
+const alertTime = time.Second
+
 // answerGRPC makes a call that changes nothing.
 func (x *examination) answerGRPC(ctx context.Context, c *connection) Finding {
 	subject := c.String()
@@ -177,7 +217,13 @@ func (x *examination) answerGRPC(ctx context.Context, c *connection) Finding {
 		_, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 		return err
 	})
-	return judgeGRPC(subject, err, time.Since(began))
+	took := time.Since(began)
+	if status.Code(err) == codes.Unavailable {
+		if alert := x.certificateAlert(ctx, c); alert != nil {
+			err = status.Error(codes.Unavailable, alert.Error())
+		}
+	}
+	return judgeGRPC(subject, err, took)
 }
 
 // callInterval is the time between calls while a connection is made.
