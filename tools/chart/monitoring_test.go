@@ -77,7 +77,8 @@ func TestMonitoringWithoutFiles(t *testing.T) {
 	}
 	for name, file := range map[string]string{"prometheusRule": "alerts.yaml", "dashboards": "dashboards/*.json"} {
 		_, err := renderChart(t, c, parse(t, "metrics: {"+name+": {enabled: true}}"), "v1.34.0")
-		if want := "the chart has no monitoring/" + file + "; check out the repository with symbolic links"; err == nil || !strings.Contains(err.Error(), want) {
+		want := "the chart has no monitoring/" + file + "; check out the repository with symbolic links"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}

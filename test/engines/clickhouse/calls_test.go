@@ -82,7 +82,8 @@ func TestCachedCalls(t *testing.T) {
 	if rows := s.Exec(t, "SELECT countDistinct(hour) FROM `"+database+"`.edges"); rows != "4\n" {
 		t.Errorf("%q hours are cached, want 4", rows)
 	}
-	if inserts := s.Exec(t, "SELECT max(max_block_number) FROM system.parts WHERE database = '"+database+"' AND table = 'edges'"); inserts != "1\n" {
+	inserts := s.Exec(t, "SELECT max(max_block_number) FROM system.parts WHERE database = '"+database+"' AND table = 'edges'")
+	if inserts != "1\n" {
 		t.Errorf("%q inserts into the cache, want 1", inserts)
 	}
 	if got := calls(first, time.Unix(0, int64(begin+hour)), time.Unix(0, int64(begin+2*hour-1))); got != 1 {

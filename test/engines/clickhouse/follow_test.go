@@ -119,7 +119,8 @@ func follow(tb testing.TB, store any, tenant string, capacity int) *tracestore.F
 func TestFollowOtherProcess(t *testing.T) {
 	server := engine.Start(t, engine.Options{})
 	const database = "follow"
-	degraded := func(_ *clickhouse.Config, set *pipeline.Settings) { set.Report = func(error) {} } // while the server is down
+	// The stores are degraded while the server is down.
+	degraded := func(_ *clickhouse.Config, set *pipeline.Settings) { set.Report = func(error) {} }
 	collector, query := openOn(t, server, database, degraded), openOn(t, server, database, degraded)
 	now := uint64(time.Now().UnixNano())
 	two := func(tenant string, n int) *otlpdata.Batch {

@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// npm writes the library to the folder after --prefix, and fails if the variable INTERRUPTED is set.
+// npm writes the library below the folder after --prefix. If the variable INTERRUPTED is set, it
+// fails after half of it.
 const npm = `#!/bin/sh
 while [ "$1" != --prefix ]; do shift; done
 mkdir -p "$2/node_modules/@chdb/lib-linux-x64-gnu"
