@@ -52,8 +52,8 @@ func TestCursorForgets(t *testing.T) {
 	}
 }
 
-// TestCursorMisses checks that feeds miss the inserts that are too old to be read when they could be
-// published.
+// TestCursorMisses checks that feeds miss the inserts that are too old to be read when they could
+// be published.
 func TestCursorMisses(t *testing.T) {
 	c := &cursor{seen: map[uint64]insert{}}
 	own := func(uint64) bool { return false }
@@ -65,8 +65,8 @@ func TestCursorMisses(t *testing.T) {
 	}
 }
 
-// TestPublishedUntilError checks that an insert is not published again after an error in the middle,
-// that feeds miss the rest of it, and that the next inserts are still to be published.
+// TestPublishedUntilError checks that an insert is not published again after an error in the
+// middle, that feeds miss the rest of it, and that the next inserts are still to be published.
 func TestPublishedUntilError(t *testing.T) {
 	for _, c := range []struct {
 		err        error

@@ -9,7 +9,7 @@ func (m *jaeger2) queries() {
 		m.queryStorage(q)
 		m.queryUI(q)
 		q.rename("max_clock_skew_adjust", "max_clock_skew_adjustment")
-		q.drop("enable_tracing", "the program does not trace itself")
+		q.drop("enable_tracing", "service.telemetry.traces enables spans of the program")
 		q.drop("ai", "there is no chat in the web UI")
 		q.drop("otlp_proxy", "the web UI sends no spans")
 		if q.text("max_trace_size") == "0" {

@@ -30,8 +30,8 @@ func (e endless) Err() error {
 	}
 }
 
-// TestInsertDeadline checks that the deadline of an insert says that the server does not answer only
-// if the server had enough time.
+// TestInsertDeadline checks that the deadline of an insert says that the server does not answer
+// only if the server had enough time.
 func TestInsertDeadline(t *testing.T) {
 	c := DefaultConfig()
 	for _, spent := range []time.Duration{0, c.ConnectTimeout.Std()} {
