@@ -74,8 +74,11 @@ func (c *OTLP) overHTTP(ctx context.Context, u *url.URL, headers map[string]stri
 		compression = otlptracehttp.GzipCompression
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
+	client := &http.Client{Transport: transport}
+	// Another address would get the headers, which may hold secrets, and after 302 no spans.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	e, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(to.String()), otlptracehttp.WithHeaders(headers),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: transport}),
+		otlptracehttp.WithHTTPClient(client),
 		otlptracehttp.WithTLSClientConfig(nil), // transport has the settings
 		otlptracehttp.WithCompression(compression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 	if err != nil {

@@ -100,6 +100,26 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestRedirect checks that spans are not sent to the address that an endpoint redirects to.
+func TestRedirect(t *testing.T) {
+	to, _, requests := serve(t, false, http.StatusOK)
+	s := httptest.NewServer(http.RedirectHandler(to, http.StatusFound))
+	defer s.Close()
+	var reported error
+	p := newSimple(t, OTLP{Protocol: protocolHTTP, Endpoint: s.URL, Timeout: 50, Compression: compressionGzip},
+		Options{Exported: func(_ int, err error) { reported = err }})
+	_, span := p.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	if reported == nil {
+		t.Error("a redirected export succeeded")
+	}
+	select {
+	case got := <-requests:
+		t.Errorf("redirected request: %s", got)
+	default:
+	}
+}
+
 // newSimple returns a provider that exports each span at once.
 func newSimple(t *testing.T, o OTLP, more Options) *sdktrace.TracerProvider {
 	t.Helper()
