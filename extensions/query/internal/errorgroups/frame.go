@@ -75,6 +75,7 @@ func topFrame(stack string) frame {
 			continue
 		}
 		if f := l.top(lines); f != (frame{}) {
+			f.like = string([]rune(f.like)) // each invalid byte matches U+FFFD
 			return f
 		}
 	}
