@@ -22,11 +22,20 @@ func archive(dir, out string) (err error) {
 		}
 	}()
 	w := tar.NewWriter(file)
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == dir {
+	if err := addTree(w, dir, dir); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// addTree adds the files and folders below dir, in alphabetical order, with their names below root.
+// dir itself is added unless it is root.
+func addTree(w *tar.Writer, root, dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == root {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
+		name, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
@@ -35,8 +44,4 @@ func archive(dir, out string) (err error) {
 		}
 		return addFile(w, filepath.ToSlash(name), path, modeFile)
 	})
-	if err != nil {
-		return err
-	}
-	return w.Close()
 }

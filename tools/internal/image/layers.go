@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -25,20 +24,7 @@ const (
 // rootfsLayer returns the layer with the files below root, and the data folder of the user.
 func rootfsLayer(root string) (v1.Layer, error) {
 	return layer(func(w *tar.Writer) error {
-		err := filepath.WalkDir(filepath.Join(root, "etc"), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			if entry.IsDir() {
-				return addFolder(w, filepath.ToSlash(name), 0)
-			}
-			return addFile(w, filepath.ToSlash(name), path, modeFile)
-		})
-		if err != nil {
+		if err := addTree(w, root, filepath.Join(root, "etc")); err != nil {
 			return err
 		}
 		return addFolder(w, dataDir[1:], user)
