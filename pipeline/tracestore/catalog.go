@@ -3,8 +3,8 @@ package tracestore
 import "context"
 
 // Catalog lists services and operations. Lists are sorted, contain no duplicates, and contain only
-// names of spans that are still stored. The caller must not
-// change a list.
+// names of spans that are still stored. The caller must not change a list. With a DamagedError, a
+// list is what could be read.
 type Catalog interface {
 	// Services returns the first service names that q selects. more reports whether q selects
 	// others, too.
@@ -27,7 +27,8 @@ type Operation struct{ Name, Kind string }
 
 // AttributeCatalog lists attribute keys and values, for completion in user interfaces. Lists are
 // sorted, contain no duplicates, and have at most limit elements (0: 1000). The key
-// otlpdata.FlagsAttribute is internal to the payload: it is not listed and has no values.
+// otlpdata.FlagsAttribute is internal to the payload: it is not listed and has no values. With a
+// DamagedError, a list is what could be read.
 type AttributeCatalog interface {
 	// AttributeKeys returns the attribute keys with a prefix, of all attribute scopes.
 	AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error)
