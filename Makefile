@@ -70,15 +70,15 @@ $(NODE_CLIENTS)/node_modules/.package-lock.json: $(NODE_CLIENTS)/package-lock.js
 		echo "npm is not installed; the tests of the Node.js clients are skipped"; \
 	fi
 
-test-engines: engines ## run the tests of the stores on real ClickHouse engines, which it downloads
+test-engines: engines ## run the tests on real ClickHouse engines and Kafka brokers, which it downloads
 	TRACING_ENGINES=1 go test -count 1 -timeout 90m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
 
-test-engines-smoke: engines ## run the short ones of test-engines (at most 3 minutes on two idle cores)
+test-engines-smoke: engines ## run the short ones of test-engines (at most 4 minutes on two idle cores)
 	TRACING_ENGINES=1 go test -count 1 -short -timeout 15m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
 
-engines: # download the ClickHouse engines; without them, their tests are skipped
-	@for e in engine cluster; do go run ./test/engines/clickhouse/$$e/install || \
-		{ [ "$$CI" != true ] || exit 1; echo "the tests of test/engines/clickhouse/$$e are skipped"; }; done
+engines: # download the ClickHouse engines and the Kafka brokers; without them, their tests are skipped
+	@for e in clickhouse/engine clickhouse/cluster kafka/broker; do go run ./test/engines/$$e/install || \
+		{ [ "$$CI" != true ] || exit 1; echo "the tests that need test/engines/$$e are skipped"; }; done
 
 image: image-program ## build the container image tracing:VERSION with docker, podman or buildah
 	@deploy/docker/build Dockerfile tracing:$(VERSION) $(IMAGE_ARCH)

@@ -93,5 +93,5 @@ func Tail(file string) string {
 	return strings.Join(events[max(0, len(events)-lines):], "")
 }
 
-// stackLine matches a line of a stack trace of ClickHouse, "12. /path...", or of ZooKeeper.
+// stackLine matches a line of a stack trace of ClickHouse, "12. /path...", or of a Java program.
 var stackLine = regexp.MustCompile(`^(\d+\. |\tat |\s*$)`)
