@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -173,20 +172,7 @@ func (h *HTTP) dialTLS(ctx context.Context, network, addr string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	cfg := h.tls.Config()
-	if cfg.ServerName == "" {
-		cfg = cfg.Clone()
-		if cfg.ServerName, _, err = net.SplitHostPort(addr); err != nil {
-			raw.Close() //nolint:errcheck // the first error is returned
-			return nil, err
-		}
-	}
-	conn := tls.Client(raw, cfg)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		raw.Close() //nolint:errcheck // the first error is returned
-		return nil, err
-	}
-	return conn, nil
+	return (&TLS{h.tls}).Client(ctx, raw, addr)
 }
 
 // Response is the response of a server.

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -90,3 +92,24 @@ func (t *TLS) Load() error { return t.source.Load() }
 // Config returns the current configuration, which must not be changed. It reads the files again if
 // they have changed.
 func (t *TLS) Config() *tls.Config { return t.source.Config() }
+
+// Client returns a TLS connection over conn after the handshake with the server at address. If the
+// handshake fails, it closes conn.
+func (t *TLS) Client(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	cfg := t.source.Config()
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			conn.Close() //nolint:errcheck // the first error is returned
+			return nil, err
+		}
+		cfg = cfg.Clone()
+		cfg.ServerName = host
+	}
+	secured := tls.Client(conn, cfg)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		conn.Close() //nolint:errcheck // the first error is returned
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return secured, nil
+}

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -107,15 +106,9 @@ func (d *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	if d.tls == nil || d.cfg.Protocol == HTTP {
 		return conn, nil
 	}
-	c := d.tls.Config()
-	if c.ServerName == "" {
-		c = c.Clone()
-		c.ServerName, _, _ = net.SplitHostPort(address) // Config.Validate has checked the address
-	}
-	secured := tls.Client(conn, c)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		conn.Close() //nolint:errcheck // the first error is returned
-		return nil, &dialError{fmt.Errorf("tls: %w", err)}
+	secured, err := d.tls.Client(ctx, conn, address)
+	if err != nil {
+		return nil, &dialError{err}
 	}
 	return secured, nil
 }
