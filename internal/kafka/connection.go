@@ -1,0 +1,109 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/client"
+)
+
+// Connection makes the options by which clients of one component connect to a cluster. Safe for
+// concurrent use after Load.
+type Connection struct {
+	set  pipeline.Settings
+	cfg  ClientConfig
+	tls  *client.TLS // nil: no TLS
+	auth *authenticator
+	log  *logger
+}
+
+// NewConnection returns the connection of a component. It opens nothing and reads no files.
+func NewConnection(set pipeline.Settings, cfg ClientConfig) (*Connection, error) {
+	c := &Connection{set: set, cfg: cfg, log: newLogger(set)}
+	if cfg.encrypted() {
+		block, _ := cfg.TLS.Get()
+		var err error
+		if c.tls, err = client.NewTLS(set, block); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	c.auth, err = newAuthenticator(set, cfg)
+	return c, err
+}
+
+// Load reads certificates and secrets for the first time. It must succeed before a client with
+// Options is made.
+func (c *Connection) Load(ctx context.Context) error {
+	if c.tls != nil {
+		if err := c.tls.Load(); err != nil {
+			return fmt.Errorf("tls: %w", err)
+		}
+	}
+	return c.auth.load(ctx)
+}
+
+// Options returns the options that every client of the component has: addresses, identity,
+// encryption, authentication, network, log and the interval of metadata. A component appends those
+// of its own.
+func (c *Connection) Options() []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.SeedBrokers(c.cfg.Brokers...),
+		kgo.ClientID(c.cfg.ClientID),
+		kgo.SoftwareNameAndVersion("tracing", softwareVersion(c.set)),
+		kgo.Dialer(c.dial),
+		kgo.DialTimeout(c.cfg.ConnectTimeout.Std()),
+		kgo.ConnIdleTimeout(c.cfg.IdleTimeout.Std()),
+		kgo.MetadataMaxAge(c.cfg.Metadata.RefreshInterval.Std()),
+		kgo.MetadataMinAge(min(minMetadataAge, c.cfg.Metadata.RefreshInterval.Std())),
+		kgo.WithLogger(c.log),
+		kgo.DisableClientMetrics(), // this process has its own; some services that speak Kafka's protocol fail at them
+	}
+	if m := c.auth.mechanism(); m != nil {
+		opts = append(opts, kgo.SASL(m))
+	}
+	return opts
+}
+
+// Close ends the log and closes idle connections for tokens. No client with the options may run
+// any more.
+func (c *Connection) Close(ctx context.Context) error {
+	c.log.lines.Close()
+	return c.auth.close(ctx)
+}
+
+// dial connects to a broker.
+func (c *Connection) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout.Std())
+	defer cancel()
+	conn, err := c.set.Env.Dial(ctx, network, address)
+	if err != nil || c.tls == nil {
+		return conn, err
+	}
+	return c.tls.Client(ctx, conn, address)
+}
+
+// softwareVersion returns the version of this program in the characters that brokers accept.
+func softwareVersion(set pipeline.Settings) string {
+	if set.Process == nil {
+		return unknownVersion
+	}
+	version := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' {
+			return r
+		}
+		return '-'
+	}, set.Process.Build().Version)
+	version = strings.Trim(version[:min(len(version), maxClientID)], ".-")
+	if version == "" {
+		return unknownVersion
+	}
+	return version
+}
+
+const unknownVersion = "unknown"
