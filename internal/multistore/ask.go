@@ -3,7 +3,7 @@ package multistore
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,32 +35,27 @@ func ask[T, A any](
 	replies := each(s.stores, func(n Named) (r reply) {
 		store, ok := tracestore.As[T](limited, tenant, n.Store)
 		if !ok {
-			return reply{err: fmt.Errorf("%w: store %s has no such method", tracestore.ErrUnsupported, n.Name)}
+			return reply{err: unsupported(n.Name)}
 		}
 		r.value, r.err = call(limited, store)
 		return r
 	})
-	var failures []error
+	lost := losses{total: len(replies)}
 	for i, r := range replies {
 		name := s.stores[i].Name
-		var damaged *tracestore.DamagedError
-		switch {
-		case r.err == nil:
+		if r.err != nil {
+			if err := lost.note(ctx, name, r.err); err != nil {
+				return nil, nil, err
+			}
+		}
+		if damaged := (*tracestore.DamagedError)(nil); r.err == nil || errors.As(r.err, &damaged) {
 			answers = append(answers, answer[A]{name, r.value})
-		case isOfCaller(ctx, r.err):
-			return nil, nil, cause(ctx, r.err)
-		case errors.As(r.err, &damaged):
-			answers = append(answers, answer[A]{name, r.value})
-			missing.add(name, damaged.Error())
-		default:
-			failures = append(failures, r.err)
-			missing.add(name, r.err.Error())
 		}
 	}
-	if len(answers) == 0 {
-		return nil, nil, noAnswer(missing, failures)
+	if lost.allFailed() {
+		return nil, nil, lost.noAnswer()
 	}
-	return answers, missing, nil
+	return answers, lost.missing, nil
 }
 
 // each calls f with every store concurrently and returns the results in the order of the stores.
@@ -74,14 +69,14 @@ func each[R any](stores []Named, f func(Named) R) []R {
 	return results
 }
 
-// limitTime returns a context that leaves a tenth of the remaining time to answer without a store
-// that is silent.
+// limitTime returns a context that leaves a twentieth of the remaining time to answer without a store
+// that is silent. Searches that end by themselves shortly before their deadline do so earlier.
 func limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithDeadline(ctx, end.Add(-time.Until(end)/10))
+	return context.WithDeadline(ctx, end.Add(-time.Until(end)/20))
 }
 
 // isOfCaller reports whether an error of a store is about the request or the caller, not about the
@@ -91,18 +86,43 @@ func isOfCaller(ctx context.Context, err error) bool {
 		errors.Is(err, tracestore.ErrNotAllowed) || errors.Is(err, tracestore.ErrBadDeletion)
 }
 
-// cause returns the error of ctx if that has ended, and otherwise err.
+// cause returns the error of ctx instead of err if ctx has ended.
 func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
 }
 
-// noAnswer is the error of a request that no store answered. It has the class of the first failure.
-func noAnswer(missing gaps, failures []error) error {
-	return &unanswered{missing.reason(), failures[0]}
+// losses records the stores that fail while they answer a request.
+type losses struct {
+	total   int // stores
+	missing gaps
+	failed  []error // of stores that failed entirely
 }
+
+// note records an error of a store. It returns an error if the request fails for that reason: the
+// error is the caller's.
+func (l *losses) note(ctx context.Context, store string, err error) error {
+	damaged := (*tracestore.DamagedError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &damaged):
+	case isOfCaller(ctx, err):
+		return err
+	default:
+		l.failed = append(l.failed, err)
+	}
+	l.missing.add(store, err.Error())
+	return nil
+}
+
+// allFailed reports whether no store is left that can answer.
+func (l *losses) allFailed() bool { return len(l.failed) == l.total }
+
+// noAnswer is the error of a request that no store answered. It has the class of the first failure.
+func (l *losses) noAnswer() error { return &unanswered{l.missing.reason(), l.failed[0]} }
 
 type unanswered struct {
 	text  string
@@ -115,8 +135,12 @@ func (e *unanswered) Unwrap() error { return e.first }
 // gaps collects what is missing of an answer. If it is empty, nothing is.
 type gaps []string
 
-// add adds what is missing of a store.
-func (g *gaps) add(store, reason string) { *g = append(*g, "store "+store+": "+reason) }
+// add adds what is missing of a store, unless that is known.
+func (g *gaps) add(store, reason string) {
+	if text := "store " + store + ": " + reason; !slices.Contains(*g, text) {
+		*g = append(*g, text)
+	}
+}
 
 // reason describes for users what is missing, or is "".
 func (g gaps) reason() string { return strings.Join(g, "; ") }

@@ -60,8 +60,6 @@ func (s *Store) Provide(ctx context.Context, tenant string, target any) bool {
 		return provide(ctx, tenant, s, t)
 	case *tracestore.Versioner:
 		return provide(ctx, tenant, s, t)
-	case *tracestore.Sizer:
-		return provide(ctx, tenant, s, t)
 	case *tracestore.UsageReporter:
 		return provide(ctx, tenant, s, t)
 	case *tracestore.Follower:

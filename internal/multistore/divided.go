@@ -1,0 +1,186 @@
+package multistore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// complete adds to the results of a group what other stores have of their traces, and leaves out
+// those that were returned on an earlier page because of spans in another store. For traces that
+// are in one store only, this costs one request for all of them to each of the other stores.
+func (f *search) complete(ctx, limited context.Context, group []found) ([]found, error) {
+	if len(f.parts) == 1 || len(group) == 0 || f.want == tracestore.WantIDs && !f.query.After.Set {
+		return group, nil
+	}
+	others, err := f.readOthers(ctx, limited, group)
+	if err != nil || len(others) == 0 {
+		return group, err
+	}
+	kept := group[:0]
+	for _, r := range group {
+		pieces := others[r.ID]
+		returned, err := f.returnedBefore(ctx, r.ID, pieces)
+		if err != nil {
+			return nil, err
+		}
+		if returned {
+			continue
+		}
+		if f.want == tracestore.WantFull && len(pieces) > 0 {
+			if r.Spans, err = joinDistinct(r.Spans, pieces); err != nil {
+				return nil, err
+			}
+		}
+		kept = append(kept, r)
+	}
+	if f.want == tracestore.WantSummaries {
+		return kept, f.summarize(ctx, limited, kept, others)
+	}
+	return kept, nil
+}
+
+// readOthers reads what stores have of traces that others returned. The memory of the search
+// includes it until the next group.
+func (f *search) readOthers(ctx, limited context.Context, group []found) (map[otlpdata.TraceID][]*otlpdata.Batch, error) {
+	type reply struct {
+		traces []tracestore.Trace
+		memory *tracestore.Memory
+		err    error
+	}
+	replies := make(map[*part]*reply, len(f.parts))
+	var asked []*part
+	for _, p := range f.parts {
+		if !p.lost {
+			asked, replies[p] = append(asked, p), new(reply)
+		}
+	}
+	concurrently(asked, func(p *part) {
+		r := replies[p]
+		var refs []tracestore.TraceRef
+		for i := range group {
+			if group[i].part != p {
+				refs = append(refs, tracestore.TraceRef{ID: group[i].ID})
+			}
+		}
+		if r.memory, r.err = tracestore.Reserve(ctx, 0); r.err != nil || len(refs) == 0 {
+			return
+		}
+		r.traces, r.err = readAll(limited, p.Named, f.query.Tenant, refs, r.memory)
+	})
+	others := make(map[otlpdata.TraceID][]*otlpdata.Batch)
+	held := int64(0)
+	for _, p := range asked {
+		r := replies[p]
+		held += r.memory.Held()
+		r.memory.Release()
+		for _, t := range r.traces {
+			others[t.ID] = append(others[t.ID], t.Spans)
+		}
+		if damaged := (*tracestore.DamagedError)(nil); errors.As(r.err, &damaged) {
+			f.missing.add(p.Name, damaged.Error())
+		} else {
+			p.err = r.err
+		}
+	}
+	if err := f.memory.Grow(held); err != nil {
+		return nil, err
+	}
+	return others, f.settle(ctx)
+}
+
+// readAll returns what a store has of traces. With an error it also returns what it has read before.
+func readAll(
+	ctx context.Context, n Named, tenant string, refs []tracestore.TraceRef, memory *tracestore.Memory,
+) (traces []tracestore.Trace, _ error) {
+	store, ok := tracestore.As[tracestore.Reader](ctx, tenant, n.Store)
+	if !ok {
+		return nil, unsupported(n.Name)
+	}
+	for t, err := range store.Traces(ctx, tenant, refs) {
+		if err == nil {
+			err = memory.Grow(int64(t.Spans.Size()))
+		}
+		if err != nil {
+			return traces, err
+		}
+		traces = append(traces, t)
+	}
+	return traces, nil
+}
+
+// returnedBefore reports whether a trace, of which another store has pieces, was returned on an
+// earlier page.
+func (f *search) returnedBefore(ctx context.Context, id otlpdata.TraceID, pieces []*otlpdata.Batch) (before bool, err error) {
+	from, to, ok := f.query.Window()
+	if !f.query.After.Set || !ok {
+		return false, nil
+	}
+	where := tracestore.WithContext(ctx, f.query.Where)
+	for _, b := range pieces {
+		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
+			key := tracestore.Cursor{Start: s.Start, ID: id}
+			before = before || from <= s.Start && s.Start <= to && compareKeys(key, f.query.After) <= 0 && tracestore.Match(where, s)
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return before, ctx.Err() // Match may be wrong, see tracestore.WithContext
+}
+
+// joinDistinct returns the spans of a trace and those of further pieces, without duplicates.
+func joinDistinct(spans *otlpdata.Batch, pieces []*otlpdata.Batch) (*otlpdata.Batch, error) {
+	seen := storequery.NewDedup()
+	var parts []*otlpdata.Batch
+	for _, b := range append([]*otlpdata.Batch{spans}, pieces...) {
+		part, err := distinct(b, seen)
+		if err != nil {
+			return nil, err
+		}
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	return otlpdata.Concat(parts...)
+}
+
+// summarize replaces the summaries of traces of which other stores have pieces.
+func (f *search) summarize(ctx, limited context.Context, group []found, others map[otlpdata.TraceID][]*otlpdata.Batch) error {
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
+	for i := range group {
+		r := &group[i]
+		pieces := others[r.ID]
+		if len(pieces) == 0 {
+			continue
+		}
+		own, err := readAll(limited, r.part.Named, f.query.Tenant, []tracestore.TraceRef{{ID: r.ID}}, memory)
+		if damaged := (*tracestore.DamagedError)(nil); errors.As(err, &damaged) {
+			f.missing.add(r.part.Name, damaged.Error())
+		} else if err != nil {
+			r.part.err = err
+			if err := f.settle(ctx); err != nil {
+				return err
+			}
+			continue // with the summary of the store
+		}
+		for _, t := range own {
+			pieces = append(pieces, t.Spans)
+		}
+		sum, err := storequery.Summarize(r.ID, pieces...)
+		if err != nil {
+			return err
+		}
+		r.Summary = &sum
+		memory.Release()
+	}
+	return nil
+}

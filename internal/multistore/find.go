@@ -1,0 +1,359 @@
+package multistore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Find implements tracestore.Reader. It merges the results of all stores, newest first, and reads
+// what other stores have of a trace that one of them found; see [search.complete]. Each store gets
+// an equal part of the budget. A store may leave out a divided trace if Query.OfTrace does not hold
+// for its part.
+func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f := &search{store: s, query: q, want: want, seen: make(map[otlpdata.TraceID]struct{})}
+	limited, cancel := limitTime(ctx)
+	each := q
+	each.Skip = maps.Clone(q.Skip) // the caller may add traces between two results
+	if each.Budget.Spans > 0 {
+		each.Budget.Spans = (each.Budget.Spans + len(s.stores) - 1) / len(s.stores)
+	}
+	for _, n := range s.stores {
+		f.parts = append(f.parts, &part{Named: n, query: each, want: want})
+	}
+	f.total = len(f.parts)
+	concurrently(f.parts, func(p *part) { p.open(limited) })
+	if err := f.settle(ctx); err != nil || f.allFailed() {
+		cancel()
+		return nil, cmp.Or(err, f.failure())
+	}
+	f.outcome.Reason = tracestore.ReasonUnread
+	return &tracestore.Results{All: f.results(ctx, limited, cancel), Outcome: f.result}, nil
+}
+
+// part is the query to one store.
+type part struct {
+	Named
+	query   tracestore.Query // what is left of it
+	want    tracestore.Want
+	results *tracestore.Results        // of the current request; nil: there is none
+	values  *stream[tracestore.Result] // of results; nil: not opened
+	found   int                        // results of the current request
+	last    tracestore.Cursor          // of the last result
+	scanned int                        // spans examined by earlier requests
+	end     tracestore.Cursor          // position at which the store stopped early; not Set if it did not
+	err     error                      // of the store; not settled yet
+	stopped string                     // why it stopped at end
+	damage  string                     // what else the store could not read
+	lost    bool                       // the store failed
+}
+
+// open sends a request.
+func (p *part) open(ctx context.Context) {
+	store, ok := tracestore.As[tracestore.Reader](ctx, p.query.Tenant, p.Store)
+	if !ok {
+		p.err = unsupported(p.Name)
+		return
+	}
+	p.found = 0
+	if p.results, p.err = store.Find(ctx, p.query, p.want); p.err == nil {
+		p.values = &stream[tracestore.Result]{store: p.Name, values: p.results.All}
+	}
+}
+
+// head returns the next result, or nil if it was not read yet or there is none.
+func (p *part) head() *tracestore.Result {
+	if p.lost || p.values == nil {
+		return nil
+	}
+	return p.values.head
+}
+
+// canFill reports whether the next result was not read yet.
+func (p *part) canFill() bool {
+	return p.err == nil && !p.values.ended && p.values.head == nil
+}
+
+// fill reads the next result, with further requests if necessary.
+func (p *part) fill(ctx context.Context) {
+	for p.canFill() {
+		p.values.fill()
+		switch {
+		case p.values.head != nil:
+			p.found++
+			p.last = tracestore.Cursor{Start: p.values.head.Start, ID: p.values.head.ID, Set: true}
+		case p.values.err != nil:
+			p.err = p.values.err
+		default:
+			p.finish(ctx)
+		}
+	}
+}
+
+// finish evaluates the outcome of a request whose results were read to the end. It sends another
+// one if only the limit ended them: results that other stores returned on an earlier page are left
+// out, so that more may be needed.
+func (p *part) finish(ctx context.Context) {
+	o := p.results.Outcome()
+	p.scanned += o.Scanned
+	p.results = nil
+	limited := p.query.Limit > 0 && p.found >= p.query.Limit
+	if o.Next.Set && !limited {
+		p.end, p.stopped = o.Next, o.Reason
+		return
+	}
+	if !o.Complete {
+		p.damage = o.Reason
+	}
+	if limited && o.Next.Set {
+		p.query.After = o.Next
+		if p.query.Budget.Spans > 0 {
+			p.query.Budget.Spans = max(p.query.Budget.Spans-o.Scanned, 1)
+		}
+		p.open(ctx)
+	}
+}
+
+// examined returns the number of spans that the store has examined so far.
+func (p *part) examined() int {
+	if p.results == nil {
+		return p.scanned
+	}
+	return p.scanned + p.results.Outcome().Scanned
+}
+
+// close ends the query, if that has not ended.
+func (p *part) close() {
+	if p.values == nil || p.values.ended {
+		return
+	}
+	p.values.close()
+	o := p.results.Outcome()
+	p.scanned += o.Scanned
+	p.results = nil
+	if _, damage, ok := strings.Cut(o.Reason, tracestore.ReasonUnread+"; "); ok {
+		p.damage = damage
+	}
+}
+
+// search is a query to several stores.
+type search struct {
+	store   *Store
+	query   tracestore.Query
+	want    tracestore.Want
+	parts   []*part
+	memory  *tracestore.Memory // for results that are held
+	seen    map[otlpdata.TraceID]struct{}
+	emitted int
+	ended   bool
+	outcome tracestore.Outcome
+	losses
+}
+
+func (f *search) results(ctx, limited context.Context, cancel context.CancelFunc) iter.Seq2[tracestore.Result, error] {
+	return func(yield func(tracestore.Result, error) bool) {
+		if f.ended {
+			return
+		}
+		f.ended = true
+		defer cancel()
+		err := f.run(ctx, limited, func(r tracestore.Result) bool { return yield(r, nil) })
+		for _, p := range f.parts {
+			p.close()
+			if p.damage != "" {
+				f.missing.add(p.Name, p.damage)
+			}
+		}
+		f.memory.Release()
+		if err != nil && !errors.Is(err, errStop) {
+			f.outcome = tracestore.Outcome{Reason: err.Error()}
+			yield(tracestore.Result{}, err)
+		}
+	}
+}
+
+// result returns the outcome, or the number of spans examined so far.
+func (f *search) result() tracestore.Outcome {
+	o := f.outcome
+	for _, p := range f.parts {
+		o.Scanned += p.examined()
+	}
+	if len(f.missing) > 0 {
+		o.Complete = false
+		o.Reason = strings.Join(append(nonEmpty(o.Reason), f.missing.reason()), "; ")
+	}
+	return o
+}
+
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+// failure returns the error of a query that no store answers, or nil.
+func (f *search) failure() error {
+	if f.allFailed() {
+		return f.noAnswer()
+	}
+	return nil
+}
+
+// settle notes the errors of stores. It returns those of the caller.
+func (f *search) settle(ctx context.Context) error {
+	for _, p := range f.parts {
+		if p.err == nil || p.lost {
+			continue
+		}
+		p.lost = true
+		p.close()
+		if err := f.note(ctx, p.Name, p.err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// minGroup and maxGroup are the number of results that are completed together, unless a limit is
+	// smaller. It doubles from the one to the other.
+	minGroup, maxGroup = 16, 128
+	// maxGroupBytes is the size of spans above which a group is not extended.
+	maxGroupBytes = 8 << 20
+)
+
+func (f *search) run(ctx, limited context.Context, yield func(tracestore.Result) bool) (err error) {
+	if f.memory, err = tracestore.Reserve(ctx, 0); err != nil {
+		return err
+	}
+	for size := minGroup; ; size = min(2*size, maxGroup) {
+		if f.query.Limit > 0 {
+			size = min(max(size, f.query.Limit), maxGroup, f.query.Limit-f.emitted)
+		}
+		group, more, err := f.group(ctx, limited, size)
+		if err == nil {
+			group, err = f.complete(ctx, limited, group)
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range group {
+			if !yield(r.Result) {
+				return errStop
+			}
+			if f.emitted++; f.emitted == f.query.Limit {
+				f.outcome = tracestore.Outcome{Complete: true, Next: tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}}
+				return nil
+			}
+		}
+		if !more {
+			return f.finish()
+		}
+	}
+}
+
+// finish sets the outcome of a query without further results.
+func (f *search) finish() error {
+	if err := f.failure(); err != nil && f.emitted == 0 {
+		return err
+	}
+	f.outcome = tracestore.Outcome{Complete: true, Next: f.end()}
+	for _, p := range f.parts {
+		if p.stopped != "" {
+			f.missing.add(p.Name, p.stopped)
+		}
+	}
+	return nil
+}
+
+// end returns the position up to which all stores have examined their spans, or the zero Cursor if
+// no store stopped early.
+func (f *search) end() (end tracestore.Cursor) {
+	for _, p := range f.parts {
+		if p.end.Set && (!end.Set || compareKeys(p.end, end) < 0) {
+			end = p.end
+		}
+	}
+	return end
+}
+
+// found is a result and the store that returned it.
+type found struct {
+	tracestore.Result
+	part *part
+}
+
+// group returns the next results, at most size. more reports whether there may be others.
+func (f *search) group(ctx, limited context.Context, size int) (group []found, more bool, err error) {
+	held := int64(0)
+	for len(group) < size && held < maxGroupBytes {
+		if err := f.fill(ctx, limited); err != nil {
+			return nil, false, err
+		}
+		p := f.newest()
+		if end := f.end(); p == nil || end.Set && compareKeys(p.last, end) > 0 {
+			return group, false, nil
+		}
+		r := *p.values.head
+		p.values.head = nil
+		if _, seen := f.seen[r.ID]; seen {
+			continue
+		}
+		if _, skip := f.query.Skip[r.ID]; skip {
+			continue
+		}
+		f.seen[r.ID] = struct{}{}
+		if r.Spans != nil {
+			held += int64(r.Spans.Size())
+		}
+		if err := f.memory.Resize(held + seenMemory*int64(len(f.seen))); err != nil {
+			return nil, false, err
+		}
+		group = append(group, found{r, p})
+	}
+	return group, true, nil
+}
+
+// seenMemory is the approximate number of bytes for each trace that was found.
+const seenMemory = 64
+
+// fill reads the next result of every store.
+func (f *search) fill(ctx, limited context.Context) error {
+	var empty []*part
+	for _, p := range f.parts {
+		if p.canFill() {
+			empty = append(empty, p)
+		}
+	}
+	if len(empty) == 0 {
+		return nil
+	}
+	concurrently(empty, func(p *part) { p.fill(limited) })
+	return f.settle(ctx)
+}
+
+// newest returns the store whose next result is the first of all, or nil if there are no more.
+func (f *search) newest() (first *part) {
+	for _, p := range f.parts {
+		if p.head() != nil && (first == nil || compareKeys(p.last, first.last) < 0) {
+			first = p
+		}
+	}
+	return first
+}
+
+// compareKeys orders positions newest first.
+func compareKeys(a, b tracestore.Cursor) int {
+	return cmp.Or(cmp.Compare(b.Start, a.Start), bytes.Compare(b.ID[:], a.ID[:]))
+}

@@ -1,0 +1,156 @@
+package multistore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var _ tracestore.Outliner = (*Store)(nil)
+
+// Outline implements tracestore.Outliner. The outline of a divided trace is made from its spans,
+// because outlines do not show which spans are duplicates.
+func (s *Store) Outline(
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
+) error {
+	limited, cancel := limitTime(ctx)
+	defer cancel()
+	o := outlines{hold: hold, held: make([]heldOutline, len(s.stores))}
+	found := make([][]tracestore.SummarySpan, len(s.stores)) // valid until release
+	errs := make([]error, len(s.stores))
+	release := make(chan struct{})
+	var answered, ended sync.WaitGroup
+	answered.Add(len(s.stores))
+	for i, n := range s.stores {
+		ended.Go(func() {
+			answer := sync.OnceFunc(answered.Done)
+			defer answer()
+			store, ok := tracestore.As[tracestore.Outliner](limited, tenant, n.Store)
+			if !ok {
+				errs[i] = unsupported(n.Name)
+				return
+			}
+			holdPart := func(spans, textBytes int) error { return o.holdPart(i, heldOutline{spans, textBytes}) }
+			errs[i] = store.Outline(limited, tenant, id, limit, holdPart, func(spans []tracestore.SummarySpan) error {
+				found[i] = spans
+				answer()
+				<-release
+				return nil
+			})
+		})
+	}
+	answered.Wait()
+	holders := 0
+	var err error
+	for _, spans := range found {
+		if len(spans) > 0 {
+			holders++
+		}
+	}
+	for _, spans := range found {
+		if holders == 1 && len(spans) > 0 {
+			err = take(spans)
+		}
+	}
+	close(release)
+	ended.Wait()
+	if err = cmp.Or(err, o.failed); err != nil {
+		return err
+	}
+	if holders > 1 {
+		return s.outlineDivided(ctx, tenant, id, limit, hold, take)
+	}
+	lost := losses{total: len(s.stores)}
+	for i, err := range errs {
+		if err != nil {
+			if err := lost.note(ctx, s.stores[i].Name, err); err != nil {
+				return err
+			}
+		}
+	}
+	if lost.allFailed() {
+		return lost.noAnswer()
+	}
+	return lost.missing.damage()
+}
+
+// outlines adds up what the outlines of several stores hold in memory.
+type outlines struct {
+	mu     sync.Mutex
+	hold   func(spans, textBytes int) error
+	held   []heldOutline // by store
+	failed error         // of hold
+}
+
+type heldOutline struct{ spans, textBytes int }
+
+func (o *outlines) holdPart(store int, h heldOutline) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held[store] = h
+	var all heldOutline
+	for _, h := range o.held {
+		all.spans += h.spans
+		all.textBytes += h.textBytes
+	}
+	err := o.hold(all.spans, all.textBytes)
+	if o.failed == nil {
+		o.failed = err
+	}
+	return err
+}
+
+// outlineDivided reads the spans of a trace for an outline.
+func (s *Store) outlineDivided(
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
+) error {
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
+	var hosts storequery.Hosts
+	var spans []tracestore.SummarySpan // share strings with the pieces
+	texts := 0
+	var damaged *tracestore.DamagedError
+	for t, err := range s.Traces(ctx, tenant, []tracestore.TraceRef{{ID: id}}) {
+		if errors.As(err, &damaged) {
+			break
+		}
+		if err == nil {
+			err = memory.Grow(int64(t.Spans.Size()))
+		}
+		if err == nil {
+			err = tracestore.WalkSpans(t.Spans, func(sp tracestore.Span) error {
+				one := hosts.OutlineSpan(sp)
+				spans, texts = append(spans, one), texts+len(one.Name)+one.Extras.Size()
+				return nil
+			})
+		}
+		if err == nil {
+			err = hold(len(spans), texts)
+		}
+		if err != nil {
+			return err
+		}
+		if limit > 0 && len(spans) > limit {
+			break
+		}
+	}
+	if len(spans) > 0 {
+		if err := take(spans); err != nil {
+			return err
+		}
+	}
+	if damaged != nil {
+		return damaged
+	}
+	return nil
+}

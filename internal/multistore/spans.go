@@ -1,0 +1,70 @@
+package multistore
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+var (
+	_ tracestore.SpanFinder = (*Store)(nil)
+	_ tracestore.Versioner  = (*Store)(nil)
+)
+
+// FindSpans implements tracestore.SpanFinder. The ids of duplicates in several stores are returned
+// once.
+func (s *Store) FindSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
+) (all tracestore.FoundSpans, err error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, f tracestore.SpanFinder) (tracestore.FoundSpans, error) {
+		return f.FindSpans(ctx, tenant, id, c)
+	})
+	if err != nil {
+		return all, err
+	}
+	seen := make(map[otlpdata.SpanID]struct{})
+	for i, a := range answers {
+		all.Spans += a.value.Spans
+		for _, id := range a.value.IDs {
+			if _, earlier := seen[id]; !earlier {
+				all.IDs = append(all.IDs, id)
+			}
+		}
+		if i < len(answers)-1 {
+			for _, id := range a.value.IDs {
+				seen[id] = struct{}{}
+			}
+		}
+	}
+	return all, missing.damage()
+}
+
+// TraceVersion implements tracestore.Versioner. The number is another one after that of a store has
+// changed.
+func (s *Store) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (all tracestore.TraceVersion, err error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, v tracestore.Versioner) (tracestore.TraceVersion, error) {
+		return v.TraceVersion(ctx, tenant, id)
+	})
+	if err == nil {
+		err = missing.damage()
+	}
+	if err != nil {
+		return all, err
+	}
+	numbers := fnv.New64a()
+	exists := false
+	for _, a := range answers {
+		exists = exists || a.value.Number != 0
+		_, _ = numbers.Write(binary.LittleEndian.AppendUint64(nil, a.value.Number)) // never fails
+		if a.value.Stored.After(all.Stored) {
+			all.Stored = a.value.Stored
+		}
+	}
+	if exists {
+		all.Number = max(numbers.Sum64(), 1)
+	}
+	return all, nil
+}

@@ -1,0 +1,181 @@
+package multistore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var (
+	_ tracestore.Reader       = (*Store)(nil)
+	_ tracestore.SpanSelector = (*Store)(nil)
+)
+
+// Traces implements tracestore.Reader. If stores fail, everything that the others have comes first
+// and then a DamagedError.
+func (s *Store) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return readTraces(ctx, s.stores, tenant, refs, func(ctx context.Context, r tracestore.Reader) iter.Seq2[tracestore.Trace, error] {
+		return r.Traces(ctx, tenant, refs)
+	})
+}
+
+// SelectSpans implements tracestore.SpanSelector.
+func (s *Store) SelectSpans(
+	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
+) iter.Seq2[tracestore.Trace, error] {
+	refs := []tracestore.TraceRef{{ID: id}}
+	return readTraces(ctx, s.stores, tenant, refs, func(ctx context.Context, r tracestore.SpanSelector) iter.Seq2[tracestore.Trace, error] {
+		return r.SelectSpans(ctx, tenant, id, spans)
+	})
+}
+
+// readTraces returns the traces that stores return for refs, in the order of refs.
+func readTraces[T any](
+	ctx context.Context, stores []Named, tenant string, refs []tracestore.TraceRef,
+	read func(ctx context.Context, store T) iter.Seq2[tracestore.Trace, error],
+) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		limited, cancel := limitTime(ctx)
+		defer cancel()
+		m := traceMerge{ctx: ctx, yield: yield}
+		for _, n := range stores {
+			values := func(yield func(tracestore.Trace, error) bool) {
+				store, ok := tracestore.As[T](limited, tenant, n.Store)
+				if !ok {
+					yield(tracestore.Trace{}, unsupported(n.Name))
+					return
+				}
+				read(limited, store)(yield)
+			}
+			m.streams = append(m.streams, &stream[tracestore.Trace]{store: n.Name, values: values})
+		}
+		err := m.run(refs)
+		for _, s := range m.streams {
+			s.close()
+		}
+		m.memory.Release()
+		if err != nil && !errors.Is(err, errStop) {
+			yield(tracestore.Trace{}, err)
+		}
+	}
+}
+
+// errStop ends the work for a caller that wants no more values.
+var errStop = errors.New("stopped")
+
+// traceMerge merges the traces of several stores.
+type traceMerge struct {
+	ctx     context.Context
+	yield   func(tracestore.Trace, error) bool
+	streams []*stream[tracestore.Trace] // that have not ended
+	memory  *tracestore.Memory          // for pieces
+	kept    int64                       // bytes of pieces of the current trace that were yielded and are kept to find duplicates
+	yielded bool
+	losses
+}
+
+func (m *traceMerge) run(refs []tracestore.TraceRef) (err error) {
+	if m.memory, err = tracestore.Reserve(m.ctx, 0); err != nil {
+		return err
+	}
+	m.total = len(m.streams)
+	for _, ref := range refs {
+		if err := m.fill(); err != nil {
+			return err
+		}
+		var holders []*stream[tracestore.Trace]
+		for _, s := range m.streams {
+			if s.head.ID == ref.ID {
+				holders = append(holders, s)
+			}
+		}
+		if err := m.trace(ref.ID, holders); err != nil {
+			return err
+		}
+	}
+	for len(m.streams) > 0 { // errors follow the last trace
+		for _, s := range m.streams {
+			s.head = nil
+		}
+		if err := m.fill(); err != nil {
+			return err
+		}
+	}
+	if !m.yielded && m.allFailed() {
+		return m.noAnswer()
+	}
+	return m.missing.damage()
+}
+
+// fill reads the heads of all streams and removes those that have ended.
+func (m *traceMerge) fill() error {
+	var empty []*stream[tracestore.Trace]
+	for _, s := range m.streams {
+		if s.head == nil {
+			empty = append(empty, s)
+		}
+	}
+	if len(empty) == 0 {
+		return nil
+	}
+	concurrently(empty, (*stream[tracestore.Trace]).fill)
+	left, held := m.streams[:0:0], m.kept
+	for _, s := range m.streams {
+		if s.err != nil {
+			if err := m.note(m.ctx, s.store, s.err); err != nil {
+				return err
+			}
+		}
+		if s.head != nil {
+			left, held = append(left, s), held+int64(s.head.Spans.Size())
+		}
+	}
+	m.streams = left
+	return m.memory.Resize(held)
+}
+
+// trace yields the pieces of a trace that holders have. If several have the trace, it leaves out
+// duplicates.
+func (m *traceMerge) trace(id otlpdata.TraceID, holders []*stream[tracestore.Trace]) error {
+	var seen *storequery.Dedup
+	if len(holders) > 1 {
+		seen = storequery.NewDedup()
+	}
+	for _, s := range holders {
+		for s.head != nil && s.head.ID == id {
+			if err := m.piece(id, s.head.Spans, seen); err != nil {
+				return err
+			}
+			s.head = nil
+			if err := m.fill(); err != nil {
+				return err
+			}
+		}
+	}
+	m.kept = 0
+	return nil
+}
+
+func (m *traceMerge) piece(id otlpdata.TraceID, b *otlpdata.Batch, seen *storequery.Dedup) (err error) {
+	if seen != nil {
+		m.kept += int64(b.Size())
+		if b, err = distinct(b, seen); b == nil || err != nil {
+			return err
+		}
+	}
+	m.yielded = true
+	if !m.yield(tracestore.Trace{ID: id, Spans: b}, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// unsupported is the error of a call that a store does not support.
+func unsupported(store string) error {
+	return fmt.Errorf("%w: store %s has no such method", tracestore.ErrUnsupported, store)
+}
