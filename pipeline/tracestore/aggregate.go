@@ -59,6 +59,10 @@ type FacetQuery struct {
 	// keys of span and resource attributes that the most spans have (ties by place and key). Fields
 	// that no span has are omitted, and so is the key otlpdata.FlagsAttribute.
 	Fields []Field
+	// All requests everything that was counted, so that the answers of several stores can be added
+	// up: all values of each field, and if Fields is empty all keys. They come in any order and
+	// without scores. Values must be above 0 and has no other meaning.
+	All bool
 	// Selection, if not nil, is a part of the spans to compare with the rest: its spans are counted
 	// a second time.
 	Selection *Selection

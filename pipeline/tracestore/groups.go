@@ -22,6 +22,9 @@ type GroupQuery struct {
 	// Limit is the maximum number of groups to return, from 1 to MaxGroups.
 	Limit int
 	Sort  GroupOrder
+	// All requests all groups that were counted, in any order, so that the answers of several
+	// stores can be added up. Limit and Sort must be valid and have no other meaning.
+	All bool
 }
 
 // GroupOrder is the order of groups, always descending.
@@ -50,7 +53,7 @@ const (
 type Groups struct {
 	// All counts all matching spans that were examined. It has no values.
 	All Group
-	// Groups are in the order of GroupQuery.Sort, at most GroupQuery.Limit.
+	// Groups are in the order of GroupQuery.Sort, at most GroupQuery.Limit; see also GroupQuery.All.
 	Groups []Group
 	// Distinct is the number of groups that were counted, including those that are not returned.
 	Distinct int

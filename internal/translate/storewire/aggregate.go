@@ -13,7 +13,7 @@ import (
 func PutAggregation(q *tracestore.Query, a *tracestore.Aggregation) *store_v1.AggregateRequest {
 	out := &store_v1.AggregateRequest{
 		Query: PutQuery(q), HeatmapStep: int64(a.Heatmap.Step), Exemplars: int64(a.Exemplars),
-		Facets: &store_v1.FacetQuery{Values: int64(a.Facets.Values)},
+		Facets: &store_v1.FacetQuery{Values: int64(a.Facets.Values), All: a.Facets.All},
 	}
 	for _, f := range a.Facets.Fields {
 		out.Facets.Fields = append(out.Facets.Fields, putField(f))
@@ -34,7 +34,7 @@ func GetAggregation(tenant string, m *store_v1.AggregateRequest) (q tracestore.Q
 		return q, a, err
 	}
 	a.Heatmap.Step, a.Exemplars = time.Duration(m.GetHeatmapStep()), int(m.GetExemplars())
-	a.Facets.Values = int(m.GetFacets().GetValues())
+	a.Facets.Values, a.Facets.All = int(m.GetFacets().GetValues()), m.GetFacets().GetAll()
 	for _, field := range m.GetFacets().GetFields() {
 		f, err := getField(field)
 		if err != nil {

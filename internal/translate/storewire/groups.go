@@ -6,7 +6,7 @@ import (
 )
 
 func putGroupQuery(g *tracestore.GroupQuery) *store_v1.GroupQuery {
-	out := &store_v1.GroupQuery{Limit: int64(g.Limit), Order: store_v1.GroupOrder(g.Sort)}
+	out := &store_v1.GroupQuery{Limit: int64(g.Limit), Order: store_v1.GroupOrder(g.Sort), All: g.All}
 	for _, f := range g.By {
 		out.By = append(out.By, putField(f))
 	}
@@ -18,7 +18,7 @@ func getGroupQuery(m *store_v1.GroupQuery) (g tracestore.GroupQuery, err error) 
 	if order < 0 || order > store_v1.GroupOrder_GROUP_ORDER_TIME {
 		return g, invalid("unknown order of groups %d", order)
 	}
-	g.Limit, g.Sort = int(m.GetLimit()), tracestore.GroupOrder(order)
+	g.Limit, g.Sort, g.All = int(m.GetLimit()), tracestore.GroupOrder(order), m.GetAll()
 	for _, field := range m.GetBy() {
 		f, err := getField(field)
 		if err != nil {

@@ -251,10 +251,11 @@ func TestRequests(t *testing.T) {
 	if got := GetEdgeQuery(overTheWire(t, PutEdgeQuery(&edges))); got != edges {
 		t.Errorf("query for edges came back as %+v", got)
 	}
-	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7,
+	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7, All: true,
 		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at,
 			Where: richExpr()}},
-		Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}, {Key: "k"}}, Limit: 9, Sort: tracestore.GroupsByTime}}
+		Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}, {Key: "k"}}, Limit: 9, Sort: tracestore.GroupsByTime,
+			All: true}}
 	gotQuery, got, err := GetAggregation("", overTheWire(t, PutAggregation(&q, &a)))
 	if err != nil || !reflect.DeepEqual(got, a) || !reflect.DeepEqual(gotQuery, q) {
 		t.Errorf("aggregation came back as %+v of %+v, %v", got, gotQuery, err)

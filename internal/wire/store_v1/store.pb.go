@@ -2244,6 +2244,7 @@ type GroupQuery struct {
 	By            []*Field               `protobuf:"bytes,1,rep,name=by,proto3" json:"by,omitempty"`
 	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"` // of groups
 	Order         GroupOrder             `protobuf:"varint,3,opt,name=order,proto3,enum=tracing.store.v1.GroupOrder" json:"order,omitempty"`
+	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"` // all groups that were counted, in any order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2299,12 +2300,20 @@ func (x *GroupQuery) GetOrder() GroupOrder {
 	return GroupOrder_GROUP_ORDER_SPANS
 }
 
+func (x *GroupQuery) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
 // FacetQuery asks for the values of fields.
 type FacetQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        int64                  `protobuf:"varint,1,opt,name=values,proto3" json:"values,omitempty"` // for each field
 	Fields        []*Field               `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
 	Selection     *Selection             `protobuf:"bytes,3,opt,name=selection,proto3" json:"selection,omitempty"`
+	All           bool                   `protobuf:"varint,4,opt,name=all,proto3" json:"all,omitempty"` // all fields and values that were counted, in any order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2358,6 +2367,13 @@ func (x *FacetQuery) GetSelection() *Selection {
 		return x.Selection
 	}
 	return nil
+}
+
+func (x *FacetQuery) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
 }
 
 // Selection is a part of the spans that is compared with the rest.
@@ -5519,17 +5535,19 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\fheatmap_step\x18\x02 \x01(\x03R\vheatmapStep\x124\n" +
 	"\x06facets\x18\x03 \x01(\v2\x1c.tracing.store.v1.FacetQueryR\x06facets\x12\x1c\n" +
 	"\texemplars\x18\x04 \x01(\x03R\texemplars\x124\n" +
-	"\x06groups\x18\x05 \x01(\v2\x1c.tracing.store.v1.GroupQueryR\x06groups\"\x7f\n" +
+	"\x06groups\x18\x05 \x01(\v2\x1c.tracing.store.v1.GroupQueryR\x06groups\"\x91\x01\n" +
 	"\n" +
 	"GroupQuery\x12'\n" +
 	"\x02by\x18\x01 \x03(\v2\x17.tracing.store.v1.FieldR\x02by\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x122\n" +
-	"\x05order\x18\x03 \x01(\x0e2\x1c.tracing.store.v1.GroupOrderR\x05order\"\x90\x01\n" +
+	"\x05order\x18\x03 \x01(\x0e2\x1c.tracing.store.v1.GroupOrderR\x05order\x12\x10\n" +
+	"\x03all\x18\x04 \x01(\bR\x03all\"\xa2\x01\n" +
 	"\n" +
 	"FacetQuery\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\x03R\x06values\x12/\n" +
 	"\x06fields\x18\x02 \x03(\v2\x17.tracing.store.v1.FieldR\x06fields\x129\n" +
-	"\tselection\x18\x03 \x01(\v2\x1b.tracing.store.v1.SelectionR\tselection\"\x8d\x01\n" +
+	"\tselection\x18\x03 \x01(\v2\x1b.tracing.store.v1.SelectionR\tselection\x12\x10\n" +
+	"\x03all\x18\x04 \x01(\bR\x03all\"\x8d\x01\n" +
 	"\tSelection\x12*\n" +
 	"\x04from\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\x12,\n" +

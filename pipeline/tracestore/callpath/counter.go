@@ -115,7 +115,7 @@ func (c *Counter) assign(t *Tree) {
 		span := c.stack[len(c.stack)-1]
 		c.stack = append(c.stack[:len(c.stack)-1], t.childrenOf(span)...)
 		s := &t.spans[span]
-		o, p := c.operationAt(s), int32(-1)
+		o, p := c.operationAt(s.Service, s.Name), int32(-1)
 		if o >= 0 {
 			p = c.pathAt(c.pathAbove(t, span), o, s.Kind)
 			c.opened = c.operations[o].addCall(c.opened, o, s.Failed)
@@ -186,19 +186,19 @@ func (c *Counter) pathAt(parent, operation, kind int32) int32 {
 	return at
 }
 
-// operationAt returns the operation of a span, or -1 if it is not counted.
-func (c *Counter) operationAt(s *tracestore.SummarySpan) int32 {
-	at, known := c.byName[name{s.Service, s.Name}]
+// operationAt returns the operation with a service and a name, or -1 if it is not counted.
+func (c *Counter) operationAt(service, operationName string) int32 {
+	at, known := c.byName[name{service, operationName}]
 	if known {
 		return at
 	}
-	if !c.mayAdd(len(c.operations), operationMemory+int64(len(s.Service)+len(s.Name))) {
+	if !c.mayAdd(len(c.operations), operationMemory+int64(len(service)+len(operationName))) {
 		return -1
 	}
 	if c.byName == nil {
 		c.byName = make(map[name]int32)
 	}
-	key := name{strings.Clone(s.Service), strings.Clone(s.Name)}
+	key := name{strings.Clone(service), strings.Clone(operationName)}
 	at = int32(len(c.operations))
 	c.byName[key] = at
 	c.operations = append(c.operations, operation{name: key})
@@ -216,6 +216,58 @@ func (c *Counter) mayAdd(n int, bytes int64) bool {
 		return false
 	}
 	return true
+}
+
+// AddProfile counts the traces of another profile, whose paths are in the order of
+// PathProfile.Paths. It retains nothing of p. An error means that the paths are in another order.
+func (c *Counter) AddProfile(p *tracestore.PathProfile) error {
+	for side, set := range [2]*tracestore.PathSet{&p.Rest, &p.Selected} {
+		sum := &c.sets[side]
+		sum.Traces += set.Traces
+		sum.Failed += set.Failed
+		sum.Spans += set.Spans
+		sum.Time += set.Time
+		sum.TimeSquares += set.TimeSquares
+		sum.IDs = append(sum.IDs, set.IDs...)
+	}
+	for i := range p.Operations {
+		o := &p.Operations[i]
+		if at := c.operationAt(o.Service, o.Name); at >= 0 {
+			c.operations[at].add(&o.Rest, &o.Selected)
+		}
+	}
+	added := make([]int32, len(p.Paths)) // -1: not counted
+	for i := range p.Paths {
+		q := &p.Paths[i]
+		parent := int32(noParent)
+		if q.Parent >= i || q.Parent < -1 {
+			return fmt.Errorf("call path %d of %d has the parent %d", i, len(p.Paths), q.Parent)
+		}
+		if q.Parent >= 0 {
+			parent = added[q.Parent]
+		}
+		added[i] = -1
+		if o := c.operationAt(q.Service, q.Name); o >= 0 {
+			added[i] = c.pathAt(parent, o, q.Kind)
+		}
+		if at := added[i]; at >= 0 {
+			c.paths[at].add(&q.Rest, &q.Selected)
+		}
+	}
+	return nil
+}
+
+// add adds the counts of both sets.
+func (s *sums) add(rest, selected *tracestore.PathCounts) {
+	for side, n := range [2]*tracestore.PathCounts{rest, selected} {
+		sum := &s.sets[side]
+		sum.Traces += n.Traces
+		sum.Calls += n.Calls
+		sum.Errors += n.Errors
+		sum.SelfTime += n.SelfTime
+		sum.SelfSquares += n.SelfSquares
+		sum.CallSquares += n.CallSquares
+	}
 }
 
 // Traces returns the number of traces of a set.

@@ -49,6 +49,35 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+// TestAddProfile checks that profiles of parts of the traces add up to the profile of all.
+func TestAddProfile(t *testing.T) {
+	var all, sum Counter
+	var parts [3]Counter
+	var tree Tree
+	for i := range 12 {
+		tree.Build(shop(1+i%4, i%5 == 0))
+		if i%6 == 5 {
+			tree.Build(spansOf(sample{name: "GET /", long: 5, children: []sample{{name: fmt.Sprint("child ", i), long: 2}}}))
+		}
+		all.AddTrace(&tree, otlpdata.TraceID{byte(i)}, i%4 == 1)
+		parts[i/4].AddTrace(&tree, otlpdata.TraceID{byte(i)}, i%4 == 1)
+	}
+	for i := range parts {
+		p := parts[i].Answer()
+		if err := sum.AddProfile(&p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := sum.Answer(), all.Answer(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	for _, parent := range []int{0, 1, -2} {
+		if err := sum.AddProfile(&tracestore.PathProfile{Paths: []tracestore.CallPath{{Parent: parent}}}); err == nil {
+			t.Errorf("a first path with the parent %d: no error", parent)
+		}
+	}
+}
+
 // TestCycles checks that the first span of a cycle of parents has no parent.
 func TestCycles(t *testing.T) {
 	id := func(n byte) otlpdata.SpanID { return otlpdata.SpanID{n} }

@@ -283,7 +283,7 @@ func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 	for _, f := range fields {
 		out.Facets = append(out.Facets, f.answer())
 	}
-	if len(c.query.Fields) == 0 {
+	if len(c.query.Fields) == 0 && !c.query.All {
 		slices.SortFunc(out.Facets, func(a, b tracestore.Facet) int {
 			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), compareFields(a.Field, b.Field))
 		})
@@ -295,6 +295,9 @@ func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 func (c *FacetCounter) answered() (fields []*FieldCounter, omitted int) {
 	if len(c.query.Fields) > 0 {
 		return c.fields, 0
+	}
+	if c.query.All {
+		return slices.DeleteFunc(slices.Clone(c.fields), func(f *FieldCounter) bool { return f.spans == 0 }), 0
 	}
 	own := len(properties())
 	keys := slices.Clone(c.fields[own:])
@@ -315,6 +318,12 @@ func (f *FieldCounter) answer() tracestore.Facet {
 	c := f.counter
 	out := tracestore.Facet{Field: f.field, Spans: f.spans, Selected: f.selected,
 		Distinct: len(f.values), Other: f.other}
+	if c.query.All {
+		for text, n := range f.values {
+			out.Values = append(out.Values, tracestore.FacetValue{Text: text, Count: n.count, Selected: n.selected})
+		}
+		return out
+	}
 	var best bestValues
 	for text, n := range f.values {
 		score := FacetScore(n.count, n.selected, c.spans, c.selected)

@@ -88,6 +88,28 @@ func TestFacetCounterLimits(t *testing.T) {
 	}
 }
 
+// TestAllFacets checks that FacetQuery.All requests all keys and values.
+func TestAllFacets(t *testing.T) {
+	c := NewFacetCounter(tracestore.FacetQuery{Values: 1, All: true})
+	c.AddTotal(1, 1)
+	for i := range 2 * tracestore.MaxFacets {
+		f := c.Field(spanKey(fmt.Sprint(i)))
+		f.AddSpans(1, 1)
+		f.AddValue("a", 1, 0)
+		f.AddValue("b", 1, 1)
+	}
+	a := c.Answer(1)
+	if len(a.Facets) != 2*tracestore.MaxFacets || a.Omitted != 0 {
+		t.Fatalf("%d fields, %d omitted", len(a.Facets), a.Omitted)
+	}
+	for _, f := range a.Facets {
+		slices.SortFunc(f.Values, func(a, b tracestore.FacetValue) int { return strings.Compare(a.Text, b.Text) })
+		if want := []tracestore.FacetValue{{Text: "a", Count: 1}, {Text: "b", Count: 1, Selected: 1}}; !slices.Equal(f.Values, want) {
+			t.Fatalf("%+v, want %+v", f.Values, want)
+		}
+	}
+}
+
 // TestAddAttributes checks that common attributes of spans count as if they were counted for each
 // span.
 func TestAddAttributes(t *testing.T) {

@@ -208,6 +208,12 @@ func (c *GroupCounter) reserve(bytes int) bool {
 // Answer returns the groups for the examined share of the spans; see Heatmap.Share.
 func (c *GroupCounter) Answer(share float64) *tracestore.Groups {
 	out := &tracestore.Groups{All: c.all, Distinct: len(c.groups), Other: c.other, Share: share}
+	if c.query.All {
+		for _, g := range c.groups {
+			out.Groups = append(out.Groups, *g)
+		}
+		return out
+	}
 	list := make([]rankedGroup, 0, len(c.groups))
 	for _, g := range c.groups {
 		list = append(list, rankedGroup{g, rankOf(g, c.query.Sort), g.Durations.Count()})

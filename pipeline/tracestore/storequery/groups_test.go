@@ -27,6 +27,19 @@ func describeGroups(g *tracestore.Groups, fields int) string {
 	return strings.Join(lines, "; ")
 }
 
+// GroupQuery.All requests all groups.
+func TestAllGroups(t *testing.T) {
+	c := NewGroupCounter(tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}}, Limit: 1, All: true})
+	var one tracestore.Histogram
+	one.Observe(1)
+	for i := range 3 {
+		c.AddGroup(GroupKey{{Text: fmt.Sprint(i), Present: true}}, &one, 1)
+	}
+	if g := c.Answer(1); len(g.Groups) != 3 || g.Distinct != 3 {
+		t.Errorf("%+v", g)
+	}
+}
+
 // Whole traces are grouped by their root, and by each of their services.
 func TestGroupsOfTraces(t *testing.T) {
 	for _, c := range []struct {

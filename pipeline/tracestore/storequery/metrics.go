@@ -118,6 +118,18 @@ func (c *MetricsCounter) AddHistogram(series int, start uint64, durations *trace
 	p.Durations.Add(durations)
 }
 
+// AddPoint counts the calls of a point, such as one of another answer with the same steps. It
+// retains nothing of p.
+func (c *MetricsCounter) AddPoint(series int, p *tracestore.MetricPoint) {
+	sum := c.point(series, p.Start)
+	if sum == nil {
+		return
+	}
+	sum.Calls += p.Calls
+	sum.Errors += p.Errors
+	sum.Durations.Add(&p.Durations)
+}
+
 // point returns the point of a series to which a start belongs, or nil if the maximum number of
 // points is reached.
 func (c *MetricsCounter) point(series int, start uint64) *tracestore.MetricPoint {

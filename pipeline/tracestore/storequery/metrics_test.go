@@ -37,6 +37,24 @@ func TestMetricPoints(t *testing.T) {
 	}
 }
 
+// TestAddPoint checks that the points of two answers add up.
+func TestAddPoint(t *testing.T) {
+	const minute = uint64(time.Minute)
+	c := NewMetricsCounter(tracestore.MetricsQuery{})
+	series, _ := c.Series("cart", "", "")
+	p := tracestore.MetricPoint{Start: 3 * minute, Calls: 5, Errors: 2}
+	p.Durations.ObserveN(100, 5)
+	c.AddPoint(series, &p)
+	c.AddPoint(series, &p)
+	p.Start = 4 * minute
+	c.AddPoint(series, &p)
+	got := c.Answer().Series[0].Points
+	if len(got) != 2 || got[0].Calls != 10 || got[0].Errors != 4 || got[0].Durations.Count() != 10 || got[0].Durations.Sum != 1000 ||
+		got[1].Calls != 5 || p.Durations.Count() != 5 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestOtherOperations(t *testing.T) {
 	c := NewMetricsCounter(tracestore.MetricsQuery{ByOperation: true})
 	for i := range tracestore.MaxOperations + 10 {

@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ func checkAggregates(s *suite) {
 	r := s.diverseRequest()
 	s.send("", r.traces)
 	s.checkAllAggregates(store, 1)
+	s.checkAllCounted(store)
 	r.span(1, 1, "twice", firstMinute).SetKind(ptrace.SpanKindServer)
 	r.span(1, 1, "twice", firstMinute).SetKind(ptrace.SpanKindServer)
 	late := newRequest("late") // starts before all others
@@ -49,6 +52,49 @@ func checkAggregates(s *suite) {
 	s.checkAllAggregates(store, 4)
 	s.delete("", tracestore.Deletion{From: at(firstMinute + 2*minute)})
 	s.checkAllAggregates(store, 5)
+}
+
+// checkAllCounted compares all values and groups, which are requested to add up the answers of
+// several stores.
+func (s *suite) checkAllCounted(store tracestore.Aggregator) {
+	s.Helper()
+	fields := []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "unique"}, {Place: tracestore.AnyAttribute, Key: "number"}}
+	_, grouped := optional[tracestore.GroupAggregator](s, s.store)
+	for _, f := range []tracestore.FacetQuery{{Values: 1, All: true}, {Values: 1, All: true, Fields: fields, Selection: &tracestore.Selection{}}} {
+		a := tracestore.Aggregation{Facets: f}
+		if grouped {
+			a.Groups = tracestore.GroupQuery{By: fields, Limit: 1, All: true}
+		}
+		got, err := store.Aggregate(s.ctx, tracestore.Query{}, a)
+		want, _, _ := s.sent.aggregate(tracestore.Query{}, a)
+		if err != nil || got.Facets == nil || (got.Groups != nil) != grouped {
+			s.Fatalf("Aggregate(%s) of everything: %+v, %v", describeAggregation(a), got, err)
+		}
+		for _, of := range []*tracestore.Aggregate{&got, &want} {
+			sortCounted(of)
+		}
+		if g, w := fmt.Sprintf("%+v", *got.Facets), fmt.Sprintf("%+v", *want.Facets); g != w {
+			s.Errorf("all values of %v:\n got %s\nwant %s", f.Fields, g, w)
+		}
+		if g, w := fmt.Sprintf("%+v", got.Groups), fmt.Sprintf("%+v", want.Groups); g != w {
+			s.Errorf("all groups:\n got %s\nwant %s", g, w)
+		}
+	}
+}
+
+// sortCounted sorts facets, their values, and groups.
+func sortCounted(a *tracestore.Aggregate) {
+	slices.SortFunc(a.Facets.Facets, func(a, b tracestore.Facet) int {
+		return cmp.Or(cmp.Compare(a.Field.Place, b.Field.Place), cmp.Compare(a.Field.Key, b.Field.Key))
+	})
+	for _, f := range a.Facets.Facets {
+		slices.SortFunc(f.Values, func(a, b tracestore.FacetValue) int { return cmp.Compare(a.Text, b.Text) })
+	}
+	if a.Groups != nil {
+		slices.SortFunc(a.Groups.Groups, func(a, b tracestore.Group) int {
+			return cmp.Compare(fmt.Sprint(a.Values), fmt.Sprint(b.Values))
+		})
+	}
 }
 
 // diverseRequest returns spans that differ in everything that is counted: values of all types and
