@@ -21,12 +21,14 @@ import (
 )
 
 type config struct {
-	client.GRPCConfig
+	Endpoint  string   `yaml:"endpoint" doc:"Server address: host:port, dns:///host:port, or a comma-separated list of host:port of servers with the same store. Requests are balanced over all addresses."`
+	Endpoints []string `yaml:"endpoints" doc:"Addresses of servers with different stores, which are read as one store; see docs/several-stores.md. All settings apply to each of them. Spans cannot be written to several stores."`
+	client.GRPCSettings
 	client.NextHopConfig
 	pipeline.Delivery
 	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"Connection for writing spans over OTLP, if the server for writing is not the one at endpoint."`
 	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (detected by asking the server). Only with auto is everything supported that the store of a server of this program can do."`
-	ProbeInterval  pipeline.Duration                    `yaml:"probe_interval" doc:"Interval at which an unreachable server is probed until it answers. Meanwhile the component is degraded, and the process is not ready unless there is a sending_queue."`
+	ProbeInterval  pipeline.Duration                    `yaml:"probe_interval" doc:"Interval at which an unreachable server is probed until it answers. Meanwhile the component is degraded, and the process is not ready unless there is a sending_queue or another one of several endpoints answers."`
 	Archive        bool                                 `yaml:"archive" doc:"Whether to use the archive of the server, which exists only in v1. Archived traces can be read by id but not searched."`
 	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Maximum size of a sent message before compression. Larger batches are split into several messages."`
 	MaxRecvMsgSize int                                  `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a received message in MiB."`
@@ -46,7 +48,7 @@ const (
 
 func defaults() config {
 	return config{
-		GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
+		GRPCSettings: client.DefaultGRPCConfig().GRPCSettings, NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
 		Writer: pipeline.Absent(client.DefaultGRPCConfig()), Protocol: auto, MaxMessageSize: 4000 << 10, MaxRecvMsgSize: 64,
 		ProbeInterval: pipeline.Duration(5 * time.Second), MaxHeld: 64 << 20, MaxTrace: 512 << 20, MaxTraces: 1000,
 	}
@@ -54,7 +56,7 @@ func defaults() config {
 
 // Validate checks the values of the configuration.
 func (c *config) Validate() error {
-	var errs []error
+	errs := c.validateEndpoints()
 	switch c.Protocol {
 	case auto, v1Name, v2Name:
 	default:
@@ -87,10 +89,11 @@ func (c *config) Validate() error {
 
 // Factory returns the factory of the exporter "grpc".
 func Factory() pipeline.Factory {
-	return pipeline.Exporter("grpc", defaults, newExporter).
-		Doc("Remote storage client: writes to and reads from a store in another process over gRPC (v2 and v1).")
+	return pipeline.Exporter("grpc", defaults, newComponent).
+		Doc("Remote storage client: writes to and reads from a store in another process over gRPC (v2 and v1), or reads several stores as one.")
 }
 
+// exporter is the client of one server.
 type exporter struct {
 	cfg     config
 	set     pipeline.Settings
@@ -122,7 +125,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	e.held = pipeline.NewBudget(max(int64(c.MaxHeld), 1)) // 0 would disable the limit
 	call := grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(c.MaxRecvMsgSize<<20))
 	var err error
-	if e.conn, err = e.connect("connection", c.GRPCConfig, reports, call, grpc.WithStatsHandler(e.server)); err != nil {
+	if e.conn, err = e.connect("connection", c.connection(c.Endpoint), reports, call, grpc.WithStatsHandler(e.server)); err != nil {
 		return nil, err
 	}
 	e.watch = e.watches[0]

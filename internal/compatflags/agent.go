@@ -125,16 +125,21 @@ func fromEnv(variable string) (value string, ok bool) {
 
 // hostPorts parses addresses separated by commas and optional spaces.
 func hostPorts(text string) (any, error) {
-	var addresses []string
+	list, err := addresses(text)
+	return strings.Join(list, ","), err
+}
+
+// addresses returns addresses separated by commas and optional spaces.
+func addresses(text string) (list []string, _ error) {
 	for address := range strings.SplitSeq(text, ",") {
 		if address = strings.TrimSpace(address); address != "" {
-			addresses = append(addresses, address)
+			list = append(list, address)
 		}
 	}
-	if len(addresses) == 0 {
+	if len(list) == 0 {
 		return nil, fmt.Errorf("no address in %q; write host:port", text)
 	}
-	return strings.Join(addresses, ","), nil
+	return list, nil
 }
 
 // Limits of the keys of a UDP listener, in bytes. datagramSize is what a datagram counts for in the

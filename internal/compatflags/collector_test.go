@@ -89,6 +89,10 @@ func TestStorageFlags(t *testing.T) {
 			t.Errorf("%s: without TLS, got\n%s", preset, got)
 		}
 	}
+	const two = "endpoints: ['host:1', 'host:2'] # --grpc-storage.server"
+	if got := changedLinesOf(t, "query", "--grpc-storage.server=host:1, host:2"); got != two {
+		t.Errorf("with several servers, got\n%s\nwant\n%s", got, two)
+	}
 	t.Setenv("SPAN_STORAGE_TYPE", "grpc")
 	t.Setenv("GRPC_STORAGE_SERVER", "host:1")
 	t.Setenv("GRPC_STORAGE_TLS_ENABLED", "true")

@@ -69,8 +69,9 @@ func each[R any](stores []Named, f func(Named) R) []R {
 	return results
 }
 
-// limitTime returns a context that leaves a twentieth of the remaining time to answer without a store
-// that is silent. Searches that end by themselves shortly before their deadline do so earlier.
+// limitTime returns a context that leaves a twentieth of the remaining time to answer without a
+// store that is silent. Searches that end by themselves shortly before their deadline do so
+// earlier.
 func limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {

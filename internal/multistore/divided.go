@@ -92,7 +92,8 @@ func (f *search) readOthers(ctx, limited context.Context, group []found) (map[ot
 	return others, f.settle(ctx)
 }
 
-// readAll returns what a store has of traces. With an error it also returns what it has read before.
+// readAll returns what a store has of traces. With an error it also returns what it has read
+// before.
 func readAll(
 	ctx context.Context, n Named, tenant string, refs []tracestore.TraceRef, memory *tracestore.Memory,
 ) (traces []tracestore.Trace, _ error) {

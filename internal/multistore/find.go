@@ -226,8 +226,8 @@ func (f *search) settle(ctx context.Context) error {
 }
 
 const (
-	// minGroup and maxGroup are the number of results that are completed together, unless a limit is
-	// smaller. It doubles from the one to the other.
+	// minGroup and maxGroup are the number of results that are completed together, unless a limit
+	// is smaller. It doubles from the one to the other.
 	minGroup, maxGroup = 16, 128
 	// maxGroupBytes is the size of spans above which a group is not extended.
 	maxGroupBytes = 8 << 20

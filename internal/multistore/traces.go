@@ -74,7 +74,7 @@ type traceMerge struct {
 	yield   func(tracestore.Trace, error) bool
 	streams []*stream[tracestore.Trace] // that have not ended
 	memory  *tracestore.Memory          // for pieces
-	kept    int64                       // bytes of pieces of the current trace that were yielded and are kept to find duplicates
+	kept    int64                       // bytes of yielded pieces that are kept to find duplicates
 	yielded bool
 	losses
 }

@@ -47,8 +47,8 @@ func checkFollow(s *suite) {
 	}
 }
 
-// sameElements reports whether two lists differ at most in their order: traces that were sent together
-// may be stored in several places.
+// sameElements reports whether two lists differ at most in their order: traces that were sent
+// together may be stored in several places.
 func sameElements(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
