@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
+	"github.com/tracing-backend/tracing/test/engines/process"
 )
 
 // schema is a subject before it has a database.
@@ -260,33 +261,19 @@ func ownCPU(b *testing.B) time.Duration {
 // serverCPU returns the CPU time of a process.
 func serverCPU(b *testing.B, pid int) time.Duration {
 	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	cpu, err := process.CPU(pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	var ticks int64
-	for _, f := range fields[11:13] { // user and system time
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ticks += n
-	}
-	const ticksPerSecond = 100
-	return time.Duration(ticks) * time.Second / ticksPerSecond
+	return cpu
 }
 
 // peakMemory returns the maximum resident memory of a process.
-func peakMemory(b *testing.B, pid int) (bytes int64) {
+func peakMemory(b *testing.B, pid int) int64 {
 	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	m, err := process.ReadMemory(pid)
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(text), "VmHWM:")
-	if _, err := fmt.Sscan(after, &bytes); err != nil {
-		b.Fatal(err)
-	}
-	return bytes << 10
+	return m.Peak
 }
