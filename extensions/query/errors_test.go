@@ -69,7 +69,7 @@ func TestDamagedTrace(t *testing.T) {
 	const ofTrace = warning + `,"traceID":"0000000000000001"}`
 	for path, want := range map[string]string{
 		"/api/traces/1":                                   ofTrace + "]",
-		"/api/traces?traceID=1&traceID=77":                ofTrace + `,{"msg":"trace lies`,
+		"/api/traces?traceID=1&traceID=77":                ofTrace + `,{"msg":"trace is not in the part`,
 		"/api/v3/traces/1":                                `"warnings":["result is incomplete: ` + damage + `"]`,
 		"/tempo/api/v2/traces/1":                          `"status":"PARTIAL","message":"result is incomplete: ` + damage + `"`,
 		"/tempo/api/traces/1":                             `"batches":[{`,

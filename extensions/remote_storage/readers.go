@@ -200,9 +200,16 @@ func exactEdges(edges []tracestore.Edge) []remotestore.Edge {
 	return out
 }
 
-// noteCut tells the client of a unary call if a list of names is incomplete.
-func noteCut(ctx context.Context, listed int, more bool) {
-	if more {
+// noteMissing tells the client of a unary call if a list of names is incomplete: because there are
+// more, or because of a DamagedError. It returns other errors.
+func noteMissing(ctx context.Context, listed int, more bool, err error) error {
+	damaged := (*tracestore.DamagedError)(nil)
+	switch {
+	case errors.As(err, &damaged):
+		unaryTrailer(ctx)(incomplete(damaged.Reason))
+		return nil
+	case more && err == nil:
 		unaryTrailer(ctx)(incomplete(fmt.Sprintf("names after the first %d are left out", listed)))
 	}
+	return err
 }

@@ -74,7 +74,8 @@ func has[T any](ctx context.Context, tenant string, store Store) bool {
 	return ok
 }
 
-// answer runs a read of the optional interface T and sends the answer of f in parts.
+// answer runs a read of the optional interface T and sends the answer of f in parts, also if it
+// comes with a DamagedError.
 func answer[T any](s *storeService, stream grpc.ServerStream,
 	f func(ctx context.Context, tenant string, store T) (proto.Message, error),
 ) error {
@@ -83,16 +84,20 @@ func answer[T any](s *storeService, stream grpc.ServerStream,
 		if !ok {
 			return storeStatus(tracestore.ErrUnsupported)
 		}
-		m, err := f(ctx, tenant, store)
-		if err != nil {
-			return storeStatus(err)
+		m, damage := f(ctx, tenant, store)
+		if damaged := (*tracestore.DamagedError)(nil); damage != nil && !errors.As(damage, &damaged) {
+			return storeStatus(damage)
 		}
 		memory, err := tracestore.Reserve(ctx, int64(proto.Size(m)))
 		if err != nil {
 			return err
 		}
 		defer memory.Release()
-		return storewire.Split(m, s.chunk, func(part []byte) error { return stream.SendMsg((*server.Raw)(&part)) })
+		err = storewire.Split(m, s.chunk, func(part []byte) error { return stream.SendMsg((*server.Raw)(&part)) })
+		if err != nil || damage == nil {
+			return err
+		}
+		return storeStatus(damage)
 	})
 }
 

@@ -191,7 +191,7 @@ func (s *v2) GetServices(ctx context.Context, _ *storage_v2.GetServicesRequest) 
 	resp := &storage_v2.GetServicesResponse{}
 	err := s.read(ctx, func(inner context.Context, tenant string) error {
 		names, more, err := s.store.Services(inner, tenant, tracestore.NameQuery{})
-		noteCut(ctx, len(names), more)
+		err = noteMissing(ctx, len(names), more, err)
 		resp.Services = remotestore.PutNames(resp, names)
 		return err
 	})
@@ -204,7 +204,7 @@ func (s *v2) GetOperations(ctx context.Context, req *storage_v2.GetOperationsReq
 	err := s.read(ctx, func(inner context.Context, tenant string) error {
 		service := remotestore.Name(req, req.GetService())
 		ops, more, err := s.store.Operations(inner, tenant, service, req.GetSpanKind(), tracestore.NameQuery{})
-		noteCut(ctx, len(ops), more)
+		err = noteMissing(ctx, len(ops), more, err)
 		for _, op := range ops {
 			resp.Operations = append(resp.Operations, &storage_v2.Operation{Name: text(op.Name), SpanKind: op.Kind})
 		}

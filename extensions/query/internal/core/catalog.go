@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,8 @@ type Names[T any] struct {
 	List []T // sorted; must not be changed
 	// Incomplete says for users why names are missing, or is "". IncompleteText precedes it.
 	Incomplete string
+	Cut        bool   // a limit left out names
+	Damage     string // the part of Incomplete that is not about a limit
 }
 
 // Services admits a query for names of services, see Slot.Services.
@@ -64,18 +67,69 @@ func listNames[T any](
 		q.Limit = most
 	}
 	names, more, err := list(q)
-	if err != nil {
+	if n.Damage, err = missing(err); err != nil {
 		return n, err
 	}
-	n.List = names
+	n.List, n.Cut, n.Incomplete = names, more, n.Damage
 	if more {
-		n.Incomplete = fmt.Sprintf("names after the first %d are left out", len(names))
+		n.Incomplete = joinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", len(names)))
 	}
 	if more && !asked {
 		n.Incomplete += fmt.Sprintf(" (max_names is %d); list the others by prefix", most)
 		s.backend.noteCut(op, s.Tenant(), len(names))
 	}
 	return n, nil
+}
+
+// AttributeKeys returns at most limit attribute keys with a prefix. ok is false if the store does
+// not list attributes. Callers pass the list to Listed.
+func (s *Slot) AttributeKeys(prefix string, limit int) (n Names[string], ok bool, err error) {
+	return s.attributes(limit, func(c tracestore.AttributeCatalog, limit int) ([]string, error) {
+		return c.AttributeKeys(s.ctx, s.Tenant(), prefix, limit)
+	})
+}
+
+// AttributeValues is like AttributeKeys, for the values of a key.
+func (s *Slot) AttributeValues(key, prefix string, limit int) (n Names[string], ok bool, err error) {
+	return s.attributes(limit, func(c tracestore.AttributeCatalog, limit int) ([]string, error) {
+		return c.AttributeValues(s.ctx, s.Tenant(), key, prefix, limit)
+	})
+}
+
+func (s *Slot) attributes(
+	limit int, list func(c tracestore.AttributeCatalog, limit int) ([]string, error),
+) (n Names[string], ok bool, err error) {
+	c, ok := SlotAs[tracestore.AttributeCatalog](s)
+	if !ok {
+		return n, false, nil
+	}
+	names, err := list(c, limit+1)
+	if n.Damage, err = missing(err); err != nil {
+		return n, true, err
+	}
+	n.Incomplete = n.Damage
+	if n.Cut = len(names) > limit; n.Cut {
+		names = names[:limit]
+		n.Incomplete = joinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", limit))
+	}
+	n.List = names
+	return n, true, nil
+}
+
+// missing returns for users what a store could not read, or any other error.
+func missing(err error) (string, error) {
+	if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
+		return d.Reason, nil
+	}
+	return "", err
+}
+
+// joinReasons joins two reasons, each of which may be "".
+func joinReasons(a, b string) string {
+	if a != "" && b != "" {
+		return a + "; " + b
+	}
+	return a + b
 }
 
 // noteCut counts a list that exceeds Limits.Names, and warns once per cutInterval.

@@ -18,7 +18,7 @@ import (
 var (
 	ErrTraceNotFound  = errors.New("trace not found")
 	ErrSpanNotFound   = errors.New("trace has no such span")
-	ErrTraceDamaged   = errors.New("trace lies in a damaged part of the store")
+	ErrTraceDamaged   = errors.New("trace is not in the part of the store that can be read")
 	ErrNoArchive      = errors.New("archive span storage was not configured")
 	ErrNoDependencies = errors.New("store does not support service dependencies")
 

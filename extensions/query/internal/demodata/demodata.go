@@ -116,7 +116,7 @@ func (a *API) load(w http.ResponseWriter, r *http.Request) {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	if len(names.List) > 0 {
+	if len(names.List) > 0 || names.Damage != "" {
 		httpapi.WriteError(w, http.StatusConflict, errNotEmpty.Error())
 		return
 	}

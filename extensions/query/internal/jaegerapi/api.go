@@ -48,20 +48,22 @@ func (a *API) services(w http.ResponseWriter, r *http.Request) {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	a.writeNames(w, r, names.List, names.Incomplete, "[]")
+	a.writeNames(w, r, names.List, listFooter(len(names.List), names), "[]")
 }
 
-func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string, incomplete, empty string) {
-	httpapi.WriteList(a.backend, w, r, len(names), empty, listFooter(len(names), incomplete),
+func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string, footer httpapi.Footer, empty string) {
+	httpapi.WriteList(a.backend, w, r, len(names), empty, footer,
 		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
 }
 
-// listFooter returns the footer for a list of names. incomplete says why some are missing, or is
-// "".
-func listFooter(n int, incomplete string) httpapi.Footer {
+// listFooter returns the footer for an answer with n names of a list.
+func listFooter[T any](n int, names core.Names[T]) httpapi.Footer {
 	f := httpapi.Footer{Total: n}
-	if incomplete != "" {
-		f.Limit, f.Errors = n, []httpapi.Error{{Msg: core.IncompleteText + incomplete}}
+	if names.Cut {
+		f.Limit = n
+	}
+	if names.Incomplete != "" {
+		f.Errors = []httpapi.Error{{Msg: core.IncompleteText + names.Incomplete}}
 	}
 	return f
 }
@@ -90,7 +92,7 @@ func (a *API) operationNames(w http.ResponseWriter, r *http.Request) {
 			names = append(names, op.Name)
 		}
 	}
-	a.writeNames(w, r, names, ops.Incomplete, "null")
+	a.writeNames(w, r, names, listFooter(len(names), ops), "null")
 }
 
 // pathService returns the service in a path. Some clients do not escape slashes in its name.
@@ -114,6 +116,6 @@ func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	httpapi.WriteList(a.backend, w, r, len(ops.List), "[]", listFooter(len(ops.List), ops.Incomplete),
+	httpapi.WriteList(a.backend, w, r, len(ops.List), "[]", listFooter(len(ops.List), ops),
 		func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops.List[i]) })
 }

@@ -113,30 +113,35 @@ func lookUp(slot *core.Slot, q shared.Question) (s stored, incomplete string, er
 			return s, "", err
 		}
 	}
-	return s, incomplete, s.findService(slot, q.Service)
+	missing, err := s.findService(slot, q.Service)
+	if missing != "" && missing != incomplete {
+		incomplete = strings.Join(slices.DeleteFunc([]string{incomplete, missing}, func(s string) bool { return s == "" }), "; ")
+	}
+	return s, incomplete, err
 }
 
 // findService looks for a service, unless the name is empty, and for similar names. The list of all
-// services may lack names, because it is limited; the one by prefix does not lack this one.
-func (s *stored) findService(slot *core.Slot, service string) error {
+// services may lack names, because it is limited; the one by prefix does not lack this one. damage
+// says what the store could not read, or is "".
+func (s *stored) findService(slot *core.Slot, service string) (damage string, _ error) {
 	names, err := slot.Services(tracestore.NameQuery{})
 	if err != nil {
-		return err
+		return "", err
 	}
 	s.Known = len(names.List)
 	if service == "" {
-		return nil
+		return names.Damage, nil
 	}
 	known := slices.Contains(names.List, service)
-	if !known && names.Incomplete != "" {
+	if !known && names.Cut {
 		exact, err := slot.Services(tracestore.NameQuery{Prefix: service, Limit: 1})
 		if err != nil {
-			return err
+			return "", err
 		}
 		known = slices.Contains(exact.List, service)
 	}
 	if s.Service = "known"; known {
-		return nil
+		return names.Damage, nil
 	}
 	s.Service = "unknown"
 	for _, name := range names.List {
@@ -144,7 +149,7 @@ func (s *stored) findService(slot *core.Slot, service string) error {
 			s.Similar = append(s.Similar, name)
 		}
 	}
-	return nil
+	return names.Damage, nil
 }
 
 // findTrace looks for a trace, and says what of it cannot be read.

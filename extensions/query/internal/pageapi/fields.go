@@ -133,10 +133,6 @@ func (a *API) keys(ctx context.Context, v url.Values) (page.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
-	if !ok {
-		return func(*core.Slot) (any, string, error) { return limited(names, limit).restrictedBy(v, false), "", nil }, nil
-	}
 	return func(slot *core.Slot) (any, string, error) {
 		some, ok, err := search.keys(slot, scope, begin, limit)
 		if err != nil {
@@ -145,22 +141,21 @@ func (a *API) keys(ctx context.Context, v url.Values) (page.Query, error) {
 		if ok {
 			answer := limited(append(names, some.Names...), limit)
 			answer.More = answer.More || some.More
-			return answer.restrictedBy(v, true), "", nil
+			return answer.restrictedBy(v, true), search.incomplete, nil
 		}
-		found, err := store.AttributeKeys(slot.Context(), slot.Tenant(), begin, limit+1)
+		found, _, err := slot.AttributeKeys(begin, limit)
+		if err == nil {
+			found.List, err = slot.Listed(found.List)
+		}
 		if err != nil {
 			return nil, "", err
 		}
-		more := len(found) > limit
-		if found, err = slot.Listed(found); err != nil {
-			return nil, "", err
-		}
-		for _, key := range found {
+		for _, key := range found.List {
 			names = append(names, scope.nameOf(key))
 		}
 		answer := limited(names, limit)
-		answer.More = answer.More || more
-		return answer.restrictedBy(v, false), "", nil
+		answer.More = answer.More || found.Cut
+		return answer.restrictedBy(v, false), found.Damage, nil
 	}, nil
 }
 
@@ -201,44 +196,42 @@ func (a *API) values(ctx context.Context, v url.Values) (page.Query, error) {
 	}
 	return func(slot *core.Slot) (any, string, error) {
 		if some, ok, err := search.values(slot, fields[0], v.Get("service"), prefix, limit); ok || err != nil {
-			return some.restrictedBy(v, true), "", err
+			return some.restrictedBy(v, true), search.incomplete, err
 		}
-		found, more, err := list(slot, tracestore.NameQuery{Prefix: prefix, Limit: limit})
+		found, err := list(slot, tracestore.NameQuery{Prefix: prefix, Limit: limit})
+		if err == nil {
+			found.List, err = slot.Listed(found.List)
+		}
 		if err != nil {
 			return nil, "", err
 		}
-		found, err = slot.Listed(found)
-		answer := limited(found, limit)
-		answer.More = answer.More || more
-		return answer.restrictedBy(v, false), "", err
+		answer := limited(found.List, limit)
+		answer.More = answer.More || found.Cut
+		return answer.restrictedBy(v, false), found.Damage, nil
 	}, nil
 }
 
-// lister lists values. more reports whether there may be others that q selects.
-type lister func(slot *core.Slot, q tracestore.NameQuery) (values []string, more bool, err error)
+// lister lists values.
+type lister func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error)
 
 // lister returns a function that lists the values of a field.
 func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (lister, error) {
 	switch f.Place {
 	case tracestore.Service, tracestore.RootService:
-		return func(slot *core.Slot, q tracestore.NameQuery) ([]string, bool, error) {
-			names, err := slot.Services(q)
-			return names.List, names.Incomplete != "", err
-		}, nil
+		return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) { return slot.Services(q) }, nil
 	case tracestore.Name, tracestore.RootName:
-		return func(slot *core.Slot, q tracestore.NameQuery) ([]string, bool, error) {
+		return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
 			q.Limit *= spanKinds
 			ops, err := slot.Operations(service, "", q)
-			return operationNames(ops.List), ops.Incomplete != "", err
+			return core.Names[string]{List: operationNames(ops.List), Cut: ops.Cut, Damage: ops.Damage}, err
 		}, nil
 	}
-	store, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
-	if !ok || f.Key == "" {
+	if _, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend); !ok || f.Key == "" {
 		return nil, errNoValues
 	}
-	return func(slot *core.Slot, q tracestore.NameQuery) ([]string, bool, error) {
-		values, err := store.AttributeValues(slot.Context(), slot.Tenant(), f.Key, q.Prefix, q.Limit+1)
-		return values, len(values) > q.Limit, err
+	return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
+		values, _, err := slot.AttributeValues(f.Key, q.Prefix, q.Limit)
+		return values, err
 	}, nil
 }
 

@@ -26,7 +26,10 @@ const (
 
 // restriction limits completions to what occurs on the spans that a search may select. A nil
 // restriction does not.
-type restriction struct{ agg core.Aggregation }
+type restriction struct {
+	agg        core.Aggregation
+	incomplete string // what the store could not read, or ""
+}
 
 // restriction parses `q`, `start` and `end`. It returns nil if there is no `q`, or if the store
 // cannot count spans.
@@ -35,7 +38,7 @@ func (a *API) restriction(ctx context.Context, v url.Values) (*restriction, erro
 	if err != nil || set == nil {
 		return nil, err
 	}
-	r := &restriction{core.Aggregation{Where: storequery.Cover(set), MaxSpans: completionSpans, MaxTime: completionTime}}
+	r := &restriction{agg: core.Aggregation{Where: storequery.Cover(set), MaxSpans: completionSpans, MaxTime: completionTime}}
 	if r.agg.Window, err = page.WindowParams(v, a.backend.Now()); err != nil {
 		return nil, err
 	}
@@ -120,6 +123,9 @@ func (r *restriction) count(slot *core.Slot, q tracestore.FacetQuery) (f *traces
 	found, err := slot.Aggregate(&r.agg)
 	if err != nil && slot.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, false, nil
+	}
+	if !found.Complete {
+		r.incomplete = found.Reason
 	}
 	return found.Facets, found.Complete && found.Share == 1, err
 }

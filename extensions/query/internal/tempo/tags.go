@@ -137,8 +137,9 @@ func (a *API) answerTagNames(
 	}
 	defer slot.Release()
 	var scopes map[string][]string
+	var incomplete string
 	err = slot.Measure(core.OpGetTags, func() (n int, err error) {
-		scopes, err = tagScopes(slot, q)
+		scopes, incomplete, err = tagScopes(slot, q)
 		for _, names := range scopes {
 			n += len(names)
 		}
@@ -150,52 +151,56 @@ func (a *API) answerTagNames(
 	}
 	a.write(w, r, func(dst []byte) []byte {
 		dst, more := answer(dst, q, scopes)
-		return closeList(dst, q.limit, more)
+		if more {
+			incomplete = joinReasons(incomplete, leftOut(q.limit))
+		}
+		return closeList(dst, incomplete)
 	})
 }
 
-// tagScopes returns sorted names by scope.
-func tagScopes(slot *core.Slot, q tagsRequest) (map[string][]string, error) {
+// tagScopes returns sorted names by scope. incomplete says why names are missing, or is "".
+func tagScopes(slot *core.Slot, q tagsRequest) (_ map[string][]string, incomplete string, _ error) {
 	scopes := make(map[string][]string)
 	if q.scope == "" || q.scope == scopeIntrinsic {
 		scopes[scopeIntrinsic] = intrinsics()
 	}
 	if q.scope == scopeIntrinsic {
-		return scopes, nil
+		return scopes, "", nil
 	}
 	if err := slot.HoldAggregation(core.FacetMemory); err != nil { // for seenKeys
-		return nil, err
+		return nil, "", err
 	}
 	keys, err := attributeKeys(slot)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	seen, err := seenKeys(slot, q.window, keys)
+	seen, err := seenKeys(slot, q.window, keys.List)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	for _, key := range keys {
+	for _, key := range keys.List {
 		for _, scope := range scopesOf(key, seen) {
 			if q.scope == "" || q.scope == scope {
 				scopes[scope] = append(scopes[scope], key)
 			}
 		}
 	}
-	return scopes, nil
+	return scopes, keys.Incomplete, nil
 }
 
 // attributeKeys returns the keys of all attributes. Without a catalog of attributes in the store,
 // only the service is known.
-func attributeKeys(slot *core.Slot) ([]string, error) {
-	catalog, ok := core.SlotAs[tracestore.AttributeCatalog](slot)
-	if !ok {
-		return []string{core.ServiceKey}, nil
+func attributeKeys(slot *core.Slot) (core.Names[string], error) {
+	keys, ok, err := slot.AttributeKeys("", maxTags)
+	switch {
+	case err != nil:
+		return keys, err
+	case !ok:
+		keys.List = []string{core.ServiceKey}
+		return keys, nil
 	}
-	keys, err := catalog.AttributeKeys(slot.Context(), slot.Tenant(), "", maxTags+1)
-	if err != nil {
-		return nil, err
-	}
-	return slot.Listed(keys)
+	keys.List, err = slot.Listed(keys.List)
+	return keys, err
 }
 
 // seenKeys returns the attributes of a sample of spans: the frequent ones of spans and resources,

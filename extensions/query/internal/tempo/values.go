@@ -1,6 +1,7 @@
 package tempo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -133,17 +134,20 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	defer slot.Release()
 	var body []byte
 	err = slot.Measure(core.OpGetTagValues, func() (int, error) {
-		texts, more, err := listValues(slot, &q)
+		names, err := listValues(slot, &q)
+		texts := names.List
 		if err == nil {
 			texts, err = slot.Listed(texts)
 		}
 		if err != nil {
 			return 0, err
 		}
-		more = more || len(texts) > q.limit
-		texts = texts[:min(len(texts), q.limit)]
+		if len(texts) > q.limit {
+			texts = texts[:q.limit]
+			names.Incomplete = joinReasons(names.Incomplete, leftOut(q.limit))
+		}
 		body, err = answer(nil, slot, &q, texts)
-		body = closeList(body, len(texts), more)
+		body = closeList(body, names.Incomplete)
 		return len(texts), err
 	})
 	if err != nil {
@@ -153,26 +157,37 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	a.write(w, r, func(dst []byte) []byte { return append(dst, body...) })
 }
 
-// closeList completes an answer with a list of n names or values. more reports whether it left out
-// others.
-func closeList(dst []byte, n int, more bool) []byte {
-	if more {
-		dst = httpapi.AppendWarnings(dst, fmt.Sprintf(core.IncompleteText+"names after the first %d are left out", n))
+// closeList completes an answer with a list of names or values. incomplete says why some are
+// missing, or is "".
+func closeList(dst []byte, incomplete string) []byte {
+	if incomplete != "" {
+		dst = httpapi.AppendWarnings(dst, core.IncompleteText+incomplete)
 	}
 	return append(dst, '}')
 }
 
-// listValues returns the values of a field, and whether there are others. Values are those of all
-// spans if the store cannot limit them.
-func listValues(slot *core.Slot, q *valuesRequest) (texts []string, more bool, err error) {
+// leftOut is the reason of a list that ends after n names.
+func leftOut(n int) string { return fmt.Sprintf("names after the first %d are left out", n) }
+
+// joinReasons joins two reasons, each of which may be "". Equal ones are joined once.
+func joinReasons(a, b string) string {
+	if a != "" && b != "" && a != b {
+		return a + "; " + b
+	}
+	return cmp.Or(a, b)
+}
+
+// listValues returns the values of a field. Values are those of all spans if the store cannot limit
+// them.
+func listValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], err error) {
 	service, ofService := onlyService(q.where)
 	switch q.field.Place {
 	case tracestore.Kind:
-		return []string{"client", "consumer", "internal", "producer", "server", "unspecified"}, false, nil
+		return core.Names[string]{List: []string{"client", "consumer", "internal", "producer", "server", "unspecified"}}, nil
 	case tracestore.Status:
-		return []string{"error", "ok", "unset"}, false, nil
+		return core.Names[string]{List: []string{"error", "ok", "unset"}}, nil
 	case tracestore.Duration, tracestore.TraceDuration: // any
-		return nil, false, nil
+		return names, nil
 	case tracestore.RootService:
 		return serviceNames(slot, q.limit)
 	case tracestore.RootName:
@@ -183,8 +198,8 @@ func listValues(slot *core.Slot, q *valuesRequest) (texts []string, more bool, e
 		}
 	}
 	if q.where != nil || !isListed(q.field.Place) {
-		if texts, ok, err := sampledValues(slot, q); ok || err != nil {
-			return texts, false, err
+		if names, ok, err := sampledValues(slot, q); ok || err != nil {
+			return names, err
 		}
 	}
 	switch q.field.Place {
@@ -193,18 +208,16 @@ func listValues(slot *core.Slot, q *valuesRequest) (texts []string, more bool, e
 	case tracestore.Name:
 		return operationNames(slot, q.limit)
 	}
-	catalog, ok := core.SlotAs[tracestore.AttributeCatalog](slot)
-	if !ok || q.field.Key == "" {
-		return nil, false, nil
+	if q.field.Key == "" {
+		return names, nil
 	}
-	texts, err = catalog.AttributeValues(slot.Context(), slot.Tenant(), q.field.Key, "", q.limit+1)
-	return texts, false, err
+	names, _, err = slot.AttributeValues(q.field.Key, "", q.limit)
+	return names, err
 }
 
-// serviceNames returns names of services, and whether there are others.
-func serviceNames(slot *core.Slot, limit int) ([]string, bool, error) {
-	names, err := slot.Services(tracestore.NameQuery{Limit: limit})
-	return names.List, names.Incomplete != "", err
+// serviceNames returns names of services.
+func serviceNames(slot *core.Slot, limit int) (core.Names[string], error) {
+	return slot.Services(tracestore.NameQuery{Limit: limit})
 }
 
 // isListed reports whether stores list the values of a place in their catalogs.
@@ -229,52 +242,57 @@ func onlyService(e tracestore.Expr) (service string, ok bool) {
 const maxNameServices = 500
 
 // operationNames returns sorted names of operations of the given services, or of all services, at
-// least limit of them if there are as many. more reports whether there may be others.
-func operationNames(slot *core.Slot, limit int, services ...string) (names []string, more bool, err error) {
+// least limit of them if there are as many.
+func operationNames(slot *core.Slot, limit int, services ...string) (names core.Names[string], err error) {
 	if len(services) == 0 {
-		if services, more, err = serviceNames(slot, maxNameServices); err != nil {
-			return nil, false, err
+		if names, err = serviceNames(slot, maxNameServices); err != nil {
+			return names, err
 		}
+		services = names.List
 	}
 	known := make(map[string]bool)
 	for i, service := range services {
 		ops, err := slot.Operations(service, "", tracestore.NameQuery{})
 		if err != nil {
-			return nil, false, err
+			return names, err
 		}
 		for _, op := range ops.List {
 			known[op.Name] = true
 		}
-		more = more || ops.Incomplete != ""
-		if len(known) > limit {
-			more = more || i+1 < len(services)
+		names.Incomplete = joinReasons(names.Incomplete, ops.Incomplete)
+		if len(known) > limit && i+1 < len(services) {
+			names.Incomplete = joinReasons(names.Incomplete, leftOut(limit))
 			break
 		}
 	}
-	return slices.Sorted(maps.Keys(known)), more, nil
+	names.List = slices.Sorted(maps.Keys(known))
+	return names, nil
 }
 
 // sampledValues returns the sorted values of spans on which the condition holds, of a sample if
 // there are many spans. ok is false if the store cannot aggregate.
-func sampledValues(slot *core.Slot, q *valuesRequest) (texts []string, ok bool, err error) {
+func sampledValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], ok bool, err error) {
 	store, ok := core.SlotAs[tracestore.Aggregator](slot)
 	if !ok {
-		return nil, false, nil
+		return names, false, nil
 	}
 	facets := tracestore.FacetQuery{Values: min(q.limit, tracestore.MaxFacetValues), Fields: []tracestore.Field{q.field}}
 	found, err := slot.Aggregate(&core.Aggregation{
 		Store: store, Window: q.window, Where: q.where, Spec: tracestore.Aggregation{Facets: facets},
 	})
 	if err != nil {
-		return nil, true, err
+		return names, true, err
 	}
 	for _, f := range found.Facets.Facets {
 		for _, v := range f.Values {
-			texts = append(texts, v.Text)
+			names.List = append(names.List, v.Text)
 		}
 	}
-	slices.Sort(texts)
-	return texts, true, nil
+	slices.Sort(names.List)
+	if !found.Complete {
+		names.Incomplete = found.Reason
+	}
+	return names, true, nil
 }
 
 // hasNumbers reports whether values of a field that look like numbers are numbers: catalogs list
