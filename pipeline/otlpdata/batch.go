@@ -80,6 +80,28 @@ func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	return &Batch{meta: m, encoded: [][]byte{b}, services: c.services, spans: c.spans, size: len(b), walk: memory}, nil
 }
 
+// FromRequests returns one Batch for several encoded ExportTraceServiceRequests, without copying
+// them. It is like [FromOTLP] for each of them, with lim, and [Concat] of the results, but does not
+// allocate memory for each request. The Batch keeps requests, which must not be changed afterwards.
+// The error is that of the first invalid request.
+func FromRequests(requests [][]byte, m Meta, lim Limits) (*Batch, error) {
+	out := &Batch{meta: m, encoded: requests}
+	var c counter
+	for _, r := range requests {
+		memory, err := walk(r, &c, lim, true)
+		if err != nil {
+			return nil, err
+		}
+		out.size += len(r)
+		out.walk = max(out.walk, memory)
+	}
+	if len(requests) == 0 {
+		out.encoded = [][]byte{nil}
+	}
+	out.services, out.spans = c.services, c.spans
+	return out, nil
+}
+
 // FromTraces returns a Batch for pdata objects. The Batch takes ownership of td.
 func FromTraces(td ptrace.Traces, m Meta) *Batch {
 	b := &Batch{meta: m, decoded: td, hasDecoded: true, size: -1}

@@ -140,6 +140,46 @@ func TestConcat(t *testing.T) {
 	diffText(t, "objects", dumpTraces(tracesOf(t, all)), dumpBytes(t, joined))
 }
 
+// FromRequests is FromOTLP for each request and Concat, without copies and without memory for each.
+func TestFromRequests(t *testing.T) {
+	m := Meta{Tenant: "t", Format: "otlp"}
+	requests := [][]byte{sample(10), nil, sample(3), sample(7)}
+	var parts []*Batch
+	for _, r := range requests {
+		parts = append(parts, fromOTLP(t, r, m))
+	}
+	want, err := Concat(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromRequests(requests, m, Limits{Spans: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Len() != want.Len() || got.Size() != want.Size() || got.Meta() != m || got.WalkMemory() != want.WalkMemory() ||
+		!reflect.DeepEqual(got.Services(), want.Services()) || !reflect.DeepEqual(chunksOf(t, got), chunksOf(t, want)) {
+		t.Errorf("got %d spans, %d bytes, %+v", got.Len(), got.Size(), got.Services())
+	}
+	checkTwoForms(t, got)
+	if _, err := FromRequests(append(requests, sample(11)), m, Limits{Spans: 10}); err == nil {
+		t.Error("the limit of a request was not applied")
+	}
+	if _, err := FromRequests(append(requests, []byte("garbage")), m, Limits{}); err == nil {
+		t.Error("an invalid request was accepted")
+	}
+	if none, err := FromRequests(nil, m, Limits{}); err != nil || none.Len() != 0 || none.Size() != 0 {
+		t.Errorf("no requests: %v, %v", none, err)
+	}
+	many := slices.Repeat(requests[:1], 1000)
+	if n := testing.AllocsPerRun(10, func() {
+		if _, err := FromRequests(many, m, Limits{}); err != nil {
+			t.Error(err)
+		}
+	}); n > 20 {
+		t.Errorf("%v allocations for %d requests", n, len(many))
+	}
+}
+
 func TestConcatOfConcats(t *testing.T) {
 	one := fromOTLP(t, sample(1), Meta{})
 	two, err := Concat(one, one)

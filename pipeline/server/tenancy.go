@@ -36,6 +36,11 @@ func (c *TenancyConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Tenant returns the tenant that the values of the header name, for receivers whose protocol is
+// neither HTTP nor gRPC. It applies the rules of the listeners of this package. The error is a
+// *[Denied].
+func (c *TenancyConfig) Tenant(values []string) (string, error) { return newTenancy(*c).tenant(values) }
+
 // validTenant reports whether the name can be sent in a header to every next hop: gRPC allows only
 // printable ASCII (ASCII-Value in its PROTOCOL-HTTP2.md), and HTTP strips leading and trailing
 // spaces.

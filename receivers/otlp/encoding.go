@@ -35,7 +35,7 @@ var (
 	jsonEncoding = encoding{
 		mediaType: "application/json",
 		decode:    otlpdata.FromJSON,
-		memory:    jsonMemory,
+		memory:    otlpdata.JSONMemory,
 		response:  ptraceotlp.ExportResponse.MarshalJSON,
 		status:    marshalStatusJSON,
 	}

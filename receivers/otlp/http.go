@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"bytes"
 	"fmt"
 	"mime"
 	"net/http"
@@ -154,15 +153,4 @@ func encodingOf(r *http.Request) *encoding {
 		return &jsonEncoding
 	}
 	return nil
-}
-
-// jsonMemory returns an upper bound for the memory of the objects that a JSON request is decoded
-// into, in bytes. A brace, or a null in a list, may be an empty span, which is the largest object
-// relative to its text. A comma may separate two strings of a list. Text is in memory once in the
-// objects and once encoded.
-func jsonMemory(body []byte) int64 {
-	const perObject, perElement, perByte = 256, 96, 2
-	objects := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte("null"))
-	elements := bytes.Count(body, []byte{','})
-	return max(int64(objects)*perObject, int64(elements)*perElement) + int64(len(body))*perByte
 }

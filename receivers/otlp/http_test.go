@@ -170,7 +170,7 @@ func TestJSONMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
-		if allocated, charged := int64(after.TotalAlloc-before.TotalAlloc), jsonMemory([]byte(text)); allocated > charged*3/2 {
+		if allocated, charged := int64(after.TotalAlloc-before.TotalAlloc), otlpdata.JSONMemory([]byte(text)); allocated > charged*3/2 {
 			t.Errorf("%s: %d bytes charged, %d allocated", name, charged, allocated)
 		}
 	}

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"slices"
+
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
@@ -23,6 +25,20 @@ func FromSpans(maxOutput int, messages ...[]byte) ([]byte, error) {
 		}
 		if r.err != nil {
 			return nil, r.err
+		}
+	}
+	return t.output(), nil
+}
+
+// FromModelSpans translates encoded Spans of the native model, each with its own process, into one
+// ExportTraceServiceRequest, which the caller owns. maxOutput is as in [FromPostSpans].
+func FromModelSpans(maxOutput int, spans ...[]byte) ([]byte, error) {
+	t := translators.Get().(*translator)
+	defer t.release()
+	p := newPostSpans(t, maxOutput)
+	for _, span := range spans {
+		if err := p.add(slices.Clip(span), allSpans); err != nil {
+			return nil, err
 		}
 	}
 	return t.output(), nil

@@ -51,6 +51,70 @@ func TestFromSpans(t *testing.T) {
 	}
 }
 
+// modelSpans returns the encoded spans of messages of the remote storage API.
+func modelSpans(tb testing.TB, messages [][]byte) (spans [][]byte) {
+	tb.Helper()
+	for _, m := range messages {
+		r := protoReader{b: m}
+		for r.next() {
+			spans = append(spans, r.data)
+		}
+		if r.err != nil {
+			tb.Fatal(r.err)
+		}
+	}
+	return spans
+}
+
+// Single spans have the same translation as messages with these spans, within the declared memory.
+func TestFromModelSpans(t *testing.T) {
+	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 100) {
+		messages := remoteSpans(t, r.Body, 10)
+		want, err := FromSpans(0, messages...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans := modelSpans(t, messages)
+		got, err := FromModelSpans(0, spans...)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%d spans: %d bytes, want %d; error %v", len(spans), len(got), len(want), err)
+		}
+		if memory := ModelSpansMemory(TypicalGrowth, spans...); memory < int64(len(got)) {
+			t.Errorf("%d bytes of output, declared %d", len(got), memory)
+		}
+		if _, err := FromModelSpans(10, spans...); !errors.Is(err, ErrOutputTooLarge) {
+			t.Errorf("output above the limit: error %v", err)
+		}
+	}
+	if got, err := FromModelSpans(0); err != nil || len(got) != 0 {
+		t.Errorf("no spans: got %d bytes, error %v", len(got), err)
+	}
+	if _, err := FromModelSpans(0, []byte{1}); err == nil {
+		t.Error("invalid span was translated")
+	}
+}
+
+// FuzzFromModelSpans checks that all inputs become valid OTLP of limited size, or an error.
+func FuzzFromModelSpans(f *testing.F) {
+	for _, c := range outgoingCases() {
+		for _, span := range modelSpans(f, remoteSpans(f, encoded(f, one(c.build)), 10)) {
+			f.Add(span, span)
+		}
+	}
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		otlp, err := FromModelSpans(0, first, second)
+		if err != nil {
+			return
+		}
+		if len(otlp) > MaxGrowth*(len(first)+len(second))+2*64 {
+			t.Errorf("%d and %d bytes became %d", len(first), len(second), len(otlp))
+		}
+		if _, err := otlpdata.FromOTLP(otlp, otlpdata.Meta{}, otlpdata.Limits{}); err != nil {
+			t.Errorf("not OTLP: %v", err)
+		}
+	})
+}
+
 // FuzzFromSpans checks that all inputs become valid OTLP of limited size, or an error.
 func FuzzFromSpans(f *testing.F) {
 	for _, c := range outgoingCases() {

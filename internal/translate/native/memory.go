@@ -34,6 +34,15 @@ func SpansMemory(growth int, messages ...[]byte) int64 {
 	return workMemory(size, growth, lists)
 }
 
+// ModelSpansMemory is PostSpansMemory for [FromModelSpans].
+func ModelSpansMemory(growth int, spans ...[]byte) int64 {
+	size, lists := 0, 0
+	for _, span := range spans {
+		size, lists = size+len(span), max(lists, listMemory(span))
+	}
+	return workMemory(size, growth, lists)
+}
+
 // workMemory adds up the memory of the result, of the buffer in which it was written, which grows
 // by a quarter, and of the lists of the largest span, which all spans use one after the other.
 func workMemory(size, growth, lists int) int64 {
