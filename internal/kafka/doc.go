@@ -2,5 +2,6 @@
 //
 // Files: config.go and sasl_config.go are the keys of a connection; connection.go makes the options
 // of the client; sasl.go and oauth.go authenticate; log.go passes on its log; errors.go classifies
-// its errors; encodings.go names the encodings and headers of records.
+// its errors; encodings.go names the encodings and headers of records;
+// decode.go and decode_native.go make batches of records.
 package kafka
