@@ -5139,6 +5139,7 @@ type UsageResponse struct {
 	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	MaxBytes      int64                  `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // 0: no limit
 	Retention     int64                  `protobuf:"varint,4,opt,name=retention,proto3" json:"retention,omitempty"`               // nanoseconds; 0: no limit
+	Missing       []byte                 `protobuf:"bytes,5,opt,name=missing,proto3" json:"missing,omitempty"`                    // what is not counted, for users
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5199,6 +5200,13 @@ func (x *UsageResponse) GetRetention() int64 {
 		return x.Retention
 	}
 	return 0
+}
+
+func (x *UsageResponse) GetMissing() []byte {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
 }
 
 // FollowRequest asks for spans as they are stored.
@@ -5768,12 +5776,13 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x14TraceVersionResponse\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x06R\x06number\x12.\n" +
 	"\x06stored\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x06stored\"\x0e\n" +
-	"\fUsageRequest\"\x90\x01\n" +
+	"\fUsageRequest\"\xaa\x01\n" +
 	"\rUsageResponse\x12.\n" +
 	"\x06oldest\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x06oldest\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x03 \x01(\x03R\bmaxBytes\x12\x1c\n" +
-	"\tretention\x18\x04 \x01(\x03R\tretention\"+\n" +
+	"\tretention\x18\x04 \x01(\x03R\tretention\x12\x18\n" +
+	"\amissing\x18\x05 \x01(\fR\amissing\"+\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\">\n" +
 	"\x0eFollowResponse\x12\x14\n" +

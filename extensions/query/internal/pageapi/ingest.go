@@ -64,13 +64,12 @@ func (a *API) ingest(context.Context, url.Values) (page.Query, error) {
 		}
 		if store, ok := core.SlotAs[tracestore.UsageReporter](slot); ok {
 			u, err := store.Usage(slot.Context(), slot.Tenant())
-			damaged := (*tracestore.DamagedError)(nil)
 			switch {
 			case err == nil:
 				out.addUsage(&u, a.tenancy)
-			case errors.As(err, &damaged):
-				out.addUsage(&u, a.tenancy)
-				missing = "what the store holds is not completely known: " + damaged.Reason
+				if missing == "" && u.Missing != "" {
+					missing = "not everything that is stored is counted: " + u.Missing
+				}
 			case !errors.Is(err, tracestore.ErrUnsupported):
 				missing = "what the store holds is unknown: " + err.Error()
 			}
