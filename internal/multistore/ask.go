@@ -1,6 +1,7 @@
 package multistore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -140,6 +141,20 @@ type gaps []string
 func (g *gaps) add(store, reason string) {
 	if text := "store " + store + ": " + reason; !slices.Contains(*g, text) {
 		*g = append(*g, text)
+	}
+}
+
+// addPart adds what is missing of the answer of a store.
+func (g *gaps) addPart(store string, complete bool, reason string) {
+	if !complete {
+		g.add(store, cmp.Or(reason, "the answer is incomplete"))
+	}
+}
+
+// addReason adds why the sum of complete answers is not complete.
+func (g *gaps) addReason(complete bool, reason string) {
+	if !complete && !slices.Contains(*g, reason) {
+		*g = append(*g, reason)
 	}
 }
 

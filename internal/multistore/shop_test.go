@@ -67,6 +67,9 @@ func newShop(tb testing.TB, n int, route func(request int, id otlpdata.TraceID) 
 	return s
 }
 
+// Stores implements storetest.Several.
+func (s *shop) Stores() int { return len(s.stores) }
+
 // Consume implements storetest.Subject: it gives each span to the stores of its route.
 func (s *shop) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	request := int(s.requests.Add(1))

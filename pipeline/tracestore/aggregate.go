@@ -20,7 +20,7 @@ type Aggregator interface {
 	// Budget.Spans limits the number of spans examined one by one. If there are more, the store
 	// examines a sample that is spread over the window and does not depend on the content of spans,
 	// and reports the sampled share. The answer is the same for repeated calls if the store has not
-	// changed.
+	// changed. Several stores that are read as one may examine as many spans each.
 	//
 	// It returns an error if there is no answer at all, for example if Aggregation.Check fails or
 	// ctx was cancelled. If something could not be read or time ran out, Aggregate.Complete is

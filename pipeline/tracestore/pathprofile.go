@@ -18,7 +18,9 @@ type PathProfiler interface {
 	// Of each set at most o.Traces traces are examined. If there are more, they are a sample that
 	// is spread over the window. Budget.Spans limits, for each set, the number of spans that are
 	// examined to find traces, and Budget.TraceSpans the number of spans that are used of one
-	// trace. The answer is the same for repeated calls if the store has not changed.
+	// trace. The answer is the same for repeated calls if the store has not changed. Several stores
+	// that are read as one divide the traces, but may each examine at least one, and as many spans
+	// as the budget permits; the counts of a sample may then be weighted.
 	//
 	// It returns an error if there is no answer at all, for example if PathOptions.Check fails or
 	// ctx was cancelled. If something could not be read, or memory or time ran out,

@@ -13,6 +13,10 @@ import (
 // traces is taken, if it has as many. It is a power of two.
 const maxParts = 64
 
+// minPerPart is the minimum number of traces that are wanted of a part. The estimated number of all
+// traces of a part has a high error if it is based on fewer.
+const minPerPart = 4
+
 // part is a part of the window, both ends inclusive. It has the traces whose newest matching span
 // starts within it, so that each trace belongs to one part. Otherwise, traces that run at the end
 // of a part would be preferred, and of these the long ones.
@@ -24,12 +28,12 @@ type part struct {
 	done     bool              // it has no others
 }
 
-// parts splits the window of a query.
-func parts(q tracestore.Query) []part {
+// parts splits the window of a query, of which a number of traces are wanted.
+func parts(q tracestore.Query, want int) []part {
 	from, to, bounded := window(q)
 	level := 0
 	if bounded {
-		level = max(min(bits.Len64(to-from), bits.Len(maxParts))-1, 0)
+		level = max(min(bits.Len64(to-from), bits.Len(maxParts), bits.Len(uint(want/minPerPart)))-1, 0)
 	}
 	list := make([]part, 1<<level)
 	for i := range list {
@@ -85,7 +89,7 @@ func (s *sampling) run(ctx context.Context) error {
 	if _, _, ok := s.query.Window(); !ok {
 		return nil
 	}
-	s.parts = parts(s.query)
+	s.parts = parts(s.query, s.want)
 	for s.more() {
 		open := 0
 		for i := range s.parts {

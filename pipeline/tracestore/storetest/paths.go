@@ -261,7 +261,11 @@ func (s *suite) checkSample(set *tracestore.PathSet, want, all int, step uint64,
 	if set.Traces != uint64(want) || len(set.IDs) != want {
 		s.Errorf("%d traces with %d ids, want %d", set.Traces, len(set.IDs), want)
 	}
-	if estimate := float64(set.Traces) / set.Share; math.Abs(estimate-float64(all)) > 0.1*float64(all) {
+	tolerance := 0.1
+	if several, ok := s.store.(Several); ok {
+		tolerance *= math.Sqrt(float64(several.Stores()))
+	}
+	if estimate := float64(set.Traces) / set.Share; math.Abs(estimate-float64(all)) > tolerance*float64(all) {
 		s.Errorf("share %g of %d traces: estimated %.0f, want about %d", set.Share, set.Traces, estimate, all)
 	}
 	const quarters = 4

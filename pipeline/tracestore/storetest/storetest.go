@@ -27,6 +27,12 @@ type Subject interface {
 	tracestore.Catalog
 }
 
+// Several is implemented by a Subject that divides samples among several stores. Each estimates
+// numbers from its own small part of a sample, so that estimates may differ more from the truth.
+type Several interface {
+	Stores() int
+}
+
 // Store runs the suite. open is called once for each check. It returns an empty store with a
 // capacity of at least 50,000 small spans, and closes it with tb.Cleanup.
 func Store(t *testing.T, open func(tb testing.TB) Subject) {

@@ -1,0 +1,78 @@
+package multistore
+
+import (
+	"context"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var (
+	_ tracestore.Dependencies = (*Store)(nil)
+	_ tracestore.Peers        = (*Store)(nil)
+	_ tracestore.Edges        = (*Store)(nil)
+)
+
+// Dependencies implements tracestore.Dependencies. The calls of all stores add up. A call whose
+// parent is in another store is not counted.
+func (s *Store) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, d tracestore.Dependencies) (tracestore.Graph, error) {
+		return d.Dependencies(ctx, tenant, from, to)
+	})
+	if err != nil {
+		return tracestore.Graph{}, err
+	}
+	var sum storequery.CallCounter
+	missing = addGraphs(answers, missing, sum.AddEdge)
+	return tracestore.Graph{Edges: sum.Edges(), Complete: len(missing) == 0, Reason: missing.reason()}, nil
+}
+
+// Peers implements tracestore.Peers. The calls of all stores add up. A call whose counterpart is in
+// another store counts as one to a peer.
+func (s *Store) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, p tracestore.Peers) (tracestore.Graph, error) {
+		return p.Peers(ctx, tenant, from, to)
+	})
+	if err != nil {
+		return tracestore.Graph{}, err
+	}
+	var sum storequery.PeerCounter
+	missing = addGraphs(answers, missing, sum.AddEdge)
+	g := sum.Graph()
+	missing.addReason(g.Complete, g.Reason)
+	g.Complete, g.Reason = len(missing) == 0, missing.reason()
+	return g, nil
+}
+
+// addGraphs calls add with all edges, and returns what is missing.
+func addGraphs(answers []answer[tracestore.Graph], missing gaps, add func(*tracestore.Edge)) gaps {
+	for _, a := range answers {
+		missing.addPart(a.store, a.value.Complete, a.value.Reason)
+		for i := range a.value.Edges {
+			add(&a.value.Edges[i])
+		}
+	}
+	return missing
+}
+
+// Edges implements tracestore.Edges as Dependencies and Peers.
+func (s *Store) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, e tracestore.Edges) (tracestore.EdgeGraph, error) {
+		return e.Edges(ctx, tenant, q)
+	})
+	if err != nil {
+		return tracestore.EdgeGraph{}, err
+	}
+	sum := storequery.NewEdgeCounter(&q)
+	for _, a := range answers {
+		missing.addPart(a.store, a.value.Complete, a.value.Reason)
+		for i := range a.value.Edges {
+			sum.AddEdge(&a.value.Edges[i])
+		}
+	}
+	g := sum.Graph()
+	missing.addReason(g.Complete, g.Reason)
+	g.Complete, g.Reason = len(missing) == 0, missing.reason()
+	return g, nil
+}

@@ -1,0 +1,41 @@
+package multistore
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+var _ tracestore.UsageReporter = (*Store)(nil)
+
+// Usage implements tracestore.UsageReporter. Bytes and MaxBytes add up, Oldest is the earliest, and
+// Retention the longest. A limit that one of the stores does not have is 0.
+func (s *Store) Usage(ctx context.Context, tenant string) (tracestore.Usage, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, u tracestore.UsageReporter) (tracestore.Usage, error) {
+		return u.Usage(ctx, tenant)
+	})
+	if err != nil {
+		return tracestore.Usage{}, err
+	}
+	var sum tracestore.Usage
+	endless, forever := false, false
+	for _, a := range answers {
+		u := &a.value
+		missing.addPart(a.store, u.Missing == "", u.Missing)
+		if sum.Oldest.IsZero() || !u.Oldest.IsZero() && u.Oldest.Before(sum.Oldest) {
+			sum.Oldest = u.Oldest
+		}
+		sum.Bytes += u.Bytes
+		sum.MaxBytes += u.MaxBytes
+		sum.Retention = max(sum.Retention, u.Retention)
+		endless, forever = endless || u.MaxBytes == 0, forever || u.Retention == 0
+	}
+	if endless {
+		sum.MaxBytes = 0
+	}
+	if forever {
+		sum.Retention = 0
+	}
+	sum.Missing = missing.reason()
+	return sum, nil
+}
