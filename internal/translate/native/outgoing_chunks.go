@@ -19,10 +19,9 @@ type Chunks struct {
 	limits ChunkLimits
 	send   func(chunk []byte) error
 
-	process []byte // the current resource as an encoded Process
-	scope   []byte // the current scope as encoded tags of a span
-	buf     []byte
-	spans   int // in buf
+	single Spans
+	buf    []byte
+	spans  int // in buf
 }
 
 // ChunkLimits are the limits of one chunk. A span that exceeds Bytes together with its process
@@ -41,16 +40,10 @@ func NewChunks(limits ChunkLimits, send func(chunk []byte) error) *Chunks {
 }
 
 // Resource sets the resource of the spans that follow.
-func (c *Chunks) Resource(r *otlpdata.Resource) error {
-	c.process = appendProcess(c.process[:0], r.Attributes)
-	return nil
-}
+func (c *Chunks) Resource(r *otlpdata.Resource) error { return c.single.Resource(r) }
 
 // Scope sets the scope of the spans that follow.
-func (c *Chunks) Scope(s *otlpdata.Scope) error {
-	c.scope = appendScope(c.scope[:0], s)
-	return nil
-}
+func (c *Chunks) Scope(s *otlpdata.Scope) error { return c.single.Scope(s) }
 
 // Span writes the span and sends the chunk if it is full.
 func (c *Chunks) Span(s *otlpdata.Span) error {
@@ -72,9 +65,7 @@ func (c *Chunks) Span(s *otlpdata.Span) error {
 func (c *Chunks) span(s *otlpdata.Span) {
 	const reserved = 2 // exact for 128 bytes to 16 KiB
 	buf, at := protoenc.BeginMessage(c.buf, chunkSpans, reserved)
-	buf = appendSpan(buf, s, c.scope)
-	buf = protoenc.AppendBytes(buf, spanProcess, c.process)
-	c.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, reserved)
+	c.buf = protoenc.EndMessage(c.single.Append(buf, s), at, reserved)
 	c.spans++
 }
 

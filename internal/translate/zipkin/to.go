@@ -28,6 +28,58 @@ func ToV2Proto(b *otlpdata.Batch, noService string) (body []byte, rejected int, 
 	return o.body, o.rejected, err
 }
 
+// Writer writes a list of v2 spans, one span after the other: a JSON array or a ListOfSpans. Resource
+// and Scope set those of the spans that follow. It must not be used concurrently.
+type Writer struct {
+	out  outgoing
+	json bool
+}
+
+// NewWriter returns the writer of an empty list in JSON or protobuf. Spans without a service get
+// the service noService.
+func NewWriter(json bool, noService string) *Writer {
+	w := &Writer{out: outgoing{noService: noService, encode: (*outSpan).appendProto}, json: json}
+	if json {
+		w.out.encode = (*outSpan).appendJSON
+		w.out.body = append(w.out.body, '[')
+	}
+	return w
+}
+
+// Resource sets the resource of the spans that follow.
+func (w *Writer) Resource(r *otlpdata.Resource) error { return w.out.Resource(r) }
+
+// Scope sets the scope of the spans that follow.
+func (w *Writer) Scope(s *otlpdata.Scope) error { return w.out.Scope(s) }
+
+// Add adds a span, which must have ids, unless the list would then be larger than limit bytes. It
+// reports whether it has added the span.
+func (w *Writer) Add(s *otlpdata.Span, limit int) bool {
+	before := len(w.out.body)
+	w.out.Span(s) //nolint:errcheck // never fails
+	if w.Size() <= limit {
+		return true
+	}
+	w.out.body = w.out.body[:before]
+	return false
+}
+
+// Size returns the size of the list in bytes.
+func (w *Writer) Size() int {
+	if w.json {
+		return len(w.out.body) + len("]")
+	}
+	return len(w.out.body)
+}
+
+// Finish returns the list. The Writer must not be used afterwards.
+func (w *Writer) Finish() []byte {
+	if w.json {
+		return append(w.out.body, ']')
+	}
+	return w.out.body
+}
+
 // outgoing translates a batch into v2 spans, one after the other. Data without a Zipkin field
 // becomes tags and annotations, in the form that FromV2JSON and the OpenTelemetry Collector read.
 type outgoing struct {
