@@ -28,8 +28,8 @@ func ToV2Proto(b *otlpdata.Batch, noService string) (body []byte, rejected int, 
 	return o.body, o.rejected, err
 }
 
-// Writer writes a list of v2 spans, one span after the other: a JSON array or a ListOfSpans. Resource
-// and Scope set those of the spans that follow. It must not be used concurrently.
+// Writer writes a list of v2 spans, one span after the other: a JSON array or a ListOfSpans.
+// Resource and Scope set those of the spans that follow. It must not be used concurrently.
 type Writer struct {
 	out  outgoing
 	json bool
