@@ -5,10 +5,10 @@ package loadbalancing
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/otlpparts"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -84,17 +84,17 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 	if len(table.backends) == 0 {
 		return pipeline.Unavailable(errNoBackends, 0)
 	}
-	parts, reservation, err := e.split(b, table.ring)
+	parts, memory, err := e.split(b, table.ring)
 	if err != nil {
 		return err
 	}
-	defer reservation.Release()
+	defer memory.Release()
 	return e.record(b, parts, e.send(ctx, table, parts), progress)
 }
 
 // split divides a batch by backend. A batch of one backend is passed on as it is; memory is
 // reserved for the copies of the spans of any other.
-func (e *exporter) split(b *otlpdata.Batch, ring ring) ([]part, *pipeline.Reservation, error) {
+func (e *exporter) split(b *otlpdata.Batch, ring ring) ([]part, *otlpparts.Memory, error) {
 	size := int64(0)
 	var parts []part
 	if b.Len() > 0 {
@@ -108,38 +108,18 @@ func (e *exporter) split(b *otlpdata.Batch, ring ring) ([]part, *pipeline.Reserv
 			size = int64(b.Size())
 		}
 	}
-	limit := e.budget.Limit()
-	if limit <= 0 {
-		limit = math.MaxInt64
-	}
-	reservation, err := e.budget.Reserve(min(size, limit)) // a queued batch may be larger than a limit that was changed
+	memory, err := otlpparts.NewMemory(e.budget, size, "bytes of resources repeated for several backends")
 	if err != nil || size == 0 {
-		return parts, reservation, err
+		return parts, memory, err
 	}
-	copies := copyMemory{limit: limit, reservation: reservation}
-	if parts, err = divide(b, ring, &e.routing, copies.grow); err != nil {
-		reservation.Release()
+	if parts, err = divide(b, ring, &e.routing, memory.Grow); err != nil {
+		memory.Release()
 		if !errors.Is(err, pipeline.ErrOverBudget) {
 			err = pipeline.Permanent(err)
 		}
 		return nil, nil, err
 	}
-	return parts, reservation, nil
-}
-
-// copyMemory reserves memory for resources and scopes that several parts of a batch repeat.
-type copyMemory struct {
-	limit, used int64
-	reservation *pipeline.Reservation
-}
-
-// grow reserves memory for a copy. Copies that alone exceed the limit are refused permanently.
-func (m *copyMemory) grow(n int) error {
-	m.used += int64(n)
-	if m.used > m.limit {
-		return &otlpdata.LimitError{Limit: "bytes of resources repeated for several backends", Max: int(m.limit), TooLarge: true}
-	}
-	return m.reservation.Grow(min(int64(n), m.limit-m.reservation.Held()))
+	return parts, memory, nil
 }
 
 // send sends all parts at the same time and returns their errors.

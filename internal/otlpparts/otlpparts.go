@@ -33,6 +33,9 @@ func (p *Position) SetScope(s *otlpdata.Scope) {
 	p.scopes++
 }
 
+// Numbers returns the numbers of the resource and the scope in the order of the walk, from 1.
+func (p *Position) Numbers() (resource, scope int) { return p.resources, p.scopes }
+
 // reserve reserves memory for a resource or scope that was written before.
 func (p *Position) reserve(written *bool, raw []byte, schema string) error {
 	if !*written {

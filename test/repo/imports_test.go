@@ -77,7 +77,7 @@ var allowedImports = map[string][]string{
 		"pipeline/storage/vfs", "+internal/wire", "+internal/translate", "internal/canary", "exporters/disk", "exporters/clickhouse",
 	},
 	"internal/kafka":         {"+pipeline", "+internal/wire", "+internal/translate", "internal/otlpparts"},
-	"internal/otlpparts":     {"+pipeline/otlpdata"},
+	"internal/otlpparts":     {"pipeline", "+pipeline/otlpdata"},
 	"internal/foreign":       {},
 	"internal/docsite":       {},
 	"internal/docsite/build": {"internal/docsite"},

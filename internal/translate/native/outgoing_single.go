@@ -30,6 +30,3 @@ func (e *Spans) Append(dst []byte, s *otlpdata.Span) []byte {
 	dst = protoenc.AppendBytes(dst, spanProcess, e.process)
 	return appendWarnings(dst, s.Attributes)
 }
-
-// Size returns the minimum size of the next span in bytes: that of what it repeats.
-func (e *Spans) Size() int { return len(e.process) + len(e.scope) }

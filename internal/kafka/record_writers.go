@@ -1,0 +1,110 @@
+package kafka
+
+import (
+	"github.com/tracing-backend/tracing/internal/otlpparts"
+	"github.com/tracing-backend/tracing/internal/translate/otlpjson"
+	"github.com/tracing-backend/tracing/internal/translate/zipkin"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// recordWriter writes the value of one record.
+type recordWriter interface {
+	// add adds a span, unless the value would then be larger than limit bytes. It reports whether
+	// it has added the span. If it has not, the value is unchanged.
+	add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error)
+	// finish returns the value. The writer must not be used afterwards.
+	finish() []byte
+}
+
+// newRecordWriter returns the function that makes writers of an encoding with several spans in a
+// record. expected is the approximate size of a record in bytes.
+func newRecordWriter(encoding string, expected int) func() recordWriter {
+	switch encoding {
+	case OTLPJSON:
+		return func() recordWriter {
+			return &jsonWriter{w: otlpjson.Writer{Buf: append(make([]byte, 0, 2*expected), jsonStart...)}}
+		}
+	case ZipkinJSON, ZipkinProto:
+		return func() recordWriter {
+			return &zipkinWriter{w: zipkin.NewWriter(encoding == ZipkinJSON, zipkin.NoServiceName)}
+		}
+	}
+	return func() recordWriter { return &protoWriter{expected: expected} }
+}
+
+// protoWriter writes an OTLP request in protobuf.
+type protoWriter struct {
+	w        otlpparts.Writer
+	expected int
+}
+
+func (w *protoWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
+	if w.w.SizeWith(p, s) > limit {
+		return false, nil
+	}
+	return true, w.w.Add(p, s, w.expected)
+}
+
+func (w *protoWriter) finish() []byte {
+	value, _ := w.w.Finish()
+	return value
+}
+
+// place is the resource and scope that a writer has open.
+type place struct{ resource, scope int }
+
+// follow calls v for the resource and scope at p if they are others than before.
+func (o *place) follow(p *otlpparts.Position, v interface {
+	Resource(r *otlpdata.Resource) error
+	Scope(s *otlpdata.Scope) error
+}) {
+	resource, scope := p.Numbers()
+	if o.resource != resource {
+		v.Resource(p.Resource) //nolint:errcheck // never fails
+	}
+	if o.scope != scope {
+		v.Scope(p.Scope) //nolint:errcheck // never fails
+	}
+	o.resource, o.scope = resource, scope
+}
+
+// jsonWriter writes an OTLP request in JSON.
+type jsonWriter struct {
+	open place
+	w    otlpjson.Writer
+}
+
+const (
+	jsonStart = `{"resourceSpans":[`
+	jsonEnd   = `]}`
+)
+
+func (w *jsonWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
+	w.open.follow(p, &w.w)
+	before := w.w
+	w.w.Span(s) //nolint:errcheck // never fails
+	ended := w.w
+	if ended.End(); len(ended.Buf)+len(jsonEnd) > limit {
+		w.w = before
+		return false, nil
+	}
+	return true, nil
+}
+
+func (w *jsonWriter) finish() []byte {
+	w.w.End()
+	return append(w.w.Buf, jsonEnd...)
+}
+
+// zipkinWriter writes a list of Zipkin spans.
+type zipkinWriter struct {
+	open place
+	w    *zipkin.Writer
+}
+
+func (w *zipkinWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
+	w.open.follow(p, w.w)
+	return w.w.Add(s, limit), nil
+}
+
+func (w *zipkinWriter) finish() []byte { return w.w.Finish() }
