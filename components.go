@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/disk/storetool"
 	"github.com/tracing-backend/tracing/exporters/grpc"
+	kafkaexporter "github.com/tracing-backend/tracing/exporters/kafka"
 	loadbalancing "github.com/tracing-backend/tracing/exporters/load_balancing"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
@@ -64,6 +65,7 @@ func Components() []pipeline.Factory {
 		loadbalancing.Factory(),
 		otlphttp.Factory().Alias("otlp_http"),
 		zipkinexporter.Factory(),
+		kafkaexporter.Factory(),
 		debug.Factory().Alias("logging"),
 		nop.Factory(),
 

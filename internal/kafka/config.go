@@ -86,4 +86,4 @@ func (c *ClientConfig) encrypted() bool {
 }
 
 // minMetadataAge is the minimum time between two requests for metadata after errors.
-const minMetadataAge = 2500 * time.Millisecond
+const minMetadataAge = 500 * time.Millisecond

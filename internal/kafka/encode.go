@@ -11,8 +11,8 @@ type EncodeOptions struct {
 	Key        string // KeyTraceID, KeyService or KeyNone
 	Partitions int    // of the topic; not used with KeyNone
 	MaxBytes   int    // maximum size of the key and value of a record
-	// Grow is called for memory in addition to the batch, with a number of bytes. An error of it ends
-	// the encoding and is returned.
+	// Grow is called for memory in addition to the batch, with a number of bytes. An error of it
+	// ends the encoding and is returned.
 	Grow func(bytes int) error
 }
 

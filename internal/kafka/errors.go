@@ -90,7 +90,7 @@ func (c *ClientConfig) Explain(topic string, err error) error {
 	case ReasonReplicas:
 		return fmt.Errorf("topic %s has fewer in-sync replicas than min.insync.replicas; check the brokers of %v: %w", topic, c.Brokers, err)
 	case ReasonUnreachable:
-		return fmt.Errorf("kafka brokers %v are unreachable; check brokers, tls and the network: %w", c.Brokers, err)
+		return fmt.Errorf("kafka brokers %v are unreachable; check brokers, tls, auth and the network: %w", c.Brokers, err)
 	case ReasonTooLarge:
 		return fmt.Errorf("topic %s refuses a record of this size; set producer::max_message_bytes to at most its max.message.bytes: %w",
 			topic, err)

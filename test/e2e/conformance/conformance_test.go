@@ -65,6 +65,7 @@ func TestConformance(t *testing.T) {
 		"exporter load_balancing":         loadBalancingExporter,
 		"exporter otlphttp":               otlphttpExporter,
 		"exporter zipkin":                 zipkinExporter,
+		"exporter kafka":                  kafkaExporter,
 		"exporter debug":                  debugExporter,
 		"exporter nop":                    nopExporter,
 	}

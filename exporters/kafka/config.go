@@ -1,0 +1,144 @@
+package kafka
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tracing-backend/tracing/internal/kafka"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/client"
+)
+
+type config struct {
+	kafka.ClientConfig
+	client.NextHopConfig
+	pipeline.Delivery
+	Topic       string                               `yaml:"topic" doc:"Topic that records are written to."`
+	Encoding    string                               `yaml:"encoding" doc:"Encoding of records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto or zipkin_json. Records of jaeger_proto and jaeger_json hold one span, the others as many as fit."`
+	Key         string                               `yaml:"key" doc:"Property that decides the partition of a span: trace_id, service or none (any partition). With none, requests in otlp_proto are written unchanged."`
+	CreateTopic pipeline.Optional[createTopicConfig] `yaml:"create_topic" doc:"Settings of the topic, which is created if it does not exist. Without the block, it must exist."`
+	Producer    producerConfig                       `yaml:"producer" doc:"Settings of the producer. It is idempotent and waits for all in-sync replicas."`
+}
+
+type createTopicConfig struct {
+	Partitions        int               `yaml:"partitions" doc:"Number of partitions. It limits the number of consumers that share the topic."`
+	ReplicationFactor int               `yaml:"replication_factor" doc:"Number of brokers that hold each partition. min.insync.replicas becomes one less, but at least 1."`
+	Retention         pipeline.Duration `yaml:"retention" doc:"Time for which records are kept (retention.ms)."`
+	MaxBytes          pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum size of a partition, after which the oldest records are deleted (retention.bytes). 0 disables the limit."`
+}
+
+type producerConfig struct {
+	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, snappy, lz4 or zstd."`
+	CompressionParams compressionParams `yaml:"compression_params" doc:"Parameters of the compression."`
+	MaxMessageBytes   pipeline.ByteSize `yaml:"max_message_bytes" doc:"Maximum size of a record before compression. It must not exceed max.message.bytes of the topic. A span that is larger is rejected."`
+	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records before they are sent. It makes larger requests, which need less CPU, and delays every answer."`
+	MaxBufferedBytes  pipeline.ByteSize `yaml:"max_buffered_bytes" doc:"Maximum size of records that wait for acknowledgement. Further batches wait."`
+	RequiredAcks      string            `yaml:"required_acks" doc:"Acknowledgements of a record: always all, those of all in-sync replicas, so that acknowledged spans are replicated."`
+}
+
+type compressionParams struct {
+	Level int `yaml:"level" doc:"Compression level: 1 to 9 for gzip and lz4, 1 to 22 for zstd. 0 chooses 1."`
+}
+
+// Bounds of values, which are those of brokers and of the client library.
+const (
+	minMessageBytes    = 1 << 10
+	maxMessageBytes    = 1 << 30
+	maxLinger          = time.Minute
+	maxPartitions      = 100_000
+	maxReplicas        = 1000
+	maxGzipLevel       = 9
+	maxZstdLevel       = 22
+	allInSyncReplicas  = "all"
+	defaultMaxMessage  = 1_000_000
+	defaultMaxBuffered = 64 << 20
+)
+
+func defaults() config {
+	delivery := pipeline.DefaultDelivery()
+	delivery.Timeout = pipeline.Duration(15 * time.Second) // the election of a leader takes several seconds
+	delivery.Retry.InitialInterval = pipeline.Duration(time.Second)
+	return config{
+		ClientConfig: kafka.DefaultClientConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: delivery,
+		Topic: kafka.DefaultTopic, Encoding: kafka.OTLPProto, Key: kafka.KeyTraceID,
+		CreateTopic: pipeline.Absent(createTopicConfig{Partitions: 12, ReplicationFactor: 3, Retention: pipeline.Duration(24 * time.Hour)}),
+		Producer: producerConfig{Compression: "zstd", MaxMessageBytes: defaultMaxMessage, MaxBufferedBytes: defaultMaxBuffered,
+			RequiredAcks: allInSyncReplicas},
+	}
+}
+
+// Validate checks the topic, the encoding and the key.
+func (c *config) Validate() error {
+	errs := []error{kafka.ValidateTopic("topic", c.Topic), kafka.ValidateEncoding(c.Encoding)}
+	if keys := []string{kafka.KeyTraceID, kafka.KeyService, kafka.KeyNone}; !slices.Contains(keys, c.Key) {
+		errs = append(errs, pipeline.BadKey("key", "%q is not one of %s", c.Key, strings.Join(keys, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate checks the numbers.
+func (c *createTopicConfig) Validate() error {
+	var errs []error
+	if c.Partitions < 1 || c.Partitions > maxPartitions {
+		errs = append(errs, pipeline.BadKey("partitions", "must be from 1 to %d, not %d", maxPartitions, c.Partitions))
+	}
+	if c.ReplicationFactor < 1 || c.ReplicationFactor > maxReplicas {
+		errs = append(errs, pipeline.BadKey("replication_factor", "must be from 1 to %d, not %d", maxReplicas, c.ReplicationFactor))
+	}
+	if c.Retention.Std() < time.Second {
+		errs = append(errs, pipeline.BadKey("retention", "must be at least 1s, not %s", c.Retention))
+	}
+	return errors.Join(errs...)
+}
+
+// minInSync returns min.insync.replicas of the topic.
+func (c *createTopicConfig) minInSync() int { return max(1, c.ReplicationFactor-1) }
+
+// Validate checks the compression and the limits.
+func (c *producerConfig) Validate() error {
+	var errs []error
+	highest := map[string]int{"none": 0, "snappy": 0, "gzip": maxGzipLevel, "lz4": maxGzipLevel, "zstd": maxZstdLevel}
+	if limit, ok := highest[c.Compression]; !ok {
+		errs = append(errs, pipeline.BadKey("compression", "%q is not one of none, gzip, snappy, lz4, zstd", c.Compression))
+	} else if level := c.CompressionParams.Level; level < 0 || level > limit {
+		errs = append(errs, pipeline.BadKey("compression_params::level", "must be from 0 to %d for %s, not %d", limit, c.Compression,
+			level))
+	}
+	if c.MaxMessageBytes < minMessageBytes || c.MaxMessageBytes > maxMessageBytes {
+		errs = append(errs, pipeline.BadKey("max_message_bytes", "must be from %s to %s, not %s",
+			pipeline.ByteSize(minMessageBytes), pipeline.ByteSize(maxMessageBytes), c.MaxMessageBytes))
+	}
+	if c.MaxBufferedBytes < c.MaxMessageBytes || c.MaxBufferedBytes > math.MaxInt32 {
+		errs = append(errs, pipeline.BadKey("max_buffered_bytes", "must be from max_message_bytes (%s) to %d, not %s",
+			c.MaxMessageBytes, math.MaxInt32, c.MaxBufferedBytes))
+	}
+	if c.Linger.Std() > maxLinger {
+		errs = append(errs, pipeline.BadKey("linger", "must be at most %s, not %s", maxLinger, c.Linger))
+	}
+	if c.RequiredAcks != allInSyncReplicas {
+		errs = append(errs, pipeline.BadKey("required_acks",
+			"%q is not supported: acknowledged spans are always on all in-sync replicas; write %s", c.RequiredAcks, allInSyncReplicas))
+	}
+	return errors.Join(errs...)
+}
+
+// codec returns the compression.
+func (c *producerConfig) codec() kgo.CompressionCodec {
+	level := max(c.CompressionParams.Level, 1)
+	switch c.Compression {
+	case "gzip":
+		return kgo.GzipCompression().WithLevel(level)
+	case "snappy":
+		return kgo.SnappyCompression()
+	case "lz4":
+		return kgo.Lz4Compression().WithLevel(level)
+	case "zstd":
+		return kgo.ZstdCompression().WithLevel(level)
+	}
+	return kgo.NoCompression()
+}

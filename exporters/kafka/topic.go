@@ -1,0 +1,297 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+const (
+	// checkTimeout is the maximum duration of one check.
+	checkTimeout = 10 * time.Second
+	// checkPause is the minimum time between two checks.
+	checkPause = time.Second
+	// checkRetry is the time after a failed check until the next one.
+	checkRetry = 2 * time.Second
+	// createPoll is the interval at which a new topic is looked for.
+	createPoll = 100 * time.Millisecond
+)
+
+// topic watches the topic: it checks it when the exporter starts, regularly, and when records fail.
+// It creates it if that is configured.
+type topic struct {
+	set        pipeline.Settings
+	cfg        *config
+	report     func(error)
+	partitions prometheus.Gauge
+	client     *kgo.Client
+	admin      *kadm.Client
+
+	count    atomic.Int64 // partitions; 0 if the topic is not known
+	maxBytes atomic.Int64 // max.message.bytes; 0 if it is not known
+	requests chan struct{}
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	err     error         // of the last check
+	checked chan struct{} // closed and replaced after a check
+
+	// Only in the goroutine:
+	id     kadm.TopicID // zero: not known
+	warned string
+}
+
+func newTopic(set pipeline.Settings, c *config, partitions prometheus.Gauge, report func(error)) *topic {
+	return &topic{set: set, cfg: c, report: report, partitions: partitions, requests: make(chan struct{}, 1), checked: make(chan struct{}),
+		err: errNotChecked}
+}
+
+var errNotChecked = errors.New("no broker has answered yet")
+
+func (t *topic) start(cl *kgo.Client) {
+	t.client, t.admin = cl, kadm.NewClient(cl)
+	var ctx context.Context
+	ctx, t.cancel = context.WithCancel(context.Background())
+	t.running.Go(func() { t.watch(ctx) })
+}
+
+func (t *topic) stop() {
+	t.cancel()
+	t.running.Wait()
+}
+
+// await returns the number of partitions. If the topic is not known, it waits for the next check.
+func (t *topic) await(ctx context.Context) (int, error) {
+	t.mu.Lock()
+	checked := t.checked
+	t.mu.Unlock()
+	if n := t.count.Load(); n > 0 {
+		return int(n), nil
+	}
+	t.suspect()
+	select {
+	case <-checked:
+	case <-ctx.Done():
+	}
+	if n := t.count.Load(); n > 0 {
+		return int(n), nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return 0, t.cfg.Explain(t.cfg.Topic, t.err)
+}
+
+// maxBatch returns the maximum size of a record batch.
+func (t *topic) maxBatch() int {
+	limit := int64(t.cfg.Producer.MaxMessageBytes)
+	if n := t.maxBytes.Load(); n > 0 {
+		limit = min(limit, n)
+	}
+	return int(max(limit, minMessageBytes))
+}
+
+// suspect requests a check, because a record has failed.
+func (t *topic) suspect() {
+	select {
+	case t.requests <- struct{}{}:
+	default: // requested
+	}
+}
+
+// counted requests a check if the client knows another number of partitions.
+func (t *topic) counted(n int) {
+	if int64(n) != t.count.Load() {
+		t.suspect()
+	}
+}
+
+// watch checks the topic until ctx ends.
+func (t *topic) watch(ctx context.Context) {
+	for {
+		err := t.check(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		t.finish(err)
+		next := t.cfg.Metadata.RefreshInterval.Std()
+		if err != nil {
+			next = min(next, checkRetry)
+		}
+		if !wait(ctx, checkPause, nil) || !wait(ctx, next, t.requests) {
+			return
+		}
+	}
+}
+
+// wait waits for d or until requests has a value. It returns false if ctx ends.
+func wait(ctx context.Context, d time.Duration, requests <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-requests:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// finish publishes the result of a check.
+func (t *topic) finish(err error) {
+	t.partitions.Set(float64(t.count.Load()))
+	t.mu.Lock()
+	before := t.err
+	t.err = err
+	close(t.checked)
+	t.checked = make(chan struct{})
+	t.mu.Unlock()
+	if err != nil {
+		t.report(t.cfg.Explain(t.cfg.Topic, err))
+	} else if before != nil {
+		t.report(nil)
+	}
+}
+
+// check reads the topic, and creates it if necessary. An error is a reason why writing fails.
+func (t *topic) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	details, err := t.read(ctx)
+	if create, on := t.cfg.CreateTopic.Get(); on && errors.Is(err, kerr.UnknownTopicOrPartition) {
+		details, err = t.create(ctx, &create)
+	}
+	if err != nil {
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			t.count.Store(0)
+		}
+		return err
+	}
+	t.follow(details.ID)
+	minInSync := t.readLimits(ctx)
+	t.count.Store(int64(len(details.Partitions)))
+	t.warn(details, minInSync)
+	for _, p := range details.Partitions.Sorted() {
+		if p.Err != nil {
+			return fmt.Errorf("partition %d: %w", p.Partition, p.Err)
+		}
+		if len(p.ISR) < minInSync {
+			return fmt.Errorf("partition %d has %d in-sync replicas, min.insync.replicas is %d; check the brokers: %w", p.Partition, len(p.ISR),
+				minInSync, kerr.NotEnoughReplicas)
+		}
+	}
+	return nil
+}
+
+// follow makes the client forget the topic if it was deleted and created again, with another id: it
+// would refuse all records.
+func (t *topic) follow(id kadm.TopicID) {
+	if t.id != (kadm.TopicID{}) && id != t.id {
+		t.client.PurgeTopicsFromProducing(t.cfg.Topic)
+	}
+	t.id = id
+}
+
+// read returns the partitions of the topic.
+func (t *topic) read(ctx context.Context) (kadm.TopicDetail, error) {
+	topics, err := t.admin.ListTopics(ctx, t.cfg.Topic)
+	if err != nil {
+		return kadm.TopicDetail{}, err
+	}
+	details := topics[t.cfg.Topic]
+	if details.Err == nil && len(details.Partitions) == 0 {
+		return details, kerr.UnknownTopicOrPartition
+	}
+	return details, details.Err
+}
+
+// create creates the topic and waits until brokers know it.
+func (t *topic) create(ctx context.Context, c *createTopicConfig) (kadm.TopicDetail, error) {
+	settings := map[string]*string{
+		"min.insync.replicas": kadm.StringPtr(strconv.Itoa(c.minInSync())),
+		"retention.ms":        kadm.StringPtr(strconv.FormatInt(c.Retention.Std().Milliseconds(), 10)),
+	}
+	if c.MaxBytes > 0 {
+		settings["retention.bytes"] = kadm.StringPtr(strconv.FormatInt(int64(c.MaxBytes), 10))
+	}
+	if n := int64(t.cfg.Producer.MaxMessageBytes); n > defaultMaxMessage {
+		settings["max.message.bytes"] = kadm.StringPtr(strconv.FormatInt(n, 10))
+	}
+	_, err := t.admin.CreateTopic(ctx, int32(c.Partitions), int16(c.ReplicationFactor), settings, t.cfg.Topic)
+	switch {
+	case err == nil:
+		t.set.Logger.Info("created topic", zap.String("topic", t.cfg.Topic), zap.Int("partitions", c.Partitions),
+			zap.Int("replication-factor", c.ReplicationFactor), zap.Int("min-insync-replicas", c.minInSync()))
+	case !errors.Is(err, kerr.TopicAlreadyExists):
+		return kadm.TopicDetail{}, fmt.Errorf("cannot create the topic; check create_topic and the number of brokers: %w", err)
+	}
+	for {
+		details, err := t.read(ctx)
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) || !wait(ctx, createPoll, nil) {
+			return details, err
+		}
+	}
+}
+
+// readLimits reads max.message.bytes, and returns min.insync.replicas. Brokers may refuse to tell
+// them; then they are not known, and min.insync.replicas counts as 0.
+func (t *topic) readLimits(ctx context.Context) (minInSync int) {
+	all, err := t.admin.DescribeTopicConfigs(ctx, t.cfg.Topic)
+	if err == nil {
+		var settings kadm.ResourceConfig
+		if settings, err = all.On(t.cfg.Topic, nil); err == nil {
+			err = settings.Err
+		}
+		for _, s := range settings.Configs {
+			switch n, _ := strconv.Atoi(s.MaybeValue()); s.Key {
+			case "min.insync.replicas":
+				minInSync = n
+			case "max.message.bytes":
+				t.maxBytes.Store(int64(n))
+			}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		t.set.Logger.Debug("cannot read settings of topic", zap.String("topic", t.cfg.Topic), zap.Error(err))
+	}
+	return minInSync
+}
+
+// warn logs what makes acknowledgements worth less than they seem, once for each change.
+func (t *topic) warn(details kadm.TopicDetail, minInSync int) {
+	var weak []string
+	replicas := details.Partitions.NumReplicas()
+	switch {
+	case replicas == 1:
+		weak = append(weak, "has one replica, so acknowledged spans are lost with its broker; create it with a replication factor of 3")
+	case minInSync == 1:
+		weak = append(weak, "has min.insync.replicas 1, so acknowledged spans may be on one broker only; set it to "+
+			strconv.Itoa(max(2, replicas-1)))
+	}
+	if create, on := t.cfg.CreateTopic.Get(); on && len(details.Partitions) != create.Partitions {
+		weak = append(weak, fmt.Sprintf("has %d partitions, but create_topic has %d; change one of them", len(details.Partitions),
+			create.Partitions))
+	}
+	if n := t.maxBytes.Load(); n > 0 && n < int64(t.cfg.Producer.MaxMessageBytes) {
+		weak = append(weak, fmt.Sprintf("accepts %d bytes in a record batch (max.message.bytes), less than producer::max_message_bytes (%d)", n,
+			int64(t.cfg.Producer.MaxMessageBytes)))
+	}
+	text := strings.Join(weak, "; ")
+	if text != "" && text != t.warned {
+		t.set.Logger.Warn("topic "+text, zap.String("topic", t.cfg.Topic))
+	}
+	t.warned = text
+}
