@@ -33,7 +33,9 @@ func Shuffled(requests iter.Seq[bench.Request]) iter.Seq[bench.Request] {
 const (
 	spansPerRequest = 100
 	requestsAtOnce  = 4
-	requestInterval = 10 * time.Millisecond // slow enough to record every span
+
+	// SteadyInterval is the time between two requests, long enough to record every span.
+	SteadyInterval = 10 * time.Millisecond
 
 	// SteadyLoadInFlight is the maximum number of spans that are sent and not yet answered.
 	SteadyLoadInFlight = spansPerRequest * requestsAtOnce
@@ -54,14 +56,20 @@ type SteadyLoad struct {
 }
 
 // StartSteadyLoad starts to send requests of the data set with the given seed to an OTLP receiver
-// for gRPC, and records them in sent.
+// for gRPC at [SteadyInterval], and records them in sent.
 func StartSteadyLoad(t *testing.T, target string, seed uint64, sent *SentSpans) *SteadyLoad {
+	t.Helper()
+	return StartLoad(t, target, seed, sent, SteadyInterval)
+}
+
+// StartLoad is like [StartSteadyLoad] with another time between two requests.
+func StartLoad(t *testing.T, target string, seed uint64, sent *SentSpans, interval time.Duration) *SteadyLoad {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())
 	s := &SteadyLoad{t: t, stop: stop, done: make(chan struct{})}
 	s.changed = sync.NewCond(&s.mu)
 	requests := func(yield func(bench.Request) bool) {
-		tick := time.NewTicker(requestInterval)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for r := range bench.New(seed, time.Now()).Requests(1<<30, spansPerRequest) {
 			sent.Record(t, r.Body, false)
@@ -85,6 +93,13 @@ func StartSteadyLoad(t *testing.T, target string, seed uint64, sent *SentSpans) 
 	}()
 	t.Cleanup(func() { <-s.done })
 	return s
+}
+
+// Acked returns the number of requests that have been acknowledged.
+func (s *SteadyLoad) Acked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acked
 }
 
 // Await waits until the given number of requests have been acknowledged.

@@ -33,6 +33,9 @@ type Cluster struct {
 	given   []string // addresses of brokers that are not ours
 }
 
+// Given returns a cluster of brokers that run elsewhere. They cannot be stopped.
+func Given(addrs ...string) *Cluster { return &Cluster{given: addrs} }
+
 // newCluster starts a cluster and waits until every broker answers. The caller stops it.
 func newCluster(ctx context.Context, o Options) (*Cluster, error) {
 	folder, err := Folder()

@@ -98,7 +98,7 @@ func Shared(tb testing.TB) *Cluster {
 		return shared.cluster
 	}
 	if addrs := os.Getenv(Variable); addrs != "" {
-		shared.cluster = &Cluster{given: strings.Split(addrs, ",")}
+		shared.cluster = Given(strings.Split(addrs, ",")...)
 		return shared.cluster
 	}
 	require(tb)
@@ -125,6 +125,7 @@ func (c *Cluster) Topic(tb testing.TB, partitions int32, settings ...string) str
 	if err != nil {
 		tb.Fatal(err)
 	}
+	defer client.Close()
 	admin := kadm.NewClient(client)
 	configs := map[string]*string{}
 	for _, s := range settings {
@@ -140,15 +141,24 @@ func (c *Cluster) Topic(tb testing.TB, partitions int32, settings ...string) str
 	if _, err := admin.CreateTopic(ctx, partitions, int16(min(replicas, len(brokers))), configs, name); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		defer client.Close()
-		if len(c.given) > 0 { // the others are deleted with their folder
-			if _, err := admin.DeleteTopic(context.Background(), name); err != nil {
-				tb.Error(err)
-			}
-		}
-	})
+	tb.Cleanup(func() { c.Delete(tb, name) })
 	return name
+}
+
+// Delete deletes a topic, unless all of the cluster is deleted with its folder.
+func (c *Cluster) Delete(tb testing.TB, topic string) {
+	tb.Helper()
+	if len(c.given) == 0 {
+		return
+	}
+	client, err := Client(c.Brokers()...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := kadm.NewClient(client).DeleteTopic(context.Background(), topic); err != nil {
+		tb.Error(err)
+	}
 }
 
 // UniqueName returns a name for a topic or a group that no other test uses, of this run or another.
