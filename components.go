@@ -37,6 +37,7 @@ import (
 	"github.com/tracing-backend/tracing/processors/batch"
 	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
 	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
+	kafkareceiver "github.com/tracing-backend/tracing/receivers/kafka"
 	"github.com/tracing-backend/tracing/receivers/native"
 	"github.com/tracing-backend/tracing/receivers/otlp"
 	"github.com/tracing-backend/tracing/receivers/thriftudp"
@@ -50,6 +51,7 @@ func Components() []pipeline.Factory {
 		native.Factory().Flags(compatflags.NativeReceiver()...),
 		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
 		zipkin.Factory().Flags(compatflags.ZipkinReceiver()...),
+		kafkareceiver.Factory(),
 
 		batch.Factory(),
 		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),

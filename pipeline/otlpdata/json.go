@@ -111,9 +111,9 @@ func startsWithColon(b []byte) bool {
 }
 
 // JSONMemory returns an upper bound for the memory that [FromJSON] needs in addition to the
-// request, in bytes. A brace, or a null in a list, may be an empty span, which is the largest object
-// relative to its text. A comma may separate two strings of a list. Text is in memory once in the
-// objects and once encoded.
+// request, in bytes. A brace, or a null in a list, may be an empty span, which is the largest
+// object relative to its text. A comma may separate two strings of a list. Text is in memory once
+// in the objects and once encoded.
 func JSONMemory(body []byte) int64 {
 	const perObject, perElement, perByte = 256, 96, 2
 	objects := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte("null"))

@@ -1,0 +1,192 @@
+package kafka
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/kafka"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+type config struct {
+	kafka.ClientConfig
+	Topic           string `yaml:"topic" doc:"Topic to consume."`
+	Encoding        string `yaml:"encoding" doc:"Encoding of the records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto, zipkin_json or zipkin_thrift."`
+	GroupID         string `yaml:"group_id" doc:"Consumer group. Its members share the partitions of the topic."`
+	GroupInstanceID string `yaml:"group_instance_id" doc:"Identity of a static member, unique in the group. Such a member keeps its partitions when it restarts within session_timeout. Empty makes a dynamic member."`
+	InitialOffset   string `yaml:"initial_offset" doc:"Where to begin in a partition without a committed offset: earliest or latest."`
+
+	SessionTimeout    pipeline.Duration `yaml:"session_timeout" doc:"Time without heartbeats after which the group gives the partitions of a member to others."`
+	HeartbeatInterval pipeline.Duration `yaml:"heartbeat_interval" doc:"Interval of heartbeats to the group. They continue while the pipeline refuses spans."`
+	RebalanceTimeout  pipeline.Duration `yaml:"rebalance_timeout" doc:"Maximum time for members to give up partitions in a rebalance."`
+	RevokeTimeout     pipeline.Duration `yaml:"revoke_timeout" doc:"Maximum time to wait for the batch of a partition that is in the pipeline when the partition is given up. Then the batch is canceled, and the next member consumes its records again."`
+
+	MinFetchSize             pipeline.ByteSize `yaml:"min_fetch_size" doc:"Minimum size of a response to a fetch. Brokers wait for more records for at most max_fetch_wait."`
+	MaxFetchSize             pipeline.ByteSize `yaml:"max_fetch_size" doc:"Maximum size of a response to a fetch, compressed. A single larger batch of records is fetched nevertheless."`
+	MaxFetchWait             pipeline.Duration `yaml:"max_fetch_wait" doc:"Maximum time for which brokers wait until min_fetch_size is reached."`
+	MaxPartitionFetchSize    pipeline.ByteSize `yaml:"max_partition_fetch_size" doc:"Maximum size of the records of one partition in a response to a fetch, compressed."`
+	MaxConcurrentFetches     int               `yaml:"max_concurrent_fetches" doc:"Maximum number of fetches that are under way or whose records wait in the client library. With max_fetch_size, it limits the memory of the client library."`
+	MaxDecompressedBatchSize pipeline.ByteSize `yaml:"max_decompressed_batch_size" doc:"Maximum size to which a batch of records may decompress. Larger ones are skipped and counted as one dead letter."`
+	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Size of records that are processed or wait for their turn above which no more are polled. They also count against service.limits.inflight."`
+
+	Batch         batchConfig      `yaml:"batch" doc:"Joining of consecutive records of one partition and tenant to one batch of the pipeline."`
+	MaxConcurrent int              `yaml:"max_concurrent" doc:"Maximum number of batches in the pipeline at the same time. A partition has at most one."`
+	Autocommit    commitConfig     `yaml:"autocommit" doc:"Commits of the offsets of accepted records."`
+	ErrorBackoff  backoffConfig    `yaml:"error_backoff" doc:"Delays between attempts after temporary errors of the pipeline or of dead letters. They are repeated until they succeed."`
+	DeadLetter    deadLetterConfig `yaml:"dead_letter" doc:"Where to write records that cannot be decoded, that have no valid tenant or that the pipeline refuses permanently."`
+
+	Tenancy         pipeline.Optional[server.TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants. If enabled, every record must have a header that names its tenant. Off by default."`
+	IncludeMetadata bool                                    `yaml:"include_metadata" doc:"Whether the headers of records stay available to processors such as batch (metadata_keys). Only consecutive records with the same headers are joined then."`
+	server.RequestLimits
+}
+
+type batchConfig struct {
+	MaxSize  pipeline.ByteSize `yaml:"max_size" doc:"Maximum size of joined records in bytes. A single larger record is a batch of its own."`
+	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans of joined records. A single record with more is a batch of its own."`
+}
+
+type commitConfig struct {
+	Interval pipeline.Duration `yaml:"interval" doc:"Interval of commits. Offsets are also committed when a partition is given up and when the receiver stops."`
+	Timeout  pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one commit. It is repeated after the interval."`
+}
+
+type backoffConfig struct {
+	InitialInterval pipeline.Duration `yaml:"initial_interval" doc:"Delay before the second attempt. It doubles with each further attempt."`
+	MaxInterval     pipeline.Duration `yaml:"max_interval" doc:"Maximum delay between attempts, unless the error asks for a longer one."`
+}
+
+type deadLetterConfig struct {
+	Topic   string            `yaml:"topic" doc:"Topic of dead letters, which must exist. Empty writes files to the folder of the receiver instead: service.data_dir/receivers/NAME/dead_letters."`
+	MaxSize pipeline.ByteSize `yaml:"max_size" doc:"Maximum size of all files of dead letters. If they are full, the partition of the next dead letter waits until files are removed."`
+	Timeout pipeline.Duration `yaml:"timeout" doc:"Maximum duration of one attempt to write a dead letter to the topic."`
+}
+
+const (
+	earliest = "earliest"
+	latest   = "latest"
+)
+
+func defaults() config {
+	const second = pipeline.Duration(time.Second)
+	return config{
+		ClientConfig: kafka.DefaultClientConfig(),
+		Topic:        kafka.DefaultTopic, Encoding: kafka.OTLPProto, GroupID: "tracing", InitialOffset: earliest,
+		SessionTimeout: 45 * second, HeartbeatInterval: 3 * second, RebalanceTimeout: 60 * second, RevokeTimeout: 30 * second,
+		MinFetchSize: 1, MaxFetchSize: 1 << 20, MaxFetchWait: second / 4, MaxPartitionFetchSize: 1 << 20, MaxConcurrentFetches: 4,
+		MaxDecompressedBatchSize: 64 << 20, MaxQueuedSize: 32 << 20,
+		Batch: batchConfig{MaxSize: 2 << 20, MaxSpans: 20_000}, MaxConcurrent: 8,
+		Autocommit:    commitConfig{Interval: second, Timeout: 10 * second},
+		ErrorBackoff:  backoffConfig{InitialInterval: second / 2, MaxInterval: 30 * second},
+		DeadLetter:    deadLetterConfig{MaxSize: 1 << 30, Timeout: 30 * second},
+		Tenancy:       pipeline.Absent(server.TenancyConfig{Enabled: true, Header: kafka.DefaultTenantHeader}),
+		RequestLimits: server.DefaultRequestLimits(),
+	}
+}
+
+// SeparatesTenants implements [pipeline.TenantSeparator].
+func (c *config) SeparatesTenants() bool {
+	t, on := c.Tenancy.Get()
+	return on && t.Enabled
+}
+
+// Validate checks the keys outside of blocks.
+func (c *config) Validate() error {
+	errs := []error{kafka.ValidateTopic("topic", c.Topic)}
+	bad := func(key, format string, args ...any) { errs = append(errs, pipeline.BadKey(key, format, args...)) }
+	if _, err := kafka.NewDecoder(c.Encoding, c.Limits()); err != nil {
+		bad("encoding", "%v", err)
+	}
+	if c.DeadLetter.Topic == c.Topic {
+		bad("dead_letter::topic", "must not be the topic that is consumed; its dead letters would be consumed again and again")
+	}
+	if c.GroupID == "" {
+		bad("group_id", "must be set; members with the same group share the partitions")
+	}
+	if c.InitialOffset != earliest && c.InitialOffset != latest {
+		bad("initial_offset", "must be %s or %s, not %q", earliest, latest, c.InitialOffset)
+	}
+	if c.HeartbeatInterval <= 0 || c.SessionTimeout < 2*c.HeartbeatInterval {
+		bad("session_timeout", "must be at least twice heartbeat_interval, which must be above 0")
+	}
+	if c.RebalanceTimeout <= 0 || c.RevokeTimeout+c.Autocommit.Timeout >= c.RebalanceTimeout {
+		bad("rebalance_timeout", "must be more than revoke_timeout (%s) and autocommit.timeout (%s) together; "+
+			"otherwise the group excludes a member that waits for its batches", c.RevokeTimeout, c.Autocommit.Timeout)
+	}
+	for _, size := range []struct {
+		key string
+		is  pipeline.ByteSize
+	}{{"min_fetch_size", c.MinFetchSize}, {"max_fetch_size", c.MaxFetchSize}, {"max_partition_fetch_size", c.MaxPartitionFetchSize},
+		{"max_decompressed_batch_size", c.MaxDecompressedBatchSize}} {
+		if size.is < 1 || size.is > math.MaxInt32 {
+			bad(size.key, "must be from 1 byte to 2 GiB")
+		}
+	}
+	if c.MinFetchSize > c.MaxFetchSize {
+		bad("min_fetch_size", "must be at most max_fetch_size (%s)", c.MaxFetchSize)
+	}
+	if d := c.MaxFetchWait.Std(); d < time.Millisecond || d > time.Minute {
+		bad("max_fetch_wait", "must be from 1ms to 1m, not %s", d)
+	}
+	if c.MaxQueuedSize < 1 {
+		bad("max_queued_size", "must be above 0")
+	}
+	for _, n := range []struct {
+		key     string
+		is, max int
+	}{{"max_concurrent", c.MaxConcurrent, 10_000}, {"max_concurrent_fetches", c.MaxConcurrentFetches, 1_000}} {
+		if n.is < 1 || n.is > n.max {
+			bad(n.key, "must be from 1 to %d, not %d", n.max, n.is)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Validate checks that a batch has space for something.
+func (c *batchConfig) Validate() error {
+	if c.MaxSize < 1 {
+		return pipeline.BadKey("max_size", "must be above 0")
+	}
+	if c.MaxSpans < 1 {
+		return pipeline.BadKey("max_spans", "must be above 0")
+	}
+	return nil
+}
+
+// Validate checks the durations.
+func (c *commitConfig) Validate() error {
+	if c.Interval <= 0 {
+		return pipeline.BadKey("interval", "must be above 0")
+	}
+	if c.Timeout <= 0 {
+		return pipeline.BadKey("timeout", "must be above 0")
+	}
+	return nil
+}
+
+// Validate checks the delays.
+func (c *backoffConfig) Validate() error {
+	if c.InitialInterval <= 0 {
+		return pipeline.BadKey("initial_interval", "must be above 0")
+	}
+	if c.MaxInterval < c.InitialInterval {
+		return pipeline.BadKey("max_interval", "must be at least initial_interval (%s), not %s", c.InitialInterval, c.MaxInterval)
+	}
+	return nil
+}
+
+// Validate checks the topic and the limits.
+func (c *deadLetterConfig) Validate() error {
+	var errs []error
+	if c.Topic != "" {
+		errs = append(errs, kafka.ValidateTopic("topic", c.Topic))
+	}
+	if c.MaxSize < 1 {
+		errs = append(errs, pipeline.BadKey("max_size", "must be above 0"))
+	}
+	if c.Timeout <= 0 {
+		errs = append(errs, pipeline.BadKey("timeout", "must be above 0"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,305 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// rewind is how far consumption goes back after brokers have lost records and cannot say which. A
+// partition of which nothing was consumed yet begins with its first record.
+const rewind = time.Minute
+
+// options returns the options of the client that are not those of its connections.
+func (r *receiver) options(ctx context.Context) []kgo.Opt {
+	c := &r.config
+	start := kgo.NewOffset().AtStart()
+	if c.InitialOffset == latest {
+		start = kgo.NewOffset().AtEnd()
+	}
+	const largestResponse = 100 << 20 // the default: a batch of records may be larger than max_fetch_size
+	opts := []kgo.Opt{
+		kgo.WithContext(ctx),
+		kgo.ConsumerGroup(c.GroupID),
+		kgo.ConsumeTopics(c.Topic),
+		kgo.ConsumeStartOffset(start),
+		kgo.ConsumeResetOffset(kgo.RewindOffset(rewind)),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(c.SessionTimeout.Std()),
+		kgo.HeartbeatInterval(c.HeartbeatInterval.Std()),
+		kgo.RebalanceTimeout(c.RebalanceTimeout.Std()),
+		kgo.FetchMinBytes(int32(c.MinFetchSize)),
+		kgo.FetchMaxBytes(int32(c.MaxFetchSize)),
+		kgo.FetchMaxWait(c.MaxFetchWait.Std()),
+		kgo.FetchMaxPartitionBytes(int32(c.MaxPartitionFetchSize)),
+		kgo.BrokerMaxReadBytes(int32(min(max(largestResponse, int64(c.MaxFetchSize)+1<<20), math.MaxInt32))),
+		kgo.MaxConcurrentFetches(c.MaxConcurrentFetches),
+		kgo.MaxDecompressBatchBytes(int(c.MaxDecompressedBatchSize)),
+		// The committer commits; see progress. Assignments change only between two polls, so that
+		// no record is polled of a partition that is just given up.
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.OnPartitionsAssigned(r.onAssigned),
+		kgo.OnOffsetsFetched(r.onCommitted),
+		kgo.OnPartitionsRevoked(r.onRevoked),
+		kgo.OnPartitionsLost(r.onLost),
+		kgo.WithHooks(groupErrors{r}),
+		// For dead letters, which are a little larger than the original record: the broker decides.
+		kgo.ProducerBatchMaxBytes(largestResponse / 2),
+	}
+	if c.GroupInstanceID != "" {
+		opts = append(opts, kgo.InstanceID(c.GroupInstanceID))
+	}
+	return opts
+}
+
+// poll passes records to the workers of their partitions.
+func (r *receiver) poll(ctx context.Context) {
+	for r.memory.wait(ctx) {
+		fetches := r.client.PollFetches(ctx)
+		fetches.EachPartition(func(f kgo.FetchTopicPartition) { r.dispatch(ctx, &f.FetchPartition) })
+		r.client.AllowRebalance()
+	}
+}
+
+// dispatch passes the polled records of one partition to its worker.
+func (r *receiver) dispatch(ctx context.Context, f *kgo.FetchPartition) {
+	p := r.partition(f.Partition)
+	if f.Err != nil {
+		r.fetchFailed(ctx, p, f)
+		return
+	}
+	if p == nil || len(f.Records) == 0 {
+		return // records of a partition that is not assigned are not accepted, so nothing is lost
+	}
+	r.reports.fetch(nil)
+	p.highWatermark.Store(f.HighWatermark)
+	p.progress.begin(f.Records[0].Offset)
+	r.checkOffsets(p, f)
+	var bytes int64
+	for _, record := range f.Records {
+		bytes += memoryOf(record)
+	}
+	r.counts.records.Add(float64(len(f.Records)))
+	r.counts.bytes.Add(float64(bytes - int64(len(f.Records))*recordOverhead))
+	r.counts.repeated.Add(float64(r.repeated(f)))
+	r.memory.add(bytes)
+	p.enqueue(fetched{records: f.Records})
+}
+
+// checkOffsets logs and counts if records are missing or come again.
+func (r *receiver) checkOffsets(p *partition, f *kgo.FetchPartition) {
+	first := f.Records[0].Offset
+	switch expected := p.expected; {
+	case expected < 0:
+	case f.LogStartOffset > expected:
+		r.counts.resets.Inc()
+		r.counts.expired.Add(float64(f.LogStartOffset - expected))
+		r.reports.log.Error("records were deleted before they were consumed; increase the retention of the topic or the number of members",
+			zap.Int32("partition", f.Partition), zap.Int64("offset", expected), zap.Int64("first-offset", f.LogStartOffset))
+	case first < expected:
+		r.counts.resets.Inc()
+		r.reports.log.Warn("offset is out of range; consuming records again",
+			zap.Int32("partition", f.Partition), zap.Int64("offset", expected), zap.Int64("from", first))
+	}
+	p.expected = f.Records[len(f.Records)-1].Offset + 1
+}
+
+// repeated returns the number of polled records that this receiver has processed before.
+func (r *receiver) repeated(f *kgo.FetchPartition) int {
+	r.mu.Lock()
+	processed := r.processed[f.Partition]
+	r.mu.Unlock()
+	return sort.Search(len(f.Records), func(i int) bool { return f.Records[i].Offset >= processed })
+}
+
+// fetchFailed handles an error that the client library does not handle itself. p is nil if the
+// error does not belong to an assigned partition.
+func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPartition) {
+	var lost *kgo.ErrDataLoss
+	var tooLarge *kgo.ErrDecompressTooLarge
+	switch {
+	case ctx.Err() != nil, errors.Is(f.Err, kgo.ErrClientClosed):
+	case errors.As(f.Err, &lost):
+		r.counts.resets.Inc()
+		r.reports.log.Error("brokers have lost records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
+		if p != nil {
+			p.expected = -1
+		}
+	case errors.As(f.Err, &tooLarge) && p != nil:
+		if len(f.Records) > 0 {
+			valid := *f
+			valid.Err = nil
+			r.dispatch(ctx, &valid)
+		}
+		next := kgo.EpochOffset{Epoch: tooLarge.Epoch, Offset: tooLarge.NextOffset}
+		p.expected = next.Offset
+		p.enqueue(fetched{skip: tooLarge})
+		r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.config.Topic: {f.Partition: next}})
+	default:
+		r.reports.fetch(r.config.Explain(r.config.Topic, f.Err))
+		r.reports.log.Error("cannot fetch records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
+	}
+}
+
+// partition returns an assigned partition, or nil.
+func (r *receiver) partition(number int32) *partition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.partitions[number]
+}
+
+// assigned returns the assigned partitions, sorted by number.
+func (r *receiver) assigned() []*partition {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := slices.Collect(maps.Values(r.partitions))
+	slices.SortFunc(all, func(a, b *partition) int { return int(a.number) - int(b.number) })
+	return all
+}
+
+// onAssigned starts a worker for each new partition.
+func (r *receiver) onAssigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+	r.reports.group(nil)
+	r.counts.rebalances.Inc()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, number := range added[r.config.Topic] {
+		if r.partitions[number] == nil {
+			r.partitions[number] = startPartition(r, number)
+		}
+	}
+	r.set.Logger.Info("joined the group", zap.String("group", r.config.GroupID), zap.Int("partitions", len(r.partitions)),
+		zap.Int32s("added", added[r.config.Topic]))
+}
+
+// onCommitted learns where the group has stopped in partitions that were assigned.
+func (r *receiver) onCommitted(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
+	know := func(number int32, offset int64) {
+		if p := r.partition(number); p != nil && offset >= 0 && p.progress.position() < 0 {
+			p.progress.commit(offset)
+			p.expected = offset
+		}
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			know(p.Partition, p.Offset)
+		}
+	}
+	for _, g := range resp.Groups {
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				know(p.Partition, p.Offset)
+			}
+		}
+	}
+	return nil
+}
+
+// onRevoked gives partitions up in a rebalance: it waits for the batches in the pipeline, and
+// commits.
+func (r *receiver) onRevoked(ctx context.Context, _ *kgo.Client, revoked map[string][]int32) {
+	r.lose(ctx, revoked, true)
+}
+
+// onLost gives partitions up that may belong to another member already: it cancels the batches in
+// the pipeline, and does not commit.
+func (r *receiver) onLost(ctx context.Context, _ *kgo.Client, lost map[string][]int32) {
+	r.lose(ctx, lost, false)
+}
+
+func (r *receiver) lose(ctx context.Context, lost map[string][]int32, commit bool) {
+	var all []*partition
+	for _, number := range lost[r.config.Topic] {
+		if p := r.partition(number); p != nil {
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	unfinished := r.giveUp(ctx, r.config.RevokeTimeout.Std(), all, commit)
+	r.set.Logger.Info("gave up partitions", zap.Int32s("partitions", lost[r.config.Topic]), zap.Bool("committed", commit),
+		zap.Int("unfinished", unfinished))
+}
+
+// giveUp stops the workers of partitions. With commit, it waits for their batches, for at most the
+// given time and until ctx ends, and commits what was accepted. It returns the number of partitions
+// whose batch was canceled.
+func (r *receiver) giveUp(ctx context.Context, patience time.Duration, all []*partition, commit bool) (unfinished int) {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, p := range all {
+		p.stop()
+		if !commit {
+			p.cancel()
+		}
+	}
+	for _, p := range all {
+		select {
+		case <-p.done:
+			continue
+		default:
+		}
+		select {
+		case <-p.done:
+		case <-waiting.Done():
+			unfinished++
+			p.cancel()
+		}
+	}
+	r.awaitCanceled(all)
+	if commit {
+		r.commits.commitLast(ctx, all)
+	}
+	r.mu.Lock()
+	for _, p := range all {
+		if r.partitions[p.number] == p {
+			delete(r.partitions, p.number)
+		}
+	}
+	r.mu.Unlock()
+	for _, p := range all {
+		p.discard()
+	}
+	return unfinished
+}
+
+// awaitCanceled waits until all workers have ended, which is soon after they were canceled, unless
+// a component ignores its context.
+func (r *receiver) awaitCanceled(all []*partition) {
+	const patience = 5 * time.Second
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for _, p := range all {
+		select {
+		case <-p.done:
+		case <-timeout.C:
+			r.set.Logger.Error("pipeline ignores the end of a context; a batch of a partition that was given up is still processed",
+				zap.Int32("partition", p.number))
+			return
+		}
+	}
+}
+
+// groupErrors is the hook by which the client library tells about errors of the group.
+type groupErrors struct{ r *receiver }
+
+// OnGroupManageError implements [kgo.HookGroupManageError].
+func (g groupErrors) OnGroupManageError(err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the receiver stops
+	}
+	g.r.reports.group(pipeline.Unavailable(g.r.config.Explain(g.r.config.Topic, err), 0))
+	g.r.reports.log.Warn("cannot join the group", zap.String("group", g.r.config.GroupID), zap.Error(err))
+}

@@ -1,0 +1,314 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Members join and leave under load. No span is lost. While all commits succeed and all batches
+// finish, none is repeated either.
+func TestMembersJoinAndLeave(t *testing.T) {
+	c := newCluster(t, 6)
+	var writing sync.WaitGroup
+	stop := make(chan struct{})
+	var total atomic.Int64
+	writing.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				c.write(int32(i%6), fmt.Sprintf("span-%d", i))
+				total.Add(1)
+			}
+		}
+	})
+	var members []*member
+	repeated := 0.0
+	leave := func() {
+		repeated += members[0].sample("repeated_records_total")
+		members[0].stop()
+		members = members[1:]
+	}
+	for range 6 {
+		members = append(members, c.start(c.config(), c, 64<<20))
+		if _, err := c.WaitGroupStable(t.Context(), group, len(members)); err != nil {
+			t.Fatal(err)
+		}
+		before := total.Load()
+		await(t, "more spans", func() bool { return total.Load() > before+50 })
+		if len(members) == 3 {
+			leave()
+		}
+	}
+	for len(members) > 1 {
+		leave()
+	}
+	close(stop)
+	writing.Wait()
+	c.awaitCommitted()
+	got := c.timesAccepted()
+	more := 0
+	for i := range total.Load() {
+		n := got[fmt.Sprintf("span-%d", i)]
+		if n == 0 {
+			t.Errorf("span-%d is lost", i)
+		}
+		more += n - 1
+	}
+	t.Logf("%d spans, %d accepted again, %v records polled again, %d commits", total.Load(), more, repeated, c.commits)
+	if more > 0 {
+		t.Errorf("%d spans were accepted again, although nothing failed", more)
+	}
+}
+
+// A partition that is revoked waits for its batch, and commits it. Its other records are consumed
+// by the next member.
+func TestRevoke(t *testing.T) {
+	c := newCluster(t, 2)
+	release := make(chan struct{})
+	var waiting atomic.Int32
+	slow := &destination{c, func(ctx context.Context, _ *otlpdata.Batch, _ []string) error {
+		waiting.Add(1)
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	c.write(0, "a")
+	c.write(1, "b")
+	c.start(c.config(), slow, 64<<20)
+	await(t, "both batches", func() bool { return waiting.Load() == 2 })
+	c.write(0, "c")
+	c.write(1, "d")
+	second := c.start(c.config(), c, 64<<20)
+	await(t, "a rebalance", func() bool { return c.GroupInfo(group).Epoch > 1 })
+	close(release)
+	await(t, "assignment", func() bool { return second.sample("partitions") == 1 })
+	c.awaitCommitted()
+	c.expectOnce("a", "b", "c", "d")
+}
+
+// A batch that does not finish within revoke_timeout is canceled, and the next member consumes its
+// records again.
+func TestRevokeTimeout(t *testing.T) {
+	c := newCluster(t, 2, kfake.GroupMinSessionTimeout(time.Second))
+	c.write(0, "a")
+	c.write(1, "b")
+	var waiting atomic.Int32
+	stuck := &destination{c, func(ctx context.Context, _ *otlpdata.Batch, _ []string) error {
+		waiting.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	cfg := c.config()
+	cfg.RevokeTimeout = pipeline.Duration(time.Millisecond)
+	cfg.SessionTimeout = pipeline.Duration(time.Second) // it cannot leave the group when the context of Stop has ended
+	first := c.start(cfg, stuck, 64<<20)
+	await(t, "both batches", func() bool { return waiting.Load() == 2 })
+	c.start(c.config(), c, 64<<20)
+	await(t, "one partition", func() bool { return len(c.timesAccepted()) == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	first.stopped = true
+	if err := first.Stop(ctx); err == nil || !strings.Contains(err.Error(), "1 partitions had a batch in the pipeline") {
+		t.Errorf("Stop: %v", err)
+	}
+	c.awaitCommitted()
+	c.expectOnce("a", "b")
+}
+
+// A member that the group has excluded commits nothing any more, and consumes again what it had not
+// committed.
+func TestLostPartitions(t *testing.T) {
+	c := newCluster(t, 1)
+	c.write(0, "a")
+	release := make(chan struct{})
+	var calls, canceled atomic.Int32
+	m := c.start(c.config(), &destination{c, func(ctx context.Context, _ *otlpdata.Batch, _ []string) error {
+		if calls.Add(1) > 1 {
+			return nil
+		}
+		select {
+		case <-release:
+		case <-ctx.Done():
+			canceled.Add(1)
+		}
+		return ctx.Err()
+	}}, 64<<20)
+	await(t, "batch", func() bool { return calls.Load() == 1 })
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Group: group, Err: kerr.UnknownMemberID, TopLevel: true})
+	await(t, "cancellation", func() bool { return canceled.Load() == 1 })
+	c.awaitCommitted()
+	c.expectOnce("a")
+	await(t, "second assignment", func() bool { return m.sample("rebalances_total") >= 2 && m.sample("partitions") == 1 })
+}
+
+// Failed commits are counted, reported and repeated.
+func TestCommitFailures(t *testing.T) {
+	c := newCluster(t, 1)
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Topic: topic, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	c.write(0, "a")
+	m := c.start(c.config(), c, 64<<20)
+	await(t, "failed commits", func() bool { return m.sample("commit_failures_total") > 2 })
+	m.awaitReport("offsets are not committed; records since the last commit will be consumed again after a restart: " +
+		"GROUP_AUTHORIZATION_FAILED")
+	fault.Remove()
+	c.awaitCommitted()
+	m.awaitReport("")
+	c.expectOnce("a")
+}
+
+// A receiver starts without brokers, is degraded, and goes on when they are there.
+func TestNoBroker(t *testing.T) {
+	c := newCluster(t, 1)
+	c.write(0, "a")
+	var up atomic.Bool
+	m := c.startWith(c.config(), c, 64<<20, func(set *pipeline.Settings) {
+		dial := set.Env.Dial
+		set.Env.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if !up.Load() {
+				return nil, errors.New("no route to host")
+			}
+			return dial(ctx, network, address)
+		}
+	})
+	m.awaitReport("no route to host")
+	up.Store(true)
+	c.awaitCommitted()
+	m.awaitReport("")
+	c.expectOnce("a")
+}
+
+// A topic that does not exist is reported.
+func TestNoTopic(t *testing.T) {
+	c := newCluster(t, 1)
+	cfg := c.config()
+	cfg.Topic = "missing"
+	m := c.start(cfg, c, 64<<20)
+	m.awaitReport("topic missing does not exist")
+}
+
+// initial_offset says where a group without commits begins.
+func TestLatest(t *testing.T) {
+	c := newCluster(t, 1)
+	c.poison("old") // not accepted, but below the offset of later commits
+	c.write(0, "old")
+	cfg := c.config()
+	cfg.InitialOffset = latest
+	m := c.start(cfg, c, 64<<20)
+	await(t, "assignment", func() bool { return m.sample("partitions") == 1 })
+	fetched := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Observe: true, Count: -1})
+	if err := fetched.Wait(t.Context(), 2); err != nil { // the first offset is known
+		t.Fatal(err)
+	}
+	c.write(0, "new")
+	c.awaitCommitted()
+	c.expectOnce("new")
+}
+
+// Records that were deleted before they were consumed are counted. Consumption goes on with the
+// first that exists.
+func TestExpired(t *testing.T) {
+	c := newCluster(t, 1)
+	c.write(0, names("span", 5)...)
+	m := c.start(c.config(), c, 64<<20)
+	c.awaitCommitted()
+	m.stop()
+	c.poison("expired-0", "expired-1", "expired-2")
+	c.write(0, names("expired", 3)...)
+	if err := c.DeleteRecords(topic, 0, 8); err != nil {
+		t.Fatal(err)
+	}
+	c.write(0, "new")
+	m = c.start(c.config(), c, 64<<20)
+	c.awaitCommitted()
+	c.expectOnce(append(names("span", 5), "new")...)
+	if got := m.sample("expired_records_total"); got != 3 {
+		t.Errorf("%v records expired", got)
+	}
+	if m.sample("offset_resets_total") != 1 || m.Logs.FilterMessageSnippet("records were deleted before they were consumed").Len() != 1 {
+		t.Error("the reset is not counted or not logged")
+	}
+}
+
+// A batch of records that would take too much memory when decompressed is skipped.
+func TestDecompressedTooLarge(t *testing.T) {
+	c := newCluster(t, 1, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "10000000"}))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ProducerBatchMaxBytes(5<<20),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	c.write(0, "a")
+	bomb := &kgo.Record{Topic: topic, Value: bytes.Repeat([]byte{0}, 4<<20)}
+	if err := producer.ProduceSync(t.Context(), bomb).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	c.write(0, "b")
+	cfg := c.config()
+	cfg.MaxDecompressedBatchSize = 1 << 20
+	cfg.DeadLetter.Topic = dead
+	c.start(cfg, c, 64<<20)
+	c.awaitCommitted()
+	c.expectOnce("a", "b")
+	if l := c.deadLetters(1)[0]; header(l, headerOffset) != "1" || header(l, headerReason) != reasonTooLarge {
+		t.Errorf("dead letter: %v", l)
+	}
+}
+
+// Stop ends retries, and the records are consumed after the next start.
+func TestStopDuringRetries(t *testing.T) {
+	c := newCluster(t, 2)
+	c.write(0, "a", "b")
+	c.write(1, "c")
+	cfg := c.config()
+	cfg.ErrorBackoff.InitialInterval, cfg.ErrorBackoff.MaxInterval = pipeline.Duration(time.Hour), pipeline.Duration(time.Hour)
+	m := c.start(cfg, &destination{c, func(context.Context, *otlpdata.Batch, []string) error { return errors.New("away") }}, 64<<20)
+	m.awaitReport("2 partitions wait")
+	m.stop()
+	c.expectOnce()
+	c.start(c.config(), c, 64<<20)
+	c.awaitCommitted()
+	c.expectOnce("a", "b", "c")
+}
+
+// A static member keeps its partitions when it restarts: the group does not rebalance.
+func TestStaticMember(t *testing.T) {
+	c := newCluster(t, 2)
+	cfg := c.config()
+	cfg.GroupInstanceID = "ingester-1"
+	m := c.start(cfg, c, 64<<20)
+	await(t, "assignment", func() bool { return m.sample("partitions") == 2 })
+	m.stop()
+	info := c.GroupInfo(group)
+	if info == nil || len(info.Members) != 1 {
+		t.Fatalf("a static member has left: %+v", info)
+	}
+	epoch := info.Epoch
+	c.write(0, "a")
+	c.start(cfg, c, 64<<20)
+	c.awaitCommitted()
+	if got := c.GroupInfo(group).Epoch; got != epoch {
+		t.Errorf("epoch %d after a restart, was %d", got, epoch)
+	}
+}

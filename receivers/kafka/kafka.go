@@ -1,0 +1,140 @@
+// Package kafka receives spans from a topic of a Kafka cluster, as a member of a consumer group.
+//
+// Each partition that the group assigns to the member has a worker (worker.go). It takes records in
+// order, joins those of one tenant, decodes them and passes them to the pipeline. When the pipeline
+// has accepted them, their offset may be committed (progress.go says which and why); commit.go
+// commits periodically and before a partition is given up. group.go polls records and follows
+// assignments. What a record cannot be processed for is its own fault is written as a dead letter
+// (dead_letter.go); everything else is repeated until it succeeds (stalls.go).
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tracing-backend/tracing/internal/kafka"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Factory returns the factory of receivers of type kafka.
+func Factory() pipeline.Factory {
+	return pipeline.Receiver("kafka", defaults, newReceiver).
+		Doc("Receives spans from a Kafka topic, and commits offsets only of spans that the pipeline has accepted.")
+}
+
+type receiver struct {
+	set        pipeline.Settings
+	config     config
+	next       pipeline.Consumer
+	connection *kafka.Connection
+	decoder    *kafka.Decoder
+	slots      chan struct{} // one for each batch that is decoded or in the pipeline
+	memory     *memory
+	counts     counts
+	reports    reports
+	stalls     stalls
+	commits    committer
+	client     *kgo.Client // from Start on
+	admin      *kadm.Client
+	letters    letterWriter // from Start on
+
+	stopPolling context.CancelFunc
+	kill        context.CancelFunc // ends the client and all workers
+	loops       sync.WaitGroup     // polling, committing and watching
+
+	mu         sync.Mutex
+	partitions map[int32]*partition // assigned partitions
+	processed  map[int32]int64      // offsets up to which this receiver has processed records, also of former partitions
+}
+
+var _ pipeline.MemoryUser = (*receiver)(nil)
+
+func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
+	connection, err := kafka.NewConnection(set, c.ClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := kafka.NewDecoder(c.Encoding, c.Limits())
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{
+		set: set, config: c, next: next, connection: connection, decoder: decoder,
+		slots:      make(chan struct{}, c.MaxConcurrent),
+		memory:     newMemory(set.Budget, int64(c.MaxQueuedSize), int64(c.MaxFetchSize)),
+		counts:     newCounts(),
+		reports:    newReports(set),
+		partitions: map[int32]*partition{},
+		processed:  map[int32]int64{},
+	}
+	r.stalls = stalls{report: r.reports.stalled, all: map[int32]error{}}
+	r.commits = committer{receiver: r}
+	return r, r.registerMetrics()
+}
+
+// MaxMemory returns the maximum memory of records that the client library holds: those that it has
+// fetched and that were not polled yet, and those of the last poll if the budget is exhausted. All
+// other memory is charged to the budget.
+func (r *receiver) MaxMemory() int64 {
+	// The limits of fetches are for compressed records. Spans compress to a sixth or less; a batch
+	// of records that would grow more than max_decompressed_batch_size is not decompressed.
+	const compression, polled = 6, 2
+	return polled * int64(r.config.MaxConcurrentFetches) * int64(r.config.MaxFetchSize) * compression
+}
+
+// Start begins to join the group and returns. Problems with brokers are reported.
+func (r *receiver) Start(ctx context.Context) error {
+	if err := r.connection.Load(ctx); err != nil {
+		return err
+	}
+	whole, kill := context.WithCancel(context.Background())
+	client, err := kgo.NewClient(append(r.connection.Options(), r.options(whole)...)...)
+	if err != nil {
+		kill()
+		return errors.Join(fmt.Errorf("creating the client: %w", err), r.connection.Close(ctx))
+	}
+	polling, stopPolling := context.WithCancel(whole)
+	r.client, r.admin, r.kill, r.stopPolling = client, kadm.NewClient(client), kill, stopPolling
+	r.letters = newLetterWriter(r)
+	r.loops.Go(func() { r.poll(polling) })
+	r.loops.Go(func() { r.commits.loop(polling) })
+	r.loops.Go(func() { r.watch(polling) })
+	return nil
+}
+
+// maxStop is the maximum time to wait for batches when the receiver stops. The context of Stop is
+// usually shorter.
+const maxStop = time.Hour
+
+// Stop stops polling, waits for the batches in the pipeline, commits, and leaves the group; a
+// member with a group_instance_id does not leave.
+func (r *receiver) Stop(ctx context.Context) error {
+	r.stopPolling()
+	r.loops.Wait()
+	unfinished := r.giveUp(ctx, maxStop, r.assigned(), true)
+	leaving, cancel := context.WithTimeout(ctx, r.config.Autocommit.Timeout.Std())
+	defer cancel()
+	err := r.client.LeaveGroupContext(leaving)
+	r.kill()
+	r.client.Close()
+	if unfinished > 0 {
+		err = errors.Join(err, fmt.Errorf("%d partitions had a batch in the pipeline; its records will be consumed again", unfinished))
+	}
+	r.reports.log.Close()
+	return errors.Join(err, r.connection.Close(ctx))
+}
+
+// transport is the transport of batches: a label of metrics.
+const transport = "kafka"
+
+// meta returns the origin of a batch of records.
+func (r *receiver) meta(tenant string, metadata otlpdata.Metadata) otlpdata.Meta {
+	return otlpdata.Meta{Tenant: tenant, Transport: transport, Received: r.set.Env.Now(), Metadata: metadata}
+}

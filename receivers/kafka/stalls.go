@@ -1,0 +1,101 @@
+package kafka
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// delays are the delays between attempts of one operation.
+type delays struct {
+	next, max time.Duration
+	rand      func() uint64
+	attempts  int // so far
+}
+
+func (r *receiver) newDelays() delays {
+	return delays{next: r.config.ErrorBackoff.InitialInterval.Std(), max: r.config.ErrorBackoff.MaxInterval.Std(), rand: r.set.Env.Rand}
+}
+
+// after returns the delay after an attempt that failed with err: at least what err asks for, and
+// otherwise half to all of a duration that doubles.
+func (d *delays) after(err error) time.Duration {
+	_, requested := pipeline.HTTPStatus(err)
+	if !pipeline.IsTemporary(err) {
+		requested = 0 // a default, which is for clients
+	}
+	delay := d.next/2 + time.Duration(d.rand()%uint64(d.next/2+1))
+	d.next = min(2*d.next, d.max)
+	d.attempts++
+	return max(delay, requested)
+}
+
+// pause waits before the next attempt to process the records at the head of the queue. It returns
+// false if the worker must end. The partition is reported as stalled, and its records are not
+// fetched any more after the second attempt: a single refusal is usual under load, and a pause
+// discards what the client library has already fetched.
+func (p *partition) pause(err error, d *delays) bool {
+	delay := d.after(err)
+	p.r.stalls.begin(p.number, err)
+	if d.attempts > 1 && p.paused.CompareAndSwap(false, true) {
+		p.r.counts.paused.Add(1)
+		p.r.client.PauseFetchPartitions(map[string][]int32{p.r.config.Topic: {p.number}})
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !p.isStopping()
+	case <-p.stopping:
+		return false
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// resume fetches again after a pause.
+func (p *partition) resume() {
+	if p.paused.CompareAndSwap(true, false) {
+		p.r.counts.paused.Add(-1)
+		p.r.client.ResumeFetchPartitions(map[string][]int32{p.r.config.Topic: {p.number}})
+	}
+}
+
+// stalls reports the partitions whose records the pipeline refuses for now.
+type stalls struct {
+	report func(error)
+
+	mu  sync.Mutex
+	all map[int32]error
+}
+
+func (s *stalls) begin(partition int32, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[partition] = err
+	s.report(s.reason())
+}
+
+func (s *stalls) end(partition int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.all[partition]; ok {
+		delete(s.all, partition)
+		s.report(s.reason())
+	}
+}
+
+// reason returns nil if no partition is stalled. Of several reasons, which are mostly the same, it
+// contains that of the first partition.
+func (s *stalls) reason() error {
+	if len(s.all) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(slices.Collect(maps.Keys(s.all)), cmp.Compare)
+	return fmt.Errorf("%d partitions wait until their records can be processed; partition %d: %w", len(s.all), first, s.all[first])
+}

@@ -1,0 +1,101 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Intervals of the checks of the topic. The one after errors is short, because the reported state
+// of the receiver depends on it.
+const (
+	watchInterval = 10 * time.Second
+	watchRetry    = time.Second
+)
+
+// watch asks the brokers for the ends of all partitions, so that the lag is known of partitions
+// that are not fetched at the moment, and reports if the brokers or the topic cannot be reached.
+func (r *receiver) watch(ctx context.Context) {
+	for {
+		err := r.checkTopic(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		wait := watchInterval
+		if err != nil {
+			wait = watchRetry
+			err = r.config.Explain(r.config.Topic, err)
+		}
+		r.reports.topic(err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (r *receiver) checkTopic(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchInterval)
+	defer cancel()
+	ends, err := r.admin.ListEndOffsets(ctx, r.config.Topic)
+	if err != nil {
+		return err
+	}
+	if err := ends.Error(); err != nil {
+		return err
+	}
+	for number, end := range ends[r.config.Topic] {
+		if p := r.partition(number); p != nil {
+			p.seeEnd(end.Offset, r.set.Env.Now())
+		}
+	}
+	return nil
+}
+
+// seeEnd records the offset of the end of the partition.
+func (p *partition) seeEnd(end int64, now time.Time) {
+	p.highWatermark.Store(end)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch position := p.progress.position(); {
+	case position < 0 || position >= end || !p.oldest.IsZero():
+		p.behind = time.Time{}
+	case p.behind.IsZero():
+		p.behind = now
+	}
+}
+
+// lag returns the number of records that are not accepted, and the age of the oldest. ok is false
+// before it is known.
+func (p *partition) lag(now time.Time) (records int64, age time.Duration, ok bool) {
+	end, position := p.highWatermark.Load(), p.progress.position()
+	p.mu.Lock()
+	oldest, behind := p.oldest, p.behind
+	p.mu.Unlock()
+	if end < 0 || position < 0 {
+		return 0, 0, false
+	}
+	records = max(0, end-position)
+	if oldest.IsZero() {
+		oldest = behind
+	}
+	if records > 0 && !oldest.IsZero() {
+		age = max(0, now.Sub(oldest))
+	}
+	return records, age, true
+}
+
+// reports are the reasons for which the receiver is degraded, and the log of conditions that
+// repeat.
+type reports struct {
+	log                                   *pipeline.RepeatLog
+	topic, group, fetch, commits, stalled func(error)
+}
+
+func newReports(set pipeline.Settings) reports {
+	all := pipeline.NewReports(set.Report)
+	return reports{log: pipeline.NewRepeatLog(set), topic: all.Part("topic"), group: all.Part("group"), fetch: all.Part("fetch"),
+		commits: all.Part("commits"), stalled: all.Part("stalled")}
+}
