@@ -58,7 +58,9 @@ var allowedImports = map[string][]string{
 		"+pipeline", "+internal/wire", "+internal/translate", "internal/operations", "internal/traceql", "internal/docsite", "internal/webui",
 		"internal/demo", "+extensions/query/internal",
 	},
-	"extensions/query/internal/querytest": {"+pipeline", "+extensions/query/internal", "exporters/memory", "internal/golden"},
+	"extensions/query/internal/querytest": {
+		"+pipeline", "+extensions/query/internal", "exporters/memory", "internal/golden", "internal/multistore",
+	},
 	"examples":                            {".", "+pipeline"},
 	"internal/wire":                       {"+internal/wire"},
 	"internal/translate":                  {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},

@@ -76,7 +76,14 @@ func TestTypical(t *testing.T) {
 			addCall(ss, id, 3, "gift")
 		}
 	})
-	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, td), func(o *core.Options) { o.Limits.Scanned = 1e6 })
+	store := querytest.FilledMemory(t, td)
+	t.Run("whole", func(t *testing.T) { checkTypical(t, store, 0) })
+	t.Run("partial", func(t *testing.T) { checkTypical(t, querytest.Partial(store), 1) })
+}
+
+func checkTypical(t *testing.T, store core.Store, wantErrors int) {
+	t.Helper()
+	b, _ := querytest.NewBackend(t, store, func(o *core.Options) { o.Limits.Scanned = 1e6 })
 	h := routes(b)
 	for _, c := range []struct {
 		trace, of int
@@ -88,7 +95,7 @@ func TestTypical(t *testing.T) {
 		{150, 100, false, 73e6, 77e6}, // most similar to those without gift
 	} {
 		a, errors := ask[typicalJSON](t, h, fmt.Sprintf("/api/ui/v1/typical/%x", c.trace))
-		if a.ChosenFrom != c.of || a.Same != c.same || a.Duration < c.low || a.Duration > c.high || errors > 0 ||
+		if a.ChosenFrom != c.of || a.Same != c.same || a.Duration < c.low || a.Duration > c.high || errors != wantErrors ||
 			a.Calls != 150 || a.Service != "shop" || a.Name != "order" || a.TraceID == fmt.Sprintf("%032x", c.trace) {
 			t.Errorf("order %d: %+v, want one of %d, same=%t, %d to %d ns", c.trace, a, c.of, c.same, c.low, c.high)
 		}

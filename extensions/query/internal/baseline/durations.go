@@ -2,8 +2,6 @@ package baseline
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
@@ -63,7 +61,7 @@ func (a *API) durations(slot *core.Slot, t *trace) (any, string, error) {
 	for i, key := range q.Operations {
 		answer.Operations.add(key, &got.Durations[i])
 	}
-	return answer, joinReasons(reasons), nil
+	return answer, core.JoinReasons(reasons...), nil
 }
 
 // newColumns returns empty lists, which are not null in JSON.
@@ -98,8 +96,4 @@ func kindDigit(name string) string {
 		}
 	}
 	return "0"
-}
-
-func joinReasons(reasons []string) string {
-	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 }

@@ -67,7 +67,7 @@ func (a *API) typical(slot *core.Slot, t *trace) (any, string, error) {
 	}
 	answer.choose(t, read)
 	answer.Calls, err = rootCalls(slot, t, w)
-	return answer, joinReasons([]string{t.incomplete, incomplete}), err
+	return answer, core.JoinReasons(t.incomplete, incomplete), err
 }
 
 // findCandidates returns traces with the root of a trace, without the trace itself. They are the
@@ -85,7 +85,9 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 		more := parts[:0]
 		for _, q := range parts {
 			q.Limit = limit
+			read := 0
 			o, err := slot.FindSummaries(q, nil, func(s *tracestore.Summary) {
+				read++
 				if s.ID != t.ID && s.RootService == t.RootService && s.RootName == t.RootName && s.End > s.Start {
 					found = append(found, candidate{id: s.ID, duration: s.End - s.Start, spans: s.Spans})
 				}
@@ -95,7 +97,9 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 			}
 			if !o.Complete {
 				incomplete = o.Reason
-			} else if o.Next.Set && o.Next != q.After {
+			}
+			// A full page is followed by others even if a part of the store cannot be read.
+			if o.Next.Set && o.Next != q.After && (o.Complete || read >= limit) {
 				q.After = o.Next
 				more = append(more, q)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -72,7 +73,7 @@ func listNames[T any](
 	}
 	n.List, n.Cut, n.Incomplete = names, more, n.Damage
 	if more {
-		n.Incomplete = joinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", len(names)))
+		n.Incomplete = JoinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", len(names)))
 	}
 	if more && !asked {
 		n.Incomplete += fmt.Sprintf(" (max_names is %d); list the others by prefix", most)
@@ -110,7 +111,7 @@ func (s *Slot) attributes(
 	n.Incomplete = n.Damage
 	if n.Cut = len(names) > limit; n.Cut {
 		names = names[:limit]
-		n.Incomplete = joinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", limit))
+		n.Incomplete = JoinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", limit))
 	}
 	n.List = names
 	return n, true, nil
@@ -124,12 +125,15 @@ func missing(err error) (string, error) {
 	return "", err
 }
 
-// joinReasons joins two reasons, each of which may be "".
-func joinReasons(a, b string) string {
-	if a != "" && b != "" {
-		return a + "; " + b
+// JoinReasons joins the reasons why an answer is incomplete, without empty and equal ones.
+func JoinReasons(reasons ...string) string {
+	var out []string
+	for _, r := range reasons {
+		if r != "" && !slices.Contains(out, r) {
+			out = append(out, r)
+		}
 	}
-	return a + b
+	return strings.Join(out, "; ")
 }
 
 // noteCut counts a list that exceeds Limits.Names, and warns once per cutInterval.

@@ -106,19 +106,24 @@ func failures(n int) ptrace.Traces {
 }
 
 // askErrors returns the answer for the first 1000 seconds.
-func askErrors(t *testing.T, h http.Handler) (a struct{ Data errorsJSON }) {
+func askErrors(t *testing.T, h http.Handler) (a answerJSON) {
 	t.Helper()
 	return ask(t, h, 0, 1000, "")
 }
 
 // ask returns the answer for some seconds after querytest.Start.
-func ask(t *testing.T, h http.Handler, from, to int, params string) (a struct{ Data errorsJSON }) {
+func ask(t *testing.T, h http.Handler, from, to int, params string) (a answerJSON) {
 	t.Helper()
 	w := querytest.Ask(t, h, http.MethodGet, fmt.Sprintf("/api/ui/v1/errors?start=%s&end=%s%s", seconds(from), seconds(to), params))
 	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("%d %v %s", w.Code, err, w.Body)
 	}
 	return a
+}
+
+type answerJSON struct {
+	Data   errorsJSON
+	Errors []struct{ Msg string }
 }
 
 // errorsJSON is what tests read of an answer.
@@ -172,6 +177,17 @@ func TestErrorLimit(t *testing.T) {
 	a := askErrors(t, h).Data
 	if a.Examined != 120 || a.Complete || a.Since != seconds(780) || len(a.Groups) != 2 || a.Groups[0].Count != 80 || a.Groups[1].Count != 40 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// If a part of the store cannot be read, the errors of all pages of the rest are examined.
+func TestErrorsOfPartialStore(t *testing.T) {
+	h := api(t, querytest.Partial(querytest.FilledMemory(t, failures(900))), func(o *core.Options) {
+		o.Limits.Errors, o.Limits.Scanned = 1000, 1e6
+	})
+	a := askErrors(t, h)
+	if a.Data.Examined != 900 || a.Data.Complete || len(a.Errors) != 1 || !strings.HasSuffix(a.Errors[0].Msg, ": "+querytest.PartialReason) {
+		t.Errorf("%d examined, complete %t, errors %+v", a.Data.Examined, a.Data.Complete, a.Errors)
 	}
 }
 

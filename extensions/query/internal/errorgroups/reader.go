@@ -73,7 +73,11 @@ func (r *reader) read() (incomplete string, _ error) {
 	q := tracestore.Query{Tenant: r.slot.Tenant(), From: r.window.From, To: r.window.To, Where: r.where,
 		Limit: tracePage, Budget: r.slot.Budget()}
 	for {
-		o, err := r.slot.Find(q, r.set, r.trace)
+		found := 0
+		o, err := r.slot.Find(q, r.set, func(id otlpdata.TraceID, spans *otlpdata.Batch) error {
+			found++
+			return r.trace(id, spans)
+		})
 		if errors.Is(err, errEnough) {
 			return incomplete, nil
 		}
@@ -83,8 +87,9 @@ func (r *reader) read() (incomplete string, _ error) {
 		if !o.Complete && incomplete == "" {
 			incomplete = o.Reason
 		}
-		if !o.Next.Set || o.Next == q.After || !o.Complete {
-			if r.complete = o.Complete; r.complete {
+		// A full page is followed by others even if a part of the store cannot be read.
+		if !o.Next.Set || o.Next == q.After || !o.Complete && found < tracePage {
+			if r.complete = incomplete == ""; r.complete {
 				r.since = r.from
 			}
 			return incomplete, nil

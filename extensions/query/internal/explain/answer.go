@@ -2,7 +2,6 @@ package explain
 
 import (
 	"math"
-	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -65,17 +64,4 @@ func rounded(list []float64) []uint64 {
 		out[i] = round(f)
 	}
 	return out
-}
-
-// joinReasons joins the reasons why an answer is incomplete, without empty and equal ones.
-func joinReasons(reasons []string) string {
-	var out []string
-	known := make(map[string]bool)
-	for _, r := range reasons {
-		if r != "" && !known[r] {
-			known[r] = true
-			out = append(out, r)
-		}
-	}
-	return strings.Join(out, "; ")
 }

@@ -149,5 +149,5 @@ func (r request) run(slot *core.Slot) (any, string, error) {
 		}
 		reasons = append(reasons, reason)
 	}
-	return answerOf(&profile, c), joinReasons(reasons), nil
+	return answerOf(&profile, c), core.JoinReasons(reasons...), nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,7 +53,7 @@ func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) writeDependencies(w http.ResponseWriter, r *http.Request, q *dependenciesQuery, calls, peers *tracestore.Graph) {
 	var footer httpapi.Footer
-	for _, reason := range []string{calls.Reason, peers.Reason} {
+	for _, reason := range slices.Compact([]string{calls.Reason, peers.Reason}) {
 		if reason != "" {
 			footer.Errors = append(footer.Errors, httpapi.Error{Msg: core.IncompleteText + reason})
 		}

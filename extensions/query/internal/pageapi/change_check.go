@@ -166,7 +166,7 @@ func (f *changeFinder) newest(where tracestore.Expr, w core.Window) (start uint6
 		return r.Start, true, err
 	}
 	if o := results.Outcome(); !o.Complete {
-		f.incomplete = o.Reason
+		f.incomplete(o.Reason)
 	}
 	return 0, false, nil
 }
@@ -258,6 +258,9 @@ func (f *changeFinder) instances(store tracestore.Aggregator, service string, w 
 	got, err := f.slot.Aggregate(&a)
 	if err != nil {
 		return 0, err
+	}
+	if !got.Complete {
+		f.incomplete(got.Reason)
 	}
 	if err := f.slot.SetHeld(held); err != nil || got.Facets == nil || !got.Complete {
 		return 0, err

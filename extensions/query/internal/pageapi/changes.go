@@ -72,7 +72,7 @@ func (a *API) changes(ctx context.Context, v url.Values) (page.Query, error) {
 		if err := f.find(); err != nil {
 			return nil, "", err
 		}
-		return f.answer(limit), f.incomplete, nil
+		return f.answer(limit), strings.Join(f.reasons, "; "), nil
 	}, nil
 }
 
@@ -98,17 +98,24 @@ func (p *changePeriods) current() core.Window { return core.Window{From: p.start
 // changeFinder finds changes. It knows all services from the counts of the store. What else changed
 // it sees in a sample of traces, and checks with searches that need one match.
 type changeFinder struct {
-	slot       *core.Slot
-	metrics    tracestore.Metrics
-	periods    changePeriods
-	now        func() time.Time
-	end        time.Time // of looking for changes
-	probes     int
-	counted    int  // services whose instances were counted
-	cut        bool // something was not checked
-	sample     changeSample
-	found      []change
-	incomplete string
+	slot    *core.Slot
+	metrics tracestore.Metrics
+	periods changePeriods
+	now     func() time.Time
+	end     time.Time // of looking for changes
+	probes  int
+	counted int  // services whose instances were counted
+	cut     bool // something was not checked
+	sample  changeSample
+	found   []change
+	reasons []string // why data is missing
+}
+
+// incomplete notes why data is missing.
+func (f *changeFinder) incomplete(reason string) {
+	if reason != "" && !slices.Contains(f.reasons, reason) {
+		f.reasons = append(f.reasons, reason)
+	}
 }
 
 func (f *changeFinder) find() error {
@@ -151,7 +158,7 @@ func (f *changeFinder) calls(w core.Window) (map[string]uint64, error) {
 		return nil, err
 	}
 	if !got.Complete {
-		f.incomplete = got.Reason
+		f.incomplete(got.Reason)
 	}
 	calls := make(map[string]uint64, len(got.Series))
 	for i := range got.Series {

@@ -71,14 +71,23 @@ func (a *Answer) limit(all []tracestore.MetricSeries, maxPoints int64) {
 	for i := range all {
 		n := a.grid.pointsOf(&all[i])
 		if points += n; points > maxPoints {
-			a.Incomplete = fmt.Sprintf(core.IncompleteText+"only %d points fit into an answer; "+
-				"narrow the time range, or ask for longer steps or fewer services", maxPoints)
+			a.Incomplete = fmt.Sprintf("%sonly %d points fit into an answer; narrow the time range, or ask for longer steps or fewer services",
+				joined(a.Incomplete), maxPoints)
 			return
 		}
 		if n > 0 {
 			a.series = append(a.series, all[i])
 		}
 	}
+}
+
+// joined returns the beginning of a message that says what is missing in addition to a reason that
+// is known, which may be "".
+func joined(incomplete string) string {
+	if incomplete == "" {
+		return core.IncompleteText
+	}
+	return incomplete + "; "
 }
 
 // Label is a name and a value that identify a series.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,5 +148,9 @@ func TestAnswerLimit(t *testing.T) {
 		if len(a.series) != want || (a.Incomplete == "") != (want == 4) {
 			t.Errorf("%d points: %d series, %q", most, len(a.series), a.Incomplete)
 		}
+	}
+	a := Answer{grid: g, Incomplete: "result is incomplete: store b: down"}
+	if a.limit(all, 9); !strings.HasPrefix(a.Incomplete, "result is incomplete: store b: down; only 9 points") {
+		t.Errorf("%q", a.Incomplete)
 	}
 }

@@ -1,7 +1,6 @@
 package tempo
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -144,7 +143,7 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 		}
 		if len(texts) > q.limit {
 			texts = texts[:q.limit]
-			names.Incomplete = joinReasons(names.Incomplete, leftOut(q.limit))
+			names.Incomplete = core.JoinReasons(names.Incomplete, leftOut(q.limit))
 		}
 		body, err = answer(nil, slot, &q, texts)
 		body = closeList(body, names.Incomplete)
@@ -168,14 +167,6 @@ func closeList(dst []byte, incomplete string) []byte {
 
 // leftOut is the reason of a list that ends after n names.
 func leftOut(n int) string { return fmt.Sprintf("names after the first %d are left out", n) }
-
-// joinReasons joins two reasons, each of which may be "". Equal ones are joined once.
-func joinReasons(a, b string) string {
-	if a != "" && b != "" && a != b {
-		return a + "; " + b
-	}
-	return cmp.Or(a, b)
-}
 
 // listValues returns the values of a field. Values are those of all spans if the store cannot limit
 // them.
@@ -259,9 +250,9 @@ func operationNames(slot *core.Slot, limit int, services ...string) (names core.
 		for _, op := range ops.List {
 			known[op.Name] = true
 		}
-		names.Incomplete = joinReasons(names.Incomplete, ops.Incomplete)
+		names.Incomplete = core.JoinReasons(names.Incomplete, ops.Incomplete)
 		if len(known) > limit && i+1 < len(services) {
-			names.Incomplete = joinReasons(names.Incomplete, leftOut(limit))
+			names.Incomplete = core.JoinReasons(names.Incomplete, leftOut(limit))
 			break
 		}
 	}
