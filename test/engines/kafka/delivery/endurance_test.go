@@ -24,10 +24,7 @@ const (
 	// says otherwise.
 	enduranceTime = 10 * time.Minute
 	// topicBytes is the maximum size of the topic, without its replicas.
-	topicBytes = 2 << 30
-	// wantedRate is the rate in spans/s that must be sustained.
-	wantedRate = 20_000
-
+	topicBytes          = 2 << 30
 	firstRate, rateStep = 20_000, 10_000
 	stepTime            = 20 * time.Second
 	// A rate is sustained if clients get this share of their requests acknowledged, and the spans
@@ -39,9 +36,9 @@ const (
 )
 
 // BenchmarkEndurance writes spans through three brokers into a store. It raises the rate until it
-// is not sustained any more, and then keeps the highest sustained rate, or that in RATE (spans/s), for
-// DURATION (10m). It prints lag, processor time in cores and memory over time. The sender shares
-// the machine.
+// is not sustained any more. Then it keeps the highest sustained rate, or that in RATE (spans/s),
+// for DURATION (10m), and prints lag, processor time in cores and memory over time. The sender
+// shares the machine.
 func BenchmarkEndurance(b *testing.B) {
 	duration, err := time.ParseDuration(cmp.Or(os.Getenv("DURATION"), enduranceTime.String()))
 	if err != nil {
@@ -136,13 +133,14 @@ func (e *endurance) run(rate int, duration time.Duration) {
 	first := e.usage()
 	last, n := first, 0
 	e.send(rate, duration, func() {
-		if now := e.usage(); now.at.Sub(first.at) >= time.Duration(n+1)*duration/rows {
+		if now := e.usage(); n < rows-1 && now.at.Sub(first.at) >= time.Duration(n+1)*duration/rows {
 			e.row(first, last, now)
 			last = now
 			n++
 		}
 	})
 	end := e.usage()
+	e.row(first, last, end)
 	e.awaitStored()
 	spans := float64(end.acked - first.acked)
 	achieved := spans / end.at.Sub(first.at).Seconds()
@@ -156,8 +154,8 @@ func (e *endurance) run(rate int, duration time.Duration) {
 	e.b.ReportMetric(float64(end.collector.memory.Peak>>20), "collector-peak-MiB")
 	e.b.ReportMetric(float64(end.ingester.memory.Peak>>20), "ingester-peak-MiB")
 	e.b.ReportMetric(e.ingester.repeatedRecords(), "repeated-records")
-	if achieved < wantedRate {
-		e.b.Errorf("%.0f spans/s, want at least %d", achieved, wantedRate)
+	if achieved < sustainedShare*float64(rate) {
+		e.b.Errorf("%.0f of %d spans/s were acknowledged", achieved, rate)
 	}
 }
 
