@@ -66,15 +66,38 @@ func modelSpans(tb testing.TB, messages [][]byte) (spans [][]byte) {
 	return spans
 }
 
-// Single spans have the same translation as messages with these spans, within the declared memory.
+// Single spans have the same translation as messages with these spans, sorted by process, within the
+// declared memory.
 func TestFromModelSpans(t *testing.T) {
 	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 100) {
-		messages := remoteSpans(t, r.Body, 10)
+		spans := modelSpans(t, remoteSpans(t, r.Body, 10))
+		groups := map[string][][]byte{}
+		var processes []string
+		for _, s := range spans {
+			process := string(processOf(s))
+			if groups[process] == nil {
+				processes = append(processes, process)
+			}
+			groups[process] = append(groups[process], s)
+		}
+		var messages [][]byte // sorted by process
+		for _, process := range processes {
+			for _, s := range groups[process] {
+				messages = append(messages, inProto(s, messageSpans))
+			}
+		}
 		want, err := FromSpans(0, messages...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		spans := modelSpans(t, messages)
+		spans = spans[:0] // now one of each process in turn
+		for i := 0; len(spans) < len(messages); i++ {
+			for _, process := range processes {
+				if i < len(groups[process]) {
+					spans = append(spans, groups[process][i])
+				}
+			}
+		}
 		got, err := FromModelSpans(0, spans...)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%d spans: %d bytes, want %d; error %v", len(spans), len(got), len(want), err)

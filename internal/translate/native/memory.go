@@ -36,11 +36,12 @@ func SpansMemory(growth int, messages ...[]byte) int64 {
 
 // ModelSpansMemory is PostSpansMemory for [FromModelSpans].
 func ModelSpansMemory(growth int, spans ...[]byte) int64 {
+	const sorting = 128 // for each span
 	size, lists := 0, 0
 	for _, span := range spans {
 		size, lists = size+len(span), max(lists, listMemory(span))
 	}
-	return workMemory(size, growth, lists)
+	return workMemory(size, growth, lists) + sorting*int64(len(spans))
 }
 
 // workMemory adds up the memory of the result, of the buffer in which it was written, which grows
