@@ -31,9 +31,9 @@ func FromSpans(maxOutput int, messages ...[]byte) ([]byte, error) {
 }
 
 // FromModelSpans translates encoded Spans of the native model, each with its own process, into one
-// ExportTraceServiceRequest, which the caller owns. Spans of one process come together, in the order
-// of their processes, because each of them would otherwise repeat its process. maxOutput is as in
-// [FromPostSpans].
+// ExportTraceServiceRequest, which the caller owns. Spans of one process come together, in the
+// order of their processes, because each of them would otherwise repeat its process. maxOutput is
+// as in [FromPostSpans].
 func FromModelSpans(maxOutput int, spans ...[]byte) ([]byte, error) {
 	t := translators.Get().(*translator)
 	defer t.release()

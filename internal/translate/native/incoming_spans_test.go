@@ -66,8 +66,8 @@ func modelSpans(tb testing.TB, messages [][]byte) (spans [][]byte) {
 	return spans
 }
 
-// Single spans have the same translation as messages with these spans, sorted by process, within the
-// declared memory.
+// Single spans have the same translation as messages with these spans, sorted by process, within
+// the declared memory.
 func TestFromModelSpans(t *testing.T) {
 	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 100) {
 		spans := modelSpans(t, remoteSpans(t, r.Body, 10))
