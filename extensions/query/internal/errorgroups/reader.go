@@ -59,7 +59,7 @@ func newReader(slot *core.Slot, w core.Window, c condition, visit func(tracestor
 type period struct {
 	Examined int        `json:"examined"` // failed spans
 	Complete bool       `json:"complete"` // all failed spans of the window were examined
-	Since    page.Nanos `json:"since"`    // all failed spans that start after this were examined
+	Since    page.Nanos `json:"since"`    // all failed spans that start after this and can be read were examined
 }
 
 func (r *reader) period() period { return period{r.examined, r.complete, page.Nanos(r.since)} }
@@ -89,7 +89,8 @@ func (r *reader) read() (incomplete string, _ error) {
 		}
 		// A full page is followed by others even if a part of the store cannot be read.
 		if !o.Next.Set || o.Next == q.After || !o.Complete && found < tracePage {
-			if r.complete = incomplete == ""; r.complete {
+			r.complete = incomplete == ""
+			if o.Complete || !o.Next.Set { // all that can be read was examined
 				r.since = r.from
 			}
 			return incomplete, nil

@@ -4,7 +4,7 @@ import { GroupList } from '../../errors/group-list';
 import { Button } from '../../shell/controls';
 import { count } from '../../shell/format';
 import { ServiceMark } from '../../shell/service-mark';
-import { Empty, Failure, Progress, Skeleton } from '../../shell/states';
+import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { link, navigate, view } from '../../shell/url';
@@ -55,6 +55,7 @@ export default function ErrorsPage() {
             <a href={link({ page: 'errors' }, { q: view.value.q, range: { from: 'now-24h', to: 'now' } })}>{t('Look at the last 24 hours')}</a>
             <a href={link({ page: 'explore' }, { q: view.value.q })}>{t('Explore all spans')}</a>
           </Empty>
+          <Messages messages={answer.messages} />
         </div>
       )}
       {data && data.groups.length > 0 && <GroupList data={data} messages={answer.messages} run={run} groups={groups} more={limit < allGroups ? () => setLimit(allGroups) : undefined} />}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Errors } from '../../api/errors';
 import { GroupList } from '../../errors/group-list';
-import { Empty, Failure, Progress, Skeleton } from '../../shell/states';
+import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useRequest } from '../../shell/use-request';
 import type { TabProps } from './tabs';
@@ -20,7 +20,7 @@ export default function ErrorsTab({ run }: TabProps) {
       <Progress active={answer.loading} label={t('Grouping errors')} />
       {error && <div class={css.notice}><Failure what={data ? t('Errors, which are of an earlier answer') : t('Errors')} error={error} retry={answer.retry} /></div>}
       {!data && !error && <div class={css.notice}><Skeleton rows={6} height="var(--row-h-list)" /></div>}
-      {data && data.groups.length === 0 && <div class={css.notice}><Empty title={t('None of the matching spans failed in this time range.')} /></div>}
+      {data && data.groups.length === 0 && <div class={css.notice}><Empty title={t('None of the matching spans failed in this time range.')} /><Messages messages={answer.messages} /></div>}
       {data && data.groups.length > 0 && <GroupList data={data} messages={answer.messages} run={run} groups={data.groups} more={limit < allGroups ? () => setLimit(allGroups) : undefined} />}
     </>
   );
