@@ -254,6 +254,11 @@ func (f *sameField) addTo(c *storequery.FieldCounter, limited bool) {
 		})
 		f.facets = []*tracestore.Facet{all}
 	}
+	most := 0 // of one store; the others have many of them, too
+	for _, one := range f.facets {
+		most = max(most, len(one.Values))
+	}
+	c.Expect(most)
 	for _, one := range f.facets {
 		for _, v := range one.Values {
 			c.AddValue(v.Text, v.Count, v.Selected)

@@ -240,6 +240,13 @@ func (c *FacetCounter) reserve(bytes int) bool {
 	return true
 }
 
+// Expect prepares for a number of values, if none were added before.
+func (f *FieldCounter) Expect(values int) {
+	if len(f.values) == 0 {
+		f.values = make(map[string]*valueCount, min(values, MaxFacetDistinct))
+	}
+}
+
 // AddSpans counts a number of spans, some of them selected, that have the field. AddValue counts
 // the values.
 func (f *FieldCounter) AddSpans(spans, selected uint64) {
