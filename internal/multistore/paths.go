@@ -13,13 +13,14 @@ var _ tracestore.PathProfiler = (*Store)(nil)
 
 // ProfilePaths implements tracestore.PathProfiler.
 //
-//   - The traces that may be examined are divided evenly among the stores, at least one for each. If
-//     some stores have fewer, the others are asked again for as many more.
+//   - The traces that may be examined are divided evenly among the stores, at least one for each.
+//     If some stores have fewer, the others are asked again for as many more.
 //   - All counts add up, which is exact if all stores examined all traces. A trace that is divided
 //     among stores counts once in each of them, with the paths that the spans there have.
-//   - If stores examined different shares of a set, the counts of each are weighted, so that a store
-//     contributes in proportion to the estimated number of its traces. The sum of PathSet.Traces
-//     remains the number of examined traces. Weighted counts are rounded, and are at least 1.
+//   - If stores examined different shares of a set, the counts of each are weighted, so that a
+//     store contributes in proportion to the estimated number of its traces. The sum of
+//     PathSet.Traces remains the number of examined traces. Weighted counts are rounded, and are at
+//     least 1.
 //   - Each store may examine as many spans as Budget.Spans permits.
 func (s *Store) ProfilePaths(
 	ctx context.Context, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,

@@ -53,7 +53,8 @@ const (
 type Groups struct {
 	// All counts all matching spans that were examined. It has no values.
 	All Group
-	// Groups are in the order of GroupQuery.Sort, at most GroupQuery.Limit; see also GroupQuery.All.
+	// Groups are in the order of GroupQuery.Sort, at most GroupQuery.Limit, except with
+	// GroupQuery.All.
 	Groups []Group
 	// Distinct is the number of groups that were counted, including those that are not returned.
 	Distinct int

@@ -251,8 +251,8 @@ func TestRequests(t *testing.T) {
 	if got := GetEdgeQuery(overTheWire(t, PutEdgeQuery(&edges))); got != edges {
 		t.Errorf("query for edges came back as %+v", got)
 	}
-	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7, All: true,
-		Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at,
+	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Exemplars: 5, Facets: tracestore.FacetQuery{Values: 7,
+		All: true, Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}, Selection: &tracestore.Selection{To: at,
 			Where: richExpr()}},
 		Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}, {Key: "k"}}, Limit: 9, Sort: tracestore.GroupsByTime,
 			All: true}}

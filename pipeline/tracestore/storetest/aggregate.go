@@ -60,7 +60,8 @@ func (s *suite) checkAllCounted(store tracestore.Aggregator) {
 	s.Helper()
 	fields := []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "unique"}, {Place: tracestore.AnyAttribute, Key: "number"}}
 	_, grouped := optional[tracestore.GroupAggregator](s, s.store)
-	for _, f := range []tracestore.FacetQuery{{Values: 1, All: true}, {Values: 1, All: true, Fields: fields, Selection: &tracestore.Selection{}}} {
+	named := tracestore.FacetQuery{Values: 1, All: true, Fields: fields, Selection: &tracestore.Selection{}}
+	for _, f := range []tracestore.FacetQuery{{Values: 1, All: true}, named} {
 		a := tracestore.Aggregation{Facets: f}
 		if grouped {
 			a.Groups = tracestore.GroupQuery{By: fields, Limit: 1, All: true}

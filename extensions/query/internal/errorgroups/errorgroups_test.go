@@ -186,7 +186,8 @@ func TestErrorsOfPartialStore(t *testing.T) {
 		o.Limits.Errors, o.Limits.Scanned = 1000, 1e6
 	})
 	a := askErrors(t, h)
-	if a.Data.Examined != 900 || a.Data.Complete || a.Data.Since != seconds(0) || len(a.Errors) != 1 || !strings.HasSuffix(a.Errors[0].Msg, ": "+querytest.PartialReason) {
+	if a.Data.Examined != 900 || a.Data.Complete || a.Data.Since != seconds(0) || len(a.Errors) != 1 ||
+		!strings.HasSuffix(a.Errors[0].Msg, ": "+querytest.PartialReason) {
 		t.Errorf("%d examined, complete %t, errors %+v", a.Data.Examined, a.Data.Complete, a.Errors)
 	}
 }
