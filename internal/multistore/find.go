@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -25,6 +26,7 @@ func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 	limited, cancel := limitTime(ctx)
 	each := q
 	each.Skip = maps.Clone(q.Skip) // the caller may add traces between two results
+	each.Limit = shareOfLimit(q.Limit, len(s.stores))
 	if each.Budget.Spans > 0 {
 		each.Budget.Spans = (each.Budget.Spans + len(s.stores) - 1) / len(s.stores)
 	}
@@ -39,6 +41,17 @@ func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 	}
 	f.outcome.Reason = tracestore.ReasonUnread
 	return &tracestore.Results{All: f.results(ctx, limited, cancel), Outcome: f.result}, nil
+}
+
+// shareOfLimit returns the limit for one of n stores. Traces are distributed by chance, so that a
+// store has limit/n of the first results, and hardly ever more than two standard deviations above
+// that. If it has more, it is asked again.
+func shareOfLimit(limit, n int) int {
+	if limit <= 0 {
+		return limit
+	}
+	mean := float64(limit) / float64(n)
+	return min(limit, int(math.Ceil(mean+2*math.Sqrt(mean*(1-1/float64(n))))))
 }
 
 // part is the query to one store.
@@ -101,8 +114,8 @@ func (p *part) fill(ctx context.Context) {
 }
 
 // finish evaluates the outcome of a request whose results were read to the end. It sends another
-// one if only the limit ended them: results that other stores returned on an earlier page are left
-// out, so that more may be needed.
+// one if only the limit ended them; see shareOfLimit. More results than the limit of the search may
+// be needed, too, because those that other stores returned on an earlier page are left out.
 func (p *part) finish(ctx context.Context) {
 	o := p.results.Outcome()
 	p.scanned += o.Scanned
