@@ -27,8 +27,7 @@ var searches = []string{
 	"order and limit", "all conditions hold on one span", "windows include both bounds", "minimum and maximum times",
 	"pages list each trace once", "pages of traces with several matches", "an exhausted budget is reported",
 	"ids, summaries and full traces", "cancelled queries", "queries that end within long values", "early stop and writes while reading",
-	"concurrent writers and readers", "catalog", "attribute catalog", "outlines", "single spans of traces",
-	"spans found in traces", "random spans and queries",
+	"concurrent writers and readers", "catalog", "attribute catalog", "random spans and queries",
 }
 
 // TestDuplicates runs the checks on stores that each have a copy of another one.

@@ -57,10 +57,17 @@ type shop struct {
 
 func newShop(tb testing.TB, n int, route func(request int, id otlpdata.TraceID) []int) *shop {
 	tb.Helper()
+	return newShopOf(tb, openMemory, n, route)
+}
+
+func newShopOf(
+	tb testing.TB, open func(testing.TB) storetest.Subject, n int, route func(request int, id otlpdata.TraceID) []int,
+) *shop {
+	tb.Helper()
 	s := &shop{route: route}
 	var named []Named
 	for i := range n {
-		s.stores = append(s.stores, openMemory(tb))
+		s.stores = append(s.stores, open(tb))
 		named = append(named, Named{fmt.Sprintf("store-%d", i), s.stores[i]})
 	}
 	s.Store = New(named...)
