@@ -55,6 +55,10 @@ func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 		err = b.Walk(&spanEncoder{encoder: e})
 	case o.Encoding == OTLPProto && o.Key == KeyNone:
 		err = e.requests(b)
+	case o.Encoding == OTLPProto:
+		if err = e.shallowWalk(b); err == nil {
+			err = e.closeAll()
+		}
 	default:
 		if err = b.Walk(e); err == nil {
 			err = e.closeAll()

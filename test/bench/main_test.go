@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 		runDecodeServer()
 		return
 	}
+	if os.Getenv(kafkaServer) != "" {
+		runKafkaServer()
+		return
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup))
 }
 

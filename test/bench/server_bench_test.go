@@ -3,7 +3,6 @@ package bench_test
 import (
 	"fmt"
 	"iter"
-	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -33,12 +32,12 @@ func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], c
 // BenchmarkServer measures the CPU time per span of servers that run in separate processes.
 // Requests have 512 spans and are sent over gRPC. The servers are the baseline F, which decodes
 // requests into pdata and discards them, and this program with otlp -> batch -> nop, with the
-// Collector's processor attributes before batch, with two such processors, and with otlp -> batch
-// -> otlp. They are measured alternately in one run. The benchmark reports the ratios to F.
+// Collector's processor attributes before batch, with two such processors, with otlp -> batch ->
+// otlp, and with otlp -> batch -> kafka. They are measured alternately in one run. The benchmark reports the ratios to F.
 func BenchmarkServer(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all := slices.Values(requests)
-	var floor, nop, attributes, two, hop float64
+	var floor, nop, attributes, two, hop, kafka float64
 	n := 0
 	for b.Loop() {
 		floor += measureFloor(b, all)
@@ -46,6 +45,8 @@ func BenchmarkServer(b *testing.B) {
 		attributes += measureNop(b, all, "attributes, batch")
 		two += measureNop(b, all, "attributes, resource, batch")
 		hop += measureHop(b, all)
+		cpu, _ := measureKafka(b, all, "")
+		kafka += cpu
 		n++
 	}
 	b.ReportMetric(floor/float64(n), "F-ns/span")
@@ -53,36 +54,14 @@ func BenchmarkServer(b *testing.B) {
 	b.ReportMetric(attributes/floor, "attributes/F")
 	b.ReportMetric(two/floor, "two/F")
 	b.ReportMetric(hop/floor, "otlp/F")
+	b.ReportMetric(kafka/floor, "kafka/F")
 	b.ReportMetric(0, "ns/op")
 }
 
 // measureFloor measures F, the lower bound for servers that use pdata.
 func measureFloor(b *testing.B, requests iter.Seq[bench.Request]) float64 {
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), decodeServer+"=1")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	var addr string
-	if _, err := fmt.Fscanln(stdout, &addr); err != nil {
-		b.Fatal(err)
-	}
-	return measureCPU(b, addr, requests, cmd, func() {
-		stdin.Close()
-		cmd.Wait() //nolint:errcheck // only the CPU time matters
-	})
+	cmd, addr, stop := startSelf(b, decodeServer)
+	return measureCPU(b, addr, requests, cmd, stop)
 }
 
 const benchConfig = `

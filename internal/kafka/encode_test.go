@@ -1,0 +1,225 @@
+package kafka
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tracing-backend/tracing/internal/translate/zipkin"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/bench"
+)
+
+// content is a visitor that lists every span with its resource and scope as text.
+type content struct {
+	resource, scope string
+	spans           []string
+	ids             []otlpdata.TraceID
+}
+
+func (c *content) Resource(r *otlpdata.Resource) error {
+	c.resource = fmt.Sprint(r.Attributes, r.DroppedAttributes, r.SchemaURL)
+	return nil
+}
+
+func (c *content) Scope(s *otlpdata.Scope) error {
+	c.scope = fmt.Sprint(s.Name, s.Version, s.Attributes, s.DroppedAttributes, s.SchemaURL)
+	return nil
+}
+
+func (c *content) Span(s *otlpdata.Span) error {
+	c.spans = append(c.spans, fmt.Sprintf("%s|%s|%q", c.resource, c.scope, s.Raw))
+	c.ids = append(c.ids, s.TraceID)
+	return nil
+}
+
+func contentOf(t testing.TB, b *otlpdata.Batch) []string {
+	t.Helper()
+	var c content
+	if err := b.Walk(&c); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(c.spans)
+	return c.spans
+}
+
+func fromOTLP(t testing.TB, request []byte) *otlpdata.Batch {
+	t.Helper()
+	b, err := otlpdata.FromOTLP(request, otlpdata.Meta{Tenant: "acme"}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatalf("record is not valid: %v", err)
+	}
+	return b
+}
+
+// spansOf returns the number of spans in the value of a record, read by the decoders of this
+// program.
+func spansOf(t testing.TB, encoding string, value []byte) int {
+	t.Helper()
+	request, err := value, error(nil)
+	switch encoding {
+	case OTLPJSON:
+		b, err := otlpdata.FromJSON(value, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil {
+			t.Fatalf("%v: %s", err, value)
+		}
+		return b.Len()
+	case JaegerProto:
+		var span api_v2.Span
+		if err := proto.Unmarshal(value, &span); err != nil {
+			t.Fatal(err)
+		}
+		return 1
+	case JaegerJSON:
+		return 1 // internal/translate/native compares with the original
+	case ZipkinJSON:
+		request, err = zipkin.FromV2JSON(value, zipkin.Options{})
+	case ZipkinProto:
+		request, err = zipkin.FromV2Proto(value, zipkin.Options{})
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", encoding, err)
+	}
+	return fromOTLP(t, request).Len()
+}
+
+// checkEncode encodes a batch in every way and checks that every span is accounted for.
+func checkEncode(t testing.TB, b *otlpdata.Batch, partitions, maxBytes int) {
+	t.Helper()
+	for _, encoding := range Encodings() {
+		for _, key := range []string{KeyTraceID, KeyService, KeyNone} {
+			checkEncoding(t, b, EncodeOptions{Encoding: encoding, Key: key, Partitions: partitions, MaxBytes: maxBytes,
+				Grow: func(n int) error {
+					if n < 0 {
+						t.Errorf("grew by %d", n)
+					}
+					return nil
+				}})
+		}
+	}
+}
+
+func checkEncoding(t testing.TB, b *otlpdata.Batch, o EncodeOptions) {
+	t.Helper()
+	records, err := Encode(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := 0
+	for i, r := range records.List {
+		if len(r.Key)+len(r.Value) > o.MaxBytes || r.Spans == 0 {
+			t.Fatalf("%s %s: record %d has %d bytes and %d spans", o.Encoding, o.Key, i, len(r.Key)+len(r.Value), r.Spans)
+		}
+		if (o.Key == KeyNone) != (r.Partition == AnyPartition) || r.Key != nil && r.Partition != PartitionOf(r.Key, o.Partitions) {
+			t.Fatalf("%s %s: record %d with key %q is in partition %d", o.Encoding, o.Key, i, r.Key, r.Partition)
+		}
+		if got := spansOf(t, o.Encoding, r.Value); got != r.Spans && o.Encoding != ZipkinJSON && o.Encoding != ZipkinProto {
+			t.Fatalf("%s %s: record %d has %d spans, want %d", o.Encoding, o.Key, i, got, r.Spans)
+		}
+		spans += r.Spans
+	}
+	if spans+records.TooLarge+records.NoIDs != b.Len() || len(records.assigned) != b.Len() {
+		t.Fatalf("%s %s: %d spans in records, %d too large, %d without ids; want %d", o.Encoding, o.Key, spans, records.TooLarge,
+			records.NoIDs, b.Len())
+	}
+	checkRemaining(t, b, records)
+	if o.Encoding == OTLPProto {
+		checkRequests(t, b, records, o)
+	}
+}
+
+// checkRemaining divides the records in two halves, which together have all spans but those that
+// were rejected.
+func checkRemaining(t testing.TB, b *otlpdata.Batch, records *Records) {
+	t.Helper()
+	got := 0
+	for half := range 2 {
+		want := 0
+		for i, r := range records.List {
+			if i%2 == half {
+				want += r.Spans
+			}
+		}
+		rest, err := records.Remaining(b, func(i int) bool { return i%2 == half })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rest == nil {
+			rest = otlpdata.FromStored(nil, b.Meta())
+		}
+		if rest.Len() != want || rest.Meta() != b.Meta() || len(contentOf(t, rest)) != want {
+			t.Fatalf("rest has %d spans, want %d", rest.Len(), want)
+		}
+		got += rest.Len()
+	}
+	if got+records.TooLarge+records.NoIDs != b.Len() {
+		t.Fatalf("rests have %d spans of %d", got, b.Len())
+	}
+}
+
+// checkRequests compares the spans of records in otlp_proto with those of the batch.
+func checkRequests(t testing.TB, b *otlpdata.Batch, records *Records, o EncodeOptions) {
+	t.Helper()
+	var got []string
+	where := map[otlpdata.TraceID]int32{}
+	for _, r := range records.List {
+		request := fromOTLP(t, r.Value)
+		got = append(got, contentOf(t, request)...)
+		var c content
+		if err := request.Walk(&c); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range c.ids {
+			if before, seen := where[id]; seen && before != r.Partition && o.Key == KeyTraceID {
+				t.Fatalf("trace %s is in partitions %d and %d", id, before, r.Partition)
+			}
+			where[id] = r.Partition
+		}
+	}
+	slices.Sort(got)
+	want := contentOf(t, b)
+	if records.TooLarge == 0 && !slices.Equal(got, want) {
+		t.Fatalf("%s: records have\n%q\nwant\n%q", o.Key, got, want)
+	}
+}
+
+func TestEncode(t *testing.T) {
+	var chunks []*otlpdata.Batch
+	for r := range bench.New(1, time.Unix(1_700_000_000, 0)).Requests(600, 100) {
+		chunks = append(chunks, fromOTLP(t, r.Body))
+	}
+	joined, err := otlpdata.Concat(chunks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range append(chunks[:2:2], joined, fromOTLP(t, nil)) {
+		for _, partitions := range []int{1, 12} {
+			for _, maxBytes := range []int{512, 2 << 10, 20 << 10, 1_000_000} {
+				checkEncode(t, b, partitions, maxBytes)
+			}
+		}
+	}
+}
+
+// FuzzEncode encodes any valid request.
+func FuzzEncode(f *testing.F) {
+	for r := range bench.New(1, time.Unix(1_700_000_000, 0)).Requests(20, 5) {
+		f.Add(r.Body, uint8(3), uint16(4000))
+	}
+	f.Fuzz(func(t *testing.T, request []byte, partitions uint8, maxBytes uint16) {
+		b, err := otlpdata.FromOTLP(request, otlpdata.Meta{Tenant: "acme"}, otlpdata.Limits{})
+		if err != nil || b.Len() > 100 {
+			t.Skip("not a valid request, or a large one")
+		}
+		joined, err := otlpdata.Concat(b, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkEncode(t, b, int(partitions)+1, int(maxBytes)+1)
+		checkEncode(t, joined, int(partitions)+1, int(maxBytes)+1)
+	})
+}
