@@ -33,7 +33,7 @@ type createTopicConfig struct {
 }
 
 type producerConfig struct {
-	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, snappy, lz4 or zstd."`
+	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, snappy, lz4 or zstd. snappy makes spans three to four times smaller for little CPU; zstd makes them smallest, for the most."`
 	CompressionParams compressionParams `yaml:"compression_params" doc:"Parameters of the compression."`
 	MaxMessageBytes   pipeline.ByteSize `yaml:"max_message_bytes" doc:"Maximum size of a record before compression. It must not exceed max.message.bytes of the topic. A span that is larger is rejected."`
 	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records before they are sent. It makes larger requests, which need less CPU, and delays every answer."`
@@ -67,7 +67,7 @@ func defaults() config {
 		ClientConfig: kafka.DefaultClientConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: delivery,
 		Topic: kafka.DefaultTopic, Encoding: kafka.OTLPProto, Key: kafka.KeyTraceID,
 		CreateTopic: pipeline.Absent(createTopicConfig{Partitions: 12, ReplicationFactor: 3, Retention: pipeline.Duration(24 * time.Hour)}),
-		Producer: producerConfig{Compression: "zstd", MaxMessageBytes: defaultMaxMessage, MaxBufferedBytes: defaultMaxBuffered,
+		Producer: producerConfig{Compression: "none", MaxMessageBytes: defaultMaxMessage, MaxBufferedBytes: defaultMaxBuffered,
 			RequiredAcks: allInSyncReplicas},
 	}
 }

@@ -380,7 +380,8 @@ func TestZipkinNeedsIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var partial *pipeline.Partial
-	if err := e.Consume(t.Context(), b); !errors.As(err, &partial) || partial.Rejected != 1 || !strings.Contains(err.Error(), "without a trace id") {
+	err = e.Consume(t.Context(), b)
+	if !errors.As(err, &partial) || partial.Rejected != 1 || !strings.Contains(err.Error(), "without a trace id") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,10 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/tracing-backend/tracing/internal/translate/zipkin"
-	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
 )
@@ -56,35 +52,14 @@ func fromOTLP(t testing.TB, request []byte) *otlpdata.Batch {
 	return b
 }
 
-// spansOf returns the number of spans in the value of a record, read by the decoders of this
-// program.
+// spansOf returns the number of spans in the value of a record, which the decoder reads.
 func spansOf(t testing.TB, encoding string, value []byte) int {
 	t.Helper()
-	request, err := value, error(nil)
-	switch encoding {
-	case OTLPJSON:
-		b, err := otlpdata.FromJSON(value, otlpdata.Meta{}, otlpdata.Limits{})
-		if err != nil {
-			t.Fatalf("%v: %s", err, value)
-		}
-		return b.Len()
-	case JaegerProto:
-		var span api_v2.Span
-		if err := proto.Unmarshal(value, &span); err != nil {
-			t.Fatal(err)
-		}
-		return 1
-	case JaegerJSON:
-		return 1 // internal/translate/native compares with the original
-	case ZipkinJSON:
-		request, err = zipkin.FromV2JSON(value, zipkin.Options{})
-	case ZipkinProto:
-		request, err = zipkin.FromV2Proto(value, zipkin.Options{})
-	}
+	b, err := decoderOf(t, encoding).Decode([][]byte{value}, otlpdata.Meta{}, func(int64) error { return nil })
 	if err != nil {
-		t.Fatalf("%s: %v", encoding, err)
+		t.Fatalf("%s: %v: %q", encoding, err, value)
 	}
-	return fromOTLP(t, request).Len()
+	return b.Len()
 }
 
 // checkEncode encodes a batch in every way and checks that every span is accounted for.
@@ -117,7 +92,7 @@ func checkEncoding(t testing.TB, b *otlpdata.Batch, o EncodeOptions) {
 		if (o.Key == KeyNone) != (r.Partition == AnyPartition) || r.Key != nil && r.Partition != PartitionOf(r.Key, o.Partitions) {
 			t.Fatalf("%s %s: record %d with key %q is in partition %d", o.Encoding, o.Key, i, r.Key, r.Partition)
 		}
-		if got := spansOf(t, o.Encoding, r.Value); got != r.Spans && o.Encoding != ZipkinJSON && o.Encoding != ZipkinProto {
+		if got := spansOf(t, o.Encoding, r.Value); got != r.Spans {
 			t.Fatalf("%s %s: record %d has %d spans, want %d", o.Encoding, o.Key, i, got, r.Spans)
 		}
 		spans += r.Spans

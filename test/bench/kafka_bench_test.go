@@ -94,12 +94,12 @@ func BenchmarkKafka(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all := slices.Values(requests)
 	for _, settings := range []string{
-		"key: trace_id", "key: trace_id, producer: {compression: none}", "key: trace_id, producer: {compression: lz4}",
+		"key: trace_id", "key: trace_id, producer: {compression: zstd}", "key: trace_id, producer: {compression: lz4}",
 		"key: trace_id, producer: {compression: snappy}", "key: trace_id, producer: {compression: gzip}",
-		"key: none", "key: none, producer: {compression: none}",
+		"key: none", "key: none, producer: {compression: zstd}",
 		"key: none, producer: {compression: lz4}", "key: none, producer: {compression: snappy}",
-		"key: trace_id, producer: {linger: 5ms}", "key: trace_id, producer: {linger: 5ms, compression: none}",
-		"encoding: jaeger_proto, producer: {compression: none}",
+		"key: trace_id, producer: {linger: 5ms}", "key: trace_id, producer: {linger: 5ms, compression: snappy}",
+		"encoding: jaeger_proto",
 	} {
 		b.Run(strings.NewReplacer(" ", "", "{", "", "}", "").Replace(settings), func(b *testing.B) {
 			var floor, kafka, bytes float64
