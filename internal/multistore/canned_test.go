@@ -129,6 +129,7 @@ func TestDownStores(t *testing.T) {
 		},
 	} {
 		down := &canned{err: errors.New("connection refused")}
+		other := &canned{err: down.err}
 		n, complete, reason, err := call(t.Context(), over(works, down))
 		if n != 1 || complete || reason != "store b: connection refused" || err != nil {
 			t.Errorf("%s with one store down: count %d, complete %t, reason %q, error %v", name, n, complete, reason, err)
@@ -137,7 +138,7 @@ func TestDownStores(t *testing.T) {
 		if n != 1 || !complete || reason != "" || err != nil {
 			t.Errorf("%s: count %d, complete %t, reason %q, error %v", name, n, complete, reason, err)
 		}
-		_, _, _, err = call(t.Context(), over(down, down))
+		_, _, _, err = call(t.Context(), over(down, other))
 		if err == nil || !strings.Contains(err.Error(), "store a: connection refused; store b: connection refused") || !errors.Is(err, down.err) {
 			t.Errorf("%s with all stores down: error %v", name, err)
 		}
@@ -147,7 +148,7 @@ func TestDownStores(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, _, err = call(ctx, over(down, down)); !errors.Is(err, context.Canceled) {
+		if _, _, _, err = call(ctx, over(down, other)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with a cancelled context: error %v", name, err)
 		}
 	}
