@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// loadInterval is the time between two requests to a collector.
-	loadInterval = 40 * time.Millisecond
+	// loadInterval is the time between two requests to a collector, long enough to read every trace
+	// from the store twice.
+	loadInterval = 100 * time.Millisecond
 	// requestsPerKill is the number of requests that each collector acknowledges between two kills.
-	requestsPerKill = 40
+	requestsPerKill = 20
 )
 
 // TestKilled kills the leader of a partition, an ingester, a collector and the store with SIGKILL,
@@ -198,6 +199,6 @@ func (r result) log() {
 	r.c.t.Logf("%d records with %d spans in the topic: %d spans were sent again after errors", o.records, o.spans, o.spans-r.found)
 	r.c.t.Logf("about %.0f spans stored more than once (%.2f %%); receivers know of %.0f repeated records",
 		max(0, r.accepted-float64(o.spans)), 100*max(0, r.accepted-float64(o.spans))/float64(o.spans), r.repeatedRecords)
-	r.c.t.Logf("%d committed offsets in the log, %d below an earlier one; %d times compared with a store that was killed",
+	r.c.t.Logf("%d committed offsets in the log, %d below an earlier one; %d times compared with a store that was killed, 0 ahead of it",
 		o.samples, o.backward, r.c.checks)
 }

@@ -13,7 +13,7 @@ const (
 	maxExtra = 3
 	// requestsPerChange is the number of requests that each collector acknowledges between two
 	// changes of the group.
-	requestsPerChange = 10
+	requestsPerChange = 5
 )
 
 // TestJoinsAndLeaves starts and stops ingesters of a group under load. One in four is killed. No
