@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -13,7 +14,7 @@ import (
 // ClientConfig holds the keys of a connection to a Kafka cluster. Keys that the OpenTelemetry
 // Collector also has carry the same names.
 type ClientConfig struct {
-	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, as host:port. The client learns the other brokers of the cluster from the first one that answers."`
+	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, as host:port. An item may list several, separated by commas. The client learns the other brokers of the cluster from the first one that answers."`
 	ClientID       string                              `yaml:"client_id" doc:"Name of the client in the log, metrics and quotas of the brokers."`
 	TLS            pipeline.Optional[client.TLSConfig] `yaml:"tls" doc:"TLS settings of the connections. Without the block, connections are not encrypted."`
 	Auth           AuthConfig                          `yaml:"auth" doc:"Authentication of the client."`
@@ -53,7 +54,7 @@ func (c *ClientConfig) Validate() error {
 	if len(c.Brokers) == 0 {
 		errs = append(errs, pipeline.BadKey("brokers", "must not be empty"))
 	}
-	for _, b := range c.Brokers {
+	for _, b := range c.addresses() {
 		host, port, err := net.SplitHostPort(b)
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || host == "" || perr != nil || n == 0 {
 			errs = append(errs, pipeline.BadKey("brokers", "%q is not host:port, for example localhost:9092", b))
@@ -77,6 +78,16 @@ func (c *MetadataConfig) Validate() error {
 		return pipeline.BadKey("refresh_interval", "must be from %s to %s, not %s", minRefresh, maxRefresh, d)
 	}
 	return nil
+}
+
+// addresses returns the addresses of all items.
+func (c *ClientConfig) addresses() (all []string) {
+	for _, item := range c.Brokers {
+		for address := range strings.SplitSeq(item, ",") {
+			all = append(all, strings.TrimSpace(address))
+		}
+	}
+	return all
 }
 
 // encrypted reports whether connections use TLS.

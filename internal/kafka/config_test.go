@@ -23,6 +23,8 @@ func TestClientConfig(t *testing.T) {
 	}{
 		"default":       {func(*ClientConfig) {}, ""},
 		"no brokers":    {func(c *ClientConfig) { c.Brokers = nil }, "must not be empty"},
+		"several":       {func(c *ClientConfig) { c.Brokers = []string{"a:1, b:2", "c:3"} }, ""},
+		"no second":     {func(c *ClientConfig) { c.Brokers = []string{"a:1,"} }, `"" is not host:port`},
 		"no port":       {func(c *ClientConfig) { c.Brokers = []string{"kafka"} }, `"kafka" is not host:port`},
 		"port 0":        {func(c *ClientConfig) { c.Brokers = []string{"kafka:0"} }, "is not host:port"},
 		"no client id":  {func(c *ClientConfig) { c.ClientID = "" }, "must have from 1 to 256 bytes"},
@@ -41,7 +43,7 @@ func TestClientConfig(t *testing.T) {
 		"two tokens":     {withOAuth(OAuthConfig{TokenFile: "f", TokenURL: "http://x", ClientID: "i", ClientSecret: "s"}), "contradicts token_file"},
 		"no url":         {withOAuth(OAuthConfig{TokenFile: "f", Scopes: []string{"a"}}), "must not be empty with client_id"},
 		"bad url":        {withOAuth(OAuthConfig{TokenURL: "x", ClientID: "i", ClientSecret: "s"}), "is not a valid URL"},
-		"no secret":      {withOAuth(OAuthConfig{TokenURL: "http://x", ClientID: "i"}), "must be set together with client_secret"},
+		"no secret":      {withOAuth(OAuthConfig{TokenURL: "http://x", ClientID: "i"}), "set client_secret or client_secret_file"},
 		"two secrets":    {withOAuth(OAuthConfig{TokenURL: "http://x", ClientID: "i", ClientSecret: "s", ClientSecretFile: "f"}), "contradicts client_secret"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (c *Connection) Load(ctx context.Context) error {
 // of its own.
 func (c *Connection) Options() []kgo.Opt {
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(c.cfg.Brokers...),
+		kgo.SeedBrokers(c.cfg.addresses()...),
 		kgo.ClientID(c.cfg.ClientID),
 		kgo.SoftwareNameAndVersion("tracing", softwareVersion(c.set)),
 		kgo.Dialer(c.dial),

@@ -100,8 +100,11 @@ func (c *OAuthConfig) Validate() error {
 	if c.TokenFile != "" {
 		bad("token_url", "contradicts token_file; remove one of them")
 	}
-	if c.ClientID == "" || c.ClientSecret == "" && c.ClientSecretFile == "" {
-		bad("client_id", "must be set together with client_secret or client_secret_file, because token_url issues tokens for them")
+	if c.ClientID == "" {
+		bad("client_id", "must not be empty with token_url, which issues tokens for client credentials")
+	}
+	if c.ClientSecret == "" && c.ClientSecretFile == "" {
+		bad("client_secret", "must not be empty with token_url; set client_secret or client_secret_file")
 	}
 	return errors.Join(errs...)
 }
