@@ -10,12 +10,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
+// Config is the configuration of the receiver, for commands that need its brokers, topic and group.
+type Config = config
+
 type config struct {
 	kafka.ClientConfig
 	Topic           string `yaml:"topic" doc:"Topic to consume."`
 	Encoding        string `yaml:"encoding" doc:"Encoding of the records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto, zipkin_json or zipkin_thrift."`
 	GroupID         string `yaml:"group_id" doc:"Consumer group. Its members share the partitions of the topic."`
 	GroupInstanceID string `yaml:"group_instance_id" doc:"Identity of a static member, unique in the group. Such a member keeps its partitions when it restarts within session_timeout. Empty makes a dynamic member."`
+	RackID          string `yaml:"rack_id" doc:"Location of this process, as in broker.rack of the brokers. They then let it read from the nearest replica, if they are configured for that."`
 	InitialOffset   string `yaml:"initial_offset" doc:"Where to begin in a partition without a committed offset: earliest or latest."`
 
 	SessionTimeout    pipeline.Duration `yaml:"session_timeout" doc:"Time without heartbeats after which the group gives the partitions of a member to others."`

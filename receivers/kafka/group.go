@@ -57,6 +57,9 @@ func (r *receiver) options(ctx context.Context) []kgo.Opt {
 		// For dead letters, which are a little larger than the original record: the broker decides.
 		kgo.ProducerBatchMaxBytes(largestResponse / 2),
 	}
+	if c.RackID != "" {
+		opts = append(opts, kgo.Rack(c.RackID))
+	}
 	if c.GroupInstanceID != "" {
 		opts = append(opts, kgo.InstanceID(c.GroupInstanceID))
 	}
