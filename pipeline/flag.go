@@ -33,9 +33,13 @@ type Flag struct {
 	// component. If the flag, in this or another factory, sets a [Ref] to a component that is not
 	// configured, it names the only component that suits instead.
 	Adds bool
+	// Selects says that Value decides whether the block Key is added: it returns an empty struct
+	// for the block with its defaults, a map for one with some keys, or nil. Flags for keys of the
+	// block take effect afterwards.
+	Selects bool
 	// Value converts the text to a string, bool, number, []string or map[string]string, which
-	// becomes the value of the key. nil keeps the text. If the flag Adds, Value may return nil to
-	// add nothing.
+	// becomes the value of the key. nil keeps the text. If the flag Adds or Selects, Value may
+	// return nil to add nothing.
 	Value func(text string) (any, error)
 	// Switch allows the flag without a value, which means true.
 	Switch bool

@@ -33,8 +33,8 @@ func TestClickHouse(t *testing.T) {
 		}
 		t.Setenv(variable, "")
 	}
-	got := changedLinesOf(t, "query-clickhouse", "--clickhouse.tls.enabled", "--clickhouse.tls.ca=ca.pem")
-	if !strings.Contains(got, "ca_file: ca.pem # --clickhouse.tls.ca") {
+	got := changedLinesOf(t, "query-clickhouse", "--clickhouse.tls.enabled", "--clickhouse.tls.ca=ca.pem", "--clickhouse.tls.skip-host-verify")
+	if !strings.Contains(got, "ca_file: ca.pem # --clickhouse.tls.ca") || !strings.Contains(got, "insecure_skip_verify: true #") {
 		t.Errorf("TLS: got\n%s", got)
 	}
 	got = changedLinesOf(t, "query-clickhouse", "--clickhouse.tls.ca=ca.pem")

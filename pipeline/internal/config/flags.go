@@ -77,6 +77,8 @@ func (o flagOwner) effect() string {
 		return "see meaning"
 	case o.flag.Presence:
 		return "enables or disables " + o.path()
+	case o.flag.Selects:
+		return "may enable " + o.path()
 	case o.flag.Adds:
 		return "sets " + o.path() + "; adds the " + o.kind.String() + " if there is none"
 	}
@@ -199,11 +201,11 @@ func (g GivenFlag) rank() int {
 		return rankStore
 	case f.Optional != "":
 		return rankOptional
-	case f.Instead != "" || f.Refused != "" || f.Unless != "":
+	case f.Instead != "" || f.Refused != "" || f.Unless != "" || f.Missing != "":
 		return rankValue
 	case f.Adds:
 		return rankAdds
-	case f.Key == "" || f.Presence || f.Switch:
+	case f.Key == "" || f.Presence || f.Selects || f.Switch:
 		return rankStructural
 	}
 	return rankValue

@@ -190,7 +190,7 @@ func (o *overlay) applyTo(g GivenFlag, owner flagOwner) (missing string) {
 	switch {
 	case err != nil:
 		o.problem(g, "%v", err)
-	case owner.flag.Adds && value == nil:
+	case (owner.flag.Adds || owner.flag.Selects) && value == nil:
 	case owner.flag.Key == "":
 		if value == false {
 			o.remove(g, owner.kind, path[1])
