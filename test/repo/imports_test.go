@@ -74,9 +74,13 @@ var allowedImports = map[string][]string{
 	"internal/compatflags":                {"pipeline"},
 	"internal/migrate":                    {"pipeline", "pipeline/app", "internal/foreign"},
 	"internal/schematool":                 {"pipeline", "pipeline/app", "exporters/clickhouse"},
+	"internal/kafkatool": {
+		"pipeline", "pipeline/app", "internal/kafka", "receivers/kafka", "exporters/disk", "exporters/clickhouse",
+	},
 	"internal/doctor": {
 		"pipeline", "pipeline/app", "pipeline/client", "pipeline/otlpdata", "pipeline/server", "pipeline/server/udp", "pipeline/status",
-		"pipeline/storage/vfs", "+internal/wire", "+internal/translate", "internal/canary", "exporters/disk", "exporters/clickhouse",
+		"pipeline/storage/vfs", "+internal/wire", "+internal/translate", "internal/canary", "internal/kafka",
+		"exporters/disk", "exporters/clickhouse",
 	},
 	"internal/kafka":         {"+pipeline", "+internal/wire", "+internal/translate", "internal/otlpparts"},
 	"internal/otlpparts":     {"pipeline", "+pipeline/otlpdata"},
