@@ -23,6 +23,7 @@ func checks() []check {
 		{"udp", "kernel buffers of UDP listeners", checkUDP},
 		{"connections", "next hops and stores: DNS, TCP, TLS and their answer", checkConnections},
 		{"clickhouse", "tables and settings of ClickHouse", checkClickHouse},
+		{"kafka", "brokers, topics, partitions and replicas of Kafka", checkKafka},
 		{"versions", "versions of the program, the running process and stored files", checkVersions},
 		{"sampling", "answers to clients that ask for sampling strategies", checkSampling},
 		{"spans", "a test span through each receiver, read back through the query API", checkSpans},
