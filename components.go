@@ -28,6 +28,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/compatflags"
 	"github.com/tracing-backend/tracing/internal/democli"
 	"github.com/tracing-backend/tracing/internal/doctor"
+	"github.com/tracing-backend/tracing/internal/kafkatool"
 	"github.com/tracing-backend/tracing/internal/migrate"
 	"github.com/tracing-backend/tracing/internal/schematool"
 	"github.com/tracing-backend/tracing/internal/tracecli"
@@ -47,11 +48,11 @@ import (
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
 	return slices.Concat([]pipeline.Factory{
-		otlp.Factory().Flags(compatflags.OTLPReceiver()...).Flags(compatflags.Kafka()...),
+		otlp.Factory().Flags(compatflags.OTLPReceiver()...),
 		native.Factory().Flags(compatflags.NativeReceiver()...),
 		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
 		zipkin.Factory().Flags(compatflags.ZipkinReceiver()...),
-		kafkareceiver.Factory(),
+		kafkareceiver.Factory().Flags(compatflags.KafkaReceiver()...).Commands(kafkatool.Commands()...),
 
 		batch.Factory(),
 		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),
@@ -66,8 +67,8 @@ func Components() []pipeline.Factory {
 		otlpexporter.Factory().Alias("otlp_grpc"),
 		loadbalancing.Factory(),
 		otlphttp.Factory().Alias("otlp_http"),
+		kafkaexporter.Factory().Flags(compatflags.KafkaExporter()...),
 		zipkinexporter.Factory(),
-		kafkaexporter.Factory(),
 		debug.Factory().Alias("logging"),
 		nop.Factory(),
 
@@ -88,6 +89,8 @@ func Presets() []app.Preset {
 		{Name: "collector", Doc: "receives spans over TCP, and stores them for query services", YAML: examples.Collector},
 		{Name: "query", Doc: "query API and web UI for the store of a collector", YAML: examples.Query},
 		{Name: "collector-clickhouse", Doc: "receives spans over TCP, and stores them in ClickHouse", YAML: examples.CollectorClickHouse},
+		{Name: "collector-kafka", Doc: "receives spans over TCP, and writes them to Kafka", YAML: examples.CollectorKafka},
+		{Name: "ingester", Doc: "reads spans from Kafka, and stores them for query services", YAML: examples.Ingester},
 		{Name: "query-clickhouse", Doc: "query API and web UI for spans in ClickHouse", YAML: examples.QueryClickHouse},
 	}
 }

@@ -33,3 +33,13 @@ var CollectorClickHouse []byte
 //
 //go:embed query-clickhouse.yaml
 var QueryClickHouse []byte
+
+// CollectorKafka is the preset collector-kafka.
+//
+//go:embed collector-kafka.yaml
+var CollectorKafka []byte
+
+// Ingester is the preset ingester.
+//
+//go:embed ingester.yaml
+var Ingester []byte

@@ -14,6 +14,7 @@ const (
 	VarCollectorHost  = "TRACING_COLLECTOR_HOST"
 	VarStorageHost    = "TRACING_STORAGE_HOST"
 	VarClickHouseHost = "TRACING_CLICKHOUSE_HOST"
+	VarKafkaBrokers   = "TRACING_KAFKA_BROKERS"
 	VarQueryURL       = "TRACING_QUERY_URL"
 	VarAdminURL       = "TRACING_ADMIN_URL"
 	VarOTLPURL        = "TRACING_OTLP_URL"
@@ -36,6 +37,8 @@ func Variables() []Variable {
 		{VarCollectorHost, "Host of the collector to which the preset agent sends spans (default localhost)."},
 		{VarStorageHost, "Host of the collector whose store the preset query reads (default localhost)."},
 		{VarClickHouseHost, "Host of the ClickHouse server of the presets collector-clickhouse and query-clickhouse (default localhost)."},
+		{VarKafkaBrokers, "Address of a Kafka broker, host:port, for the presets collector-kafka and ingester (default localhost:9092); " +
+			"several are separated by commas."},
 		{VarQueryURL, "URL of the query API for trace, search, services, canary and doctor, like --query."},
 		{VarAdminURL, "URL of the admin API for delete and healthcheck, like --admin and --endpoint."},
 		{VarOTLPURL, "URL of the OTLP/HTTP endpoint to which canary and demo write, like --otlp."},

@@ -58,35 +58,6 @@ func OtherStores() []pipeline.Flag {
 	return flags
 }
 
-// Kafka returns the flags of a Kafka topic between collectors and stores. Those for writing to it
-// have no effect, because spans go to the store directly. Those for reading from it are errors:
-// spans in the topic would never be read.
-func Kafka() []pipeline.Flag {
-	const (
-		names = tlsNames + "authentication brokers client-id encoding kerberos.config-file kerberos.keytab-file kerberos.password " +
-			"kerberos.realm kerberos.service-name kerberos.username max-message-bytes plaintext.mechanism plaintext.password " +
-			"plaintext.username protocol-version topic "
-		producer = names + "batch-linger batch-max-messages batch-min-messages batch-size compression compression-level required-acks"
-		consumer = names + "fetch-max-message-bytes group-id rack-id"
-		switches = tlsSwitches + "kerberos.disable-fast-negotiation kerberos.use-keytab"
-		direct   = "collectors store spans without a broker in between"
-		refused  = "spans are not read from Kafka: let collectors send them to this process over OTLP, port 4317, " +
-			"or run a Collector with the receiver kafka in front of it"
-	)
-	flags := family("kafka.producer", direct, producer, switches)
-	from := family("kafka.consumer", "", consumer, switches)
-	from = append(from, family("ingester", "", "deadlockInterval parallelism", "")...)
-	old := family("kafka", "", "brokers encoding topic", "") // before version 1.9
-	for i := range old {
-		old[i].CommandLine = true // other programs have variables such as KAFKA_BROKERS
-	}
-	from = append(from, old...)
-	for i := range from {
-		from[i].Refused = refused
-	}
-	return append(flags, from...)
-}
-
 // storageTypes returns the environment variables, also accepted as flags, that select stores for
 // single purposes.
 func storageTypes() []pipeline.Flag {

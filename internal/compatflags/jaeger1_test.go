@@ -35,8 +35,6 @@ func TestStorageTypes(t *testing.T) {
 	for _, store := range []string{"cassandra", "elasticsearch", "opensearch"} {
 		f(store, "all-in-one", unsupported(store, "disk", "the embedded store needs no database; "+old))
 	}
-	f("kafka", "collector", unsupported("kafka", "disk", "collectors store spans without a broker in between; "+
-		"spans in the topic are not read: stop the old ingester when it has consumed them"))
 	f("grpc-plugin", "collector", unsupported("grpc-plugin", "grpc", "plugins are processes of their own: start the plugin as a "+
 		"remote storage server and set --grpc-storage.server to its address; the spans that it has stored stay available"))
 	f("casandra", "collector", v+`: "casandra" is not a span store; known: clickhouse, disk, grpc, memory`+"\n")
@@ -72,7 +70,7 @@ func TestBadger(t *testing.T) {
 // TestFamilies checks flags without effect by their family, and those that must not be ignored.
 func TestFamilies(t *testing.T) {
 	for _, line := range []string{"es.server-urls=http://a", "es.tls.enabled", "es-archive.enabled=true", "cassandra.servers=a,b",
-		"cassandra-archive.tls", "kafka.producer.topic=t", "prometheus.server-url=http://p", "grpc-storage-plugin.binary=/p",
+		"cassandra-archive.tls", "prometheus.server-url=http://p", "grpc-storage-plugin.binary=/p",
 		"reporter.tchannel.host-port=c:14267", "metrics-storage.type=prometheus", "dependency-storage.type=x"} {
 		name, _, _ := strings.Cut(line, "=")
 		preset := "all-in-one"
@@ -82,9 +80,8 @@ func TestFamilies(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"kafka.consumer.brokers=k:9092": "spans are not read from Kafka: ",
-		"kafka.topic=spans":             "spans are not read from Kafka: ",
-		"ingester.parallelism=10":       "spans are not read from Kafka: ",
+		"kafka.consumer.brokers=k:9092": "no receiver of type kafka is configured",
+		"kafka.topic=spans":             "no receiver of type kafka is configured, and no exporter of type kafka is configured",
 		"config-file=jaeger.yaml":       "tracing migrate --from jaeger1 FILE",
 	} {
 		if got := changedLines(t, "--"+line); strings.HasPrefix(got, "warning") || !strings.Contains(got, want) {

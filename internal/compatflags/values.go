@@ -21,3 +21,7 @@ func hostPort(text string) (any, error) {
 	}
 	return text, nil
 }
+
+// lower and upper are [pipeline.Flag.Value] for words in any case.
+func lower(text string) (any, error) { return strings.ToLower(text), nil }
+func upper(text string) (any, error) { return strings.ToUpper(text), nil }

@@ -14,6 +14,9 @@ var presetListeners = map[string][]string{
 	"query": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
 	"collector-clickhouse": {"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http",
 		"receivers::native::protocols::grpc", "receivers::native::protocols::http", "extensions::admin"},
+	"collector-kafka": {"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http", "receivers::native::protocols::grpc",
+		"receivers::native::protocols::http", "extensions::admin"},
+	"ingester":         {"extensions::remote_storage", "extensions::admin"},
 	"query-clickhouse": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
 }
 

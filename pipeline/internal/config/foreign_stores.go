@@ -33,8 +33,6 @@ var foreignStores = map[string]foreignStore{
 	"cassandra":     {"disk", false, database},
 	"elasticsearch": {"disk", false, database},
 	"opensearch":    {"disk", false, database},
-	"kafka": {"disk", false, "collectors store spans without a broker in between; spans in the topic are not read: " +
-		"stop the old ingester when it has consumed them"},
 	"grpc-plugin": {"grpc", false, "plugins are processes of their own: start the plugin as a remote storage server and " +
 		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
 }

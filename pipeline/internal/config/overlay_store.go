@@ -21,12 +21,20 @@ func (o *overlay) replaceStore(g GivenFlag) {
 			}
 		}
 	}
+	if len(refs) == 0 && o.writesToBroker(g) {
+		return
+	}
 	if len(refs) == 0 {
 		o.absent(g, "the configuration has no store: no component refers to an exporter")
 		return
 	}
 	ids, ok := o.knownStores(g, refs[0].expected, o.isWritten(old))
 	if !ok {
+		return
+	}
+	readableFirst(ids)
+	if _, builtIn := o.base.factories[pipeline.KindExporter][broker]; builtIn && ids[0] == broker {
+		o.replaceByBroker(g, refs, old)
 		return
 	}
 	if ids[0] == discarding { // reads find nothing
@@ -48,6 +56,9 @@ func (o *overlay) replaceStore(g GivenFlag) {
 	}
 	o.moveReaders(g, refs, ids[0])
 	o.moveWriters(g, old, ids)
+	if slices.Contains(ids, broker) {
+		o.setBrokerDefaults(g)
+	}
 }
 
 // moveReaders changes all references to the store id.

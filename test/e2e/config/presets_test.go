@@ -61,12 +61,19 @@ var (
 )
 
 // TestPresetsDoNotConflict checks that an agent, a collector and a query service can run on one
-// host: they use different addresses and data directories.
+// host, also a collector with an ingester instead: they use different addresses and data
+// directories.
 func TestPresetsDoNotConflict(t *testing.T) {
 	t.Setenv("TRACING_COLLECTOR_HOST", "collector.example")
 	t.Setenv("TRACING_STORAGE_HOST", "store.example")
-	configs := []string{printConfig(t, "agent"), printConfig(t, "query"),
-		printConfig(t, "collector", "--collector.zipkin.host-port=localhost:9411")}
+	agent, query := printConfig(t, "agent"), printConfig(t, "query")
+	checkConflicts(t, agent, query, printConfig(t, "collector", "--collector.zipkin.host-port=localhost:9411"))
+	checkConflicts(t, agent, query, printConfig(t, "collector-kafka"), printConfig(t, "ingester"))
+}
+
+// checkConflicts checks that configurations can run on one host, and what they use.
+func checkConflicts(t *testing.T, configs ...string) {
+	t.Helper()
 	seen := map[string]bool{}
 	for _, c := range configs {
 		for _, m := range append(endpoint.FindAllStringSubmatch(c, -1), dataDir.FindStringSubmatch(c)) {
