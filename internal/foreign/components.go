@@ -43,7 +43,6 @@ func (r *rewriter) accepted() {
 // hints say what replaces components that are not accepted, because something would be lost.
 var hints = map[string]map[string]string{
 	receivers: {
-		"kafka":             "run a Collector with it that sends to the receiver otlp",
 		"opencensus":        "clients can send to the receiver otlp",
 		"datadog":           "run a Collector with it that sends to the receiver otlp",
 		"skywalking":        "run a Collector with it that sends to the receiver otlp",
@@ -63,7 +62,6 @@ var hints = map[string]map[string]string{
 		"logstransform":      "changes logs, which are not supported",
 	},
 	exporters: {
-		"kafka":                   "use otlp to send to a Collector that has it",
 		"jaeger_thrift":           "use native",
 		"jaeger_storage_exporter": "list the store itself as an exporter, for example memory",
 		"elasticsearch":           "use disk, which stores traces itself",

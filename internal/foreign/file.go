@@ -36,7 +36,8 @@ type File interface {
 	Move(from, to []string, reason string)
 	// Set sets a value to a text. An empty reason says that the meaning is the same.
 	Set(path []string, text, reason string)
-	// SetList sets a value to a list of texts.
+	// SetList sets a value to a list of texts. An empty reason says that another change explains
+	// it.
 	SetList(path, texts []string, reason string)
 	// Copy sets the value at to to the scalar at from, with a prefix. The value may be a secret.
 	Copy(from, to []string, prefix, reason string)
@@ -59,11 +60,13 @@ func Rewrite(f File, known func(section, typ string) bool) {
 	r.jaegerReceivers()
 	r.applyRules()
 	r.authenticators()
+	r.dropTokenSources()
 }
 
 type rewriter struct {
 	File
-	known func(section, typ string) bool
+	known        func(section, typ string) bool
+	tokenSources []string // extensions that provided tokens to components of the type kafka
 }
 
 // TypeOf returns the type of a component id: otlp of otlp/internal.

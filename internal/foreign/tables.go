@@ -31,6 +31,8 @@ var blocks = []block{
 	{exporters, []string{"load_balancing", "loadbalancing"}, "protocol.otlp", slices.Concat(delivery, grpcClient)},
 	{exporters, []string{"otlphttp", "otlp_http", "zipkin"}, "", slices.Concat(delivery, httpClient)},
 	{exporters, []string{"clickhouse"}, "", clickHouse},
+	{exporters, []string{"kafka"}, "", kafkaExporter},
+	{receivers, []string{"kafka"}, "", kafkaReceiver},
 	{exporters, []string{"debug", "logging"}, "", debug},
 }
 

@@ -57,6 +57,9 @@ func (p *jaeger1Program) document(in Input) (*document, error) {
 	for _, e := range edits {
 		d.edit(e)
 	}
+	if p.preset == "ingester" {
+		d.ingesterDefaults(edits)
+	}
 	first := d.root.keys()[0]
 	for _, text := range p.notes {
 		d.root.note(decide, first, "%s", text)

@@ -18,7 +18,7 @@ func readCompose(services *block, service string) (programs []jaeger1Program, er
 		if s == nil {
 			continue
 		}
-		preset, notes, ok := presetOf(interpolate(s.text("image")))
+		preset, ok := presetOf(interpolate(s.text("image")))
 		if !ok {
 			continue
 		}
@@ -31,6 +31,7 @@ func readCompose(services *block, service string) (programs []jaeger1Program, er
 			return nil, fmt.Errorf("service %s: %w", name, err)
 		}
 		environ := composeEnviron(s)
+		var notes []string
 		for _, file := range s.texts("env_file") {
 			notes = append(notes, fmt.Sprintf("env_file %s: not read; run migrate again with its variables below environment", file))
 		}
@@ -60,7 +61,7 @@ func composeArgs(s *block) (args []string, err error) {
 		args[i] = interpolate(args[i])
 	}
 	if len(args) > 0 {
-		if _, _, isProgram := presetOf(args[0]); isProgram {
+		if _, isProgram := presetOf(args[0]); isProgram {
 			args = args[1:]
 		}
 	}

@@ -20,10 +20,11 @@ func readJaeger1(text, service string) ([]jaeger1Program, error) {
 		if service != "" {
 			return nil, errors.New("--service needs a compose file")
 		}
-		return []jaeger1Program{{preset: "all-in-one", args: flatten(d.root.node, "")}}, nil
+		args := flatten(d.root.node, "")
+		return []jaeger1Program{{preset: presetFor(args), args: args}}, nil
 	}
 	if environ, ok := readEnv(text); ok {
-		return []jaeger1Program{{preset: "all-in-one", environ: environ}}, nil
+		return []jaeger1Program{{preset: presetFor(environ), environ: environ}}, nil
 	}
 	words, err := shellWords(text)
 	if err != nil {
@@ -42,7 +43,7 @@ func isJaeger1(text string) bool {
 	}
 	words, err := shellWords(text)
 	return err == nil && slices.ContainsFunc(words, func(word string) bool {
-		_, _, isProgram := presetOf(word)
+		_, isProgram := presetOf(word)
 		return isProgram || jaeger1Flag.MatchString(word)
 	})
 }
@@ -52,9 +53,26 @@ var (
 	jaeger1Flag = regexp.MustCompile(`^--?(admin|agent|badger|cassandra|collector|downsampling|es|es-archive|grpc-storage|http-server` +
 		`|ingester|kafka|log-level|memory|metrics-|multi-tenancy|processor|prometheus|query|reporter|sampling|span-storage)\b`)
 	jaeger1Variable = regexp.MustCompile(`^(ADMIN|AGENT|BADGER|CASSANDRA|COLLECTOR|DOWNSAMPLING|ES|GRPC_STORAGE|HTTP_SERVER` +
-		`|KAFKA|LOG_LEVEL|MEMORY|METRICS|MULTI_TENANCY|PROCESSOR|PROMETHEUS|QUERY|REPORTER|SAMPLING|SPAN_STORAGE)[_=]`)
+		`|INGESTER|KAFKA|LOG_LEVEL|MEMORY|METRICS|MULTI_TENANCY|PROCESSOR|PROMETHEUS|QUERY|REPORTER|SAMPLING|SPAN_STORAGE)[_=]`)
 	variableLine = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_]\w*)=(.*)$`)
 )
+
+// Settings that only one program has.
+var (
+	ofIngester  = regexp.MustCompile(`^(--?kafka\.consumer\.|--?ingester\.|KAFKA_CONSUMER_|INGESTER_)`)
+	ofCollector = regexp.MustCompile(`^(--?span-storage\.type|SPAN_STORAGE_TYPE)=kafka$`)
+)
+
+// presetFor returns the preset for flags or variables of a program that is not named.
+func presetFor(settings []string) string {
+	switch {
+	case slices.ContainsFunc(settings, ofIngester.MatchString):
+		return "ingester"
+	case slices.ContainsFunc(settings, ofCollector.MatchString):
+		return "collector"
+	}
+	return "all-in-one"
+}
 
 // readEnv parses lines NAME=value. Empty lines and comments are skipped.
 func readEnv(text string) (environ []string, ok bool) {
@@ -149,7 +167,7 @@ func shellWords(text string) (words []string, err error) {
 // `docker run`, may set variables.
 func readCommandLine(words []string) jaeger1Program {
 	isProgram := func(word string) bool {
-		_, _, ok := presetOf(word)
+		_, ok := presetOf(word)
 		return ok
 	}
 	i := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "/") && isProgram(word) })
@@ -157,10 +175,10 @@ func readCommandLine(words []string) jaeger1Program {
 		i = slices.IndexFunc(words, isProgram)
 	}
 	if i < 0 {
-		return jaeger1Program{preset: "all-in-one", args: words}
+		return jaeger1Program{preset: presetFor(words), args: words}
 	}
-	preset, notes, _ := presetOf(words[i])
-	return jaeger1Program{preset: preset, notes: notes, environ: variablesOf(words[:i]), args: words[i+1:]}
+	preset, _ := presetOf(words[i])
+	return jaeger1Program{preset: preset, environ: variablesOf(words[:i]), args: words[i+1:]}
 }
 
 // variablesOf returns the variables that words set: NAME=value, alone or after -e, --env and -e=.
@@ -179,18 +197,13 @@ var programName = regexp.MustCompile(`(?:^|/)(?:jaeger-?|jaegertracing-)?(all-in
 	`(?:-linux|-debug)?(?:-(?:amd64|arm64|s390x|ppc64le))?(?:[:@].*)?$`)
 
 // presetOf returns the preset that takes the place of a program, given by its path or image.
-func presetOf(word string) (preset string, notes []string, ok bool) {
+func presetOf(word string) (preset string, ok bool) {
 	m := programName.FindStringSubmatch(word)
 	if m == nil || strings.HasPrefix(word, "-") {
-		return "", nil, false
+		return "", false
 	}
-	switch m[1] {
-	case "ingester":
-		return "collector", []string{"ingester: spans are not read from Kafka: let collectors send them to this process over OTLP, " +
-			"with a queue on disk in front of the connection, which takes the place of the topic: exporter otlp with " +
-			"sending_queue: {storage: disk}"}, true
-	case "remote-storage":
-		return "collector", nil, true
+	if m[1] == "remote-storage" {
+		return "collector", true
 	}
-	return m[1], nil, true
+	return m[1], true
 }

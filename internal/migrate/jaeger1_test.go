@@ -40,11 +40,11 @@ func TestPresetOf(t *testing.T) {
 		"jaegertracing/all-in-one:1.57": "all-in-one", "cr.jaegertracing.io/jaegertracing/jaeger-collector": "collector",
 		"quay.io/opendevmirror/jaegertracing-all-in-one:1.58.1": "all-in-one", "jaeger-query": "query", "/go/bin/agent-linux": "agent",
 		"jaegertracing/jaeger-agent@sha256:ab": "agent", "./jaeger-collector-linux-amd64": "collector", "agent": "agent",
-		"jaegertracing/jaeger-ingester": "collector", "jaegertracing/jaeger-remote-storage:1": "collector",
+		"jaegertracing/jaeger-ingester": "ingester", "jaegertracing/jaeger-remote-storage:1": "collector",
 		"jaegertracing/jaeger:2.5.0": "", "jaegertracing/example-hotrod": "", "--agent": "", "otel/opentelemetry-collector-contrib:1": "",
 		"jaegertracing/jaeger-cassandra-schema": "", "my-agent": "",
 	} {
-		if got, _, _ := presetOf(word); got != want {
+		if got, _ := presetOf(word); got != want {
 			t.Errorf("%s: got %q, want %q", word, got, want)
 		}
 	}
@@ -94,7 +94,7 @@ func FuzzReadJaeger1(f *testing.F) {
 			t.Error("neither programs nor an error")
 		}
 		for _, p := range programs {
-			if !slices.Contains([]string{"all-in-one", "agent", "collector", "query"}, p.preset) {
+			if !slices.Contains([]string{"all-in-one", "agent", "collector", "ingester", "query"}, p.preset) {
 				t.Errorf("unknown preset %q", p.preset)
 			}
 		}

@@ -18,7 +18,6 @@ func fromJaeger2(d *document) {
 	m.receiverTenancy()
 	m.sampling()
 	m.placeBackends()
-	m.kafka()
 	for _, id := range d.componentsOf(extensions, "jaeger_mcp") {
 		d.dropComponent(extensions, id, "there is no MCP server; its clients can use the HTTP API of the extension query")
 	}

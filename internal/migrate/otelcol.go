@@ -21,6 +21,7 @@ func fromCollector(d *document, components []pipeline.Factory) {
 	metricsListener(d)
 	foreign.Rewrite(c, c.types.has)
 	c.samplerMode()
+	c.kafkaDefaults()
 	if len(components) == 0 {
 		return
 	}
@@ -179,7 +180,9 @@ func (c *collector) SetList(path, texts []string, reason string) {
 	last := len(path) - 1
 	b := c.root.ensure(path[:last]...)
 	b.setNode(path[last], list)
-	b.note(changed, path[last], "%s", reason)
+	if reason != "" {
+		b.note(changed, path[last], "%s", reason)
+	}
 }
 
 // Replace implements foreign.File.

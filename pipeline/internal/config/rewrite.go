@@ -81,7 +81,9 @@ func (f foreignFile) Set(path []string, text, reason string) {
 // SetList implements foreign.File.
 func (f foreignFile) SetList(path, texts []string, reason string) {
 	f.tree.SetTexts(path, texts)
-	f.warn(f.valuePos(path), path, "%s", reason)
+	if reason != "" {
+		f.warn(f.valuePos(path), path, "%s", reason)
+	}
 }
 
 // Copy implements foreign.File.

@@ -128,7 +128,7 @@ func commandLine(text string) (env, args []string) {
 		return nil, words
 	}
 	preset := image.FindStringSubmatch(words[at])[1]
-	if preset == "ingester" || preset == "remote-storage" {
+	if preset == "remote-storage" {
 		preset = "collector"
 	}
 	for _, word := range words[:at] {
