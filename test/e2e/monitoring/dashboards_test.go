@@ -23,7 +23,7 @@ import (
 
 // Every query of every dashboard returns data of a real installation under traffic, which has lost
 // its collector for a while. The alerts notice that. [TestClickHouseDashboardHasData] checks the
-// queries about ClickHouse.
+// queries about ClickHouse, [TestKafkaDashboardHasData] those about Kafka.
 func TestDashboardsHaveData(t *testing.T) {
 	harness.SkipIfShort(t)
 	path := requirePrometheus(t)
@@ -49,10 +49,12 @@ func TestDashboardsHaveData(t *testing.T) {
 		if aboutClickHouse(expr) {
 			t.Logf("%s: not checked here, because it needs a ClickHouse server", name)
 		}
-		return aboutClickHouse(expr)
+		return aboutClickHouse(expr) || aboutKafka(expr)
 	})
 	t.Logf("%d queries, %d of them checked", all, len(queries))
-	maps.Copy(queries, alertMetrics(t))
+	metrics := alertMetrics(t)
+	maps.DeleteFunc(metrics, func(_, metric string) bool { return aboutKafka(metric) })
+	maps.Copy(queries, metrics)
 	checkQueries(t, prometheus, queries)
 }
 
