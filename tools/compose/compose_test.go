@@ -50,13 +50,14 @@ func TestProjects(t *testing.T) {
 				}
 			}
 			if strings.HasPrefix(service.Image, "tracing") {
-				validate(t, service)
+				t.Run(name, func(t *testing.T) { validate(t, service) })
 			}
 		}
 		return project
 	}
 	f(1, "all-in-one.yaml")
 	f(3, "split.yaml")
+	f(7, "kafka-clickhouse.yaml")
 	grafana := f(2, "all-in-one.yaml", "grafana.yaml").Services["grafana"]
 	if _, err := os.Stat(grafana.Volumes[0].Source); err != nil {
 		t.Errorf("data sources of Grafana: %v", err)
