@@ -28,7 +28,6 @@ func TestKafka(t *testing.T) {
 		f("encoding=otlp_json", "encoding: otlp_json")
 		if direction == "producer" {
 			f("compression=GZIP", "compression: gzip")
-			f("compression-level=3", "level: 3")
 			f("max-message-bytes=2000000", "max_message_bytes: 2000000")
 			f("batch-linger=20ms", "linger: 20ms")
 			continue
@@ -48,6 +47,10 @@ func TestKafka(t *testing.T) {
 		if got := changedLinesOf(t, "ingester", "--"+line); !strings.Contains(got, want) {
 			t.Errorf("--%s: %q is missing in\n%s", line, want, got)
 		}
+	}
+	got := changedLinesOf(t, "collector-kafka", "--kafka.producer.compression=zstd", "--kafka.producer.compression-level=3")
+	if !strings.Contains(got, "level: 3 # --kafka.producer.compression-level") {
+		t.Errorf("level of compression: %s", got)
 	}
 	t.Setenv("KAFKA_BROKERS", "a:9092") // may be for another program
 	if got := changedLinesOf(t, "ingester"); got != "" {

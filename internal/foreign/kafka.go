@@ -48,7 +48,7 @@ var kafkaExporter = slices.Concat([]rule{
 		"spans of a trace may be in two partitions")},
 	{"producer.required_acks", first(when(quietly, "all", "-1"),
 		drop("records are always acknowledged by all in-sync replicas; min.insync.replicas of the topic is their minimum number"))},
-	{"producer.compression_params.level", when(quietly, "-1")},
+	{"producer.compression_params.level", compressionLevel},
 	{"producer.max_broker_write_bytes", drop("requests have the size that brokers accept")},
 	{"producer.flush_max_messages", drop("the number of records in a request is not limited")},
 	{"producer.allow_auto_topic_creation", first(when(quietly, "false"),
@@ -94,6 +94,14 @@ func partitionByTrace(r *rewriter, block, path []string) {
 	r.Drop(path, "")
 	if !strings.HasPrefix(r.Text(at(block, "encoding")...), "jaeger_") && !r.Has(at(block, "key")...) {
 		r.Set(at(block, "key"), key, "key was partition_traces_by_id")
+	}
+}
+
+// compressionLevel leaves out a level that stands for the default, and one that has no effect.
+func compressionLevel(r *rewriter, block, path []string) {
+	method := r.Text(at(block, "producer.compression")...)
+	if r.Text(path...) == "-1" || !slices.Contains([]string{"gzip", "lz4", "zstd"}, method) {
+		r.Drop(path, "")
 	}
 }
 
