@@ -23,3 +23,29 @@ func TestPresets(t *testing.T) {
 	query := harness.StartPreset(t, "query", "exporters::grpc::endpoint="+ingester.Addr("remote_storage", "grpc"))
 	awaitStored(t, query, spans)
 }
+
+// TestReplay stores spans, makes the group read them again with the command, and stores them in an
+// empty store.
+func TestReplay(t *testing.T) {
+	c := anyBrokers(t)
+	topic, spans := c.Topic(t, partitions), testSpans()
+	brokers := "::kafka::brokers=[" + strings.Join(c.Brokers(), ", ") + "]"
+	post(t, harness.StartPreset(t, "collector-kafka", "exporters"+brokers, "exporters::kafka::topic="+topic), spans)
+	settings := []string{"receivers" + brokers, "receivers::kafka::topic=" + topic, "receivers::kafka::group_id=" + topic}
+	store := func() {
+		ingester := harness.StartPreset(t, "ingester", settings...)
+		query := harness.StartPreset(t, "query", "exporters::grpc::endpoint="+ingester.Addr("remote_storage", "grpc"))
+		awaitStored(t, query, spans)
+		for _, p := range []*harness.Program{query, ingester} { // the group must be empty for a replay
+			if err := p.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	store()
+	args := append([]string{"kafka", "replay", "ingester", "--from", "1h"}, harness.SetArgs(settings...)...)
+	if code, stdout, stderr := harness.RunCommand(t, args...); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	store()
+}
