@@ -58,7 +58,8 @@ func BenchmarkEndurance(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// endurance is a collector that writes to brokers, and an ingester with a store.
+// endurance is a collector that writes to brokers, and an ingester with a store, as their presets
+// configure them.
 type endurance struct {
 	b                   *testing.B
 	brokers             *broker.Cluster
@@ -68,42 +69,19 @@ type endurance struct {
 	acked               atomic.Int64
 }
 
-// The presets collector-kafka and ingester, reduced to what works here.
-const (
-	enduranceCollector = `
-receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
-processors: {batch: }
-exporters: {kafka: {brokers: [%s], topic: %s}}
-extensions: {admin: {endpoint: "localhost:0"}}
-service:
-  data_dir: %q
-  extensions: [admin]
-  pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [kafka]}}
-`
-	enduranceIngester = `
-receivers: {kafka: {brokers: [%s], topic: %s, group_id: endurance}}
-exporters: {disk: {reserve: 0}}
-extensions: {admin: {endpoint: "localhost:0"}}
-service:
-  data_dir: %q
-  extensions: [admin]
-  pipelines: {traces: {receivers: [kafka], exporters: [disk]}}
-`
-)
-
 func newEndurance(b *testing.B) *endurance {
 	b.Helper()
 	e := &endurance{b: b, brokers: broker.Start(b, broker.Options{Measured: true, Heap: 400}), requests: newRequests(b)}
 	const partitions, segment = 12, 16 << 20
 	e.topic = e.brokers.Topic(b, partitions, fmt.Sprintf("retention.bytes=%d", topicBytes/partitions-segment),
 		fmt.Sprintf("segment.bytes=%d", segment))
-	addrs := strings.Join(e.brokers.Brokers(), ", ")
-	start := func(config string) *member {
-		p := harness.RunYAML(b, fmt.Sprintf(config, addrs, e.topic, b.TempDir()))
+	brokers := "::kafka::brokers=[" + strings.Join(e.brokers.Brokers(), ", ") + "]"
+	start := func(preset, kind string) *member {
+		p := harness.Run(b, harness.PresetArgs(preset, b.TempDir(), harness.SetArgs(kind+brokers, kind+"::kafka::topic="+e.topic)...)...)
 		p.AwaitReady()
 		return &member{Process: p}
 	}
-	e.collector, e.ingester = start(enduranceCollector), start(enduranceIngester)
+	e.collector, e.ingester = start("collector-kafka", "exporters"), start("ingester", "receivers")
 	return e
 }
 
