@@ -103,7 +103,7 @@ func traceIDs(spans []span) (ids []string) {
 
 // TestWrite writes records with the exporter, and reads them with the libraries of Jaeger, Zipkin
 // and the Collector. Records of one trace have the key that those programs write, and the traces of
-// every record are in the partition in which those programs put them.
+// every record are in the partition in which Kafka's Java client puts them.
 func TestWrite(t *testing.T) {
 	c := anyBrokers(t)
 	for _, e := range encodings {
@@ -157,7 +157,7 @@ func checkKey(t *testing.T, e encoding, r *kgo.Record, traces []string) {
 		t.Errorf("record has %d traces", len(traces))
 	}
 	for _, id := range traces {
-		// The default partitioner of Kafka's Java client, and of the Collector.
+		// The default partitioner of Kafka's Java client, with murmur2.
 		keyed := &kgo.Record{Key: []byte(e.key(id))}
 		if want := kgo.StickyKeyPartitioner(nil).ForTopic(r.Topic).Partition(keyed, partitions); int(r.Partition) != want {
 			t.Errorf("trace %s is in partition %d, want %d", id, r.Partition, want)

@@ -24,9 +24,11 @@ const (
 	// says otherwise.
 	enduranceTime = 10 * time.Minute
 	// topicBytes is the maximum size of the topic, without its replicas.
-	topicBytes          = 2 << 30
-	firstRate, rateStep = 20_000, 10_000
-	stepTime            = 20 * time.Second
+	topicBytes = 2 << 30
+	// The rate is multiplied by 1.5 from firstRate while it is sustained, and then bisected.
+	firstRate  = 20_000
+	bisections = 2
+	stepTime   = 20 * time.Second
 	// A rate is sustained if clients get this share of their requests acknowledged, and the spans
 	// that are not stored at the end of a step are less than those of this time.
 	sustainedShare = 0.98
@@ -85,21 +87,32 @@ func newEndurance(b *testing.B) *endurance {
 	return e
 }
 
-// findRate returns the highest rate that is sustained, or the lowest that was tried.
+// findRate returns the highest rate that is sustained, to about a tenth, or the lowest that was
+// tried.
 func (e *endurance) findRate() int {
-	best := firstRate
-	for rate := firstRate; ; rate += rateStep {
-		before := e.acked.Load()
-		e.send(rate, stepTime, func() {})
-		acked := float64(e.acked.Load()-before) / stepTime.Seconds()
-		behind := e.acked.Load() - e.stored()
-		fmt.Printf("%d spans/s offered: %.0f acknowledged, %d spans not stored at the end\n", rate, acked, behind)
-		e.awaitStored()
-		if acked < sustainedShare*float64(rate) || float64(behind) > float64(rate)*sustainedLag.Seconds() {
-			return best
-		}
-		best = rate
+	low, high := firstRate, firstRate
+	for e.sustains(high) {
+		low, high = high, high*3/2
 	}
+	for range bisections {
+		if middle := (low + high) / 2; e.sustains(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// sustains tries a rate.
+func (e *endurance) sustains(rate int) bool {
+	before := e.acked.Load()
+	e.send(rate, stepTime, func() {})
+	acked := float64(e.acked.Load()-before) / stepTime.Seconds()
+	behind := e.acked.Load() - e.stored()
+	fmt.Printf("%d spans/s offered: %.0f acknowledged, %d spans not stored at the end\n", rate, acked, behind)
+	e.awaitStored()
+	return acked >= sustainedShare*float64(rate) && float64(behind) <= float64(rate)*sustainedLag.Seconds()
 }
 
 // run keeps a rate and prints the table.
