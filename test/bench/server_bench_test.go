@@ -33,7 +33,8 @@ func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], c
 // Requests have 512 spans and are sent over gRPC. The servers are the baseline F, which decodes
 // requests into pdata and discards them, and this program with otlp -> batch -> nop, with the
 // Collector's processor attributes before batch, with two such processors, with otlp -> batch ->
-// otlp, and with otlp -> batch -> kafka. They are measured alternately in one run. The benchmark reports the ratios to F.
+// otlp, and with otlp -> batch -> kafka. They are measured alternately in one run. The benchmark
+// reports the ratios to F.
 func BenchmarkServer(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all := slices.Values(requests)
