@@ -52,6 +52,7 @@ func TestConformance(t *testing.T) {
 		},
 		"receiver thriftudp":              thriftUDPReceiver,
 		"receiver zipkin":                 zipkinReceiver,
+		"receiver kafka":                  kafkaReceiver,
 		"processor batch":                 batchProcessor,
 		"processor resource_tags":         resourceTagsProcessor,
 		"processor probabilistic_sampler": probabilisticSampler,
