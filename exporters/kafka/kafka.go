@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type exporter struct {
 	nextHop  *client.NextHop
 	report   func(error) // about the topic
 	buffered *semaphore.Weighted
+	buffers  kafka.Buffers
 
 	client *kgo.Client // from Start
 	topic  *topic      // from Start
@@ -185,7 +187,7 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 	defer memory.Release()
 	headers := e.headers(b.Meta().Tenant)
 	records, err := kafka.Encode(b, kafka.EncodeOptions{Encoding: e.cfg.Encoding, Key: e.cfg.Key, Partitions: partitions,
-		MaxBytes: max(e.topic.maxBatch()-recordOverhead-headerSize(headers), 1), Grow: memory.Grow})
+		MaxBytes: max(e.topic.maxBatch()-recordOverhead-headerSize(headers), 1), Grow: memory.Grow, Buffers: &e.buffers})
 	if err != nil {
 		if !errors.Is(err, pipeline.ErrOverBudget) {
 			err = pipeline.Permanent(err)
@@ -196,6 +198,9 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 	results, err := e.produce(ctx, records, headers)
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(results, func(err error) bool { return err != nil }) {
+		records.Reuse() // the client may still use values of a record that it gave up
 	}
 	return e.record(b, records, results, progress)
 }

@@ -14,6 +14,8 @@ type EncodeOptions struct {
 	// Grow is called for memory in addition to the batch, with a number of bytes. An error of it
 	// ends the encoding and is returned.
 	Grow func(bytes int) error
+	// Buffers has memory for the values; nil: new memory for each.
+	Buffers *Buffers
 }
 
 // Record is one record.
@@ -29,7 +31,8 @@ type Records struct {
 	TooLarge int // number of spans that are larger than a record
 	NoIDs    int // number of spans without ids, which the encoding requires
 
-	assigned []int32 // for each span of the batch, the index of its record, or rejected
+	assigned []int32  // for each span of the batch, the index of its record, or rejected
+	buffers  *Buffers // of all values; nil: none of them is in one
 }
 
 const rejected int32 = -1
@@ -47,7 +50,7 @@ func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 		groups = o.Partitions
 	}
 	e.groups = make([]group, groups)
-	e.newWriter = newRecordWriter(o.Encoding, min(b.Size()/groups+b.Size()/groups/8, o.MaxBytes))
+	e.newWriter = newRecordWriter(o.Encoding, min(b.Size()/groups+b.Size()/groups/8, o.MaxBytes), o.Buffers)
 	var err error
 	switch {
 	case b.Len() == 0:
@@ -56,6 +59,7 @@ func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 	case o.Encoding == OTLPProto && o.Key == KeyNone:
 		err = e.requests(b)
 	case o.Encoding == OTLPProto:
+		e.records.buffers = o.Buffers
 		if err = e.shallowWalk(b); err == nil {
 			err = e.closeAll()
 		}

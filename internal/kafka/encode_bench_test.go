@@ -23,12 +23,15 @@ func BenchmarkEncode(b *testing.B) {
 			b.Run(encoding+"/"+key, func(b *testing.B) {
 				b.ReportAllocs()
 				spans := 0
+				var buffers Buffers
 				for i := 0; b.Loop(); i++ {
 					batch := batches[i%len(batches)]
-					if _, err := Encode(batch, EncodeOptions{Encoding: encoding, Key: key, Partitions: 12, MaxBytes: 1_000_000,
-						Grow: func(int) error { return nil }}); err != nil {
+					records, err := Encode(batch, EncodeOptions{Encoding: encoding, Key: key, Partitions: 12, MaxBytes: 1_000_000,
+						Grow: func(int) error { return nil }, Buffers: &buffers})
+					if err != nil {
 						b.Fatal(err)
 					}
+					records.Reuse()
 					spans += batch.Len()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(spans), "ns/span")

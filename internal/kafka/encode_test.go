@@ -62,12 +62,15 @@ func spansOf(t testing.TB, encoding string, value []byte) int {
 	return b.Len()
 }
 
+// used has the memory of records that were checked.
+var used Buffers
+
 // checkEncode encodes a batch in every way and checks that every span is accounted for.
 func checkEncode(t testing.TB, b *otlpdata.Batch, partitions, maxBytes int) {
 	t.Helper()
 	for _, encoding := range Encodings() {
 		for _, key := range []string{KeyTraceID, KeyService, KeyNone} {
-			checkEncoding(t, b, EncodeOptions{Encoding: encoding, Key: key, Partitions: partitions, MaxBytes: maxBytes,
+			checkEncoding(t, b, EncodeOptions{Encoding: encoding, Key: key, Partitions: partitions, MaxBytes: maxBytes, Buffers: &used,
 				Grow: func(n int) error {
 					if n < 0 {
 						t.Errorf("grew by %d", n)
@@ -104,6 +107,20 @@ func checkEncoding(t testing.TB, b *otlpdata.Batch, o EncodeOptions) {
 	checkRemaining(t, b, records)
 	if o.Encoding == OTLPProto {
 		checkRequests(t, b, records, o)
+	}
+	reuse(records)
+}
+
+// reuse overwrites memory that is reused, so that a batch that shares it is not valid any more.
+func reuse(records *Records) {
+	values := slices.Clone(records.List)
+	records.Reuse()
+	for i, r := range records.List {
+		if r.Value == nil {
+			for at := range values[i].Value {
+				values[i].Value[at] = 0xff
+			}
+		}
 	}
 }
 

@@ -17,8 +17,9 @@ type recordWriter interface {
 }
 
 // newRecordWriter returns the function that makes writers of an encoding with several spans in a
-// record. expected is the approximate size of a record in bytes.
-func newRecordWriter(encoding string, expected int) func() recordWriter {
+// record. expected is the approximate size of a record in bytes. Only values of otlp_proto are
+// written to buffers.
+func newRecordWriter(encoding string, expected int, buffers *Buffers) func() recordWriter {
 	switch encoding {
 	case OTLPJSON:
 		return func() recordWriter {
@@ -29,20 +30,21 @@ func newRecordWriter(encoding string, expected int) func() recordWriter {
 			return &zipkinWriter{w: zipkin.NewWriter(encoding == ZipkinJSON, zipkin.NoServiceName)}
 		}
 	}
-	return func() recordWriter { return &protoWriter{expected: expected} }
+	return func() recordWriter {
+		w := &protoWriter{}
+		w.w.Use(buffers.get(expected))
+		return w
+	}
 }
 
 // protoWriter writes an OTLP request in protobuf.
-type protoWriter struct {
-	w        otlpparts.Writer
-	expected int
-}
+type protoWriter struct{ w otlpparts.Writer }
 
 func (w *protoWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
 	if w.w.SizeWith(p, s) > limit {
 		return false, nil
 	}
-	return true, w.w.Add(p, s, w.expected)
+	return true, w.w.Add(p, s, 0)
 }
 
 func (w *protoWriter) finish() []byte {

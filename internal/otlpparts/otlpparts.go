@@ -62,8 +62,11 @@ const (
 	maxLength = 5
 )
 
+// Use makes an empty Writer write to a buffer, and to a larger one when it is full.
+func (w *Writer) Use(buffer []byte) { w.out = buffer[:0] }
+
 // Empty reports whether the part has no spans.
-func (w *Writer) Empty() bool { return w.out == nil }
+func (w *Writer) Empty() bool { return len(w.out) == 0 }
 
 // SizeWith returns the maximum size of the request in bytes if the span at p is added.
 func (w *Writer) SizeWith(p *Position, span *otlpdata.Span) int {
@@ -79,7 +82,7 @@ func (w *Writer) SizeWith(p *Position, span *otlpdata.Span) int {
 }
 
 // Add adds a span at p. expected is the approximate size of the part in bytes; it is used for the
-// first span.
+// first span, unless the Writer has a buffer.
 func (w *Writer) Add(p *Position, span *otlpdata.Span, expected int) error {
 	if w.resource != p.resources {
 		w.endResource()

@@ -92,7 +92,7 @@ func measureKafka(b *testing.B, requests iter.Seq[bench.Request], settings strin
 // BenchmarkKafka compares settings of the exporter kafka with F, as BenchmarkServer does.
 func BenchmarkKafka(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
-	all := slices.Values(requests)
+	all := repeated(requests)
 	for _, settings := range []string{
 		"key: trace_id", "key: trace_id, producer: {compression: zstd}", "key: trace_id, producer: {compression: lz4}",
 		"key: trace_id, producer: {compression: snappy}", "key: trace_id, producer: {compression: gzip}",

@@ -133,7 +133,7 @@ func BenchmarkKafkaReceiver(b *testing.B) {
 			var floor, kafka float64
 			n := 0
 			for b.Loop() {
-				floor += measureFloor(b, slices.Values(floorRequests))
+				floor += measureFloor(b, repeated(floorRequests))
 				kafka += topic.measure(b)
 				n++
 			}

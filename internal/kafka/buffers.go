@@ -1,0 +1,34 @@
+package kafka
+
+import "sync"
+
+// Buffers keeps the memory of records that were written for the next ones. It may be used
+// concurrently. A nil *Buffers keeps nothing.
+type Buffers struct{ free sync.Pool } // of *[]byte
+
+// maxBuffer is the capacity in bytes above which a buffer is not kept.
+const maxBuffer = 2 << 20
+
+// get returns an empty buffer, a new one of the given capacity if none is free.
+func (b *Buffers) get(capacity int) []byte {
+	if b != nil {
+		if free, ok := b.free.Get().(*[]byte); ok {
+			return *free
+		}
+	}
+	return make([]byte, 0, capacity)
+}
+
+// Reuse gives the memory of the values to later records. The values must not be used afterwards,
+// also not by a client that wrote them.
+func (r *Records) Reuse() {
+	if r.buffers == nil {
+		return
+	}
+	for i := range r.List {
+		if value := r.List[i].Value[:0]; cap(value) <= maxBuffer {
+			r.buffers.free.Put(&value)
+		}
+		r.List[i].Value = nil
+	}
+}
