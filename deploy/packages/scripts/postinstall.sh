@@ -10,6 +10,7 @@ configure) previous=$2 ;;
 *) previous=yes ;;
 esac
 if [ -n "$previous" ]; then
-	systemctl try-restart tracing-all-in-one.service tracing-agent.service tracing-collector.service tracing-query.service ||
+	systemctl try-restart tracing-all-in-one.service tracing-agent.service tracing-collector.service \
+		tracing-ingester.service tracing-query.service ||
 		echo "tracing: a service does not start with this version; see journalctl -u 'tracing-*'" >&2
 fi

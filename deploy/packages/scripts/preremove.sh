@@ -6,6 +6,7 @@ set -e
 case "$1" in
 remove | 0)
 	systemctl --no-reload disable --now \
-		tracing-all-in-one.service tracing-agent.service tracing-collector.service tracing-query.service || true
+		tracing-all-in-one.service tracing-agent.service tracing-collector.service \
+		tracing-ingester.service tracing-query.service || true
 	;;
 esac

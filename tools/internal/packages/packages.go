@@ -29,7 +29,7 @@ type Options struct {
 }
 
 // presets are the presets that have a unit, a configuration file and an environment file.
-var presets = [...]string{"all-in-one", "agent", "collector", "query"}
+var presets = [...]string{"all-in-one", "agent", "collector", "ingester", "query"}
 
 // version is what both formats accept and sort as intended.
 var version = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
@@ -81,7 +81,7 @@ var rpmDepends = []string{"/usr/sbin/groupadd", "/usr/sbin/useradd"}
 // description is shown by package managers.
 const description = `distributed tracing backend
 Receives, stores and shows traces. Units of systemd run all of it in one
-process, or as agent, collector and query service.`
+process, or as agent, collector, ingester and query service.`
 
 // info describes the package.
 func (o Options) info() *nfpm.Info {
