@@ -86,15 +86,16 @@ func scopesField(resource []byte) int {
 }
 
 // headOf returns the resource of encoded ResourceSpans, or the scope of encoded ScopeSpans, and the
-// schema URL. Messages in several pieces are one message when they are joined.
+// schema URL. Messages in several pieces are one message when they are joined. They grow as slices
+// do: a message in many pieces is not copied for each of them.
 func headOf(group []byte) (head []byte, schema string) {
 	for f := range protoenc.Fields(group) {
 		switch f.Num {
 		case groupHead:
-			if head != nil {
-				head = slices.Concat(head, f.Content)
+			if head == nil {
+				head = slices.Clip(f.Content) // appending copies
 			} else {
-				head = f.Content
+				head = append(head, f.Content...)
 			}
 		case groupSchema:
 			schema = string(f.Content)

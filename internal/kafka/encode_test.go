@@ -1,12 +1,14 @@
 package kafka
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
@@ -194,6 +196,25 @@ func TestEncode(t *testing.T) {
 				checkEncode(t, b, partitions, maxBytes)
 			}
 		}
+	}
+}
+
+// A resource and a scope in many pieces are not copied for each piece.
+func TestRepeatedResource(t *testing.T) {
+	const pieces = 100_000
+	var scope, resource []byte
+	for range pieces {
+		scope = protoenc.AppendBytes(scope, 1, protoenc.AppendUint(nil, 4, 1))       // dropped attributes
+		resource = protoenc.AppendBytes(resource, 1, protoenc.AppendUint(nil, 2, 1)) // dropped attributes
+	}
+	id := bytes.Repeat([]byte{1}, 16)
+	scope = protoenc.AppendBytes(scope, 2, protoenc.AppendBytes(protoenc.AppendBytes(nil, 1, id), 2, id[:8]))
+	resource = protoenc.AppendBytes(resource, 2, scope)
+	b := fromOTLP(t, protoenc.AppendBytes(nil, 1, resource))
+	o := EncodeOptions{Encoding: OTLPProto, Key: KeyTraceID, Partitions: 2, MaxBytes: 1_000_000, Grow: func(int) error { return nil }}
+	checkEncoding(t, b, o)
+	if allocations := testing.AllocsPerRun(1, func() { Encode(b, o) }); allocations > 1000 { //nolint:errcheck // checked above
+		t.Errorf("%v allocations for %d pieces", allocations, pieces)
 	}
 }
 
