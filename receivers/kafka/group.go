@@ -75,16 +75,20 @@ func (r *receiver) poll(ctx context.Context) {
 	}
 }
 
-// dispatch passes the polled records of one partition to its worker.
+// dispatch passes the polled records of one partition to its worker, and handles the error that
+// follows them: the client library goes on behind the records even with an error.
 func (r *receiver) dispatch(ctx context.Context, f *kgo.FetchPartition) {
 	p := r.partition(f.Partition)
+	if p != nil && len(f.Records) > 0 { // nothing is committed of a partition that is not assigned, so nothing is lost
+		r.receive(p, f)
+	}
 	if f.Err != nil {
 		r.fetchFailed(ctx, p, f)
-		return
 	}
-	if p == nil || len(f.Records) == 0 {
-		return // records of a partition that is not assigned are not accepted, so nothing is lost
-	}
+}
+
+// receive passes polled records to the worker of their partition.
+func (r *receiver) receive(p *partition, f *kgo.FetchPartition) {
 	r.reports.fetch(nil)
 	p.highWatermark.Store(f.HighWatermark)
 	p.progress.begin(f.Records[0].Offset)
@@ -140,11 +144,6 @@ func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPa
 			p.expected = -1
 		}
 	case errors.As(f.Err, &tooLarge) && p != nil:
-		if len(f.Records) > 0 {
-			valid := *f
-			valid.Err = nil
-			r.dispatch(ctx, &valid)
-		}
 		next := kgo.EpochOffset{Epoch: tooLarge.Epoch, Offset: tooLarge.NextOffset}
 		p.expected = next.Offset
 		p.enqueue(fetched{skip: tooLarge})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"strings"
 	"sync"
@@ -274,6 +275,48 @@ func TestDecompressedTooLarge(t *testing.T) {
 	if l := c.deadLetters(1)[0]; header(l, headerOffset) != "1" || header(l, headerReason) != reasonTooLarge {
 		t.Errorf("dead letter: %v", l)
 	}
+}
+
+// writeUnreadable writes a batch to a partition that says that it has a record, and has none.
+func (c *cluster) writeUnreadable(partition int32) {
+	c.t.Helper()
+	b := kmsg.RecordBatch{PartitionLeaderEpoch: -1, Magic: 2, FirstTimestamp: 1, MaxTimestamp: 1, ProducerID: -1, ProducerEpoch: -1,
+		FirstSequence: -1, NumRecords: 1}
+	encoded := b.AppendTo(nil)
+	b.Length = int32(len(encoded) - 12)
+	b.CRC = int32(crc32.Checksum(encoded[21:], crc32.MakeTable(crc32.Castagnoli)))
+	p := kmsg.NewProduceRequestTopicPartition()
+	p.Partition, p.Records = partition, b.AppendTo(nil)
+	t := kmsg.NewProduceRequestTopic()
+	t.Topic, t.TopicID, t.Partitions = topic, c.TopicInfo(topic).TopicID, append(t.Partitions, p)
+	req := kmsg.NewPtrProduceRequest()
+	req.Acks, req.TimeoutMillis, req.Topics = -1, 1000, append(req.Topics, t)
+	resp, err := req.RequestWith(c.t.Context(), c.producer.Broker(int(c.LeaderFor(topic, partition))))
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// A batch that cannot be read stops its partition. The records before it, which arrive with it, are
+// accepted, and the offset to commit does not pass it.
+func TestUnreadableBatch(t *testing.T) {
+	c := newCluster(t, 1)
+	c.write(0, "a")
+	c.writeUnreadable(0)
+	c.write(0, "b")
+	m := c.start(c.config(), c, 64<<20)
+	m.awaitReport("claimed records")
+	await(t, "commit", func() bool { return c.committed(0) == 1 })
+	c.expectOnce("a")
+	if err := c.DeleteRecords(topic, 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitCommitted()
+	c.expectOnce("a", "b")
+	m.awaitReport("")
 }
 
 // Stop ends retries, and the records are consumed after the next start.
