@@ -28,7 +28,7 @@ func (*Store) AggregatesGroups() {}
 //     for groups and storequery.MaxGroupsCounted.
 //   - A span that is stored in several stores counts once for each.
 //   - If stores examined different shares of their spans, all counts are reduced to the lowest
-//     share; see thinAggregate. Share is the sum of the counts divided by the sum of the estimates
+//     share; see thinAggregates. Share is the sum of the counts divided by the sum of the estimates
 //     of the stores, so that the total divided by Share is an unbiased estimate if those of the
 //     stores are. So are single counts, within the error of rounding them.
 //   - RelativeError follows from those of the stores, whose samples are independent.

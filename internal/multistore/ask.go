@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -25,20 +24,23 @@ type answer[A any] struct {
 //
 // What a call returns together with a DamagedError counts as an answer.
 func ask[T, A any](
-	ctx context.Context, s *Store, tenant string, call func(ctx context.Context, store T) (A, error),
+	ctx context.Context, s *Store, tenant string, method func(ctx context.Context, store T) (A, error),
 ) (answers []answer[A], missing gaps, err error) {
 	type reply struct {
 		value A
 		err   error
 	}
-	limited, cancel := limitTime(ctx)
-	defer cancel()
-	replies := each(s.stores, func(n Named) (r reply) {
-		store, ok := tracestore.As[T](limited, tenant, n.Store)
-		if !ok {
-			return reply{err: unsupported(n.Name)}
-		}
-		r.value, r.err = call(limited, store)
+	replies := each(s.stores, func(m *member) (r reply) {
+		c := m.newCall(ctx)
+		defer c.release()
+		r.err = c.wait(func() (err error) {
+			store, ok := tracestore.As[T](c.ctx, tenant, m.Store)
+			if !ok {
+				return unsupported(m.Name)
+			}
+			r.value, err = method(c.ctx, store)
+			return err
+		})
 		return r
 	})
 	lost := losses{total: len(replies)}
@@ -49,7 +51,7 @@ func ask[T, A any](
 				return nil, nil, err
 			}
 		}
-		if damaged := (*tracestore.DamagedError)(nil); r.err == nil || errors.As(r.err, &damaged) {
+		if r.err == nil || isDamaged(r.err) {
 			answers = append(answers, answer[A]{name, r.value})
 		}
 	}
@@ -60,25 +62,23 @@ func ask[T, A any](
 }
 
 // each calls f with every store concurrently and returns the results in the order of the stores.
-func each[R any](stores []Named, f func(Named) R) []R {
+func each[R any](stores []*member, f func(*member) R) []R {
 	results := make([]R, len(stores))
-	var calls sync.WaitGroup
-	for i, n := range stores {
-		calls.Go(func() { results[i] = f(n) })
-	}
-	calls.Wait()
+	concurrently(len(stores), func(i int) { results[i] = f(stores[i]) })
 	return results
 }
 
-// limitTime returns a context that leaves a twentieth of the remaining time to answer without a
-// store that is silent. Searches that end by themselves shortly before their deadline do so
-// earlier.
-func limitTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, ok := ctx.Deadline()
-	if !ok {
-		return context.WithCancel(ctx)
+// concurrently calls f with each number below n, and returns when all calls have returned.
+func concurrently(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
 	}
-	return context.WithDeadline(ctx, end.Add(-time.Until(end)/20))
+	var calls sync.WaitGroup
+	for i := range n {
+		calls.Go(func() { f(i) })
+	}
+	calls.Wait()
 }
 
 // isOfCaller reports whether an error of a store is about the request or the caller, not about the
@@ -106,11 +106,10 @@ type losses struct {
 // note records an error of a store. It returns an error if the request fails for that reason: the
 // error is the caller's.
 func (l *losses) note(ctx context.Context, store string, err error) error {
-	damaged := (*tracestore.DamagedError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &damaged):
+	case isDamaged(err):
 	case isOfCaller(ctx, err):
 		return err
 	default:

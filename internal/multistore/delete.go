@@ -16,7 +16,7 @@ func (s *Store) Delete(ctx context.Context, tenant string, d tracestore.Deletion
 		deleted tracestore.Deleted
 		err     error
 	}
-	replies := each(s.stores, func(n Named) (r reply) {
+	replies := each(s.stores, func(n *member) (r reply) {
 		store, ok := tracestore.As[tracestore.Deleter](ctx, tenant, n.Store)
 		if !ok {
 			return reply{err: unsupported(n.Name)}

@@ -2,7 +2,6 @@ package multistore
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -12,11 +11,11 @@ import (
 // complete adds to the results of a group what other stores have of their traces, and leaves out
 // those that were returned on an earlier page because of spans in another store. For traces that
 // are in one store only, this costs one request for all of them to each of the other stores.
-func (f *search) complete(ctx, limited context.Context, group []found) ([]found, error) {
+func (f *search) complete(ctx context.Context, group []found) ([]found, error) {
 	if len(f.parts) == 1 || len(group) == 0 || f.want == tracestore.WantIDs && !f.query.After.Set {
 		return group, nil
 	}
-	others, err := f.readOthers(ctx, limited, group)
+	others, err := f.readOthers(ctx, group)
 	if err != nil || len(others) == 0 {
 		return group, err
 	}
@@ -38,14 +37,14 @@ func (f *search) complete(ctx, limited context.Context, group []found) ([]found,
 		kept = append(kept, r)
 	}
 	if f.want == tracestore.WantSummaries {
-		return kept, f.summarize(ctx, limited, kept, others)
+		return kept, f.summarize(ctx, kept, others)
 	}
 	return kept, nil
 }
 
 // readOthers reads what stores have of traces that others returned. The memory of the search
 // includes it until the next group.
-func (f *search) readOthers(ctx, limited context.Context, group []found) (map[otlpdata.TraceID][]*otlpdata.Batch, error) {
+func (f *search) readOthers(ctx context.Context, group []found) (map[otlpdata.TraceID][]*otlpdata.Batch, error) {
 	type reply struct {
 		traces []tracestore.Trace
 		memory *tracestore.Memory
@@ -58,7 +57,8 @@ func (f *search) readOthers(ctx, limited context.Context, group []found) (map[ot
 			asked, replies[p] = append(asked, p), new(reply)
 		}
 	}
-	concurrently(asked, func(p *part) {
+	concurrently(len(asked), func(i int) {
+		p := asked[i]
 		r := replies[p]
 		var refs []tracestore.TraceRef
 		for i := range group {
@@ -69,7 +69,7 @@ func (f *search) readOthers(ctx, limited context.Context, group []found) (map[ot
 		if r.memory, r.err = tracestore.Reserve(ctx, 0); r.err != nil || len(refs) == 0 {
 			return
 		}
-		r.traces, r.err = readAll(limited, p.Named, f.query.Tenant, refs, r.memory)
+		r.traces, r.err = p.readAll(refs, r.memory)
 	})
 	others := make(map[otlpdata.TraceID][]*otlpdata.Batch)
 	held := int64(0)
@@ -80,10 +80,8 @@ func (f *search) readOthers(ctx, limited context.Context, group []found) (map[ot
 		for _, t := range r.traces {
 			others[t.ID] = append(others[t.ID], t.Spans)
 		}
-		if damaged := (*tracestore.DamagedError)(nil); errors.As(r.err, &damaged) {
-			f.missing.add(p.Name, damaged.Error())
-		} else {
-			p.err = r.err
+		if r.err != nil {
+			f.noteError(p, r.err)
 		}
 	}
 	if err := f.memory.Grow(held); err != nil {
@@ -94,23 +92,33 @@ func (f *search) readOthers(ctx, limited context.Context, group []found) (map[ot
 
 // readAll returns what a store has of traces. With an error it also returns what it has read
 // before.
-func readAll(
-	ctx context.Context, n Named, tenant string, refs []tracestore.TraceRef, memory *tracestore.Memory,
-) (traces []tracestore.Trace, _ error) {
-	store, ok := tracestore.As[tracestore.Reader](ctx, tenant, n.Store)
-	if !ok {
-		return nil, unsupported(n.Name)
-	}
-	for t, err := range store.Traces(ctx, tenant, refs) {
-		if err == nil {
-			err = memory.Grow(int64(t.Spans.Size()))
+func (p *part) readAll(refs []tracestore.TraceRef, memory *tracestore.Memory) (traces []tracestore.Trace, err error) {
+	err = p.wait(func() error {
+		store, ok := tracestore.As[tracestore.Reader](p.ctx, p.query.Tenant, p.Store)
+		if !ok {
+			return unsupported(p.Name)
 		}
-		if err != nil {
-			return traces, err
+		for t, err := range store.Traces(p.ctx, p.query.Tenant, refs) {
+			if err == nil {
+				err = memory.Grow(int64(t.Spans.Size()))
+			}
+			if err != nil {
+				return err
+			}
+			traces = append(traces, t)
 		}
-		traces = append(traces, t)
+		return nil
+	})
+	return traces, err
+}
+
+// noteError notes damage. Other errors are those of a part that has failed; settle notes them.
+func (f *search) noteError(p *part, err error) {
+	if isDamaged(err) {
+		f.missing.add(p.Name, err.Error())
+		return
 	}
-	return traces, nil
+	p.err = err
 }
 
 // returnedBefore reports whether a trace, of which another store has pieces, was returned on an
@@ -151,7 +159,7 @@ func joinDistinct(spans *otlpdata.Batch, pieces []*otlpdata.Batch) (*otlpdata.Ba
 }
 
 // summarize replaces the summaries of traces of which other stores have pieces.
-func (f *search) summarize(ctx, limited context.Context, group []found, others map[otlpdata.TraceID][]*otlpdata.Batch) error {
+func (f *search) summarize(ctx context.Context, group []found, others map[otlpdata.TraceID][]*otlpdata.Batch) error {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return err
@@ -163,15 +171,15 @@ func (f *search) summarize(ctx, limited context.Context, group []found, others m
 		if len(pieces) == 0 {
 			continue
 		}
-		own, err := readAll(limited, r.part.Named, f.query.Tenant, []tracestore.TraceRef{{ID: r.ID}}, memory)
-		if damaged := (*tracestore.DamagedError)(nil); errors.As(err, &damaged) {
-			f.missing.add(r.part.Name, damaged.Error())
-		} else if err != nil {
-			r.part.err = err
+		own, err := r.part.readAll([]tracestore.TraceRef{{ID: r.ID}}, memory)
+		if err != nil {
+			f.noteError(r.part, err)
 			if err := f.settle(ctx); err != nil {
 				return err
 			}
-			continue // with the summary of the store
+			if !isDamaged(err) {
+				continue // with the summary of the store
+			}
 		}
 		for _, t := range own {
 			pieces = append(pieces, t.Spans)

@@ -314,28 +314,195 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// silent is a store that does not answer until its context ends.
-type silent struct{ down }
+// silent is a store that does not answer until its context ends, except for the first result or
+// trace of reader.
+type silent struct {
+	down
+	reader tracestore.Reader // nil: it does not answer any call
+}
 
 func (silent) Services(ctx context.Context, _ string, _ tracestore.NameQuery) ([]string, bool, error) {
 	<-ctx.Done()
 	return nil, false, ctx.Err()
 }
 
-// TestSilentStore checks that a store that does not answer leaves time for a partial answer. The
-// time is fake.
+func (s silent) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	if s.reader == nil {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	res, err := s.reader.Find(ctx, q, want)
+	if err != nil {
+		return nil, err
+	}
+	return &tracestore.Results{Outcome: res.Outcome, All: silentAfterFirst(ctx, res.All)}, nil
+}
+
+func (s silent) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	if s.reader == nil {
+		return func(yield func(tracestore.Trace, error) bool) {
+			<-ctx.Done()
+			yield(tracestore.Trace{}, ctx.Err())
+		}
+	}
+	return silentAfterFirst(ctx, s.reader.Traces(ctx, tenant, refs))
+}
+
+func (silent) Outline(
+	ctx context.Context, _ string, _ otlpdata.TraceID, _ int, _ func(spans, textBytes int) error, _ func([]tracestore.SummarySpan) error,
+) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func silentAfterFirst[V any](ctx context.Context, values iter.Seq2[V, error]) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		for v, err := range values {
+			if !yield(v, err) {
+				return
+			}
+			<-ctx.Done()
+			var none V
+			yield(none, ctx.Err())
+			return
+		}
+	}
+}
+
+// attentive is a store that answers only calls whose context has not ended, as one in another
+// process does.
+type attentive struct{ detailed }
+
+func (a attentive) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	res, err := a.detailed.Find(ctx, q, want)
+	if err != nil {
+		return nil, err
+	}
+	return &tracestore.Results{Outcome: res.Outcome, All: whileOpen(ctx, res.All)}, nil
+}
+
+func (a attentive) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return whileOpen(ctx, a.detailed.Traces(ctx, tenant, refs))
+}
+
+func whileOpen[V any](ctx context.Context, values iter.Seq2[V, error]) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		for v, err := range values {
+			if ctx.Err() != nil {
+				var none V
+				yield(none, ctx.Err())
+				return
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+const missingSilent = "store silent: did not answer in time"
+
+// withSilent returns three stores, of which the one in the middle is silent. The others have 30
+// traces each, the newer ones in the first.
+func withSilent(t *testing.T, s silent) *Store {
+	t.Helper()
+	first, last := attentive{openDetailed(t).(detailed)}, attentive{openDetailed(t).(detailed)}
+	for i := range byte(60) {
+		store := first
+		if i >= 30 {
+			store = last
+		}
+		if err := store.Consume(t.Context(), oneSpan(i+1, 1, "cart", 1000-uint64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return New(Named{"first", first}, Named{"silent", s}, Named{"last", last})
+}
+
+// TestSilentStore checks that a store that does not answer leaves time for the answers of the
+// others, also to several calls one after the other. The time is fake.
 func TestSilentStore(t *testing.T) {
-	up := openMemory(t)
-	if err := up.Consume(t.Context(), oneSpan(1, 1, "cart", 10)); err != nil {
+	one := openMemory(t)
+	if err := one.Consume(t.Context(), oneSpan(1, 1, "cart", 2000)); err != nil {
 		t.Fatal(err)
 	}
+	for _, s := range []silent{{}, {reader: one}} {
+		own := 0 // results of the silent store
+		if s.reader != nil {
+			own = 1
+		}
+		synctest.Test(t, func(t *testing.T) {
+			all := withSilent(t, s)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for range 5 {
+				for want := range tracestore.WantFull + 1 {
+					checkSilentFind(ctx, t, all, 40, 40, want)
+				}
+				checkSilentFind(ctx, t, all, 0, 60, tracestore.WantFull)
+				refs := make([]tracestore.TraceRef, 60)
+				for i := range refs {
+					refs[i].ID[15] = byte(i + 1)
+				}
+				read, err := readIDs(all.Traces(ctx, "", refs))
+				checkSilent(t, "Traces", err)
+				if len(read) != 60+own {
+					t.Errorf("Traces: %d pieces, want %d", len(read), 60+own)
+				}
+				names, _, err := all.Services(ctx, "", tracestore.NameQuery{})
+				checkSilent(t, "Services", err)
+				if !slices.Equal(names, []string{"cart"}) {
+					t.Errorf("Services: %v", names)
+				}
+				spans := 0
+				err = all.Outline(ctx, "", otlpdata.TraceID{15: 1}, 0, func(int, int) error { return nil },
+					func(outline []tracestore.SummarySpan) error {
+						spans += len(outline)
+						return nil
+					})
+				checkSilent(t, "Outline", err)
+				if spans != 1 {
+					t.Errorf("Outline: %d spans, want 1", spans)
+				}
+			}
+		})
+	}
+}
+
+func checkSilent(t *testing.T, what string, err error) {
+	t.Helper()
+	var damaged *tracestore.DamagedError
+	if !errors.As(err, &damaged) || damaged.Reason != missingSilent {
+		t.Errorf("%s: error %v, want damage %q", what, err, missingSilent)
+	}
+}
+
+func checkSilentFind(ctx context.Context, t *testing.T, s *Store, limit, found int, want tracestore.Want) {
+	t.Helper()
+	res, err := s.Find(ctx, tracestore.Query{Limit: limit}, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range res.All {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if o := res.Outcome(); n != found || o.Complete || o.Reason != missingSilent {
+		t.Errorf("Find with limit %d: %d results, want %d; %+v", limit, n, found, o)
+	}
+}
+
+// TestAllSilent checks that the error of a request that no store answered is that of a deadline.
+func TestAllSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		names, _, err := New(Named{"up", up}, Named{"silent", silent{}}).Services(ctx, "", tracestore.NameQuery{})
-		var damaged *tracestore.DamagedError
-		if !slices.Equal(names, []string{"cart"}) || !errors.As(err, &damaged) || !strings.HasPrefix(damaged.Reason, "store silent: ") {
-			t.Errorf("%v, %v", names, err)
+		_, _, err := New(Named{"silent", silent{}}).Services(ctx, "", tracestore.NameQuery{})
+		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != missingSilent {
+			t.Error(err)
 		}
 	})
 }

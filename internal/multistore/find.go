@@ -23,24 +23,26 @@ func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 		return nil, err
 	}
 	f := &search{store: s, query: q, want: want, seen: make(map[otlpdata.TraceID]struct{})}
-	limited, cancel := limitTime(ctx)
 	each := q
 	each.Skip = maps.Clone(q.Skip) // the caller may add traces between two results
 	each.Limit = shareOfLimit(q.Limit, len(s.stores))
 	if each.Budget.Spans > 0 {
 		each.Budget.Spans = (each.Budget.Spans + len(s.stores) - 1) / len(s.stores)
 	}
-	for _, n := range s.stores {
-		f.parts = append(f.parts, &part{Named: n, query: each, want: want})
+	for _, m := range s.stores {
+		f.parts = append(f.parts, &part{call: m.newCall(ctx), query: each, want: want})
 	}
 	f.total = len(f.parts)
-	concurrently(f.parts, func(p *part) { p.open(limited) })
+	concurrently(len(f.parts), func(i int) {
+		p := f.parts[i]
+		p.err = p.wait(p.open)
+	})
 	if err := f.settle(ctx); err != nil || f.allFailed() {
-		cancel()
+		f.endCalls()
 		return nil, cmp.Or(err, f.failure())
 	}
 	f.outcome.Reason = tracestore.ReasonUnread
-	return &tracestore.Results{All: f.results(ctx, limited, cancel), Outcome: f.result}, nil
+	return &tracestore.Results{All: f.results(ctx), Outcome: f.result}, nil
 }
 
 // shareOfLimit returns the limit for one of n stores. Traces are distributed by chance, so that a
@@ -56,7 +58,7 @@ func shareOfLimit(limit, n int) int {
 
 // part is the query to one store.
 type part struct {
-	Named
+	*call
 	query   tracestore.Query // what is left of it
 	want    tracestore.Want
 	results *tracestore.Results        // of the current request; nil: there is none
@@ -72,16 +74,16 @@ type part struct {
 }
 
 // open sends a request.
-func (p *part) open(ctx context.Context) {
-	store, ok := tracestore.As[tracestore.Reader](ctx, p.query.Tenant, p.Store)
+func (p *part) open() (err error) {
+	store, ok := tracestore.As[tracestore.Reader](p.ctx, p.query.Tenant, p.Store)
 	if !ok {
-		p.err = unsupported(p.Name)
-		return
+		return unsupported(p.Name)
 	}
 	p.found = 0
-	if p.results, p.err = store.Find(ctx, p.query, p.want); p.err == nil {
-		p.values = &stream[tracestore.Result]{store: p.Name, values: p.results.All}
+	if p.results, err = store.Find(p.ctx, p.query, p.want); err == nil {
+		p.values = &stream[tracestore.Result]{call: p.call, values: p.results.All}
 	}
+	return err
 }
 
 // head returns the next result, or nil if it was not read yet or there is none.
@@ -98,7 +100,7 @@ func (p *part) canFill() bool {
 }
 
 // fill reads the next result, with further requests if necessary.
-func (p *part) fill(ctx context.Context) {
+func (p *part) fill() {
 	for p.canFill() {
 		p.values.fill()
 		switch {
@@ -108,7 +110,7 @@ func (p *part) fill(ctx context.Context) {
 		case p.values.err != nil:
 			p.err = p.values.err
 		default:
-			p.finish(ctx)
+			p.finish()
 		}
 	}
 }
@@ -116,7 +118,7 @@ func (p *part) fill(ctx context.Context) {
 // finish evaluates the outcome of a request whose results were read to the end. It sends another
 // one if only the limit ended them; see shareOfLimit. More results than the limit of the search may
 // be needed, too, because those that other stores returned on an earlier page are left out.
-func (p *part) finish(ctx context.Context) {
+func (p *part) finish() {
 	o := p.results.Outcome()
 	p.scanned += o.Scanned
 	p.results = nil
@@ -133,7 +135,7 @@ func (p *part) finish(ctx context.Context) {
 		if p.query.Budget.Spans > 0 {
 			p.query.Budget.Spans = max(p.query.Budget.Spans-o.Scanned, 1)
 		}
-		p.open(ctx)
+		p.err = p.wait(p.open)
 	}
 }
 
@@ -173,25 +175,32 @@ type search struct {
 	losses
 }
 
-func (f *search) results(ctx, limited context.Context, cancel context.CancelFunc) iter.Seq2[tracestore.Result, error] {
+func (f *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error] {
 	return func(yield func(tracestore.Result, error) bool) {
 		if f.ended {
 			return
 		}
 		f.ended = true
-		defer cancel()
-		err := f.run(ctx, limited, func(r tracestore.Result) bool { return yield(r, nil) })
+		err := f.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) })
 		for _, p := range f.parts {
 			p.close()
 			if p.damage != "" {
 				f.missing.add(p.Name, p.damage)
 			}
 		}
+		f.endCalls()
 		f.memory.Release()
 		if err != nil && !errors.Is(err, errStop) {
 			f.outcome = tracestore.Outcome{Reason: err.Error()}
 			yield(tracestore.Result{}, err)
 		}
+	}
+}
+
+// endCalls ends the calls of all stores, when nothing more is read from them.
+func (f *search) endCalls() {
+	for _, p := range f.parts {
+		p.release()
 	}
 }
 
@@ -246,7 +255,7 @@ const (
 	maxGroupBytes = 8 << 20
 )
 
-func (f *search) run(ctx, limited context.Context, yield func(tracestore.Result) bool) (err error) {
+func (f *search) run(ctx context.Context, yield func(tracestore.Result) bool) (err error) {
 	if f.memory, err = tracestore.Reserve(ctx, 0); err != nil {
 		return err
 	}
@@ -254,9 +263,9 @@ func (f *search) run(ctx, limited context.Context, yield func(tracestore.Result)
 		if f.query.Limit > 0 {
 			size = min(max(size, f.query.Limit), maxGroup, f.query.Limit-f.emitted)
 		}
-		group, more, err := f.group(ctx, limited, size)
+		group, more, err := f.group(ctx, size)
 		if err == nil {
-			group, err = f.complete(ctx, limited, group)
+			group, err = f.complete(ctx, group)
 		}
 		if err != nil {
 			return err
@@ -308,10 +317,10 @@ type found struct {
 }
 
 // group returns the next results, at most size. more reports whether there may be others.
-func (f *search) group(ctx, limited context.Context, size int) (group []found, more bool, err error) {
+func (f *search) group(ctx context.Context, size int) (group []found, more bool, err error) {
 	held := int64(0)
 	for len(group) < size && held < maxGroupBytes {
-		if err := f.fill(ctx, limited); err != nil {
+		if err := f.fill(ctx); err != nil {
 			return nil, false, err
 		}
 		p := f.newest()
@@ -342,7 +351,7 @@ func (f *search) group(ctx, limited context.Context, size int) (group []found, m
 const seenMemory = 64
 
 // fill reads the next result of every store.
-func (f *search) fill(ctx, limited context.Context) error {
+func (f *search) fill(ctx context.Context) error {
 	var empty []*part
 	for _, p := range f.parts {
 		if p.canFill() {
@@ -352,7 +361,7 @@ func (f *search) fill(ctx, limited context.Context) error {
 	if len(empty) == 0 {
 		return nil
 	}
-	concurrently(empty, func(p *part) { p.fill(limited) })
+	concurrently(len(empty), func(i int) { empty[i].fill() })
 	return f.settle(ctx)
 }
 

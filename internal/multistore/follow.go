@@ -16,7 +16,7 @@ func (s *Store) Follow(ctx context.Context, tenant string, capacity int) (*trace
 		feed *tracestore.Feed
 		err  error
 	}
-	replies := each(s.stores, func(n Named) (r reply) {
+	replies := each(s.stores, func(n *member) (r reply) {
 		store, ok := tracestore.As[tracestore.Follower](ctx, tenant, n.Store)
 		if !ok {
 			return reply{err: unsupported(n.Name)}

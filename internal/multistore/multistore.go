@@ -19,12 +19,18 @@ type Named struct {
 
 // Store reads several stores as one. It supports an optional interface of package tracestore if all
 // stores support it. Safe for concurrent use if the stores are.
-type Store struct{ stores []Named }
+type Store struct{ stores []*member }
 
 var _ tracestore.Provider = (*Store)(nil)
 
 // New returns a store over stores, of which there must be at least one. Their names must differ.
-func New(stores ...Named) *Store { return &Store{stores} }
+func New(stores ...Named) *Store {
+	s := &Store{}
+	for _, n := range stores {
+		s.stores = append(s.stores, &member{Named: n})
+	}
+	return s
+}
 
 // Provide implements tracestore.Provider. A store that cannot be reached supports what it may
 // support.
@@ -76,7 +82,7 @@ func provide[T any](ctx context.Context, tenant string, s *Store, target *T) boo
 	if !ok {
 		return false
 	}
-	supported := each(s.stores, func(n Named) bool {
+	supported := each(s.stores, func(n *member) bool {
 		_, ok := tracestore.As[T](ctx, tenant, n.Store)
 		return ok
 	})

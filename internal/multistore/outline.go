@@ -19,30 +19,34 @@ func (s *Store) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
 ) error {
-	limited, cancel := limitTime(ctx)
-	defer cancel()
 	o := outlines{hold: hold, held: make([]heldOutline, len(s.stores))}
 	found := make([][]tracestore.SummarySpan, len(s.stores)) // valid until release
 	errs := make([]error, len(s.stores))
 	release := make(chan struct{})
 	var answered, ended sync.WaitGroup
 	answered.Add(len(s.stores))
-	for i, n := range s.stores {
+	for i, m := range s.stores {
 		ended.Go(func() {
-			answer := sync.OnceFunc(answered.Done)
+			c := m.newCall(ctx)
+			defer c.release()
+			stop := c.limitTime()
+			answer := sync.OnceFunc(func() {
+				stop() // before it waits for other stores
+				answered.Done()
+			})
 			defer answer()
-			store, ok := tracestore.As[tracestore.Outliner](limited, tenant, n.Store)
+			store, ok := tracestore.As[tracestore.Outliner](c.ctx, tenant, m.Store)
 			if !ok {
-				errs[i] = unsupported(n.Name)
+				errs[i] = unsupported(m.Name)
 				return
 			}
 			holdPart := func(spans, textBytes int) error { return o.holdPart(i, heldOutline{spans, textBytes}) }
-			errs[i] = store.Outline(limited, tenant, id, limit, holdPart, func(spans []tracestore.SummarySpan) error {
+			errs[i] = c.failure(store.Outline(c.ctx, tenant, id, limit, holdPart, func(spans []tracestore.SummarySpan) error {
 				found[i] = spans
 				answer()
 				<-release
 				return nil
-			})
+			}))
 		})
 	}
 	answered.Wait()

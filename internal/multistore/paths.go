@@ -33,7 +33,7 @@ func (s *Store) ProfilePaths(
 		want = tracestore.MaxPathTraces
 	}
 	quota := max(want/len(s.stores), 1)
-	profile := func(some []Named, quota int) ([]answer[tracestore.PathProfile], gaps, error) {
+	profile := func(some []*member, quota int) ([]answer[tracestore.PathProfile], gaps, error) {
 		return ask(ctx, &Store{some}, q.Tenant, func(ctx context.Context, p tracestore.PathProfiler) (tracestore.PathProfile, error) {
 			return p.ProfilePaths(ctx, q, sel, tracestore.PathOptions{Traces: quota})
 		})
@@ -63,7 +63,7 @@ func (s *Store) ProfilePaths(
 
 // withMore returns the stores that have more traces of a set than the quota, and how many they may
 // examine instead because others have fewer. It returns no stores if that is hardly more.
-func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota int) (some []Named, more int) {
+func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota int) (some []*member, more int) {
 	left := want
 	for _, a := range answers {
 		full := false
@@ -74,7 +74,7 @@ func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota i
 			left -= int(min(max(a.value.Selected.Traces, a.value.Rest.Traces), uint64(want)))
 			continue
 		}
-		i := slices.IndexFunc(s.stores, func(n Named) bool { return n.Name == a.store })
+		i := slices.IndexFunc(s.stores, func(n *member) bool { return n.Name == a.store })
 		some = append(some, s.stores[i])
 	}
 	if more = left / max(len(some), 1); 2*more < 3*quota {

@@ -1,14 +1,11 @@
 package multistore
 
-import (
-	"iter"
-	"sync"
-)
+import "iter"
 
 // stream is a sequence of values of one store that is read value by value.
 type stream[V any] struct {
-	store  string // name
-	values iter.Seq2[V, error]
+	call   *call
+	values iter.Seq2[V, error]     // read with call.ctx
 	next   func() (V, error, bool) // nil: not started
 	stop   func()
 	head   *V    // nil: not read yet, or the stream has ended
@@ -21,12 +18,13 @@ func (s *stream[V]) fill() {
 	if s.head != nil || s.ended {
 		return
 	}
+	defer s.call.limitTime()()
 	if s.next == nil {
 		s.next, s.stop = iter.Pull2(s.values)
 	}
 	v, err, ok := s.next()
 	if !ok || err != nil {
-		s.err = err
+		s.err = s.call.failure(err)
 		s.close()
 		return
 	}
@@ -39,17 +37,4 @@ func (s *stream[V]) close() {
 		s.stop()
 	}
 	s.head, s.ended = nil, true
-}
-
-// concurrently calls f with each item, and returns when all calls have returned.
-func concurrently[T any](items []T, f func(T)) {
-	if len(items) == 1 {
-		f(items[0])
-		return
-	}
-	var calls sync.WaitGroup
-	for _, item := range items {
-		calls.Go(func() { f(item) })
-	}
-	calls.Wait()
 }

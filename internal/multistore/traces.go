@@ -36,23 +36,23 @@ func (s *Store) SelectSpans(
 
 // readTraces returns the traces that stores return for refs, in the order of refs.
 func readTraces[T any](
-	ctx context.Context, stores []Named, tenant string, refs []tracestore.TraceRef,
+	ctx context.Context, stores []*member, tenant string, refs []tracestore.TraceRef,
 	read func(ctx context.Context, store T) iter.Seq2[tracestore.Trace, error],
 ) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
-		limited, cancel := limitTime(ctx)
-		defer cancel()
 		m := traceMerge{ctx: ctx, yield: yield}
-		for _, n := range stores {
+		for _, one := range stores {
+			c := one.newCall(ctx)
+			defer c.release()
 			values := func(yield func(tracestore.Trace, error) bool) {
-				store, ok := tracestore.As[T](limited, tenant, n.Store)
+				store, ok := tracestore.As[T](c.ctx, tenant, c.Store)
 				if !ok {
-					yield(tracestore.Trace{}, unsupported(n.Name))
+					yield(tracestore.Trace{}, unsupported(c.Name))
 					return
 				}
-				read(limited, store)(yield)
+				read(c.ctx, store)(yield)
 			}
-			m.streams = append(m.streams, &stream[tracestore.Trace]{store: n.Name, values: values})
+			m.streams = append(m.streams, &stream[tracestore.Trace]{call: c, values: values})
 		}
 		err := m.run(refs)
 		for _, s := range m.streams {
@@ -123,11 +123,11 @@ func (m *traceMerge) fill() error {
 	if len(empty) == 0 {
 		return nil
 	}
-	concurrently(empty, (*stream[tracestore.Trace]).fill)
+	concurrently(len(empty), func(i int) { empty[i].fill() })
 	left, held := m.streams[:0:0], m.kept
 	for _, s := range m.streams {
 		if s.err != nil {
-			if err := m.note(m.ctx, s.store, s.err); err != nil {
+			if err := m.note(m.ctx, s.call.Name, s.err); err != nil {
 				return err
 			}
 		}
