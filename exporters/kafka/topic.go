@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/internal/kafka"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -181,16 +182,16 @@ func (t *topic) check(ctx context.Context) error {
 		return err
 	}
 	t.follow(details.ID)
-	minInSync := t.readLimits(ctx)
+	limits := t.readLimits(ctx)
 	t.count.Store(int64(len(details.Partitions)))
-	t.warn(details, minInSync)
+	t.warn(details, limits)
 	for _, p := range details.Partitions.Sorted() {
 		if p.Err != nil {
 			return fmt.Errorf("partition %d: %w", p.Partition, p.Err)
 		}
-		if len(p.ISR) < minInSync {
+		if len(p.ISR) < limits.MinInSync {
 			return fmt.Errorf("partition %d has %d in-sync replicas, min.insync.replicas is %d; check the brokers: %w", p.Partition, len(p.ISR),
-				minInSync, kerr.NotEnoughReplicas)
+				limits.MinInSync, kerr.NotEnoughReplicas)
 		}
 	}
 	return nil
@@ -246,52 +247,36 @@ func (t *topic) create(ctx context.Context, c *createTopicConfig) (kadm.TopicDet
 	}
 }
 
-// readLimits reads max.message.bytes, and returns min.insync.replicas. Brokers may refuse to tell
-// them; then they are not known, and min.insync.replicas counts as 0.
-func (t *topic) readLimits(ctx context.Context) (minInSync int) {
-	all, err := t.admin.DescribeTopicConfigs(ctx, t.cfg.Topic)
-	if err == nil {
-		var settings kadm.ResourceConfig
-		if settings, err = all.On(t.cfg.Topic, nil); err == nil {
-			err = settings.Err
-		}
-		for _, s := range settings.Configs {
-			switch n, _ := strconv.Atoi(s.MaybeValue()); s.Key {
-			case "min.insync.replicas":
-				minInSync = n
-			case "max.message.bytes":
-				t.maxBytes.Store(int64(n))
-			}
-		}
-	}
+// readLimits reads the limits of the topic, and keeps the size of record batches. Brokers may refuse
+// to tell them: then min.insync.replicas is not known, and the size stays as it was.
+func (t *topic) readLimits(ctx context.Context) kafka.TopicLimits {
+	limits, err := kafka.ReadTopicLimits(ctx, t.admin, t.cfg.Topic)
 	if err != nil && ctx.Err() == nil {
 		t.set.Logger.Debug("cannot read settings of topic", zap.String("topic", t.cfg.Topic), zap.Error(err))
 	}
-	return minInSync
+	if limits.MaxMessageBytes > 0 {
+		t.maxBytes.Store(int64(limits.MaxMessageBytes))
+	}
+	return limits
 }
 
-// warn logs what makes acknowledgements worth less than they seem, once for each change.
-func (t *topic) warn(details kadm.TopicDetail, minInSync int) {
+// warn logs what should be changed about the topic, once for each change.
+func (t *topic) warn(details kadm.TopicDetail, limits kafka.TopicLimits) {
 	var weak []string
-	replicas := details.Partitions.NumReplicas()
-	switch {
-	case replicas == 1:
-		weak = append(weak, "has one replica, so acknowledged spans are lost with its broker; create it with a replication factor of 3")
-	case minInSync == 1:
-		weak = append(weak, "has min.insync.replicas 1, so acknowledged spans may be on one broker only; set it to "+
-			strconv.Itoa(max(2, replicas-1)))
+	if advice := limits.Advise(details.Partitions.NumReplicas()); advice != "" {
+		weak = append(weak, advice)
 	}
 	if create, on := t.cfg.CreateTopic.Get(); on && len(details.Partitions) != create.Partitions {
-		weak = append(weak, fmt.Sprintf("has %d partitions, but create_topic has %d; change one of them", len(details.Partitions),
-			create.Partitions))
+		weak = append(weak, fmt.Sprintf("change create_topic::partitions (%d) or the number of partitions (%d)", create.Partitions,
+			len(details.Partitions)))
 	}
 	if n := t.maxBytes.Load(); n > 0 && n < int64(t.cfg.Producer.MaxMessageBytes) {
-		weak = append(weak, fmt.Sprintf("accepts %d bytes in a record batch (max.message.bytes), less than producer::max_message_bytes (%d)", n,
+		weak = append(weak, fmt.Sprintf("set max.message.bytes of the topic (%d) to at least producer::max_message_bytes (%d)", n,
 			int64(t.cfg.Producer.MaxMessageBytes)))
 	}
 	text := strings.Join(weak, "; ")
 	if text != "" && text != t.warned {
-		t.set.Logger.Warn("topic "+text, zap.String("topic", t.cfg.Topic))
+		t.set.Logger.Warn("topic should be changed: "+text, zap.String("topic", t.cfg.Topic))
 	}
 	t.warned = text
 }

@@ -162,9 +162,9 @@ func TestWeakTopic(t *testing.T) {
 	if err := e.Consume(t.Context(), paddedBatch(t, "", 3, 3, func(int) int { return 40_000 })); err != nil {
 		t.Error(err)
 	}
-	want := "topic has min.insync.replicas 1, so acknowledged spans may be on one broker only; set it to 2; " +
-		"has 2 partitions, but create_topic has 12; change one of them; " +
-		"accepts 100000 bytes in a record batch (max.message.bytes), less than producer::max_message_bytes (1000000)"
+	want := "topic should be changed: set min.insync.replicas of the topic to 2: acknowledged spans may be on one broker only; " +
+		"change create_topic::partitions (12) or the number of partitions (2); " +
+		"set max.message.bytes of the topic (100000) to at least producer::max_message_bytes (1000000)"
 	if len(f.Logs.FilterMessage(want).All()) != 1 {
 		t.Errorf("logged %v", f.Logs.All())
 	}

@@ -66,10 +66,6 @@ func (x *examination) checkCluster(ctx context.Context, c *app.Component, config
 		x.checkTopic(ctx, c, admin, metadata.Topics[text(c, "topic")])...)
 }
 
-// minInSync is the setting of topics that says how many replicas must have a record before it
-// counts as written.
-const minInSync = "min.insync.replicas"
-
 // checkTopic examines the partitions of a topic, and whether the loss of one broker loses spans.
 func (x *examination) checkTopic(ctx context.Context, c *app.Component, admin *kadm.Client, topic kadm.TopicDetail) []Finding {
 	subject := key(c) + " topic " + text(c, "topic")
@@ -98,31 +94,15 @@ func (x *examination) checkTopic(ctx context.Context, c *app.Component, admin *k
 	return []Finding{f}
 }
 
-// judgeReplicas says whether acknowledged records survive the loss of a broker.
+// judgeReplicas says whether the loss of a broker loses acknowledged records or stops writing.
 func judgeReplicas(ctx context.Context, admin *kadm.Client, topic string, replicas int, f Finding) Finding {
-	required, known := 1, false
-	if configs, err := admin.DescribeTopicConfigs(ctx, topic); err == nil {
-		if described, err := configs.On(topic, nil); err == nil && described.Err == nil {
-			for _, entry := range described.Configs {
-				if n, err := strconv.Atoi(entry.MaybeValue()); entry.Key == minInSync && err == nil {
-					required, known = n, true
-				}
-			}
-		}
+	limits, err := kafka.ReadTopicLimits(ctx, admin, topic)
+	if err == nil && limits.MinInSync > 0 {
+		f.Found += ", min.insync.replicas " + strconv.Itoa(limits.MinInSync)
 	}
-	if known {
-		f.Found += ", " + minInSync + " " + strconv.Itoa(required)
-	}
-	switch {
-	case replicas < 2:
+	if advice := limits.Advise(replicas); advice != "" {
 		f.Verdict = Warning
-		return f.advise("create the topic with three replicas: the loss of a broker loses acknowledged spans")
-	case known && required < 2:
-		f.Verdict = Warning
-		return f.advise("set " + minInSync + " of the topic to 2, so that two brokers have every acknowledged span")
-	case known && required >= replicas:
-		f.Verdict = Warning
-		return f.advise("set " + minInSync + " of the topic below the number of replicas: nothing can be written while one broker is down")
+		return f.advise("%s", advice)
 	}
 	return f
 }

@@ -55,6 +55,7 @@ func TestCheckKafka(t *testing.T) {
 	create("single", 1, "1")
 	create("weak", 3, "1")
 	create("strict", 3, "3")
+	create("pair", 2, "1")
 	broker := cluster.ListenAddrs()[0]
 	f := func(preset, topic string, want ...string) {
 		t.Helper()
@@ -70,6 +71,7 @@ func TestCheckKafka(t *testing.T) {
 	f("collector-kafka", "single", "warning  ", "-> create the topic with three replicas")
 	f("collector-kafka", "weak", "warning  ", "-> set min.insync.replicas of the topic to 2")
 	f("collector-kafka", "strict", "warning  ", "nothing can be written while one broker is down")
+	f("collector-kafka", "pair", "warning  ", "-> create the topic with three replicas: with two, ")
 	f("ingester", "missing", "problem  receivers::kafka topic missing: does not exist", "-> create the topic")
 }
 
