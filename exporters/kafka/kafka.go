@@ -90,7 +90,8 @@ func (e *exporter) Start(ctx context.Context) error {
 		kgo.MaxBufferedRecords(maxBufferedRecords),
 		kgo.ProduceRequestTimeout(timeout),
 		// A record is given up with the attempt that it belongs to, because the next attempt sends
-		// its spans again. Otherwise copies would wait in the client while a broker is down.
+		// its spans again. Otherwise copies would wait in the client while a broker is down. If the
+		// broker has it after all, its spans are in the topic twice.
 		kgo.RecordDeliveryTimeout(timeout),
 		kgo.AllowIdempotentProduceCancellation(),
 		kgo.RecordPartitioner(e.partitioner()),
