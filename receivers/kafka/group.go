@@ -9,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
@@ -51,9 +52,10 @@ func (r *receiver) options(ctx context.Context) []kgo.Opt {
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(r.onAssigned),
 		kgo.OnOffsetsFetched(r.onCommitted),
+		kgo.AdjustFetchOffsetsFn(r.startOffsets),
 		kgo.OnPartitionsRevoked(r.onRevoked),
 		kgo.OnPartitionsLost(r.onLost),
-		kgo.WithHooks(groupErrors{r}),
+		kgo.WithHooks(hooks{r}),
 		// For dead letters, which are a little larger than the original record: the broker decides.
 		kgo.ProducerBatchMaxBytes(largestResponse / 2),
 	}
@@ -69,10 +71,40 @@ func (r *receiver) options(ctx context.Context) []kgo.Opt {
 // poll passes records to the workers of their partitions.
 func (r *receiver) poll(ctx context.Context) {
 	for r.memory.wait(ctx) {
-		fetches := r.client.PollFetches(ctx)
-		fetches.EachPartition(func(f kgo.FetchTopicPartition) { r.dispatch(ctx, &f.FetchPartition) })
+		polling, cancel := context.WithTimeout(ctx, skippedDelay)
+		fetches := r.client.PollFetches(polling)
+		cancel()
+		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+			if f.Topic == r.config.Topic { // errors of the group and of the context have no topic
+				r.dispatch(ctx, &f.FetchPartition)
+			}
+		})
+		r.fetchSkipped()
 		r.client.AllowRebalance()
 	}
+}
+
+// skippedDelay is the time after which the error of a batch without records is taken as discarded.
+const skippedDelay = time.Second
+
+// fetchSkipped fetches again in partitions that had a batch without records, for example one above
+// max_decompressed_batch_size. The client library does not fetch them until an offset is set, and
+// discards the error if the partition is paused or if it changes its connections.
+func (r *receiver) fetchSkipped() {
+	before := r.set.Env.Now().Add(-skippedDelay).UnixNano()
+	for _, p := range r.assigned() {
+		if at := p.skippedAt.Load(); at == 0 || at > before || p.paused.Load() || p.expected < 0 {
+			continue
+		}
+		p.skippedAt.Store(0)
+		r.setOffset(p, kgo.EpochOffset{Epoch: -1, Offset: p.expected + 1}) // it ignores an offset that was set before
+		r.setOffset(p, kgo.EpochOffset{Epoch: -1, Offset: p.expected})
+	}
+}
+
+// setOffset lets the client library go on at an offset.
+func (r *receiver) setOffset(p *partition, o kgo.EpochOffset) {
+	r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.config.Topic: {p.number: o}})
 }
 
 // dispatch passes the polled records of one partition to its worker, and handles the error that
@@ -141,13 +173,14 @@ func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPa
 		r.counts.resets.Inc()
 		r.reports.log.Error("brokers have lost records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
 		if p != nil {
-			p.expected = -1
+			p.expected = lost.ResetTo
 		}
 	case errors.As(f.Err, &tooLarge) && p != nil:
 		next := kgo.EpochOffset{Epoch: tooLarge.Epoch, Offset: tooLarge.NextOffset}
 		p.expected = next.Offset
 		p.enqueue(fetched{skip: tooLarge})
-		r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.config.Topic: {f.Partition: next}})
+		p.skippedAt.Store(0)
+		r.setOffset(p, next)
 	default:
 		r.reports.fetch(r.config.Explain(r.config.Topic, f.Err))
 		r.reports.log.Error("cannot fetch records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
@@ -206,6 +239,38 @@ func (r *receiver) onCommitted(_ context.Context, _ *kgo.Client, resp *kmsg.Offs
 		}
 	}
 	return nil
+}
+
+// startOffsets replaces "no committed offset" by the offset at which the partition begins or ends:
+// SetOffsets works only for partitions of which the client library knows an offset. If the offset
+// cannot be listed, the client library tries again until it knows it.
+func (r *receiver) startOffsets(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	list := r.admin.ListStartOffsets
+	if r.config.InitialOffset == latest {
+		list = r.admin.ListEndOffsets
+	}
+	var listed kadm.ListedOffsets
+	for number, offset := range offsets[r.config.Topic] {
+		p := r.partition(number)
+		if p == nil || offset.EpochOffset().Offset >= 0 {
+			continue
+		}
+		if listed == nil {
+			var err error
+			if listed, err = list(ctx, r.config.Topic); err != nil {
+				r.reports.log.Warn("cannot list the offsets of the topic", zap.Error(err))
+			}
+			if listed == nil {
+				break
+			}
+		}
+		if o, ok := listed.Lookup(r.config.Topic, number); ok && o.Err == nil && o.Offset >= 0 {
+			offsets[r.config.Topic][number] = kgo.NewOffset().At(o.Offset)
+			p.progress.begin(o.Offset)
+			p.expected = o.Offset
+		}
+	}
+	return offsets, nil
 }
 
 // onRevoked gives partitions up in a rebalance: it waits for the batches in the pipeline, and
@@ -294,14 +359,24 @@ func (r *receiver) awaitCanceled(all []*partition) {
 	}
 }
 
-// groupErrors is the hook by which the client library tells about errors of the group.
-type groupErrors struct{ r *receiver }
+// hooks are called by the client library.
+type hooks struct{ r *receiver }
 
 // OnGroupManageError implements [kgo.HookGroupManageError].
-func (g groupErrors) OnGroupManageError(err error) {
+func (h hooks) OnGroupManageError(err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the receiver stops
 	}
-	g.r.reports.group(pipeline.Unavailable(g.r.config.Explain(g.r.config.Topic, err), 0))
-	g.r.reports.log.Warn("cannot join the group", zap.String("group", g.r.config.GroupID), zap.Error(err))
+	h.r.reports.group(pipeline.Unavailable(h.r.config.Explain(h.r.config.Topic, err), 0))
+	h.r.reports.log.Warn("cannot join the group", zap.String("group", h.r.config.GroupID), zap.Error(err))
+}
+
+// OnFetchBatchRead implements [kgo.HookFetchBatchRead].
+func (h hooks) OnFetchBatchRead(_ kgo.BrokerMetadata, _ string, number int32, m kgo.FetchBatchMetrics) {
+	if m.NumRecords > 0 || m.CompressionType == 0 {
+		return
+	}
+	if p := h.r.partition(number); p != nil {
+		p.skippedAt.Store(h.r.set.Env.Now().UnixNano())
+	}
 }

@@ -251,25 +251,69 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// A batch of records that would take too much memory when decompressed is skipped.
-func TestDecompressedTooLarge(t *testing.T) {
-	c := newCluster(t, 1, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "10000000"}))
+// bombs is a cluster whose topic takes large records.
+func bombs(t *testing.T) *cluster {
+	return newCluster(t, 1, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "10000000"}))
+}
+
+// writeBomb writes a record to a partition that decompresses to 4 MiB.
+func (c *cluster) writeBomb(partition int32) {
+	c.t.Helper()
 	producer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ProducerBatchMaxBytes(5<<20),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	defer producer.Close()
-	c.write(0, "a")
-	bomb := &kgo.Record{Topic: topic, Value: bytes.Repeat([]byte{0}, 4<<20)}
-	if err := producer.ProduceSync(t.Context(), bomb).FirstErr(); err != nil {
-		t.Fatal(err)
+	bomb := &kgo.Record{Topic: topic, Partition: partition, Value: bytes.Repeat([]byte{0}, 4<<20)}
+	if err := producer.ProduceSync(c.t.Context(), bomb).FirstErr(); err != nil {
+		c.t.Fatal(err)
 	}
-	c.write(0, "b")
+}
+
+// A batch of records that would take too much memory when decompressed is skipped, also if nothing
+// of the partition was consumed before.
+func TestDecompressedTooLarge(t *testing.T) {
+	for _, before := range [][]string{{}, {"a"}} {
+		c := bombs(t)
+		c.write(0, before...)
+		c.writeBomb(0)
+		c.write(0, "b")
+		cfg := c.config()
+		cfg.MaxDecompressedBatchSize = 1 << 20
+		cfg.DeadLetter.Topic = dead
+		c.start(cfg, c, 64<<20)
+		c.awaitCommitted()
+		c.expectOnce(append(before, "b")...)
+		if l := c.deadLetters(1)[0]; header(l, headerOffset) != fmt.Sprint(len(before)) || header(l, headerReason) != reasonTooLarge {
+			t.Errorf("dead letter: %v", l)
+		}
+	}
+}
+
+// The client library discards the error of such a batch if it arrives while the partition is
+// paused.
+func TestDecompressedTooLargeDuringPause(t *testing.T) {
+	c := bombs(t)
+	c.write(0, "a")
+	failing := make(chan struct{})
 	cfg := c.config()
 	cfg.MaxDecompressedBatchSize = 1 << 20
 	cfg.DeadLetter.Topic = dead
-	c.start(cfg, c, 64<<20)
+	cfg.MaxFetchWait = pipeline.Duration(waitLimit) // a fetch is under way when the partition is paused
+	m := c.start(cfg, &destination{c, func(context.Context, *otlpdata.Batch, []string) error {
+		select {
+		case <-failing:
+			return nil
+		default:
+			return errors.New("away")
+		}
+	}}, 64<<20)
+	await(t, "pause", func() bool { return m.sample("paused") == 1 })
+	c.writeBomb(0)
+	await(t, "the batch", func() bool { return m.partition(0).skippedAt.Load() != 0 })
+	c.write(0, "b")
+	close(failing)
 	c.awaitCommitted()
 	c.expectOnce("a", "b")
 	if l := c.deadLetters(1)[0]; header(l, headerOffset) != "1" || header(l, headerReason) != reasonTooLarge {

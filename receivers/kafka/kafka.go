@@ -95,6 +95,8 @@ func (r *receiver) Start(ctx context.Context) error {
 		return err
 	}
 	whole, kill := context.WithCancel(context.Background())
+	r.mu.Lock() // callbacks of the client wait for it before they use the fields
+	defer r.mu.Unlock()
 	client, err := kgo.NewClient(append(r.connection.Options(), r.options(whole)...)...)
 	if err != nil {
 		kill()
