@@ -140,7 +140,7 @@ type searchRun struct {
 	outcome        tracestore.Outcome // of the last step
 }
 
-// budgetAdvice is the end of the reason of an outcome that is incomplete only because of
+// budgetAdvice is the second clause of the reason of an outcome that is incomplete because of
 // Budget.Spans. Other reasons are passed on to the client.
 const budgetAdvice = "narrow the search or the time range"
 
@@ -172,15 +172,21 @@ func (s *searchRun) run() error {
 	}
 }
 
-// noteLost notes the first reason for an incomplete step other than the budget.
+// noteLost notes the first reason for an incomplete step other than the budget. A step has several
+// reasons if several stores are read.
 func (s *searchRun) noteLost(reason string) {
-	if s.lost != "" || strings.HasSuffix(reason, budgetAdvice) {
+	if s.lost != "" {
 		return
 	}
-	s.lost = reason
-	if _, rest, ok := strings.Cut(reason, budgetAdvice+"; "); ok {
-		s.lost = rest
+	var lost []string
+	for clause := range strings.SplitSeq(reason, "; ") {
+		if clause != budgetAdvice {
+			lost = append(lost, clause)
+		} else if len(lost) > 0 {
+			lost = lost[:len(lost)-1] // what the advice is about
+		}
 	}
+	s.lost = strings.Join(lost, "; ")
 }
 
 // step sends the traces that are found by examining at most the given number of spans.
@@ -255,8 +261,8 @@ func (s *searchRun) end(err error) error {
 		status, text := s.backend.HTTPError(http.Header{}, err)
 		return s.out.Value("error", httpapi.Error{Code: status, Msg: text})
 	}
-	if s.lost != "" && s.lost != last.Reason {
-		last.Reason = strings.TrimPrefix(last.Reason+"; "+s.lost, "; ")
+	if !strings.Contains(last.Reason, s.lost) {
+		last.Reason = core.JoinReasons(last.Reason, s.lost)
 	}
 	return s.out.Value("outcome", last)
 }

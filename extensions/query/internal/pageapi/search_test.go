@@ -90,6 +90,17 @@ func TestSearchSteps(t *testing.T) {
 			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
 	f(0, 1e6, []string{budget + "; a file is damaged", budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":false,"reason":"a file is damaged","traces":2,"scanned":140000,"next":""}}`)
+	const down = "store b: connection refused"
+	for _, all := range []string{down + "; store a: " + budget, "store a: " + budget + "; " + down, down + "; " + budget + "; store c: " + budget} {
+		f(0, 1e6, []string{all, budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+			`{"outcome":{"complete":false,"reason":"`+down+`","traces":2,"scanned":140000,"next":""}}`)
+	}
+	f(0, 90_000, []string{down + "; store a: " + budget}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range; `+down+`","traces":2,`+
+			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
+	f(0, 1e6, []string{down + "; store a: " + budget}, shopSearch+"&limit=2", []int{100_000, 200_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"`+down+"; store a: "+budget+`","traces":2,"scanned":140000,`+
+			`"next":"1714557600001000000.00000000000000000000000000000001"}}`)
 	f(0, 1e6, []string{budget}, shopSearch+"&limit=1", []int{100_000}, begun, "trace",
 		`{"outcome":{"complete":false,"reason":"`+budget+`","traces":1,"scanned":70000,`+
 			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`)
@@ -100,7 +111,7 @@ func TestSearchSteps(t *testing.T) {
 func TestStepsOfLongTraces(t *testing.T) {
 	now := querytest.Noon
 	s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: time.Second,
-		reasons: []string{"it " + budgetAdvice}, long: true}
+		reasons: []string{"stopped; " + budgetAdvice}, long: true}
 	h := api(t, s, func(o *core.Options) {
 		o.Now = func() time.Time { return now }
 		o.Limits.Scanned = 1e7
@@ -126,7 +137,7 @@ func (s *borderStore) Find(_ context.Context, q tracestore.Query, want tracestor
 	})
 	o := tracestore.Outcome{Complete: len(all) < 2, Scanned: 10}
 	if all = all[:min(len(all), 1)]; !o.Complete {
-		o.Reason, o.Next = "it "+budgetAdvice, tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}
+		o.Reason, o.Next = "stopped; "+budgetAdvice, tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}
 	}
 	return &tracestore.Results{Outcome: func() tracestore.Outcome { return o }, All: func(yield func(tracestore.Result, error) bool) {
 		for _, r := range all {
