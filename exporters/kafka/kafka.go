@@ -84,7 +84,7 @@ func (e *exporter) Start(ctx context.Context) error {
 		kgo.DefaultProduceTopic(e.cfg.Topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchCompression(e.cfg.Producer.codec(), kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytesFn(func(string) int32 { return int32(e.topic.maxBatch()) }),
+		kgo.ProducerBatchMaxBytesFn(e.topic.clientLimit),
 		kgo.BrokerMaxWriteBytes(int32(max(2*e.cfg.Producer.MaxMessageBytes, minBrokerWrite))),
 		kgo.ProducerLinger(e.cfg.Producer.Linger.Std()),
 		kgo.MaxBufferedRecords(maxBufferedRecords),
@@ -186,32 +186,32 @@ func (e *exporter) attempt(ctx context.Context, b *otlpdata.Batch, progress *pip
 		return err
 	}
 	defer memory.Release()
-	headers := e.headers(b.Meta().Tenant)
+	headers, limit := e.headers(b.Meta().Tenant), e.topic.maxBatch()
 	records, err := kafka.Encode(b, kafka.EncodeOptions{Encoding: e.cfg.Encoding, Key: e.cfg.Key, Partitions: partitions,
-		MaxBytes: max(e.topic.maxBatch()-recordOverhead-headerSize(headers), 1), Grow: memory.Grow, Buffers: &e.buffers})
+		MaxBytes: max(limit-recordOverhead-headerSize(headers), 1), Grow: memory.Grow, Buffers: &e.buffers})
 	if err != nil {
 		if !errors.Is(err, pipeline.ErrOverBudget) {
 			err = pipeline.Permanent(err)
 		}
 		return err
 	}
-	e.refuse(records, progress)
-	results, err := e.produce(ctx, records, headers)
+	results, err := e.produce(ctx, records, headers, limit)
 	if err != nil {
 		return err
 	}
+	e.refuse(records, limit, progress)
 	if !slices.ContainsFunc(results, func(err error) bool { return err != nil }) {
 		records.Reuse() // the client may still use values of a record that it gave up
 	}
 	return e.record(b, records, results, progress)
 }
 
-// refuse records the spans that cannot become records.
-func (e *exporter) refuse(records *kafka.Records, progress *pipeline.Progress) {
+// refuse records the spans that cannot become records, of which the maximum size is limit.
+func (e *exporter) refuse(records *kafka.Records, limit int, progress *pipeline.Progress) {
 	var err error
 	switch {
 	case records.TooLarge > 0:
-		err = &otlpdata.LimitError{Limit: "bytes of a span in a record (producer::max_message_bytes)", Max: e.topic.maxBatch(), TooLarge: true}
+		err = &otlpdata.LimitError{Limit: "bytes of a span in a record (producer::max_message_bytes)", Max: limit, TooLarge: true}
 		e.metrics.failures.WithLabelValues(kafka.ReasonTooLarge).Add(float64(records.TooLarge))
 	case records.NoIDs > 0:
 		err = errNoIDs

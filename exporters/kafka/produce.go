@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -52,9 +53,10 @@ func headerSize(headers []kgo.RecordHeader) (n int) {
 	return n
 }
 
-// produce writes records and returns the result of each when all are known. When ctx ends, those
-// that are unknown count as refused temporarily.
-func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers []kgo.RecordHeader) ([]error, error) {
+// produce writes records, which were made for record batches of at most limit bytes, and returns the
+// result of each when all are known. When ctx ends, those that are unknown count as refused
+// temporarily.
+func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers []kgo.RecordHeader, limit int) ([]error, error) {
 	p := &production{exporter: e, results: make([]error, len(records.List)), left: len(records.List), done: make(chan struct{})}
 	if p.left == 0 {
 		return nil, nil
@@ -82,7 +84,7 @@ func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers 
 	case <-p.done:
 	case <-ctx.Done():
 	}
-	return p.outcome(ctx), nil
+	return p.outcome(ctx, limit), nil
 }
 
 // errUnknown is the result of a record before it is known.
@@ -115,33 +117,37 @@ func (p *production) finish(i int, err error) {
 }
 
 // outcome returns the results as errors of Consume.
-func (p *production) outcome(ctx context.Context) []error {
+func (p *production) outcome(ctx context.Context, limit int) []error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	results := make([]error, len(p.results))
-	for i, err := range p.results {
+	results := slices.Clone(p.results)
+	p.mu.Unlock()
+	e := p.exporter
+	resized := sync.OnceValue(func() bool { return e.topic.resized(ctx, limit) })
+	for i, err := range results {
 		switch {
 		case err == nil:
 		case err == errUnknown:
-			results[i] = pipeline.Unavailable(fmt.Errorf("kafka topic %s: record is not acknowledged: %w", p.exporter.cfg.Topic, ctx.Err()), 0)
+			results[i] = pipeline.Unavailable(fmt.Errorf("kafka topic %s: record is not acknowledged: %w", e.cfg.Topic, ctx.Err()), 0)
 		default:
-			results[i] = p.exporter.classify(err)
+			results[i] = e.classify(err, resized)
 		}
 	}
 	return results
 }
 
-// classify returns the error of Consume for an error of the client.
-func (e *exporter) classify(err error) error {
+// classify returns the error of Consume for an error of the client. resized reports whether the
+// maximum size of a record batch was changed after the records were made: then the next attempt
+// makes records that fit.
+func (e *exporter) classify(err error, resized func() bool) error {
 	if errors.Is(err, kgo.ErrClientClosed) {
 		return pipeline.Unavailable(pipeline.ErrStopping, 0)
 	}
 	reason := kafka.Reason(err)
 	err = e.cfg.Explain(e.cfg.Topic, err)
-	switch reason {
-	case kafka.ReasonTooLarge, kafka.ReasonInvalidRecord:
+	switch {
+	case reason == kafka.ReasonInvalidRecord, reason == kafka.ReasonTooLarge && !resized():
 		return pipeline.Permanent(err)
-	case kafka.ReasonThrottled:
+	case reason == kafka.ReasonThrottled:
 		return pipeline.Overloaded(err, 0)
 	}
 	e.topic.suspect()

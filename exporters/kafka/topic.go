@@ -43,6 +43,7 @@ type topic struct {
 
 	count    atomic.Int64 // partitions; 0 if the topic is not known
 	maxBytes atomic.Int64 // max.message.bytes; 0 if it is not known
+	limit    atomic.Int64 // maximum size of a record batch
 	requests chan struct{}
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -57,8 +58,10 @@ type topic struct {
 }
 
 func newTopic(set pipeline.Settings, c *config, partitions prometheus.Gauge, report func(error)) *topic {
-	return &topic{set: set, cfg: c, report: report, partitions: partitions, requests: make(chan struct{}, 1), checked: make(chan struct{}),
+	t := &topic{set: set, cfg: c, report: report, partitions: partitions, requests: make(chan struct{}, 1), checked: make(chan struct{}),
 		err: errNotChecked}
+	t.limit.Store(t.batchLimit(0))
+	return t
 }
 
 var errNotChecked = errors.New("no broker has answered yet")
@@ -96,13 +99,29 @@ func (t *topic) await(ctx context.Context) (int, error) {
 	return 0, t.cfg.Explain(t.cfg.Topic, t.err)
 }
 
-// maxBatch returns the maximum size of a record batch.
-func (t *topic) maxBatch() int {
+// batchLimit returns the maximum size of a record batch if max.message.bytes is n, or not known (0).
+func (t *topic) batchLimit(n int64) int64 {
 	limit := int64(t.cfg.Producer.MaxMessageBytes)
-	if n := t.maxBytes.Load(); n > 0 {
+	if n > 0 {
 		limit = min(limit, n)
 	}
-	return int(max(limit, minMessageBytes))
+	return max(limit, minMessageBytes)
+}
+
+// maxBatch returns the maximum size of a record batch for which records are made.
+func (t *topic) maxBatch() int { return int(t.limit.Load()) }
+
+// clientLimit returns the maximum size of a record batch, which the client library keeps for each
+// partition.
+func (t *topic) clientLimit(string) int32 { return int32(t.batchLimit(t.maxBytes.Load())) }
+
+// resized reports whether the maximum size of a record batch is not limit any more, or may not be.
+func (t *topic) resized(ctx context.Context, limit int) bool {
+	if t.maxBytes.Load() == 0 {
+		return false // brokers do not tell it
+	}
+	limits, err := kafka.ReadTopicLimits(ctx, t.admin, t.cfg.Topic)
+	return err != nil || t.batchLimit(int64(limits.MaxMessageBytes)) != int64(limit)
 }
 
 // suspect requests a check, because a record has failed.
@@ -183,6 +202,7 @@ func (t *topic) check(ctx context.Context) error {
 	}
 	t.follow(details.ID)
 	limits := t.readLimits(ctx)
+	t.resize()
 	t.count.Store(int64(len(details.Partitions)))
 	t.warn(details, limits)
 	for _, p := range details.Partitions.Sorted() {
@@ -204,6 +224,16 @@ func (t *topic) follow(id kadm.TopicID) {
 		t.client.PurgeTopicsFromProducing(t.cfg.Topic)
 	}
 	t.id = id
+}
+
+// resize makes the client forget the partitions if max.message.bytes has changed, because it keeps
+// the limit that it learned with them. Records for a higher limit are made only afterwards: the
+// client would refuse them.
+func (t *topic) resize() {
+	if limit := t.batchLimit(t.maxBytes.Load()); limit != t.limit.Load() {
+		t.client.PurgeTopicsFromProducing(t.cfg.Topic)
+		t.limit.Store(limit)
+	}
 }
 
 // read returns the partitions of the topic.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -170,6 +172,76 @@ func TestWeakTopic(t *testing.T) {
 	}
 	if got := len(read(t, cluster, "otlp_spans")); got < 5 {
 		t.Errorf("%d records, which must be smaller than max.message.bytes of the topic", got)
+	}
+}
+
+// setMaxMessageBytes changes max.message.bytes of the topic.
+func setMaxMessageBytes(t testing.TB, cluster *kfake.Cluster, n int) {
+	t.Helper()
+	value := strconv.Itoa(n)
+	responses, err := admin(t, cluster).AlterTopicConfigs(t.Context(),
+		[]kadm.AlterConfig{{Name: "max.message.bytes", Value: &value}}, "otlp_spans")
+	if err != nil || len(responses) != 1 || responses[0].Err != nil {
+		t.Fatalf("%v: %v", responses, err)
+	}
+}
+
+// Larger records are written after max.message.bytes of the topic was raised.
+func TestMaxMessageBytesIsRaised(t *testing.T) {
+	cluster := startCluster(t, 1)
+	setMaxMessageBytes(t, cluster, 50_000)
+	e := start(t, fixture(), cluster.ListenAddrs(), func(c *config) { c.Metadata.RefreshInterval = pipeline.Duration(time.Second) })
+	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	large := paddedBatch(t, "", 1, 1, func(int) int { return 200_000 })
+	if err := e.Consume(t.Context(), large); !pipeline.IsPermanent(err) {
+		t.Errorf("error %v", err)
+	}
+	setMaxMessageBytes(t, cluster, 500_000)
+	eventually(t, "accepted", func() bool { return e.Consume(t.Context(), large) == nil })
+}
+
+// Spans that fit into smaller records are written after max.message.bytes of the topic was lowered.
+func TestMaxMessageBytesIsLowered(t *testing.T) {
+	cluster := startCluster(t, 1)
+	a := control(cluster)
+	f := fixture()
+	e := start(t, f, cluster.ListenAddrs(), nil)
+	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	setMaxMessageBytes(t, cluster, 50_000)
+	b := paddedBatch(t, "", 5, 4, func(int) int { return 10_000 })
+	err := e.Consume(t.Context(), b)
+	if err == nil || pipeline.IsPermanent(err) || !errors.Is(err, kerr.MessageTooLarge) {
+		t.Errorf("error %v, want a temporary one", err)
+	}
+	eventually(t, "accepted", func() bool {
+		err := e.Consume(t.Context(), b)
+		if pipeline.IsPermanent(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+
+	// The client joins records of several calls, within the new limit.
+	a.mu.Lock()
+	a.blocked = make(chan struct{})
+	a.mu.Unlock()
+	results := make(chan error)
+	const calls = 20
+	for range calls {
+		go func() {
+			results <- e.Consume(context.Background(), paddedBatch(t, "", 1, 1, func(int) int { return 10_000 }))
+		}()
+	}
+	eventually(t, "buffered", func() bool { return f.Samples(t, "tracing_kafka_producer_buffered_bytes")[""] > calls*10_000 })
+	close(a.blocked)
+	for range calls {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
