@@ -33,7 +33,7 @@ type config struct {
 	MaxPartitionFetchSize    pipeline.ByteSize `yaml:"max_partition_fetch_size" doc:"Maximum size of the records of one partition in a response to a fetch, compressed."`
 	MaxConcurrentFetches     int               `yaml:"max_concurrent_fetches" doc:"Maximum number of fetches that are under way or whose records wait in the client library. With max_fetch_size, it limits the memory of the client library."`
 	MaxDecompressedBatchSize pipeline.ByteSize `yaml:"max_decompressed_batch_size" doc:"Maximum size to which a batch of records may decompress. Larger ones are skipped and counted as one dead letter."`
-	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Size of records that are processed or wait for their turn above which no more are polled. They also count against service.limits.inflight."`
+	MaxQueuedSize            pipeline.ByteSize `yaml:"max_queued_size" doc:"Size of records that wait or are processed above which no more are polled. Records of paused partitions are not included. All of them also count against service.limits.inflight."`
 
 	Batch         batchConfig      `yaml:"batch" doc:"Joining of consecutive records of one partition and tenant to one batch of the pipeline."`
 	MaxConcurrent int              `yaml:"max_concurrent" doc:"Maximum number of batches in the pipeline at the same time. A partition has at most one."`

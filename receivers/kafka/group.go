@@ -132,7 +132,7 @@ func (r *receiver) receive(p *partition, f *kgo.FetchPartition) {
 	r.counts.records.Add(float64(len(f.Records)))
 	r.counts.bytes.Add(float64(bytes - int64(len(f.Records))*recordOverhead))
 	r.counts.repeated.Add(float64(r.repeated(f)))
-	r.memory.add(bytes)
+	p.hold(bytes)
 	p.enqueue(fetched{records: f.Records})
 }
 

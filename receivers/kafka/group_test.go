@@ -161,6 +161,11 @@ func TestLostPartitions(t *testing.T) {
 	c.awaitCommitted()
 	c.expectOnce("a")
 	await(t, "second assignment", func() bool { return m.sample("rebalances_total") >= 2 && m.sample("partitions") == 1 })
+	for _, report := range m.Reports() {
+		if errors.Is(report, context.Canceled) {
+			t.Errorf("canceled batch is reported: %v", report)
+		}
+	}
 }
 
 // Failed commits are counted, reported and repeated.

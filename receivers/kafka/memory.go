@@ -26,7 +26,7 @@ type memory struct {
 	usualPoll   int64 // bytes
 
 	mu      sync.Mutex
-	queued  int64 // bytes of records that are polled and not finished
+	queued  int64 // bytes of records that are polled and not finished, without those of paused partitions
 	debt    int64 // bytes in use that the budget had no space for
 	claims  int   // number of batches that are decoded or in the pipeline
 	full    bool  // whether polling waits
@@ -57,6 +57,15 @@ func (m *memory) remove(n int64) {
 	m.pay(n)
 }
 
+// setAside changes by n the bytes of records that do not count as queued, because their partition is
+// paused: they must not keep other partitions from being polled.
+func (m *memory) setAside(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queued -= n
+	m.signal()
+}
+
 func (m *memory) force(n int64) {
 	if m.reservation.Grow(n) != nil {
 		m.debt += n
@@ -67,6 +76,10 @@ func (m *memory) pay(n int64) {
 	paid := min(m.debt, n)
 	m.debt -= paid
 	m.reservation.Shrink(n - paid)
+	m.signal()
+}
+
+func (m *memory) signal() {
 	select {
 	case m.changed <- struct{}{}:
 	default:

@@ -40,9 +40,14 @@ func (d *delays) after(err error) time.Duration {
 // fetched any more after the second attempt: a single refusal is usual under load, and a pause
 // discards what the client library has already fetched.
 func (p *partition) pause(err error, d *delays) bool {
+	if p.isStopping() { // err may be that of a canceled batch
+		return false
+	}
 	delay := d.after(err)
 	p.r.stalls.begin(p.number, err)
 	if d.attempts > 1 && p.paused.CompareAndSwap(false, true) {
+		p.aside.Store(p.held.Load())
+		p.r.memory.setAside(p.aside.Load())
 		p.r.counts.paused.Add(1)
 		p.r.client.PauseFetchPartitions(map[string][]int32{p.r.config.Topic: {p.number}})
 	}
@@ -61,6 +66,7 @@ func (p *partition) pause(err error, d *delays) bool {
 // resume fetches again after a pause.
 func (p *partition) resume() {
 	if p.paused.CompareAndSwap(true, false) {
+		p.r.memory.setAside(-p.aside.Load())
 		p.r.counts.paused.Add(-1)
 		p.r.client.ResumeFetchPartitions(map[string][]int32{p.r.config.Topic: {p.number}})
 	}

@@ -39,8 +39,10 @@ type partition struct {
 	oldest time.Time // of the oldest record that is polled and not accepted; zero if there is none
 	behind time.Time // when records were first seen that are not polled yet; zero if there are none
 
-	paused   atomic.Bool // whether fetching is paused
-	released bool        // whether no offset may be committed any more; guarded by committer.mu
+	held     atomic.Int64 // bytes of records that are polled and not finished
+	paused   atomic.Bool  // whether fetching is paused
+	aside    atomic.Int64 // bytes that do not count as queued during the pause
+	released bool         // whether no offset may be committed any more; guarded by committer.mu
 
 	lastTenant string        // of the previous record
 	joined     []*kgo.Record // buffer of next
@@ -103,7 +105,7 @@ func (p *partition) discard() {
 	p.mu.Unlock()
 	for _, f := range queue {
 		for _, record := range f.records {
-			p.r.memory.remove(memoryOf(record))
+			p.release(memoryOf(record))
 		}
 	}
 	p.r.stalls.end(p.number)
@@ -125,6 +127,18 @@ func (p *partition) enqueue(f fetched) {
 	}
 }
 
+// hold charges n bytes of polled records.
+func (p *partition) hold(n int64) {
+	p.held.Add(n)
+	p.r.memory.add(n)
+}
+
+// release returns n bytes of records.
+func (p *partition) release(n int64) {
+	p.held.Add(-n)
+	p.r.memory.remove(n)
+}
+
 func (p *partition) work() {
 	defer close(p.done)
 	for {
@@ -133,7 +147,7 @@ func (p *partition) work() {
 			return
 		}
 		ok = p.process(g)
-		p.r.memory.remove(g.bytes)
+		p.release(g.bytes)
 		clear(g.records)
 		if !ok {
 			return
@@ -304,6 +318,9 @@ var errStopping = errors.New("partition is given up")
 func (p *partition) deliver(g run) (reason string, err error) {
 	for delays := p.r.newDelays(); ; {
 		reason, err = p.attempt(g)
+		if err != nil && p.ctx.Err() != nil {
+			return "", errStopping
+		}
 		if err == nil || isPermanent(err) {
 			p.r.stalls.end(p.number)
 			return reason, err
