@@ -41,7 +41,8 @@ type TenantBypass interface {
 
 // Limited is implemented by the configuration of a component that provides the interface want,
 // which a [Ref] asks for, only with certain settings. Lacks returns what is missing in the
-// settings, or nil if the component can be referenced.
+// settings, or nil if the component can be referenced. For the exporters of pipelines, want is
+// [Consumer].
 type Limited interface {
 	Lacks(want reflect.Type) error
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/tracing-backend/tracing/internal/multistore"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
@@ -57,10 +55,10 @@ func (c *config) validateEndpoints() (errs []error) {
 		key := fmt.Sprintf("endpoints::%d", i)
 		connection := c.connection(endpoint)
 		switch err := connection.Validate(); {
+		case err != nil: // first: other texts show the address, which must not have a password
+			errs = append(errs, pipeline.BadKey(key, "%v", err))
 		case strings.Contains(endpoint, ","):
 			errs = append(errs, pipeline.BadKey(key, "%q has several addresses; write each store as one element of the list", endpoint))
-		case err != nil:
-			errs = append(errs, pipeline.BadKey(key, "%v", err))
 		case slices.Index(c.Endpoints, endpoint) < i:
 			errs = append(errs, pipeline.BadKey(key, "duplicate address %q", endpoint))
 		}
@@ -68,8 +66,12 @@ func (c *config) validateEndpoints() (errs []error) {
 	return errs
 }
 
-// Lacks implements pipeline.Limited. Traces cannot be archived in several stores.
+// Lacks implements pipeline.Limited. Several stores cannot be written: neither by pipelines, nor as
+// an archive.
 func (c *config) Lacks(want reflect.Type) error {
+	if want == reflect.TypeFor[pipeline.Consumer]() && len(c.Endpoints) > 0 {
+		return errReadOnly
+	}
 	archive := want.Implements(reflect.TypeFor[pipeline.Consumer]()) && !want.Implements(reflect.TypeFor[tracestore.Catalog]())
 	if archive && len(c.Endpoints) > 0 {
 		return errors.New("endpoints are only read; name an exporter with one endpoint")
@@ -112,7 +114,6 @@ func newServers(set pipeline.Settings, c config) (*servers, error) {
 	reports := newServerReports(set.Report, len(c.Endpoints))
 	for i, endpoint := range c.Endpoints {
 		own, one := set, c
-		own.Metrics = prometheus.WrapRegistererWith(prometheus.Labels{"endpoint": endpoint}, set.Metrics)
 		own.Report = func(err error) { reports.report(i, err) }
 		one.Endpoint, one.Endpoints = endpoint, nil
 		e, err := newExporter(own, one)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
@@ -80,6 +81,9 @@ func (l *loader) members(kind pipeline.Kind, ids []pipeline.ID, path ...string) 
 			l.problem(pos, path, "%s %q is listed twice", kind, id)
 		case ok:
 			out = append(out, c)
+			if kind == pipeline.KindExporter {
+				l.checkWrites(c, pos, path)
+			}
 		case l.broken[key]: // reported where it is configured
 		default:
 			l.problem(pos, path, "%s %q is not configured%s", kind, id, yamltree.Suggest(id.String(), l.configured(kind), "configured are"))
@@ -87,6 +91,13 @@ func (l *loader) members(kind pipeline.Kind, ids []pipeline.ID, path ...string) 
 		seen[id] = true
 	}
 	return out
+}
+
+// checkWrites reports an exporter of a pipeline that cannot write spans with its settings.
+func (l *loader) checkWrites(c *Component, pos yamltree.Pos, path []string) {
+	if err := c.lacks(reflect.TypeFor[pipeline.Consumer]()); err != nil {
+		l.problem(pos, path, "%s cannot write spans: %v", c.Key, err)
+	}
 }
 
 // configured returns the ids of all components of a kind.

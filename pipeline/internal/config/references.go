@@ -67,7 +67,7 @@ func (l *loader) suitable(want reflect.Type) (ids []string) {
 	return ids
 }
 
-// lacks returns why a component that implements want cannot be referenced, or nil if it can.
+// lacks returns why a component that implements want cannot be used as such, or nil if it can.
 func (c *Component) lacks(want reflect.Type) error {
 	if l, ok := c.Value.(pipeline.Limited); ok {
 		return l.Lacks(want)

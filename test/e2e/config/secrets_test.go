@@ -59,6 +59,8 @@ service:
 		{"--set", "exporters.otlp.endpoint=dns://ann:S3CR3T@host/"},
 		{"--sampling.strategies-file=https://ann:S3CR3T@host/s.json"},
 		{"--grpc-storage.server=http://ann:S3CR3T@host:1"},
+		{"--set", "exporters.grpc.endpoints=[ann:S3CR3T@host:1,b:1]"},
+		{"--set", `exporters.grpc.endpoints=["ann:S3CR3T@host:1,b:1"]`},
 		{"--query.additional-headers=S3CR3T"},
 	} {
 		run(2, append([]string{"validate"}, args...)...)
