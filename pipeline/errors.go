@@ -54,8 +54,9 @@ func IsPermanent(err error) bool { return errclass.Of(err).Permanent() }
 
 // IsAboutData reports whether err is permanent and caused by the data itself, so that other data
 // may be accepted: it is marked with [Permanent], is a limit error, or is a gRPC status that says
-// so. An error of credentials or a bug of the next hop is not about the data. err must not be nil.
-func IsAboutData(err error) bool { return errclass.Of(err).AboutData() }
+// so; or a component of this process panicked. An error of credentials or a bug of the next hop is
+// not about the data. err must not be nil.
+func IsAboutData(err error) bool { return errclass.AboutData(err) }
 
 // Partial is the error of a batch of which some spans were rejected permanently and the others were
 // accepted. Receivers answer it with the partial success of their protocol. It is permanent,

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -101,6 +102,24 @@ func TestStatusOfErrors(t *testing.T) {
 		f(hint(c, second), 500, c, 0)
 	}
 	f(okStatus{}, 500, codes.Unknown, 0)
+}
+
+func TestIsAboutData(t *testing.T) {
+	x := errors.New("x")
+	for _, err := range []error{pipeline.Permanent(x), &otlpdata.LimitError{Limit: "nesting", Max: 64},
+		&otlpdata.LimitError{Limit: "size", Max: 64, TooLarge: true}, status.Error(codes.InvalidArgument, "x"),
+		status.Error(codes.ResourceExhausted, "x"), fmt.Errorf("%w in Consume", errclass.ErrInternal)} {
+		if !pipeline.IsAboutData(err) {
+			t.Errorf("%v is not about the data", err)
+		}
+	}
+	for _, err := range []error{x, pipeline.Overloaded(x, 0), context.Canceled, hint(codes.ResourceExhausted, time.Second),
+		status.Error(codes.Unknown, "x"), status.Error(codes.Internal, "x"), status.Error(codes.NotFound, "x"),
+		status.Error(codes.FailedPrecondition, "x"), status.Error(codes.Unauthenticated, "x")} {
+		if pipeline.IsAboutData(err) {
+			t.Errorf("%v is about the data", err)
+		}
+	}
 }
 
 func TestNoError(t *testing.T) {

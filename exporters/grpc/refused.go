@@ -4,9 +4,6 @@ import (
 	"errors"
 	"sync"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -23,9 +20,11 @@ type refusedSpans struct {
 func (r *refusedSpans) record(err error, spans int) error {
 	var partial *pipeline.Partial
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &partial):
 		spans = partial.Rejected
-	case !isAboutSpans(err):
+	case !pipeline.IsAboutData(err):
 		return err
 	}
 	r.mu.Lock()
@@ -46,14 +45,4 @@ func (r *refusedSpans) outcome(spans int) error {
 		return pipeline.Permanent(r.first)
 	}
 	return &pipeline.Partial{Rejected: r.spans, Err: r.first}
-}
-
-// isAboutSpans reports whether err is a permanent refusal because of the content of spans, and not
-// because of the client.
-func isAboutSpans(err error) bool {
-	switch status.Code(err) {
-	case codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
-		return false
-	}
-	return err != nil && pipeline.IsPermanent(err)
 }

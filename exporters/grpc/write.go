@@ -55,7 +55,7 @@ func (e *exporter) write(ctx context.Context, b *otlpdata.Batch) error {
 	case c.version == v2Name:
 		return e.export(ctx, e.conn, b)
 	case c.streaming:
-		if err := e.stream(ctx, b); b.Len() < 2 || !isAboutSpans(err) {
+		if err := e.stream(ctx, b); err == nil || b.Len() < 2 || !pipeline.IsAboutData(err) {
 			return err
 		}
 		// The server refused one of the spans without saying which one, and ignored the following

@@ -155,21 +155,26 @@ func TestDeadLetterTopicFails(t *testing.T) {
 	}
 }
 
-// Errors about the next hop, not about records, are repeated even if they are permanent.
-func TestCredentialsOfNextHop(t *testing.T) {
-	c := newCluster(t, 1)
-	c.write(0, "span")
-	var known atomic.Bool
-	m := c.start(c.config(), &destination{c, func(context.Context, *otlpdata.Batch, []string) error {
-		if known.Load() {
-			return nil
-		}
-		return status.Error(codes.Unauthenticated, "unknown token")
-	}}, 64<<20)
-	m.awaitReport("unknown token")
-	known.Store(true)
-	c.awaitCommitted()
-	c.expectOnce("span")
+// Errors of the next hop that are not about records are repeated even if they are permanent.
+func TestErrorsOfNextHop(t *testing.T) {
+	for _, code := range []codes.Code{codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented, codes.Unknown, codes.Internal,
+		codes.NotFound, codes.FailedPrecondition} {
+		t.Run(code.String(), func(t *testing.T) {
+			c := newCluster(t, 1)
+			c.write(0, "span")
+			var well atomic.Bool
+			m := c.start(c.config(), &destination{c, func(context.Context, *otlpdata.Batch, []string) error {
+				if well.Load() {
+					return nil
+				}
+				return status.Error(code, "cannot store now")
+			}}, 64<<20)
+			m.awaitReport("cannot store now")
+			well.Store(true)
+			c.awaitCommitted()
+			c.expectOnce("span")
+		})
+	}
 }
 
 // Records of which some spans are rejected are not sent again.

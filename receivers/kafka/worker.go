@@ -10,7 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -313,15 +312,17 @@ func (p *partition) accept(record *kgo.Record) {
 // errStopping is returned for records that were not accepted before the worker had to end.
 var errStopping = errors.New("partition is given up")
 
-// deliver decodes records and passes their spans to the pipeline, again and again while errors are
-// temporary. It returns nil, errStopping, or a permanent error with the reason for a dead letter.
+// deliver decodes records and passes their spans to the pipeline, again and again until it accepts
+// them or refuses them for what they are. Other permanent errors are those of a next hop, such as
+// wrong credentials, and concern all records. It returns nil, errStopping, or the refusal with the
+// reason for a dead letter.
 func (p *partition) deliver(g run) (reason string, err error) {
 	for delays := p.r.newDelays(); ; {
 		reason, err = p.attempt(g)
 		if err != nil && p.ctx.Err() != nil {
 			return "", errStopping
 		}
-		if err == nil || isPermanent(err) {
+		if err == nil || errors.Is(err, errStopping) || pipeline.IsAboutData(err) {
 			p.r.stalls.end(p.number)
 			return reason, err
 		}
@@ -374,23 +375,6 @@ func (p *partition) attempt(g run) (reason string, err error) {
 
 // errTooManySpans says that joined records must be processed in parts.
 var errTooManySpans = pipeline.Permanent(errors.New("joined records have too many spans"))
-
-// isPermanent reports whether records are refused for what they are. Errors about credentials or
-// missing functions of a next hop are none of the records, so they are repeated like temporary
-// ones.
-func isPermanent(err error) bool {
-	if errors.Is(err, errStopping) {
-		return true
-	}
-	if !pipeline.IsPermanent(err) {
-		return false
-	}
-	switch pipeline.GRPCStatus(err).Code() {
-	case codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
-		return false
-	}
-	return true
-}
 
 // bury writes a record as a dead letter, again and again until it succeeds, and accepts it. It
 // returns false if the worker must end before that.

@@ -84,14 +84,17 @@ type Class struct {
 // Permanent reports whether retrying cannot succeed.
 func (c Class) Permanent() bool { return c.RetryAfter == 0 }
 
-// AboutData reports whether err is permanent and caused by the data: other data may succeed. Errors
-// that are caused by the sender or by a bug of the next hop are not about the data.
-func (c Class) AboutData() bool {
-	switch c.Code {
+// AboutData reports whether err, which must not be nil, is permanent and caused by the data: other
+// data may succeed. A panic of a component of this process is, because its cause is usually in the
+// data. Errors that are caused by the sender or by a bug of the next hop are not.
+func AboutData(err error) bool {
+	switch c := Of(err); c.Code {
 	case codes.InvalidArgument:
 		return true
 	case codes.ResourceExhausted:
 		return c.Permanent()
+	case codes.Internal:
+		return errors.Is(err, ErrInternal)
 	}
 	return false
 }
