@@ -6,13 +6,20 @@ import "sync"
 // concurrently. A nil *Buffers keeps nothing.
 type Buffers struct{ free sync.Pool } // of *[]byte
 
-// maxBuffer is the capacity in bytes above which a buffer is not kept.
-const maxBuffer = 2 << 20
+const (
+	// maxBuffer is the capacity in bytes above which a buffer is not kept.
+	maxBuffer = 2 << 20
+	// smallBuffer is the capacity in bytes up to which a buffer is used for a record of any size.
+	smallBuffer = 64 << 10
+	// maxSpare is the maximum capacity of other buffers, as a multiple of what is needed: memory
+	// that a record holds beside its bytes is not in the budget.
+	maxSpare = 4
+)
 
-// get returns an empty buffer, a new one of the given capacity if none is free.
+// get returns an empty buffer, a new one of the given capacity if none is free that suits.
 func (b *Buffers) get(capacity int) []byte {
 	if b != nil {
-		if free, ok := b.free.Get().(*[]byte); ok {
+		if free, ok := b.free.Get().(*[]byte); ok && cap(*free) <= max(smallBuffer, maxSpare*capacity) {
 			return *free
 		}
 	}

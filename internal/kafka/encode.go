@@ -44,7 +44,7 @@ const rejected int32 = -1
 // service has its key.
 func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 	e := &encoder{EncodeOptions: o, records: &Records{assigned: make([]int32, 0, b.Len())}}
-	e.position.Grow = func(int) error { return nil } // close counts all bytes of a record
+	e.position.Grow = func(int) error { return nil } // count counts all bytes of a record
 	groups := 1
 	if o.Key != KeyNone {
 		groups = o.Partitions
@@ -55,7 +55,9 @@ func Encode(b *otlpdata.Batch, o EncodeOptions) (*Records, error) {
 	switch {
 	case b.Len() == 0:
 	case o.Encoding == JaegerProto || o.Encoding == JaegerJSON:
-		err = b.Walk(&spanEncoder{encoder: e})
+		if err = b.Walk(&spanEncoder{encoder: e}); err == nil {
+			err = e.countAll()
+		}
 	case o.Encoding == OTLPProto && o.Key == KeyNone:
 		err = e.requests(b)
 	case o.Encoding == OTLPProto:
@@ -122,6 +124,7 @@ type encoder struct {
 	newWriter func() recordWriter
 	groups    []group
 	position  otlpparts.Position
+	uncounted int // bytes of memory since the last Grow
 
 	lastTrace otlpdata.TraceID // of the last key
 	lastGroup int
@@ -132,6 +135,7 @@ type encoder struct {
 // group is the open record of a partition.
 type group struct {
 	w       recordWriter // nil if no record is open
+	size    int          // its size in bytes, as far as it is counted
 	record  int32        // its index
 	trace   otlpdata.TraceID
 	service string
@@ -169,12 +173,14 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 			return err
 		}
 		if added {
-			e.added(g, s)
-			return nil
+			return e.added(g, s)
 		}
 		if err := e.close(g); err != nil {
 			return err
 		}
+	}
+	if err := e.opening(); err != nil {
+		return err
 	}
 	w := e.newWriter()
 	added, err := w.add(&e.position, s, limit)
@@ -186,8 +192,34 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 	}
 	*g = group{w: w, record: int32(len(e.records.List)), trace: s.TraceID, service: e.position.Resource.Service}
 	e.records.List = append(e.records.List, Record{Partition: e.partition()})
-	e.added(g, s)
-	return nil
+	return e.added(g, s)
+}
+
+// opening counts what a writer needs beside its record: all but that of otlp_proto translate the
+// resource and the scope.
+func (e *encoder) opening() error {
+	if e.Encoding == OTLPProto {
+		return nil
+	}
+	return e.count(len(e.position.Resource.Raw) + len(e.position.Scope.Raw))
+}
+
+// growStep is the number of bytes after which Grow is called.
+const growStep = 64 << 10
+
+// count counts n bytes of memory. It calls Grow when many are not reported yet.
+func (e *encoder) count(n int) error {
+	if e.uncounted += n; e.uncounted < growStep {
+		return nil
+	}
+	return e.countAll()
+}
+
+// countAll calls Grow for what is not reported yet.
+func (e *encoder) countAll() error {
+	n := max(e.uncounted, 0) // completing a record may make it a little smaller
+	e.uncounted = 0
+	return e.Grow(n)
 }
 
 // reject rejects a span that is too large. n bytes were translated for it; they count as used, so
@@ -195,7 +227,7 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 func (e *encoder) reject(n int) error {
 	e.records.TooLarge++
 	e.records.assigned = append(e.records.assigned, rejected)
-	return e.Grow(n)
+	return e.count(n)
 }
 
 // route sets the group and key of a span. Neighbors often have the same ones.
@@ -224,10 +256,14 @@ func (e *encoder) partition() int32 {
 	return int32(e.lastGroup)
 }
 
-func (e *encoder) added(g *group, s *otlpdata.Span) {
+// added follows a span that was added to the open record of a group.
+func (e *encoder) added(g *group, s *otlpdata.Span) error {
 	e.records.assigned = append(e.records.assigned, g.record)
 	e.records.List[g.record].Spans++
 	g.mixed = g.mixed || e.Key == KeyTraceID && g.trace != s.TraceID || e.Key == KeyService && g.service != e.position.Resource.Service
+	grown := g.w.size() - g.size
+	g.size += grown
+	return e.count(grown)
 }
 
 // close completes the open record of a group.
@@ -242,7 +278,7 @@ func (e *encoder) close(g *group) error {
 		r.Key = appendTraceKey([]byte{}, g.trace)
 	}
 	g.w = nil
-	return e.Grow(len(r.Value))
+	return e.count(len(r.Value) - g.size)
 }
 
 func (e *encoder) closeAll() error {
@@ -253,5 +289,5 @@ func (e *encoder) closeAll() error {
 			}
 		}
 	}
-	return nil
+	return e.countAll()
 }

@@ -34,7 +34,7 @@ func (e *spanEncoder) Span(s *otlpdata.Span) error {
 	if len(e.key)+len(value) > e.MaxBytes {
 		return e.reject(len(value))
 	}
-	if err := e.Grow(len(value)); err != nil {
+	if err := e.count(len(value)); err != nil {
 		return err
 	}
 	e.records.assigned = append(e.records.assigned, int32(len(e.records.List)))

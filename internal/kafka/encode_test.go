@@ -2,7 +2,10 @@ package kafka
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -215,6 +218,39 @@ func TestRepeatedResource(t *testing.T) {
 	checkEncoding(t, b, o)
 	if allocations := testing.AllocsPerRun(1, func() { Encode(b, o) }); allocations > 1000 { //nolint:errcheck // checked above
 		t.Errorf("%v allocations for %d pieces", allocations, pieces)
+	}
+}
+
+// A resource that is repeated in the records of many partitions counts before all of them are
+// written.
+func TestOpenRecordsAreInTheBudget(t *testing.T) {
+	const partitions, resourceSize, limit = 500, 100_000, 1 << 20
+	var scope []byte
+	id := make([]byte, 16)
+	for n := range partitions {
+		binary.BigEndian.PutUint64(id, uint64(n)+1)
+		scope = protoenc.AppendBytes(scope, 2, protoenc.AppendBytes(protoenc.AppendBytes(nil, 1, id), 2, id[:8]))
+	}
+	value := protoenc.AppendBytes(nil, 1, make([]byte, resourceSize))
+	attribute := protoenc.AppendBytes(protoenc.AppendString(nil, 1, "key"), 2, value)
+	resource := protoenc.AppendBytes(nil, 1, protoenc.AppendBytes(nil, 1, attribute))
+	b := fromOTLP(t, protoenc.AppendBytes(nil, 1, protoenc.AppendBytes(resource, 2, scope)))
+	full := errors.New("full")
+	for _, encoding := range []string{OTLPProto, OTLPJSON, ZipkinProto, ZipkinJSON} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		grown := 0
+		_, err := Encode(b, EncodeOptions{Encoding: encoding, Key: KeyTraceID, Partitions: partitions, MaxBytes: 1_000_000,
+			Grow: func(n int) error {
+				if grown += n; grown > limit {
+					return full
+				}
+				return nil
+			}})
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; err != full || allocated > 10*limit {
+			t.Errorf("%s: error %v after %d bytes", encoding, err, allocated)
+		}
 	}
 }
 

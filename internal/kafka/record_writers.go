@@ -12,6 +12,8 @@ type recordWriter interface {
 	// add adds a span, unless the value would then be larger than limit bytes. It reports whether
 	// it has added the span. If it has not, the value is unchanged.
 	add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error)
+	// size returns the size of the value so far, in bytes.
+	size() int
 	// finish returns the value. The writer must not be used afterwards.
 	finish() []byte
 }
@@ -46,6 +48,8 @@ func (w *protoWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (b
 	}
 	return true, w.w.Add(p, s, 0)
 }
+
+func (w *protoWriter) size() int { return w.w.Size() }
 
 func (w *protoWriter) finish() []byte {
 	value, _ := w.w.Finish()
@@ -93,6 +97,8 @@ func (w *jsonWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bo
 	return true, nil
 }
 
+func (w *jsonWriter) size() int { return len(w.w.Buf) }
+
 func (w *jsonWriter) finish() []byte {
 	w.w.End()
 	return append(w.w.Buf, jsonEnd...)
@@ -108,5 +114,7 @@ func (w *zipkinWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (
 	w.open.follow(p, w.w)
 	return w.w.Add(s, limit), nil
 }
+
+func (w *zipkinWriter) size() int { return w.w.Size() }
 
 func (w *zipkinWriter) finish() []byte { return w.w.Finish() }

@@ -68,6 +68,9 @@ func (w *Writer) Use(buffer []byte) { w.out = buffer[:0] }
 // Empty reports whether the part has no spans.
 func (w *Writer) Empty() bool { return len(w.out) == 0 }
 
+// Size returns the size of the request so far, in bytes.
+func (w *Writer) Size() int { return len(w.out) }
+
 // SizeWith returns the maximum size of the request in bytes if the span at p is added.
 func (w *Writer) SizeWith(p *Position, span *otlpdata.Span) int {
 	size := len(w.out) + 1 + maxLength + len(span.Raw)
