@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -40,6 +41,13 @@ type Starter interface {
 // ends, it returns at once with an error that says what is unfinished.
 type Stopper interface {
 	Stop(ctx context.Context) error
+}
+
+// MaxWaiter is implemented by receivers whose clients do not wait for an answer. MaxWait is called
+// for each batch and replaces service.limits.max_wait: it returns the maximum time until Consume
+// answers, or 0 for no limit.
+type MaxWaiter interface {
+	MaxWait() time.Duration
 }
 
 // Kind is the kind of a component.

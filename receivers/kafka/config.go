@@ -25,7 +25,7 @@ type config struct {
 	SessionTimeout    pipeline.Duration `yaml:"session_timeout" doc:"Time without heartbeats after which the group gives the partitions of a member to others."`
 	HeartbeatInterval pipeline.Duration `yaml:"heartbeat_interval" doc:"Interval of heartbeats to the group. They continue while the pipeline refuses spans."`
 	RebalanceTimeout  pipeline.Duration `yaml:"rebalance_timeout" doc:"Maximum time for members to give up partitions in a rebalance."`
-	RevokeTimeout     pipeline.Duration `yaml:"revoke_timeout" doc:"Maximum time to wait for the batch of a partition that is in the pipeline when the partition is given up. Then the batch is canceled, and the next member consumes its records again."`
+	RevokeTimeout     pipeline.Duration `yaml:"revoke_timeout" doc:"Maximum time of one attempt to process a batch, after which it is repeated; service.limits.max_wait does not apply. When a partition is given up, also the maximum time to wait for its batch. Then the batch is canceled, and the next member consumes its records again."`
 
 	MinFetchSize             pipeline.ByteSize `yaml:"min_fetch_size" doc:"Minimum size of a response to a fetch. Brokers wait for more records for at most max_fetch_wait."`
 	MaxFetchSize             pipeline.ByteSize `yaml:"max_fetch_size" doc:"Maximum size of a response to a fetch, compressed. A single larger batch of records is fetched nevertheless."`
@@ -114,7 +114,10 @@ func (c *config) Validate() error {
 	if c.HeartbeatInterval <= 0 || c.SessionTimeout < 2*c.HeartbeatInterval {
 		bad("session_timeout", "must be at least twice heartbeat_interval, which must be above 0")
 	}
-	if c.RebalanceTimeout <= 0 || c.RevokeTimeout+c.Autocommit.Timeout >= c.RebalanceTimeout {
+	if c.RevokeTimeout <= 0 {
+		bad("revoke_timeout", "must be above 0")
+	}
+	if c.RevokeTimeout+c.Autocommit.Timeout >= c.RebalanceTimeout {
 		bad("rebalance_timeout", "must be more than revoke_timeout (%s) and autocommit.timeout (%s) together; "+
 			"otherwise the group excludes a member that waits for its batches", c.RevokeTimeout, c.Autocommit.Timeout)
 	}

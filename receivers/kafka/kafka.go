@@ -54,7 +54,10 @@ type receiver struct {
 	processed  map[int32]int64      // offsets up to which this receiver has processed records, also of former partitions
 }
 
-var _ pipeline.MemoryUser = (*receiver)(nil)
+var (
+	_ pipeline.MemoryUser = (*receiver)(nil)
+	_ pipeline.MaxWaiter  = (*receiver)(nil)
+)
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	connection, err := kafka.NewConnection(set, c.ClientConfig)
@@ -132,6 +135,10 @@ func (r *receiver) Stop(ctx context.Context) error {
 	r.reports.log.Close()
 	return errors.Join(err, r.connection.Close(ctx))
 }
+
+// MaxWait returns the maximum time of one attempt to process a batch: that for which a partition
+// that is given up waits for its batch.
+func (r *receiver) MaxWait() time.Duration { return r.config.RevokeTimeout.Std() }
 
 // transport is the transport of batches: a label of metrics.
 const transport = "kafka"

@@ -207,6 +207,14 @@ func (a *App) heldRetry() time.Duration { return time.Duration(a.holdRetry.Load(
 // maxWait returns the maximum time that clients of receivers wait for an answer.
 func (a *App) maxWait() time.Duration { return time.Duration(a.clientWait.Load()) }
 
+// maxWait returns the maximum time until a batch of a receiver is answered.
+func (n *node) maxWait(a *App) time.Duration {
+	if w, ok := n.component.(pipeline.MaxWaiter); ok {
+		return w.MaxWait()
+	}
+	return a.maxWait()
+}
+
 // Config returns the running configuration.
 func (a *App) Config() *config.Config {
 	c, _ := a.current()

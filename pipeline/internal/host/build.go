@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -144,7 +145,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 		next = n.gate
 	}
 	if kind == pipeline.KindReceiver {
-		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set, b.app.maxWait)
+		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set, func() time.Duration { return n.maxWait(b.app) })
 		next = n.intake
 	}
 	if kind == pipeline.KindProcessor && n.config.Holds() {
