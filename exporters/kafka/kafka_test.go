@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // Requests are written unchanged, several of them in a record.
@@ -404,6 +406,53 @@ func TestMetrics(t *testing.T) {
 		uncompressed := f.Samples(t, "tracing_kafka_producer_uncompressed_bytes_total")[""]
 		return written > 1000 && written == uncompressed
 	})
+}
+
+// Higher levels of compression make smaller records.
+func TestCompressionLevels(t *testing.T) {
+	var all []*otlpdata.Batch
+	for request := range bench.New(1, time.Unix(1_700_000_000, 0)).Requests(2000, 1000) {
+		b, err := otlpdata.FromOTLP(request.Body, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b)
+	}
+	b, err := otlpdata.Concat(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for codec, levels := range map[string][]int{"gzip": {0, 4, 9}, "lz4": {0, 9}, "zstd": {0, 3, 6, 22}} {
+		before := math.Inf(1)
+		for _, level := range levels {
+			f := fixture()
+			e := start(t, f, startCluster(t, 1).ListenAddrs(), func(c *config) {
+				c.Producer.Compression, c.Producer.CompressionParams.Level = codec, level
+			})
+			if err := e.Consume(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			var size float64
+			eventually(t, "bytes are counted", func() bool { // after the answer
+				size = f.Samples(t, "tracing_kafka_producer_bytes_total")[""]
+				return size > 0
+			})
+			if size >= before {
+				t.Errorf("%s: %v bytes with level %d, %v with the level before", codec, size, level, before)
+			}
+			before = size
+		}
+	}
+}
+
+// The exporter starts with the largest record that the configuration allows.
+func TestMaxMessageBytesOfTheConfiguration(t *testing.T) {
+	e := start(t, fixture(), startCluster(t, 1).ListenAddrs(), func(c *config) {
+		c.Producer.MaxMessageBytes, c.Producer.MaxBufferedBytes = maxMessageBytes, maxMessageBytes
+	})
+	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); err != nil {
+		t.Error(err)
+	}
 }
 
 // Calls wait while the records of others fill the buffer.

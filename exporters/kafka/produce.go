@@ -53,8 +53,8 @@ func headerSize(headers []kgo.RecordHeader) (n int) {
 	return n
 }
 
-// produce writes records, which were made for record batches of at most limit bytes, and returns the
-// result of each when all are known. When ctx ends, those that are unknown count as refused
+// produce writes records, which were made for record batches of at most limit bytes, and returns
+// the result of each when all are known. When ctx ends, those that are unknown count as refused
 // temporarily.
 func (e *exporter) produce(ctx context.Context, records *kafka.Records, headers []kgo.RecordHeader, limit int) ([]error, error) {
 	p := &production{exporter: e, results: make([]error, len(records.List)), left: len(records.List), done: make(chan struct{})}

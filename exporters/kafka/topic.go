@@ -99,7 +99,8 @@ func (t *topic) await(ctx context.Context) (int, error) {
 	return 0, t.cfg.Explain(t.cfg.Topic, t.err)
 }
 
-// batchLimit returns the maximum size of a record batch if max.message.bytes is n, or not known (0).
+// batchLimit returns the maximum size of a record batch if max.message.bytes is n. 0 means that it
+// is not known.
 func (t *topic) batchLimit(n int64) int64 {
 	limit := int64(t.cfg.Producer.MaxMessageBytes)
 	if n > 0 {
@@ -277,8 +278,8 @@ func (t *topic) create(ctx context.Context, c *createTopicConfig) (kadm.TopicDet
 	}
 }
 
-// readLimits reads the limits of the topic, and keeps the size of record batches. Brokers may refuse
-// to tell them: then min.insync.replicas is not known, and the size stays as it was.
+// readLimits reads the limits of the topic, and keeps the size of record batches. Brokers may
+// refuse to tell them: then min.insync.replicas is not known, and the size stays as it was.
 func (t *topic) readLimits(ctx context.Context) kafka.TopicLimits {
 	limits, err := kafka.ReadTopicLimits(ctx, t.admin, t.cfg.Topic)
 	if err != nil && ctx.Err() == nil {
