@@ -2,9 +2,11 @@ package query
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
@@ -38,5 +40,25 @@ func TestPartialAnswers(t *testing.T) {
 		if w := querytest.Ask(t, complete, http.MethodGet, path); w.Code != http.StatusOK {
 			t.Errorf("%s of one store: %d %.600s", path, w.Code, w.Body)
 		}
+	}
+}
+
+// TestArchivePartly checks that a trace of which spans may be missing is archived with an error
+// that says so, and that a trace of which nothing can be read is not.
+func TestArchivePartly(t *testing.T) {
+	archive := querytest.NewArchive(t, "empty")
+	h, _ := api(t, querytest.Partial(querytest.FilledMemory(t, querytest.Shop())), func(o *core.Options) { o.Archive = archive })
+	for path, want := range map[string]string{
+		"/api/archive/1":  "500 trace was archived, but spans may be missing: ",
+		"/api/archive/77": "404 " + core.ErrTraceDamaged.Error() + ": ",
+	} {
+		w := querytest.Ask(t, h, http.MethodPost, path)
+		status, text, _ := strings.Cut(want, " ")
+		if strconv.Itoa(w.Code) != status || !strings.Contains(w.Body.String(), text+querytest.PartialReason) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if len(archive.Consumed) == 0 {
+		t.Error("nothing was archived")
 	}
 }

@@ -85,9 +85,9 @@ func (s *Slot) ExpectTrace(ref tracestore.TraceRef, perSpan int64) error {
 
 // ArchiveTrace copies a whole trace, unadjusted, from the store to the archive. It returns the
 // number of traces: 1, or 0 with ErrTraceNotFound. After an error a part of the trace may be
-// archived; archiving can be repeated because duplicate spans are shown once. If parts of the trace
-// are damaged, the others are archived, and the error matches ErrTraceDamaged. A trace that is only
-// in the archive stays there.
+// archived; archiving can be repeated because duplicate spans are shown once. If parts of the store
+// cannot be read, the spans in the others are archived, and the error says so; it matches
+// ErrTraceDamaged if there are none. A trace that is only in the archive stays there.
 func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 	archive := s.backend.opts.Archive
 	if archive == nil {
@@ -97,7 +97,10 @@ func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 	found := 0
 	for piece, err := range s.Store().Traces(s.ctx, s.Tenant(), refs) {
 		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
-			return found, damaged(d.Reason)
+			if found == 0 {
+				return 0, damaged(d.Reason)
+			}
+			return found, fmt.Errorf("trace was archived, but spans may be missing: %s", d.Reason)
 		}
 		if err == nil {
 			s.memory.Release()

@@ -47,10 +47,10 @@ type stageRef struct {
 
 // stored is what the store says about the trace and the service.
 type stored struct {
-	Trace    string   `json:"trace"`    // `found`, `missing`, `damaged`, or "" without a trace id
+	Trace    string   `json:"trace"`    // `found`, `missing`, `unreadable`, or "" without a trace id
 	Spans    int      `json:"spans"`    // of the trace
 	Services []string `json:"services"` // of the trace, those with most spans first
-	Service  string   `json:"service"`  // `known`, `unknown`, or "" without a name
+	Service  string   `json:"service"`  // `known`, `unknown`, `unreadable`, or "" without a name
 	Similar  []string `json:"similar"`  // stored services with similar names
 	Known    int      `json:"known"`    // number of stored services
 }
@@ -98,10 +98,7 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	out.Changes = out.changes()
 	details, _ := collect(a, func() status.Details { return a.self.Details(ctx) }, states, func(*status.Details) {})
 	out.Causes = out.causes(details.Processes, a.tenancy)
-	if incomplete != "" && missing != "" {
-		incomplete += "; "
-	}
-	return out, incomplete + missing, nil
+	return out, core.JoinReasons(incomplete, missing), nil
 }
 
 // lookUp asks the store for the trace and the service. incomplete says what cannot be read, or is
@@ -114,10 +111,7 @@ func lookUp(slot *core.Slot, q shared.Question) (s stored, incomplete string, er
 		}
 	}
 	missing, err := s.findService(slot, q.Service)
-	if missing != "" && missing != incomplete {
-		incomplete = strings.Join(slices.DeleteFunc([]string{incomplete, missing}, func(s string) bool { return s == "" }), "; ")
-	}
-	return s, incomplete, err
+	return s, core.JoinReasons(incomplete, missing), err
 }
 
 // findService looks for a service, unless the name is empty, and for similar names. The list of all
@@ -128,9 +122,9 @@ func (s *stored) findService(slot *core.Slot, service string) (damage string, _ 
 	if err != nil {
 		return "", err
 	}
-	s.Known = len(names.List)
+	s.Known, damage = len(names.List), names.Damage
 	if service == "" {
-		return names.Damage, nil
+		return damage, nil
 	}
 	known := slices.Contains(names.List, service)
 	if !known && names.Cut {
@@ -138,18 +132,23 @@ func (s *stored) findService(slot *core.Slot, service string) (damage string, _ 
 		if err != nil {
 			return "", err
 		}
-		known = slices.Contains(exact.List, service)
+		known, damage = slices.Contains(exact.List, service), core.JoinReasons(damage, exact.Damage)
 	}
-	if s.Service = "known"; known {
-		return names.Damage, nil
+	switch {
+	case known:
+		s.Service = "known"
+		return damage, nil
+	case damage != "":
+		s.Service = "unreadable"
+	default:
+		s.Service = "unknown"
 	}
-	s.Service = "unknown"
 	for _, name := range names.List {
 		if len(s.Similar) < maxShown && similar(name, service) {
 			s.Similar = append(s.Similar, name)
 		}
 	}
-	return names.Damage, nil
+	return damage, nil
 }
 
 // findTrace looks for a trace, and says what of it cannot be read.
@@ -157,8 +156,8 @@ func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete str
 	pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 	switch {
 	case errors.Is(err, core.ErrTraceDamaged):
-		s.Trace = "damaged"
-		return err.Error(), nil
+		s.Trace = "unreadable"
+		return strings.TrimPrefix(err.Error(), core.ErrTraceDamaged.Error()+": "), nil
 	case err != nil:
 		return "", err
 	}
@@ -215,7 +214,7 @@ func (out *explainAnswer) dropRepeatedClients() {
 
 // judge sets Verdict: by the first stage that drops the trace, or else by the first that may.
 func (out *explainAnswer) judge() {
-	if out.Stored.Trace == "found" || out.Stored.Trace == "damaged" {
+	if out.Stored.Trace == "found" {
 		out.Verdict = "stored"
 		return
 	}

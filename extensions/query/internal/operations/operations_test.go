@@ -304,6 +304,19 @@ func TestExplainOfPartialStore(t *testing.T) {
 			t.Errorf("%s is not %s: %s", service, want, w.Body)
 		}
 	}
+	b, _ = querytest.NewBackend(t, querytest.Partial(querytest.FilledMemory(t, querytest.Shop())))
+	h = httpapi.NewMux("", New(b, newProcess(), nil, false).Routes())
+	for query, want := range map[string][2]string{
+		"trace=1&service=web":  {`"trace":"found"`, `"service":"known"`},
+		"trace=77&service=zzz": {`"trace":"unreadable"`, `"service":"unreadable"`},
+	} {
+		text := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/sampling/explain?"+query).Body.String()
+		stored, unknown := strings.Contains(text, `"verdict":"stored"`), strings.Contains(text, `"code":"unknown"`)
+		if !strings.Contains(text, want[0]) || !strings.Contains(text, want[1]) || stored != (query[6] == '1') || unknown ||
+			strings.Count(text, querytest.PartialReason) != 1 {
+			t.Errorf("%s: %s", query, text)
+		}
+	}
 	s := querytest.NewStore(querytest.Shop())
 	s.Damage = "file is damaged"
 	b, _ = querytest.NewBackend(t, core.Store(s))

@@ -23,6 +23,7 @@ describe('leadOf', () => {
     [missing({ verdict: 'stored', stored: { trace: 'found', spans: 3, services: ['shop'], service: 'known', similar: [], known: 3 } }), 'Stored: the trace has 3 spans', 'ok'],
     [missing({ verdict: 'stored', causes: [{ code: 'other_service', process: -1 }], stored: { trace: 'found', spans: 1, services: ['web'], service: 'known', similar: [], known: 3 } }), 'Stored with 1 span, but none of shop', 'warn'],
     [missing({ verdict: 'depends', stored: { trace: 'missing', spans: 0, services: [], service: 'unknown', similar: ['Shop'], known: 3 } }, tail), 'No span of shop is stored', 'warn'],
+    [missing({ verdict: 'depends', stored: { trace: 'unreadable', spans: 0, services: [], service: 'unreadable', similar: [], known: 3 } }, tail), 'Perhaps stored: a part of the store cannot be read', 'partial'],
     [missing({ causes: [{ code: 'no_spans', process: -1 }] }), 'No span has arrived here yet', 'error'],
   ] as const)('%#', (m, text, mark) => {
     expect(leadOf(m)).toMatchObject({ text, mark });

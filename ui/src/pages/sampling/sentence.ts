@@ -20,6 +20,7 @@ export function leadOf(m: MissingTrace): Lead {
   const stage = decidingStage(m);
   if (m.verdict === 'stored') return storedLead(m);
   if (m.verdict === 'drops' && stage) return { text: dropsText(m, stage), mark: 'error', sub: numberText(stage) };
+  if (m.stored.trace === 'unreadable') return { text: t('Perhaps stored: a part of the store cannot be read'), mark: 'partial', sub: t('The part that can be read does not have the trace. The message below names the other part.') };
   if (m.causes.some((c) => c.code === 'no_spans')) return { text: t('No span has arrived here yet'), mark: 'error', sub: t('Check the address that the program sends to. The receivers and their addresses are on the page Status.') };
   if (m.stored.service === 'unknown') return unknownLead(m);
   if (m.verdict === 'depends' && stage) return { text: dependsText(m, stage), mark: 'partial', sub: certainty(m) };
@@ -27,7 +28,6 @@ export function leadOf(m: MissingTrace): Lead {
 }
 
 function storedLead(m: MissingTrace): Lead {
-  if (m.stored.trace === 'damaged') return { text: t('Stored, but the files of this trace are damaged'), mark: 'error', sub: t('The page Status and the log have the files.') };
   const spans = tn(m.stored.spans, '{n} span', '{n} spans', { n: count(m.stored.spans) });
   if (m.causes.some((c) => c.code === 'other_service')) {
     return { text: t('Stored with {spans}, but none of {service}', { spans, service: m.service }), mark: 'warn', sub: t('Its spans are of {services}. Either {service} did not continue the trace (it got no traceparent header), its own spans were lost, or it has another name.', { services: m.stored.services.join(', '), service: m.service }) };

@@ -27,7 +27,7 @@ export function Stages({ m }: { m: MissingTrace }) {
 
 function storedText(m: MissingTrace): string {
   if (m.stored.trace === 'found') return t('yes');
-  if (m.stored.trace === 'damaged') return t('damaged');
+  if (m.stored.trace === 'unreadable') return t('unknown');
   return m.trace ? t('no') : t('not known without a trace ID');
 }
 
