@@ -46,7 +46,7 @@ type topic struct {
 	limit    atomic.Int64 // maximum size of a record batch
 	requests chan struct{}
 	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	ended    chan struct{} // closed when the goroutine ends
 
 	mu      sync.Mutex
 	err     error         // of the last check
@@ -59,7 +59,7 @@ type topic struct {
 
 func newTopic(set pipeline.Settings, c *config, partitions prometheus.Gauge, report func(error)) *topic {
 	t := &topic{set: set, cfg: c, report: report, partitions: partitions, requests: make(chan struct{}, 1), checked: make(chan struct{}),
-		err: errNotChecked}
+		ended: make(chan struct{}), err: errNotChecked}
 	t.limit.Store(t.batchLimit(0))
 	return t
 }
@@ -70,12 +70,12 @@ func (t *topic) start(cl *kgo.Client) {
 	t.client, t.admin = cl, kadm.NewClient(cl)
 	var ctx context.Context
 	ctx, t.cancel = context.WithCancel(context.Background())
-	t.running.Go(func() { t.watch(ctx) })
+	go t.watch(ctx)
 }
 
 func (t *topic) stop() {
 	t.cancel()
-	t.running.Wait()
+	<-t.ended
 }
 
 // await returns the number of partitions. If the topic is not known, it waits for the next check.
@@ -89,6 +89,8 @@ func (t *topic) await(ctx context.Context) (int, error) {
 	t.suspect()
 	select {
 	case <-checked:
+	case <-t.ended:
+		return 0, pipeline.ErrStopping
 	case <-ctx.Done():
 	}
 	if n := t.count.Load(); n > 0 {
@@ -142,6 +144,7 @@ func (t *topic) counted(n int) {
 
 // watch checks the topic until ctx ends.
 func (t *topic) watch(ctx context.Context) {
+	defer close(t.ended)
 	for {
 		err := t.check(ctx)
 		if ctx.Err() != nil {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -321,6 +322,43 @@ func TestStopWithOpenCalls(t *testing.T) {
 	close(a.blocked)
 	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); !errors.Is(err, pipeline.ErrStopping) {
 		t.Errorf("later call: %v", err)
+	}
+}
+
+// waiting is a context that closes waits when its end is waited for.
+type waiting struct {
+	context.Context
+	once  *sync.Once
+	waits chan struct{}
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.waits) })
+	return w.Context.Done()
+}
+
+// Stop ends calls that wait until the topic is known.
+func TestStopBeforeTheTopicIsKnown(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	e := build(t, fixture(), []string{silent.Addr().String()}, nil)
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	call := waiting{context.Background(), new(sync.Once), make(chan struct{})}
+	result := make(chan error, 1)
+	go func() { result <- e.Consume(call, batch(t, "", 1, 1)) }()
+	<-call.waits
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Stop(ctx); err == nil {
+		t.Error("Stop does not say that a call was open")
+	}
+	if err := <-result; !errors.Is(err, pipeline.ErrStopping) || pipeline.IsPermanent(err) {
+		t.Errorf("open call: %v", err)
 	}
 }
 
