@@ -57,7 +57,6 @@ func (c *Connection) Options() []kgo.Opt {
 		kgo.ClientID(c.cfg.ClientID),
 		kgo.SoftwareNameAndVersion("tracing", softwareVersion(c.set)),
 		kgo.Dialer(c.dial),
-		kgo.DialTimeout(c.cfg.ConnectTimeout.Std()),
 		kgo.ConnIdleTimeout(c.cfg.IdleTimeout.Std()),
 		kgo.MetadataMaxAge(c.cfg.Metadata.RefreshInterval.Std()),
 		kgo.MetadataMinAge(min(minMetadataAge, c.cfg.Metadata.RefreshInterval.Std())),
