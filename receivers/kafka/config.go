@@ -72,6 +72,17 @@ const (
 	latest   = "latest"
 )
 
+// Bounds of the client library and of Kafka's protocol, which has milliseconds in 32 bits.
+const (
+	maxFetchSize    = 1<<30 - responseOverhead
+	minFetchWait    = 10 * time.Millisecond
+	minGroupTimeout = 100 * time.Millisecond
+	maxWireTime     = math.MaxInt32 * time.Millisecond
+)
+
+// responseOverhead is the maximum size of a response to a fetch without the records, in bytes.
+const responseOverhead = 1 << 20
+
 func defaults() config {
 	const second = pipeline.Duration(time.Second)
 	return config{
@@ -114,6 +125,16 @@ func (c *config) Validate() error {
 	if c.HeartbeatInterval <= 0 || c.SessionTimeout < 2*c.HeartbeatInterval {
 		bad("session_timeout", "must be at least twice heartbeat_interval, which must be above 0")
 	}
+	for _, d := range []struct {
+		key      string
+		is       pipeline.Duration
+		min, max time.Duration
+	}{{"session_timeout", c.SessionTimeout, minGroupTimeout, maxWireTime}, {"rebalance_timeout", c.RebalanceTimeout, minGroupTimeout, maxWireTime},
+		{"max_fetch_wait", c.MaxFetchWait, minFetchWait, time.Minute}} {
+		if d.is.Std() < d.min || d.is.Std() > d.max {
+			bad(d.key, "must be from %s to %s, not %s", d.min, d.max, d.is)
+		}
+	}
 	if c.RevokeTimeout <= 0 {
 		bad("revoke_timeout", "must be above 0")
 	}
@@ -122,19 +143,17 @@ func (c *config) Validate() error {
 			"otherwise the group excludes a member that waits for its batches", c.RevokeTimeout, c.Autocommit.Timeout)
 	}
 	for _, size := range []struct {
-		key string
-		is  pipeline.ByteSize
-	}{{"min_fetch_size", c.MinFetchSize}, {"max_fetch_size", c.MaxFetchSize}, {"max_partition_fetch_size", c.MaxPartitionFetchSize},
-		{"max_decompressed_batch_size", c.MaxDecompressedBatchSize}} {
-		if size.is < 1 || size.is > math.MaxInt32 {
-			bad(size.key, "must be from 1 byte to 2 GiB")
+		key     string
+		is, max pipeline.ByteSize
+	}{{"min_fetch_size", c.MinFetchSize, maxFetchSize}, {"max_fetch_size", c.MaxFetchSize, maxFetchSize},
+		{"max_partition_fetch_size", c.MaxPartitionFetchSize, maxFetchSize},
+		{"max_decompressed_batch_size", c.MaxDecompressedBatchSize, math.MaxInt32}} {
+		if size.is < 1 || size.is > size.max {
+			bad(size.key, "must be from 1 byte to %s", size.max)
 		}
 	}
 	if c.MinFetchSize > c.MaxFetchSize {
 		bad("min_fetch_size", "must be at most max_fetch_size (%s)", c.MaxFetchSize)
-	}
-	if d := c.MaxFetchWait.Std(); d < time.Millisecond || d > time.Minute {
-		bad("max_fetch_wait", "must be from 1ms to 1m, not %s", d)
 	}
 	if c.MaxQueuedSize < 1 {
 		bad("max_queued_size", "must be above 0")

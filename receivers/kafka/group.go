@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"sort"
 	"time"
@@ -43,7 +42,7 @@ func (r *receiver) options(ctx context.Context) []kgo.Opt {
 		kgo.FetchMaxBytes(int32(c.MaxFetchSize)),
 		kgo.FetchMaxWait(c.MaxFetchWait.Std()),
 		kgo.FetchMaxPartitionBytes(int32(c.MaxPartitionFetchSize)),
-		kgo.BrokerMaxReadBytes(int32(min(max(largestResponse, int64(c.MaxFetchSize)+1<<20), math.MaxInt32))),
+		kgo.BrokerMaxReadBytes(int32(max(largestResponse, c.MaxFetchSize+responseOverhead))),
 		kgo.MaxConcurrentFetches(c.MaxConcurrentFetches),
 		kgo.MaxDecompressBatchBytes(int(c.MaxDecompressedBatchSize)),
 		// The committer commits; see progress. Assignments change only between two polls, so that
