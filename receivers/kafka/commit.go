@@ -35,8 +35,13 @@ func (c *committer) loop(ctx context.Context) {
 }
 
 // commitLast commits the offsets of partitions that are given up. They are not committed
-// afterwards: that could reset the offset of the next member.
-func (c *committer) commitLast(ctx context.Context, all []*partition) { c.commit(ctx, all, true) }
+// afterwards: that could reset the offset of the next member. They are committed even if ctx has
+// ended.
+func (c *committer) commitLast(ctx context.Context, all []*partition) {
+	ctx, cancel := withGrace(ctx, c.receiver.config.Autocommit.Timeout.Std())
+	defer cancel()
+	c.commit(ctx, all, true)
+}
 
 func (c *committer) commit(ctx context.Context, all []*partition, last bool) {
 	r := c.receiver

@@ -311,20 +311,21 @@ func (r *receiver) giveUp(ctx context.Context, patience time.Duration, all []*pa
 			p.cancel()
 		}
 	}
+	var canceled []*partition
 	for _, p := range all {
 		select {
 		case <-p.done:
-			continue
-		default:
-		}
-		select {
-		case <-p.done:
 		case <-waiting.Done():
-			unfinished++
+			canceled = append(canceled, p)
 			p.cancel()
 		}
 	}
 	r.awaitCanceled(all)
+	for _, p := range canceled {
+		if p.busy.Load() {
+			unfinished++
+		}
+	}
 	if commit {
 		r.commits.commitLast(ctx, all)
 	}

@@ -109,9 +109,9 @@ func TestRevoke(t *testing.T) {
 }
 
 // A batch that does not finish within revoke_timeout is canceled, and the next member consumes its
-// records again.
+// records again. A member whose Stop ends early leaves the group nevertheless.
 func TestRevokeTimeout(t *testing.T) {
-	c := newCluster(t, 2, kfake.GroupMinSessionTimeout(time.Second))
+	c := newCluster(t, 2)
 	c.write(0, "a")
 	c.write(1, "b")
 	var waiting atomic.Int32
@@ -122,7 +122,6 @@ func TestRevokeTimeout(t *testing.T) {
 	}}
 	cfg := c.config()
 	cfg.RevokeTimeout = pipeline.Duration(time.Millisecond)
-	cfg.SessionTimeout = pipeline.Duration(time.Second) // it cannot leave the group when the context of Stop has ended
 	first := c.start(cfg, stuck, 64<<20)
 	await(t, "both batches", func() bool { return waiting.Load() == 2 })
 	c.start(c.config(), c, 64<<20)
@@ -135,6 +134,28 @@ func TestRevokeTimeout(t *testing.T) {
 	}
 	c.awaitCommitted()
 	c.expectOnce("a", "b")
+}
+
+// What was accepted is committed even if the context of Stop has ended.
+func TestStopEndsEarly(t *testing.T) {
+	c := newCluster(t, 1)
+	c.write(0, "a")
+	cfg := c.config()
+	cfg.Autocommit.Interval = pipeline.Duration(time.Hour)
+	m := c.start(cfg, c, 64<<20)
+	await(t, "a", func() bool { return m.sample("lag_records") == 0 && len(c.timesAccepted()) == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m.stopped = true
+	if err := m.Stop(ctx); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+	if got := c.committed(0); got != 1 {
+		t.Errorf("offset %d is committed", got)
+	}
+	if info := c.GroupInfo(group); info != nil && len(info.Members) > 0 {
+		t.Errorf("group has members after Stop: %v", info.Members)
+	}
 }
 
 // A member that the group has excluded commits nothing any more, and consumes again what it had not

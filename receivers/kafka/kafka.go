@@ -119,12 +119,13 @@ func (r *receiver) Start(ctx context.Context) error {
 const maxStop = time.Hour
 
 // Stop stops polling, waits for the batches in the pipeline, commits, and leaves the group; a
-// member with a group_instance_id does not leave.
+// member with a group_instance_id does not leave. If ctx has ended, it cancels the batches, and
+// still commits and leaves.
 func (r *receiver) Stop(ctx context.Context) error {
 	r.stopPolling()
 	r.loops.Wait()
 	unfinished := r.giveUp(ctx, maxStop, r.assigned(), true)
-	leaving, cancel := context.WithTimeout(ctx, r.config.Autocommit.Timeout.Std())
+	leaving, cancel := withGrace(ctx, r.config.Autocommit.Timeout.Std())
 	defer cancel()
 	err := r.client.LeaveGroupContext(leaving)
 	r.kill()
@@ -134,6 +135,21 @@ func (r *receiver) Stop(ctx context.Context) error {
 	}
 	r.reports.log.Close()
 	return errors.Join(err, r.connection.Close(ctx))
+}
+
+// grace is how long the last commit and leaving the group may take after the context of Stop has
+// ended. Without them, the next member waits for session_timeout, and consumes more records again.
+const grace = 2 * time.Second
+
+// withGrace returns a context for such a request. It ends after limit, or after grace if ctx ends
+// earlier.
+func withGrace(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // MaxWait returns the maximum time of one attempt to process a batch: that for which a partition

@@ -38,6 +38,7 @@ type partition struct {
 	oldest time.Time // of the oldest record that is polled and not accepted; zero if there is none
 	behind time.Time // when records were first seen that are not polled yet; zero if there are none
 
+	busy     atomic.Bool  // whether the worker processes records, or has ended before they were accepted
 	held     atomic.Int64 // bytes of records that are polled and not finished
 	paused   atomic.Bool  // whether fetching is paused
 	aside    atomic.Int64 // bytes that do not count as queued during the pause
@@ -145,12 +146,14 @@ func (p *partition) work() {
 		if !ok {
 			return
 		}
+		p.busy.Store(true)
 		ok = p.process(g)
 		p.release(g.bytes)
 		clear(g.records)
 		if !ok {
 			return
 		}
+		p.busy.Store(false)
 		p.resume()
 		p.finished()
 	}
