@@ -5,11 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 	"github.com/tracing-backend/tracing/test/bench"
@@ -256,6 +261,56 @@ func TestOpenRecordsAreInTheBudget(t *testing.T) {
 		if allocated := after.TotalAlloc - before.TotalAlloc; err != full || allocated > 10*limit {
 			t.Errorf("%s: error %v after %d bytes", encoding, err, allocated)
 		}
+	}
+}
+
+// goldenRequest is an OTLP request with two services and two traces.
+const goldenRequest = `{"resourceSpans": [
+  {"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}, {"key": "host.name", "value": {"stringValue": "a"}}]},
+   "schemaUrl": "https://example.com/1",
+   "scopeSpans": [{"scope": {"name": "http", "version": "1.2"}, "spans": [
+    {"traceId": "000102030405060708090a0b0c0d0e0f", "spanId": "0102030405060708", "name": "GET /", "kind": 2, "traceState": "a=b",
+     "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000000001500000",
+     "attributes": [{"key": "http.status_code", "value": {"intValue": "500"}}, {"key": "ratio", "value": {"doubleValue": 0.5}},
+      {"key": "cached", "value": {"boolValue": true}}, {"key": "tags", "value": {"arrayValue": {"values": [{"stringValue": "x"}]}}}],
+     "events": [{"timeUnixNano": "1700000000000100000", "name": "retry", "attributes": [{"key": "n", "value": {"intValue": "1"}}]}],
+     "links": [{"traceId": "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff", "spanId": "f0f1f2f3f4f5f6f7"}],
+     "status": {"code": 2, "message": "boom"}},
+    {"traceId": "0000000000000000ffeeddccbbaa9988", "spanId": "1111111111111111", "name": "poll", "kind": 1,
+     "startTimeUnixNano": "1700000001000000000", "endTimeUnixNano": "1700000001000002000"}]}]},
+  {"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "payment"}}]},
+   "scopeSpans": [{"spans": [
+    {"traceId": "000102030405060708090a0b0c0d0e0f", "spanId": "2122232425262728", "parentSpanId": "0102030405060708", "name": "charge", "kind": 3,
+     "startTimeUnixNano": "1700000000000200000", "endTimeUnixNano": "1700000000000900000"}]}]}]}`
+
+// Records keep the bytes that other programs and older versions read.
+func TestRecordsOfEncodings(t *testing.T) {
+	traces, err := new(ptrace.JSONUnmarshaler).UnmarshalTraces([]byte(goldenRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := new(ptrace.ProtoMarshaler).MarshalTraces(traces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, encoding := range Encodings() {
+		var out []byte
+		for _, key := range []string{KeyTraceID, KeyService, KeyNone} {
+			records, err := Encode(fromOTLP(t, request), EncodeOptions{Encoding: encoding, Key: key, Partitions: 12, MaxBytes: 1_000_000,
+				Grow: func(int) error { return nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records.List {
+				out = fmt.Appendf(out, "key: %s, %d spans, partition %d, key of the record %q\n", key, r.Spans, r.Partition, r.Key)
+				if strings.HasSuffix(encoding, "_json") {
+					out = fmt.Appendf(out, "%s\n\n", r.Value)
+				} else {
+					out = fmt.Appendf(out, "%q\n\n", r.Value)
+				}
+			}
+		}
+		golden.Check(t, filepath.Join("testdata", "records", encoding+".golden"), out)
 	}
 }
 
