@@ -73,11 +73,7 @@ func (r *receiver) poll(ctx context.Context) {
 		polling, cancel := context.WithTimeout(ctx, skippedDelay)
 		fetches := r.client.PollFetches(polling)
 		cancel()
-		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-			if f.Topic == r.config.Topic { // errors of the group and of the context have no topic
-				r.dispatch(ctx, &f.FetchPartition)
-			}
-		})
+		fetches.EachPartition(func(f kgo.FetchTopicPartition) { r.dispatch(ctx, f.Topic, &f.FetchPartition) })
 		r.fetchSkipped()
 		r.client.AllowRebalance()
 	}
@@ -108,8 +104,11 @@ func (r *receiver) setOffset(p *partition, o kgo.EpochOffset) {
 
 // dispatch passes the polled records of one partition to its worker, and handles the error that
 // follows them: the client library goes on behind the records even with an error.
-func (r *receiver) dispatch(ctx context.Context, f *kgo.FetchPartition) {
-	p := r.partition(f.Partition)
+func (r *receiver) dispatch(ctx context.Context, topic string, f *kgo.FetchPartition) {
+	var p *partition
+	if topic == r.config.Topic { // errors of a broker or of the group have no topic
+		p = r.partition(f.Partition)
+	}
 	if p != nil && len(f.Records) > 0 { // nothing is committed of a partition that is not assigned, so nothing is lost
 		r.receive(p, f)
 	}
@@ -120,7 +119,7 @@ func (r *receiver) dispatch(ctx context.Context, f *kgo.FetchPartition) {
 
 // receive passes polled records to the worker of their partition.
 func (r *receiver) receive(p *partition, f *kgo.FetchPartition) {
-	r.reports.fetch(nil)
+	r.unfetched.end(p.number)
 	p.highWatermark.Store(f.HighWatermark)
 	p.progress.begin(f.Records[0].Offset)
 	r.checkOffsets(p, f)
@@ -166,8 +165,11 @@ func (r *receiver) repeated(f *kgo.FetchPartition) int {
 func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPartition) {
 	var lost *kgo.ErrDataLoss
 	var tooLarge *kgo.ErrDecompressTooLarge
+	var session *kgo.ErrGroupSession
 	switch {
 	case ctx.Err() != nil, errors.Is(f.Err, kgo.ErrClientClosed):
+	case p == nil && errors.Is(f.Err, context.DeadlineExceeded): // of poll
+	case errors.As(f.Err, &session): // OnGroupManageError has reported it
 	case errors.As(f.Err, &lost):
 		r.counts.resets.Inc()
 		r.reports.log.Error("brokers have lost records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
@@ -181,10 +183,17 @@ func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPa
 		p.skippedAt.Store(0)
 		r.setOffset(p, next)
 	default:
-		r.reports.fetch(r.config.Explain(r.config.Topic, f.Err))
+		number := int32(noPartition)
+		if p != nil {
+			number = p.number
+		}
+		r.unfetched.begin(number, r.config.Explain(r.config.Topic, f.Err), r.set.Env.Now())
 		r.reports.log.Error("cannot fetch records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
 	}
 }
+
+// noPartition stands for errors that belong to no partition.
+const noPartition = -1
 
 // partition returns an assigned partition, or nil.
 func (r *receiver) partition(number int32) *partition {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 // Members join and leave under load. No span is lost. While all commits succeed and all batches
@@ -371,22 +372,95 @@ func (c *cluster) writeUnreadable(partition int32) {
 }
 
 // A batch that cannot be read stops its partition. The records before it, which arrive with it, are
-// accepted, and the offset to commit does not pass it.
+// accepted, and the offset to commit does not pass it. The error is reported until it ends, while
+// others are fetched.
 func TestUnreadableBatch(t *testing.T) {
-	c := newCluster(t, 1)
+	c := newCluster(t, 2)
 	c.write(0, "a")
 	c.writeUnreadable(0)
 	c.write(0, "b")
 	m := c.start(c.config(), c, 64<<20)
-	m.awaitReport("claimed records")
+	const report = "1 partitions cannot be fetched; partition 0: kafka topic spans: invalid record batch"
+	m.awaitReport(report)
 	await(t, "commit", func() bool { return c.committed(0) == 1 })
-	c.expectOnce("a")
+	c.write(1, "other")
+	await(t, "commit of the other partition", func() bool { return c.committed(1) == 1 })
+	m.awaitReport(report)
+	c.expectOnce("a", "other")
 	if err := c.DeleteRecords(topic, 0, 2); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitCommitted()
-	c.expectOnce("a", "b")
+	c.expectOnce("a", "b", "other")
 	m.awaitReport("")
+}
+
+// If brokers have lost records, this is counted and logged, and consumption goes on where the
+// client library continues, without an error.
+func TestDataLoss(t *testing.T) {
+	f := pipelinetest.NewFixture("kafka", 1<<20)
+	cfg := defaults()
+	cfg.Topic = topic
+	r, err := newReceiver(f.Settings, cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &partition{r: r, expected: 20}
+	r.partitions[0] = p
+	r.dispatch(t.Context(), topic, &kgo.FetchPartition{Err: &kgo.ErrDataLoss{Topic: topic, ConsumedTo: 20, ResetTo: 10}})
+	if got := f.Samples(t, prefix+"offset_resets_total")[""]; got != 1 || p.expected != 10 || len(f.Reports()) > 0 {
+		t.Errorf("%v resets, next offset %d, reports %v", got, p.expected, f.Reports())
+	}
+	if f.Logs.FilterMessage("brokers have lost records").Len() != 1 {
+		t.Errorf("not logged")
+	}
+}
+
+// Errors that the client library passes on besides records are reported for their partition, or for
+// none. Those that are reported elsewhere are not.
+func TestFetchErrors(t *testing.T) {
+	f := pipelinetest.NewFixture("kafka", 1<<20)
+	cfg := defaults()
+	cfg.Topic = topic
+	r, err := newReceiver(f.Settings, cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.partitions[0] = &partition{r: r}
+	fail := func(topic string, number int32, err error) {
+		r.dispatch(t.Context(), topic, &kgo.FetchPartition{Partition: number, Err: err})
+	}
+	last := func() string {
+		reports := f.Reports()
+		if len(reports) == 0 || reports[len(reports)-1] == nil {
+			return ""
+		}
+		return reports[len(reports)-1].Error()
+	}
+	fail("", 0, &kgo.ErrGroupSession{Err: kerr.GroupAuthorizationFailed})
+	fail("", -1, context.DeadlineExceeded)
+	fail("", -1, kgo.ErrClientClosed)
+	if got := last(); got != "" {
+		t.Errorf("reported: %q", got)
+	}
+	fail(topic, 0, kerr.TopicAuthorizationFailed)
+	if got := last(); !strings.HasPrefix(got, "1 partitions cannot be fetched; partition 0: ") {
+		t.Errorf("error of a partition: %q", got)
+	}
+	fail("", -1, errors.New("response is too large"))
+	if got := last(); got != "kafka topic spans: response is too large" {
+		t.Errorf("error of a broker: %q", got)
+	}
+	now := f.Settings.Env.Now()
+	r.unfetched.endOld(0, now.Add(-time.Hour))
+	r.unfetched.endOld(noPartition, now.Add(time.Hour))
+	if got := last(); !strings.HasPrefix(got, "1 partitions cannot be fetched; partition 0: ") {
+		t.Errorf("after the end of the error of the broker: %q", got)
+	}
+	r.unfetched.endOld(0, now.Add(time.Hour))
+	if got := last(); got != "" {
+		t.Errorf("after the end of all errors: %q", got)
+	}
 }
 
 // Stop ends retries, and the records are consumed after the next start.

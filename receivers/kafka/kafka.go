@@ -39,7 +39,8 @@ type receiver struct {
 	memory     *memory
 	counts     counts
 	reports    reports
-	stalls     stalls
+	stalls     *partitionErrors // that the pipeline refuses records
+	unfetched  *partitionErrors // that the brokers answer fetches with an error
 	commits    committer
 	client     *kgo.Client // from Start on
 	admin      *kadm.Client
@@ -77,7 +78,8 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 		partitions: map[int32]*partition{},
 		processed:  map[int32]int64{},
 	}
-	r.stalls = stalls{report: r.reports.stalled, all: map[int32]error{}}
+	r.stalls = newPartitionErrors(r.reports.stalled, "wait until their records can be processed")
+	r.unfetched = newPartitionErrors(r.reports.fetch, "cannot be fetched")
 	r.commits = committer{receiver: r}
 	return r, r.registerMetrics()
 }

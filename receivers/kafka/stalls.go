@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,7 +43,7 @@ func (p *partition) pause(err error, d *delays) bool {
 		return false
 	}
 	delay := d.after(err)
-	p.r.stalls.begin(p.number, err)
+	p.r.stalls.begin(p.number, err, p.r.set.Env.Now())
 	if d.attempts > 1 && p.paused.CompareAndSwap(false, true) {
 		p.aside.Store(p.held.Load())
 		p.r.memory.setAside(p.aside.Load())
@@ -72,22 +71,32 @@ func (p *partition) resume() {
 	}
 }
 
-// stalls reports the partitions whose records the pipeline refuses for now.
-type stalls struct {
+// partitionErrors reports the partitions that have an error until it ends.
+type partitionErrors struct {
 	report func(error)
+	what   string // about the partitions
 
 	mu  sync.Mutex
-	all map[int32]error
+	all map[int32]partitionError
 }
 
-func (s *stalls) begin(partition int32, err error) {
+type partitionError struct {
+	err error
+	at  time.Time // of its last occurrence
+}
+
+func newPartitionErrors(report func(error), what string) *partitionErrors {
+	return &partitionErrors{report: report, what: what, all: map[int32]partitionError{}}
+}
+
+func (s *partitionErrors) begin(partition int32, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[partition] = err
+	s.all[partition] = partitionError{err, now}
 	s.report(s.reason())
 }
 
-func (s *stalls) end(partition int32) {
+func (s *partitionErrors) end(partition int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.all[partition]; ok {
@@ -96,12 +105,25 @@ func (s *stalls) end(partition int32) {
 	}
 }
 
-// reason returns nil if no partition is stalled. Of several reasons, which are mostly the same, it
+// endOld ends the error of a partition if it has not occurred since a time.
+func (s *partitionErrors) endOld(partition int32, since time.Time) {
+	s.mu.Lock()
+	e, ok := s.all[partition]
+	s.mu.Unlock()
+	if ok && e.at.Before(since) {
+		s.end(partition)
+	}
+}
+
+// reason returns nil if no partition has an error. Of several errors, which are mostly the same, it
 // contains that of the first partition.
-func (s *stalls) reason() error {
+func (s *partitionErrors) reason() error {
 	if len(s.all) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(s.all)), cmp.Compare)
-	return fmt.Errorf("%d partitions wait until their records can be processed; partition %d: %w", len(s.all), first, s.all[first])
+	first := slices.Min(slices.Collect(maps.Keys(s.all)))
+	if first == noPartition {
+		return s.all[first].err
+	}
+	return fmt.Errorf("%d partitions %s; partition %d: %w", len(s.all), s.what, first, s.all[first].err)
 }

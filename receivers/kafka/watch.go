@@ -14,6 +14,10 @@ const (
 	watchRetry    = time.Second
 )
 
+// fetchErrorAge is the age at which an error of fetches has ended, because it would have occurred
+// again.
+const fetchErrorAge = 5 * time.Second
+
 // watch asks the brokers for the ends of all partitions, so that the lag is known of partitions
 // that are not fetched at the moment, and reports if the brokers or the topic cannot be reached.
 func (r *receiver) watch(ctx context.Context) {
@@ -46,25 +50,30 @@ func (r *receiver) checkTopic(ctx context.Context) error {
 	if err := ends.Error(); err != nil {
 		return err
 	}
+	now := r.set.Env.Now()
 	for number, end := range ends[r.config.Topic] {
-		if p := r.partition(number); p != nil {
-			p.seeEnd(end.Offset, r.set.Env.Now())
+		if p := r.partition(number); p != nil && p.seeEnd(end.Offset, now) {
+			r.unfetched.endOld(number, now.Add(-fetchErrorAge))
 		}
 	}
+	r.unfetched.endOld(noPartition, now.Add(-fetchErrorAge))
 	return nil
 }
 
-// seeEnd records the offset of the end of the partition.
-func (p *partition) seeEnd(end int64, now time.Time) {
+// seeEnd records the offset of the end of the partition. It reports whether there is nothing to
+// fetch, so that a success of the next fetch would not be seen.
+func (p *partition) seeEnd(end int64, now time.Time) bool {
 	p.highWatermark.Store(end)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch position := p.progress.position(); {
+	position := p.progress.position()
+	switch {
 	case position < 0 || position >= end || !p.oldest.IsZero():
 		p.behind = time.Time{}
 	case p.behind.IsZero():
 		p.behind = now
 	}
+	return position >= end
 }
 
 // lag returns the number of records that are not accepted, and the age of the oldest. ok is false

@@ -109,6 +109,7 @@ func (p *partition) discard() {
 		}
 	}
 	p.r.stalls.end(p.number)
+	p.r.unfetched.end(p.number)
 	p.resume() // the client library keeps pauses even when the partition is assigned to another member
 }
 
