@@ -38,8 +38,8 @@ type Flag struct {
 	// block take effect afterwards.
 	Selects bool
 	// Value converts the text to a string, bool, number, []string or map[string]string, which
-	// becomes the value of the key. nil keeps the text. If the flag Adds or Selects, Value may
-	// return nil to add nothing.
+	// becomes the value of the key. A nil Value keeps the text. Value may return nil: that removes
+	// the key or, if the flag Adds or Selects, adds nothing.
 	Value func(text string) (any, error)
 	// Switch allows the flag without a value, which means true.
 	Switch bool
