@@ -73,7 +73,7 @@ func listNames[T any](
 	}
 	n.List, n.Cut, n.Incomplete = names, more, n.Damage
 	if more {
-		n.Incomplete = JoinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", len(names)))
+		n.Incomplete = JoinReasons(n.Damage, NamesLeftOut(len(names)))
 	}
 	if more && !asked {
 		n.Incomplete += fmt.Sprintf(" (max_names is %d); list the others by prefix", most)
@@ -111,11 +111,14 @@ func (s *Slot) attributes(
 	n.Incomplete = n.Damage
 	if n.Cut = len(names) > limit; n.Cut {
 		names = names[:limit]
-		n.Incomplete = JoinReasons(n.Damage, fmt.Sprintf("names after the first %d are left out", limit))
+		n.Incomplete = JoinReasons(n.Damage, NamesLeftOut(limit))
 	}
 	n.List = names
 	return n, true, nil
 }
+
+// NamesLeftOut is the reason of a list that ends after n names.
+func NamesLeftOut(n int) string { return fmt.Sprintf("names after the first %d are left out", n) }
 
 // missing returns for users what a store could not read, or any other error.
 func missing(err error) (string, error) {

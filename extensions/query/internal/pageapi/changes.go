@@ -72,7 +72,7 @@ func (a *API) changes(ctx context.Context, v url.Values) (page.Query, error) {
 		if err := f.find(); err != nil {
 			return nil, "", err
 		}
-		return f.answer(limit), strings.Join(f.reasons, "; "), nil
+		return f.answer(limit), core.JoinReasons(f.reasons...), nil
 	}, nil
 }
 
@@ -112,11 +112,7 @@ type changeFinder struct {
 }
 
 // incomplete notes why data is missing.
-func (f *changeFinder) incomplete(reason string) {
-	if reason != "" && !slices.Contains(f.reasons, reason) {
-		f.reasons = append(f.reasons, reason)
-	}
-}
+func (f *changeFinder) incomplete(reason string) { f.reasons = append(f.reasons, reason) }
 
 func (f *changeFinder) find() error {
 	now, err := f.calls(f.periods.current())

@@ -1,7 +1,6 @@
 package servicemap
 
 import (
-	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -16,11 +15,7 @@ type measured struct {
 	reasons   []string                           // why data is missing
 }
 
-func (m *measured) incomplete(reason string) {
-	if reason != "" && !slices.Contains(m.reasons, reason) {
-		m.reasons = append(m.reasons, reason)
-	}
-}
+func (m *measured) incomplete(reason string) { m.reasons = append(m.reasons, reason) }
 
 // Approximate sizes in bytes of what is held while an answer is built.
 const (

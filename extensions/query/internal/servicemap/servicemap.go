@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -88,5 +87,5 @@ func (q *query) run(slot *core.Slot, now time.Time) (any, string, error) {
 	if now.Before(end) && now.After(q.start) {
 		end = now
 	}
-	return answerOf(q.start, end, g, m.durations), strings.Join(m.reasons, "; "), nil
+	return answerOf(q.start, end, g, m.durations), core.JoinReasons(m.reasons...), nil
 }

@@ -1,8 +1,6 @@
 package spanmetrics
 
 import (
-	"slices"
-
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -14,11 +12,7 @@ type callReader struct {
 	reasons []string
 }
 
-func (r *callReader) incomplete(reason string) {
-	if reason != "" && !slices.Contains(r.reasons, reason) {
-		r.reasons = append(r.reasons, reason)
-	}
-}
+func (r *callReader) incomplete(reason string) { r.reasons = append(r.reasons, reason) }
 
 // pair is the points of a service or operation in both periods.
 type pair struct{ now, usual []tracestore.MetricPoint }

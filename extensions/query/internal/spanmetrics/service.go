@@ -61,7 +61,7 @@ func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete 
 			return nil, "", err
 		}
 	}
-	return roles, strings.Join(from.reasons, "; "), nil
+	return roles, core.JoinReasons(from.reasons...), nil
 }
 
 func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error) {

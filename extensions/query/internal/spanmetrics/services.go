@@ -137,7 +137,7 @@ func (f *servicesFetch) answer() *Services {
 		sum = f.spans
 	}
 	slices.SortFunc(f.list, func(a, b ServiceSeries) int { return strings.Compare(a.Name, b.Name) })
-	return &Services{Total: sum.series(""), List: f.list, Incomplete: strings.Join(f.from.reasons, "; ")}
+	return &Services{Total: sum.series(""), List: f.list, Incomplete: core.JoinReasons(f.from.reasons...)}
 }
 
 // Periods is a time range in steps, and the time before it to compare with. Both consist of whole

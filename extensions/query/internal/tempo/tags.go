@@ -152,7 +152,7 @@ func (a *API) answerTagNames(
 	a.write(w, r, func(dst []byte) []byte {
 		dst, more := answer(dst, q, scopes)
 		if more {
-			incomplete = core.JoinReasons(incomplete, leftOut(q.limit))
+			incomplete = core.JoinReasons(incomplete, core.NamesLeftOut(q.limit))
 		}
 		return closeList(dst, incomplete)
 	})

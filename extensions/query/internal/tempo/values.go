@@ -143,7 +143,7 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 		}
 		if len(texts) > q.limit {
 			texts = texts[:q.limit]
-			names.Incomplete = core.JoinReasons(names.Incomplete, leftOut(q.limit))
+			names.Incomplete = core.JoinReasons(names.Incomplete, core.NamesLeftOut(q.limit))
 		}
 		body, err = answer(nil, slot, &q, texts)
 		body = closeList(body, names.Incomplete)
@@ -164,9 +164,6 @@ func closeList(dst []byte, incomplete string) []byte {
 	}
 	return append(dst, '}')
 }
-
-// leftOut is the reason of a list that ends after n names.
-func leftOut(n int) string { return fmt.Sprintf("names after the first %d are left out", n) }
 
 // listValues returns the values of a field. Values are those of all spans if the store cannot limit
 // them.
@@ -252,7 +249,7 @@ func operationNames(slot *core.Slot, limit int, services ...string) (names core.
 		}
 		names.Incomplete = core.JoinReasons(names.Incomplete, ops.Incomplete)
 		if len(known) > limit && i+1 < len(services) {
-			names.Incomplete = core.JoinReasons(names.Incomplete, leftOut(limit))
+			names.Incomplete = core.JoinReasons(names.Incomplete, core.NamesLeftOut(limit))
 			break
 		}
 	}
