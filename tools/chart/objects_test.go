@@ -261,6 +261,10 @@ func TestObjectsOfModes(t *testing.T) {
 			"ServiceMonitor obs-tracing-query", "PrometheusRule obs-tracing"},
 		"clickhouse": {"StatefulSet obs-tracing-collector", "Deployment obs-tracing-query",
 			"PodDisruptionBudget obs-tracing-collector", "PodDisruptionBudget obs-tracing-query"},
+		"kafka": {"StatefulSet obs-tracing-collector", "StatefulSet obs-tracing-ingester", "Deployment obs-tracing-query",
+			"PodDisruptionBudget obs-tracing-collector", "PodDisruptionBudget obs-tracing-ingester",
+			"PodDisruptionBudget obs-tracing-query", "ServiceMonitor obs-tracing-collector", "ServiceMonitor obs-tracing-ingester",
+			"ServiceMonitor obs-tracing-query", "PrometheusRule obs-tracing"},
 	}
 	for name, list := range want {
 		wanted := map[string]bool{}
@@ -286,7 +290,14 @@ func TestObjectsOfModes(t *testing.T) {
 // A service monitor selects one service, whose port it names, and sets the job that alerts and
 // dashboards expect.
 func TestServiceMonitors(t *testing.T) {
-	r := render(t, valueFiles(t)["split"])
+	sets := valueFiles(t)
+	for _, name := range []string{"split", "kafka"} {
+		t.Run(name, func(t *testing.T) { checkServiceMonitors(t, render(t, sets[name])) })
+	}
+}
+
+func checkServiceMonitors(t *testing.T, r release) {
+	t.Helper()
 	for _, m := range all[*monitoringv1.ServiceMonitor](r) {
 		selector, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
 		if err != nil {

@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -150,14 +151,17 @@ priorityClassName: high
 extraVolumes: [{name: tls, secret: {secretName: tls}}]
 extraVolumeMounts: [{name: tls, mountPath: /etc/tls}]
 `
-	base := "{mode: split, imagePullSecrets: [{name: p}], commonLabels: {all: \"1\"}}"
-	all := parse(t, base)
-	for _, component := range []string{"collector", "query", "agent"} {
+	all := parse(t, withKafka("brokers: [k:9092]"))
+	maps.Copy(all, parse(t, "{imagePullSecrets: [{name: p}], commonLabels: {all: \"1\"}}"))
+	for _, component := range []string{"collector", "ingester", "query", "agent"} {
 		all[component] = parse(t, values)
 	}
 	all["agent"].(map[string]any)["enabled"] = true
-	r := render(t, all)
-	for _, w := range workloads(r) {
+	list := workloads(render(t, all))
+	if len(list) != 4 {
+		t.Errorf("%d workloads, want 4", len(list))
+	}
+	for _, w := range list {
 		spec, c := w.template.Spec, w.template.Spec.Containers[0]
 		last := c.VolumeMounts[len(c.VolumeMounts)-1]
 		for what, ok := range map[string]bool{
@@ -199,8 +203,13 @@ func TestPersistence(t *testing.T) {
 
 // No replicas are possible, for example to stop the intake while a volume is restored.
 func TestNoReplicas(t *testing.T) {
-	r := render(t, parse(t, "{mode: split, collector: {replicas: 0}, query: {replicas: 0}}"))
-	for _, name := range []string{"collector", "query"} {
+	values := parse(t, withKafka("brokers: [k:9092]"))
+	names := []string{"collector", "ingester", "query"}
+	for _, name := range names {
+		values[name] = map[string]any{"replicas": 0}
+	}
+	r := render(t, values)
+	for _, name := range names {
 		if w := workloadNamed(t, r, fullName+"-"+name); w.replicas != 0 {
 			t.Errorf("%s has %d replicas", name, w.replicas)
 		}

@@ -30,10 +30,15 @@ func asProcess(t *testing.T, r release, w workload) container {
 	for name, text := range config.Data {
 		writeFile(t, filepath.Join(root, "etc/tracing", name), text)
 	}
-	writeFile(t, filepath.Join(root, "etc/tracing-clickhouse/password"), "secret")
 	writeFile(t, filepath.Join(root, "data/empty"), "")
 	spec := w.template.Spec.Containers[0]
+	for _, m := range spec.VolumeMounts {
+		for _, file := range secretFiles(w, m.Name) {
+			writeFile(t, filepath.Join(root, m.MountPath, file), "secret")
+		}
+	}
 	c := container{name: w.name, spec: spec}
+	c.env = append(c.env, "HOSTNAME="+w.name+"-0") // the container runtime sets it to the name of the pod
 	for _, arg := range spec.Args {
 		c.args = append(c.args, below(root, arg))
 	}
@@ -44,6 +49,28 @@ func asProcess(t *testing.T, r release, w workload) container {
 		writeFile(t, filepath.Join(root, "etc/tracing", name), below(root, text))
 	}
 	return c
+}
+
+// secretFiles returns the paths of the files of a volume that come from secrets.
+func secretFiles(w workload, volume string) (paths []string) {
+	for _, v := range w.template.Spec.Volumes {
+		if v.Name != volume {
+			continue
+		}
+		var items []corev1.KeyToPath
+		if v.Secret != nil {
+			items = v.Secret.Items
+		}
+		if v.Projected != nil {
+			for _, source := range v.Projected.Sources {
+				items = append(items, source.Secret.Items...)
+			}
+		}
+		for _, item := range items {
+			paths = append(paths, item.Path)
+		}
+	}
+	return paths
 }
 
 // below moves the mounted folders in a text below root.

@@ -57,22 +57,34 @@ func compare(t *testing.T, path string, definitions map[string]*schema, s *schem
 // Wrong values are refused with a message that names them.
 func TestInvalidValues(t *testing.T) {
 	for values, want := range map[string]string{
-		"mode: cluster":                           "/mode",
-		"replicaCount: 3":                         "replicaCount",
-		"collector: {replica: 3}":                 "replica",
-		"query: {replicas: many}":                 "/query/replicas",
-		"agent: {queueHostPath: queue}":           "/agent/queueHostPath",
-		"allInOne: {persistence: {size: 10GiB}}":  "/allInOne/persistence/size",
-		"retention: {size: 10Gi}":                 "/retention/size",
-		"retention: {time: 3 days}":               "/retention/time",
-		"image: {digest: latest}":                 "/image/digest",
-		"services: {query: {type: ExternalName}}": "/services/query/type",
-		"clickhouse: {endpoints: [host]}":         "/clickhouse/endpoints/0",
-		"{mode: split, collector: {replicas: 2}}": "collector.replicas: a store on disk belongs to one collector",
-		"{mode: split, storage: clickhouse}":      "clickhouse.endpoints: no servers",
-		"storage: clickhouse":                     "storage: the mode all-in-one stores on disk",
-		"ingress: {enabled: true}":                "ingress.hosts: no hosts",
-		"retention: {size: 60GiB}":                "retention.size: 60GiB does not fit into a volume of 60Gi",
+		"mode: cluster":                                 "/mode",
+		"replicaCount: 3":                               "replicaCount",
+		"collector: {replica: 3}":                       "replica",
+		"query: {replicas: many}":                       "/query/replicas",
+		"agent: {queueHostPath: queue}":                 "/agent/queueHostPath",
+		"allInOne: {persistence: {size: 10GiB}}":        "/allInOne/persistence/size",
+		"retention: {size: 10Gi}":                       "/retention/size",
+		"retention: {time: 3 days}":                     "/retention/time",
+		"image: {digest: latest}":                       "/image/digest",
+		"services: {query: {type: ExternalName}}":       "/services/query/type",
+		"clickhouse: {endpoints: [host]}":               "/clickhouse/endpoints/0",
+		"{mode: split, collector: {replicas: 2}}":       "collector.replicas: a store on disk belongs to one collector",
+		"{mode: split, storage: clickhouse}":            "clickhouse.endpoints: no servers",
+		"storage: clickhouse":                           "storage: the mode all-in-one stores on disk",
+		"ingress: {enabled: true}":                      "ingress.hosts: no hosts",
+		"kafka: {brokers: [host]}":                      "/kafka/brokers/0",
+		"kafka: {mechanism: GSSAPI}":                    "/kafka/mechanism",
+		"kafka: {topic: a/b}":                           "/kafka/topic",
+		"ingester: {replica: 3}":                        "replica",
+		"kafka: {enabled: true}":                        "kafka.enabled: ingesters store in ClickHouse",
+		"{mode: split, kafka: {enabled: true}}":         "kafka.enabled: ingesters store in ClickHouse",
+		withKafka(""):                                   "kafka.brokers: no brokers",
+		withKafka("brokers: [k:1], username: u"):        "kafka.username: a user needs a password",
+		withKafka("brokers: [k:1], existingSecret: s"):  "kafka.username: a user needs a password",
+		withKafka("brokers: [k:1], tls: {caSecret: s}"): "kafka.tls.caSecret: not used without TLS",
+		"retention: {size: 60GiB}":                      "retention.size: 60GiB does not fit into a volume of 60Gi",
+		"{mode: split, storage: clickhouse, clickhouse: {endpoints: [c:9000], settings: {sending_queue: {}}}, " +
+			"kafka: {enabled: true, brokers: [k:9092]}}": "clickhouse.settings.sending_queue: ingesters need no queue",
 		"{mode: split, retention: {size: 9GiB}, " + collectorVolume("5Gi") + "}": "retention.size: 9GiB does not fit into a volume of 5Gi",
 	} {
 		_, err := tryRender(t, parse(t, values), "v1.34.0")
@@ -80,6 +92,11 @@ func TestInvalidValues(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", values, err, want)
 		}
 	}
+}
+
+// withKafka returns values with keys of the section kafka.
+func withKafka(keys string) string {
+	return "{mode: split, storage: clickhouse, clickhouse: {endpoints: [c:9000]}, kafka: {enabled: true, " + keys + "}}"
 }
 
 func collectorVolume(size string) string {

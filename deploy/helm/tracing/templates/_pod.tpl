@@ -2,7 +2,8 @@
 {{- define "tracing.pod" -}}
 {{- $root := .root -}}
 {{- $v := .values -}}
-{{- $secret := and (include "tracing.usesClickHouse" $root) (ne .name "agent") $root.Values.clickhouse.existingSecret -}}
+{{- $secret := and (include "tracing.clickhouseClient" .) $root.Values.clickhouse.existingSecret -}}
+{{- $kafka := and (include "tracing.kafkaClient" .) (include "tracing.kafkaSecrets" $root | fromJsonArray) -}}
 metadata:
   labels:
     {{- include "tracing.labels" . | nindent 4 }}
@@ -58,6 +59,12 @@ spec:
       secret:
         secretName: {{ $secret }}
         items: [{key: {{ $root.Values.clickhouse.secretKey | quote }}, path: password}]
+    {{- end }}
+    {{- with $kafka }}
+    - name: kafka
+      projected:
+        sources:
+          {{- toYaml . | nindent 10 }}
     {{- end }}
     {{- with $v.extraVolumes }}
     {{- toYaml . | nindent 4 }}
@@ -131,9 +138,14 @@ volumeMounts:
     readOnly: true
   - name: data
     mountPath: /data
-  {{- if and (include "tracing.usesClickHouse" $root) (ne .name "agent") $root.Values.clickhouse.existingSecret }}
+  {{- if and (include "tracing.clickhouseClient" .) $root.Values.clickhouse.existingSecret }}
   - name: clickhouse
     mountPath: /etc/tracing-clickhouse
+    readOnly: true
+  {{- end }}
+  {{- if and (include "tracing.kafkaClient" .) (include "tracing.kafkaSecrets" $root | fromJsonArray) }}
+  - name: kafka
+    mountPath: /etc/tracing-kafka
     readOnly: true
   {{- end }}
   {{- with $v.extraVolumeMounts }}
