@@ -18,7 +18,8 @@ func TestPartialAnswers(t *testing.T) {
 	h, _ := api(t, querytest.Partial(works))
 	complete, _ := api(t, works)
 	for _, path := range []string{
-		"/api/ui/v1/search?" + day, "/api/traces?service=shop", "/api/traces/1", "/api/services", "/api/dependencies?endTs=1714608000000&lookback=86400000",
+		"/api/ui/v1/search?" + day,
+		"/api/traces?service=shop", "/api/traces/1", "/api/services", "/api/dependencies?endTs=1714608000000&lookback=86400000",
 		"/api/dependencies?endTs=1714608000000&lookback=86400000&details=true",
 		"/api/metrics/calls?service=shop&endTs=1714608000000&lookback=86400000",
 		"/api/ui/v1/heatmap?of=spans&" + day, "/api/ui/v1/heatmap?of=traces&" + day, "/api/ui/v1/facets?" + day,

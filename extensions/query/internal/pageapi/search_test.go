@@ -91,13 +91,15 @@ func TestSearchSteps(t *testing.T) {
 	f(0, 1e6, []string{budget + "; a file is damaged", budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":false,"reason":"a file is damaged","traces":2,"scanned":140000,"next":""}}`)
 	const down = "store b: connection refused"
-	for _, all := range []string{down + "; store a: " + budget, "store a: " + budget + "; " + down, down + "; " + budget + "; store c: " + budget} {
+	for _, all := range []string{
+		down + "; store a: " + budget, "store a: " + budget + "; " + down, down + "; " + budget + "; store c: " + budget,
+	} {
 		f(0, 1e6, []string{all, budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 			`{"outcome":{"complete":false,"reason":"`+down+`","traces":2,"scanned":140000,"next":""}}`)
 	}
 	f(0, 90_000, []string{down + "; store a: " + budget}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
-		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range; `+down+`","traces":2,`+
-			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
+		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range; `+down+
+			`","traces":2,"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
 	f(0, 1e6, []string{down + "; store a: " + budget}, shopSearch+"&limit=2", []int{100_000, 200_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":false,"reason":"`+down+"; store a: "+budget+`","traces":2,"scanned":140000,`+
 			`"next":"1714557600001000000.00000000000000000000000000000001"}}`)
