@@ -266,7 +266,8 @@ func TestOpenRecordsAreInTheBudget(t *testing.T) {
 
 // goldenRequest is an OTLP request with two services and two traces.
 const goldenRequest = `{"resourceSpans": [
-  {"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}, {"key": "host.name", "value": {"stringValue": "a"}}]},
+  {"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}},
+    {"key": "host.name", "value": {"stringValue": "a"}}]},
    "schemaUrl": "https://example.com/1",
    "scopeSpans": [{"scope": {"name": "http", "version": "1.2"}, "spans": [
     {"traceId": "000102030405060708090a0b0c0d0e0f", "spanId": "0102030405060708", "name": "GET /", "kind": 2, "traceState": "a=b",
@@ -280,8 +281,8 @@ const goldenRequest = `{"resourceSpans": [
      "startTimeUnixNano": "1700000001000000000", "endTimeUnixNano": "1700000001000002000"}]}]},
   {"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "payment"}}]},
    "scopeSpans": [{"spans": [
-    {"traceId": "000102030405060708090a0b0c0d0e0f", "spanId": "2122232425262728", "parentSpanId": "0102030405060708", "name": "charge", "kind": 3,
-     "startTimeUnixNano": "1700000000000200000", "endTimeUnixNano": "1700000000000900000"}]}]}]}`
+    {"traceId": "000102030405060708090a0b0c0d0e0f", "spanId": "2122232425262728", "parentSpanId": "0102030405060708",
+     "name": "charge", "kind": 3, "startTimeUnixNano": "1700000000000200000", "endTimeUnixNano": "1700000000000900000"}]}]}]}`
 
 // Records keep the bytes that other programs and older versions read.
 func TestRecordsOfEncodings(t *testing.T) {
