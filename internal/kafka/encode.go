@@ -195,10 +195,10 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 	return e.added(g, s)
 }
 
-// opening counts what a writer needs beside its record: all but that of otlp_proto translate the
-// resource and the scope.
+// opening counts what a writer needs beside its record: that of otlp_json translates the resource
+// and the scope.
 func (e *encoder) opening() error {
-	if e.Encoding == OTLPProto {
+	if e.Encoding != OTLPJSON {
 		return nil
 	}
 	return e.count(len(e.position.Resource.Raw) + len(e.position.Scope.Raw))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -231,8 +232,15 @@ func TestRepeatedResource(t *testing.T) {
 	}
 }
 
+func liveMemory() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // A resource that is repeated in the records of many partitions counts before all of them are
-// written.
+// written, whether it has one attribute or many.
 func TestOpenRecordsAreInTheBudget(t *testing.T) {
 	const partitions, resourceSize, limit = 500, 100_000, 1 << 20
 	var scope []byte
@@ -241,25 +249,28 @@ func TestOpenRecordsAreInTheBudget(t *testing.T) {
 		binary.BigEndian.PutUint64(id, uint64(n)+1)
 		scope = protoenc.AppendBytes(scope, 2, protoenc.AppendBytes(protoenc.AppendBytes(nil, 1, id), 2, id[:8]))
 	}
-	value := protoenc.AppendBytes(nil, 1, make([]byte, resourceSize))
-	attribute := protoenc.AppendBytes(protoenc.AppendString(nil, 1, "key"), 2, value)
-	resource := protoenc.AppendBytes(nil, 1, protoenc.AppendBytes(nil, 1, attribute))
-	b := fromOTLP(t, protoenc.AppendBytes(nil, 1, protoenc.AppendBytes(resource, 2, scope)))
 	full := errors.New("full")
-	for _, encoding := range []string{OTLPProto, OTLPJSON, ZipkinProto, ZipkinJSON} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		grown := 0
-		_, err := Encode(b, EncodeOptions{Encoding: encoding, Key: KeyTraceID, Partitions: partitions, MaxBytes: 1_000_000,
-			Grow: func(n int) error {
-				if grown += n; grown > limit {
-					return full
-				}
-				return nil
-			}})
-		runtime.ReadMemStats(&after)
-		if allocated := after.TotalAlloc - before.TotalAlloc; err != full || allocated > 10*limit {
-			t.Errorf("%s: error %v after %d bytes", encoding, err, allocated)
+	for _, valueSize := range []int{1, resourceSize} {
+		var attributes []byte
+		for n := 0; len(attributes) < resourceSize; n++ {
+			value := protoenc.AppendBytes(nil, 1, bytes.Repeat([]byte{'v'}, valueSize))
+			attribute := protoenc.AppendBytes(protoenc.AppendString(nil, 1, strconv.Itoa(n)), 2, value)
+			attributes = protoenc.AppendBytes(attributes, 1, attribute)
+		}
+		b := fromOTLP(t, protoenc.AppendBytes(nil, 1, protoenc.AppendBytes(protoenc.AppendBytes(nil, 1, attributes), 2, scope)))
+		for _, encoding := range []string{OTLPProto, OTLPJSON, ZipkinProto, ZipkinJSON} {
+			before, after, grown := liveMemory(), int64(0), 0
+			_, err := Encode(b, EncodeOptions{Encoding: encoding, Key: KeyTraceID, Partitions: partitions, MaxBytes: 1_000_000,
+				Grow: func(n int) error {
+					if grown += n; grown > limit {
+						after = liveMemory()
+						return full
+					}
+					return nil
+				}})
+			if held := after - before; err != full || held > 4*limit {
+				t.Errorf("%s, attributes of %d bytes: error %v with %d bytes in use", encoding, valueSize, err, held)
+			}
 		}
 	}
 }

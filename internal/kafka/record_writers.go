@@ -28,9 +28,8 @@ func newRecordWriter(encoding string, expected int, buffers *Buffers) func() rec
 			return &jsonWriter{w: otlpjson.Writer{Buf: append(make([]byte, 0, 2*expected), jsonStart...)}}
 		}
 	case ZipkinJSON, ZipkinProto:
-		return func() recordWriter {
-			return &zipkinWriter{w: zipkin.NewWriter(encoding == ZipkinJSON, zipkin.NoServiceName)}
-		}
+		shared := &zipkinSpans{w: zipkin.NewSpans(encoding == ZipkinJSON, zipkin.NoServiceName)}
+		return func() recordWriter { return &zipkinWriter{shared: shared} }
 	}
 	return func() recordWriter {
 		w := &protoWriter{}
@@ -106,15 +105,30 @@ func (w *jsonWriter) finish() []byte {
 
 // zipkinWriter writes a list of Zipkin spans.
 type zipkinWriter struct {
-	open place
-	w    *zipkin.Writer
+	shared *zipkinSpans
+	list   []byte // without its end
 }
+
+// zipkinSpans translates the spans of all records, so that resources and scopes are translated
+// once.
+type zipkinSpans struct {
+	open place
+	w    *zipkin.Spans
+}
+
+const zipkinEnd = 1 // maximum size of the end of a list
 
 func (w *zipkinWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
-	w.open.follow(p, w.w)
-	return w.w.Add(s, limit), nil
+	w.shared.open.follow(p, w.shared.w)
+	list := w.shared.w.Append(w.list, s)
+	if len(list)+zipkinEnd > limit {
+		w.list = list[:len(w.list)]
+		return false, nil
+	}
+	w.list = list
+	return true, nil
 }
 
-func (w *zipkinWriter) size() int { return w.w.Size() }
+func (w *zipkinWriter) size() int { return len(w.list) }
 
-func (w *zipkinWriter) finish() []byte { return w.w.Finish() }
+func (w *zipkinWriter) finish() []byte { return w.shared.w.End(w.list) }

@@ -28,56 +28,46 @@ func ToV2Proto(b *otlpdata.Batch, noService string) (body []byte, rejected int, 
 	return o.body, o.rejected, err
 }
 
-// Writer writes a list of v2 spans, one span after the other: a JSON array or a ListOfSpans.
-// Resource and Scope set those of the spans that follow. It must not be used concurrently.
-type Writer struct {
+// Spans writes v2 spans, one after the other, to any number of lists: arrays of JSON or
+// ListOfSpans. Resource and Scope set those of the spans that follow. It must not be used
+// concurrently.
+type Spans struct {
 	out  outgoing
 	json bool
 }
 
-// NewWriter returns the writer of an empty list in JSON or protobuf. Spans without a service get
-// the service noService.
-func NewWriter(json bool, noService string) *Writer {
-	w := &Writer{out: outgoing{noService: noService, encode: (*outSpan).appendProto}, json: json}
+// NewSpans returns a writer of JSON or protobuf. Spans without a service get the service noService.
+func NewSpans(json bool, noService string) *Spans {
+	w := &Spans{out: outgoing{noService: noService, encode: (*outSpan).appendProto}, json: json}
 	if json {
 		w.out.encode = (*outSpan).appendJSON
-		w.out.body = append(w.out.body, '[')
 	}
 	return w
 }
 
 // Resource sets the resource of the spans that follow.
-func (w *Writer) Resource(r *otlpdata.Resource) error { return w.out.Resource(r) }
+func (w *Spans) Resource(r *otlpdata.Resource) error { return w.out.Resource(r) }
 
 // Scope sets the scope of the spans that follow.
-func (w *Writer) Scope(s *otlpdata.Scope) error { return w.out.Scope(s) }
+func (w *Spans) Scope(s *otlpdata.Scope) error { return w.out.Scope(s) }
 
-// Add adds a span, which must have ids, unless the list would then be larger than limit bytes. It
-// reports whether it has added the span.
-func (w *Writer) Add(s *otlpdata.Span, limit int) bool {
-	before := len(w.out.body)
+// Append appends a span, which must have ids, to a list without its end. An empty list is begun.
+func (w *Spans) Append(list []byte, s *otlpdata.Span) []byte {
+	if w.json && len(list) == 0 {
+		list = append(list, '[')
+	}
+	w.out.body = list
 	w.out.Span(s) //nolint:errcheck // never fails
-	if w.Size() <= limit {
-		return true
-	}
-	w.out.body = w.out.body[:before]
-	return false
+	list, w.out.body = w.out.body, nil
+	return list
 }
 
-// Size returns the size of the list in bytes.
-func (w *Writer) Size() int {
+// End completes a list that has spans.
+func (w *Spans) End(list []byte) []byte {
 	if w.json {
-		return len(w.out.body) + len("]")
+		return append(list, ']')
 	}
-	return len(w.out.body)
-}
-
-// Finish returns the list. The Writer must not be used afterwards.
-func (w *Writer) Finish() []byte {
-	if w.json {
-		return append(w.out.body, ']')
-	}
-	return w.out.body
+	return list
 }
 
 // outgoing translates a batch into v2 spans, one after the other. Data without a Zipkin field
