@@ -43,11 +43,13 @@ func decodeNativeProto(d *Decoder, values [][]byte, m otlpdata.Meta, grow func(i
 }
 
 // nativeJSONMemory is for the objects of each value, and for its protobuf form, which is shorter
-// than the JSON. A brace may be an empty tag, which is the largest object relative to its text.
+// than the JSON. A brace may be an empty tag, which is the largest object relative to its text. A
+// comma may separate two strings of a list.
 func nativeJSONMemory(_ *Decoder, values [][]byte) (sum int64) {
-	const perObject, perByte = 256, 3
+	const perObject, perElement, perByte = 256, 128, 3
 	for _, v := range values {
-		sum += perObject*int64(bytes.Count(v, []byte{'{'})) + perByte*int64(len(v))
+		objects, elements := bytes.Count(v, []byte{'{'}), bytes.Count(v, []byte{','})
+		sum += max(perObject*int64(objects), perElement*int64(elements)) + perByte*int64(len(v))
 	}
 	return sum
 }

@@ -150,6 +150,25 @@ func checkMemory(t *testing.T, d *Decoder, values [][]byte) {
 	}
 }
 
+// A list of many empty strings needs much more memory than its text, before Decode can ask for it.
+func TestMemoryOfStrings(t *testing.T) {
+	span := []byte(`{"traceId":"AAAAAAAAAAAAAAAAAAAAAQ==","spanId":"AAAAAAAAAAI=","warnings":[""` + strings.Repeat(`,""`, 200_000) + `]}`)
+	d := decoderOf(t, JaegerJSON)
+	full := pipeline.Overloaded(pipeline.ErrOverBudget, 0)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := d.Decode([][]byte{span}, otlpdata.Meta{}, func(int64) error {
+		runtime.ReadMemStats(&after)
+		return full
+	})
+	if err != full {
+		t.Fatal(err)
+	}
+	if allocated, declared := int64(after.TotalAlloc-before.TotalAlloc), d.Memory([][]byte{span}); allocated > declared {
+		t.Errorf("%d bytes allocated, declared %d", allocated, declared)
+	}
+}
+
 // Errors of the caller's budget are returned as they are: the bytes are not to blame.
 func TestDecodeOverBudget(t *testing.T) {
 	d := decoderOf(t, JaegerProto)
