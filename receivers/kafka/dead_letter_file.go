@@ -61,7 +61,8 @@ func (f *letterFiles) write(_ context.Context, l letter) (string, error) {
 	if err := f.fs.MkdirAll(f.dir); err != nil {
 		return "", err
 	}
-	used, err := f.used()
+	name := fmt.Sprintf("%s-%d-%020d.record", l.record.Topic, l.record.Partition, l.record.Offset)
+	used, err := f.usedBesides(name)
 	if err != nil {
 		return "", err
 	}
@@ -69,19 +70,21 @@ func (f *letterFiles) write(_ context.Context, l letter) (string, error) {
 		return "", fmt.Errorf("folder %s is full: %d bytes used, dead_letter::max_size is %d; remove files, increase the limit "+
 			"or set dead_letter::topic", f.dir, used, f.max)
 	}
-	name := filepath.Join(f.dir, fmt.Sprintf("%s-%d-%020d.record", l.record.Topic, l.record.Partition, l.record.Offset))
-	return name, vfs.WriteFileAtomic(f.fs, name, data)
+	path := filepath.Join(f.dir, name)
+	return path, vfs.WriteFileAtomic(f.fs, path, data)
 }
 
-// used returns the size of all files. Dead letters are rare, so it is read each time: files may
-// have been removed.
-func (f *letterFiles) used() (sum int64, err error) {
+// usedBesides returns the size of all files but one, which is replaced. Dead letters are rare, so
+// it is read each time: files may have been removed.
+func (f *letterFiles) usedBesides(name string) (sum int64, err error) {
 	entries, err := f.fs.ReadDir(f.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
 	for _, e := range entries {
-		sum += e.Size
+		if e.Name != name {
+			sum += e.Size
+		}
 	}
 	return sum, nil
 }
