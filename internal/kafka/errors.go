@@ -81,6 +81,10 @@ func Reason(err error) string {
 
 // Explain adds to err what to do about it, for the topic and brokers of a configuration.
 func (c *ClientConfig) Explain(topic string, err error) error {
+	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+		return fmt.Errorf("kafka cluster of %v refuses access to the consumer group; grant READ on the group, and check auth::sasl: %w",
+			c.Brokers, err)
+	}
 	switch Reason(err) {
 	case ReasonUnknownTopic:
 		return fmt.Errorf("topic %s does not exist in the cluster of %v; create it, or set create_topic of a kafka exporter: %w",

@@ -76,7 +76,7 @@ func (c *committer) commit(ctx context.Context, all []*partition, last bool) {
 // done records the outcome of a commit, and returns the first error.
 func (c *committer) done(all []*partition, offsets map[int32]kgo.EpochOffset, resp *kmsg.OffsetCommitResponse, err error) error {
 	if err != nil {
-		return notCommitted(err)
+		return c.notCommitted(err)
 	}
 	byNumber := map[int32]*partition{}
 	for _, p := range all {
@@ -86,7 +86,7 @@ func (c *committer) done(all []*partition, offsets map[int32]kgo.EpochOffset, re
 		for _, answer := range t.Partitions {
 			if failure := kerr.ErrorForCode(answer.ErrorCode); failure != nil {
 				if err == nil {
-					err = notCommitted(failure)
+					err = c.notCommitted(failure)
 				}
 				continue
 			}
@@ -103,9 +103,10 @@ func (c *committer) done(all []*partition, offsets map[int32]kgo.EpochOffset, re
 }
 
 // notCommitted adds to an error what follows from it.
-func notCommitted(err error) error {
+func (c *committer) notCommitted(err error) error {
 	if errors.Is(err, kerr.RebalanceInProgress) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.UnknownMemberID) {
 		return fmt.Errorf("offsets were not committed because the group changes; some records may be consumed again: %w", err)
 	}
-	return fmt.Errorf("offsets are not committed; records since the last commit will be consumed again after a restart: %w", err)
+	return fmt.Errorf("offsets are not committed; records since the last commit will be consumed again after a restart: %w",
+		c.receiver.config.Explain(c.receiver.config.Topic, err))
 }

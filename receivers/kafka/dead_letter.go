@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tracing-backend/tracing/internal/kafka"
 )
 
 // letter is a record that cannot be processed.
@@ -76,6 +78,9 @@ func (t *letterTopic) write(ctx context.Context, l letter) (string, error) {
 	record := &kgo.Record{Topic: c.Topic, Key: l.record.Key, Value: l.record.Value,
 		Headers: append(l.record.Headers[:len(l.record.Headers):len(l.record.Headers)], l.headers()...)}
 	if err := t.r.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+		if kafka.Reason(err) == kafka.ReasonTooLarge {
+			return "", fmt.Errorf("dead_letter::topic %s refuses a record of this size; increase its max.message.bytes: %w", c.Topic, err)
+		}
 		return "", t.r.config.Explain(c.Topic, err)
 	}
 	return fmt.Sprintf("topic %s, partition %d, offset %d", record.Topic, record.Partition, record.Offset), nil

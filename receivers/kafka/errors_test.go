@@ -125,6 +125,11 @@ func TestDeadLetterFiles(t *testing.T) {
 		d.Timestamp == nil || len(d.Headers) != 1 || string(d.Headers[0].Value) != "\xff" {
 		t.Errorf("description: %+v", d)
 	}
+	before := letter{&kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte("no\nspans"), Headers: headers}, d.Reason, errors.New(d.Error)}
+	full := newLetterFiles(m.Settings, int64(len(data)))
+	if _, err := full.write(t.Context(), before); err != nil {
+		t.Errorf("a letter that replaces itself: %v", err)
+	}
 	m.stop()
 	cfg.DeadLetter.MaxSize = 1 << 20
 	m = c.start(cfg, c, 64<<20)
@@ -147,6 +152,9 @@ func TestDeadLetterTopicFails(t *testing.T) {
 	if got := c.committed(0); got > 0 {
 		t.Errorf("offset %d is committed", got)
 	}
+	fault.Remove()
+	fault = c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: dead, Err: kerr.MessageTooLarge, Count: -1})
+	m.awaitReport("dead_letter::topic dead-spans refuses a record of this size; increase its max.message.bytes")
 	fault.Remove()
 	c.awaitCommitted()
 	c.expectOnce("good")

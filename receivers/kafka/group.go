@@ -3,12 +3,14 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sort"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
@@ -187,7 +189,11 @@ func (r *receiver) fetchFailed(ctx context.Context, p *partition, f *kgo.FetchPa
 		if p != nil {
 			number = p.number
 		}
-		r.unfetched.begin(number, r.config.Explain(r.config.Topic, f.Err), r.set.Env.Now())
+		err := r.config.Explain(r.config.Topic, f.Err)
+		if errors.Is(f.Err, kerr.UnknownTopicID) {
+			err = fmt.Errorf("topic %s was deleted and created again; reload or restart this process: %w", r.config.Topic, f.Err)
+		}
+		r.unfetched.begin(number, err, r.set.Env.Now())
 		r.reports.log.Error("cannot fetch records", zap.Int32("partition", f.Partition), zap.Error(f.Err))
 	}
 }
@@ -224,6 +230,10 @@ func (r *receiver) onAssigned(_ context.Context, _ *kgo.Client, added map[string
 	}
 	r.set.Logger.Info("joined the group", zap.String("group", r.config.GroupID), zap.Int("partitions", len(r.partitions)),
 		zap.Int32s("added", added[r.config.Topic]))
+	select {
+	case r.joined <- struct{}{}:
+	default:
+	}
 }
 
 // onCommitted learns where the group has stopped in partitions that were assigned.

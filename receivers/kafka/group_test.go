@@ -197,8 +197,8 @@ func TestCommitFailures(t *testing.T) {
 	c.write(0, "a")
 	m := c.start(c.config(), c, 64<<20)
 	await(t, "failed commits", func() bool { return m.sample("commit_failures_total") > 2 })
-	m.awaitReport("offsets are not committed; records since the last commit will be consumed again after a restart: " +
-		"GROUP_AUTHORIZATION_FAILED")
+	m.awaitReport("offsets are not committed; records since the last commit will be consumed again after a restart: ")
+	m.awaitReport("grant READ on the group, and check auth::sasl: GROUP_AUTHORIZATION_FAILED")
 	fault.Remove()
 	c.awaitCommitted()
 	m.awaitReport("")
@@ -276,6 +276,26 @@ func TestExpired(t *testing.T) {
 	if m.sample("offset_resets_total") != 1 || m.Logs.FilterMessageSnippet("records were deleted before they were consumed").Len() != 1 {
 		t.Error("the reset is not counted or not logged")
 	}
+}
+
+// Records that do not exist any more are not counted as lag, also if none follow them.
+func TestAllExpired(t *testing.T) {
+	c := newCluster(t, 1)
+	c.write(0, "a")
+	m := c.start(c.config(), c, 64<<20)
+	c.awaitCommitted()
+	m.stop()
+	c.poison("expired-0", "expired-1", "expired-2")
+	c.write(0, names("expired", 3)...)
+	if err := c.DeleteRecords(topic, 0, 4); err != nil {
+		t.Fatal(err)
+	}
+	m = c.start(c.config(), c, 64<<20)
+	await(t, "lag", func() bool {
+		samples := m.Samples(t, prefix+"lag_records", "partition")
+		lag, ok := samples["0"]
+		return ok && lag == 0
+	})
 }
 
 // bombs is a cluster whose topic takes large records.
@@ -446,6 +466,10 @@ func TestFetchErrors(t *testing.T) {
 	fail(topic, 0, kerr.TopicAuthorizationFailed)
 	if got := last(); !strings.HasPrefix(got, "1 partitions cannot be fetched; partition 0: ") {
 		t.Errorf("error of a partition: %q", got)
+	}
+	fail(topic, 0, kerr.UnknownTopicID)
+	if got := last(); !strings.Contains(got, "topic spans was deleted and created again; reload or restart this process") {
+		t.Errorf("new topic of the same name: %q", got)
 	}
 	fail("", -1, errors.New("response is too large"))
 	if got := last(); got != "kafka topic spans: response is too large" {

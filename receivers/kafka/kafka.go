@@ -4,8 +4,8 @@
 // order, joins those of one tenant, decodes them and passes them to the pipeline. When the pipeline
 // has accepted them, their offset may be committed (progress.go says which and why); commit.go
 // commits periodically and before a partition is given up. group.go polls records and follows
-// assignments. What a record cannot be processed for is its own fault is written as a dead letter
-// (dead_letter.go); everything else is repeated until it succeeds (stalls.go).
+// assignments. A record that cannot be processed because of its content is written as a dead letter
+// (dead_letter.go); every other failure is repeated until it succeeds (stalls.go).
 package kafka
 
 import (
@@ -46,8 +46,9 @@ type receiver struct {
 	admin      *kadm.Client
 	letters    letterWriter // from Start on
 
+	joined      chan struct{} // has a value when partitions were assigned
 	stopPolling context.CancelFunc
-	kill        context.CancelFunc // ends the client and all workers
+	kill        context.CancelFunc // ends the client
 	loops       sync.WaitGroup     // polling, committing and watching
 
 	mu         sync.Mutex
@@ -75,6 +76,7 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 		memory:     newMemory(set.Budget, int64(c.MaxQueuedSize), int64(c.MaxFetchSize)),
 		counts:     newCounts(),
 		reports:    newReports(set),
+		joined:     make(chan struct{}, 1),
 		partitions: map[int32]*partition{},
 		processed:  map[int32]int64{},
 	}
@@ -88,8 +90,9 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 // fetched and that were not polled yet, and those of the last poll if the budget is exhausted. All
 // other memory is charged to the budget.
 func (r *receiver) MaxMemory() int64 {
-	// The limits of fetches are for compressed records. Spans compress to a sixth or less; a batch
-	// of records that would grow more than max_decompressed_batch_size is not decompressed.
+	// The limits of fetches are for compressed records. Spans compress at best to about a sixth, so
+	// this is an estimate; a batch of records that would grow more than max_decompressed_batch_size
+	// is not decompressed.
 	const compression, polled = 6, 2
 	return polled * int64(r.config.MaxConcurrentFetches) * int64(r.config.MaxFetchSize) * compression
 }

@@ -19,6 +19,7 @@ type progress struct {
 	accepted  kgo.EpochOffset // offset -1: no record yet
 	committed int64           // -1: nothing yet
 	first     int64           // offset of the first polled record; -1: none yet; only for the lag
+	start     int64           // records below this offset do not exist any more; only for the lag
 }
 
 func newProgress() progress {
@@ -61,16 +62,25 @@ func (p *progress) begin(offset int64) {
 	}
 }
 
+// expire records that records below an offset do not exist any more.
+func (p *progress) expire(start int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.start = start
+}
+
 // position returns the offset up to which records are accepted or, before the first one, committed
-// or not consumed; -1 if it is unknown.
+// or not consumed, without those that do not exist any more; -1 if it is unknown.
 func (p *progress) position() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.accepted.Offset >= 0:
-		return p.accepted.Offset
+		return max(p.accepted.Offset, p.start)
 	case p.committed >= 0:
-		return p.committed
+		return max(p.committed, p.start)
+	case p.first >= 0:
+		return max(p.first, p.start)
 	}
-	return p.first
+	return -1
 }

@@ -18,7 +18,7 @@ const (
 // again.
 const fetchErrorAge = 5 * time.Second
 
-// watch asks the brokers for the ends of all partitions, so that the lag is known of partitions
+// watch asks the brokers for the offsets of all partitions, so that the lag is known of partitions
 // that are not fetched at the moment, and reports if the brokers or the topic cannot be reached.
 func (r *receiver) watch(ctx context.Context) {
 	for {
@@ -35,6 +35,7 @@ func (r *receiver) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-r.joined: // the lag of new partitions is not known
 		case <-time.After(wait):
 		}
 	}
@@ -44,15 +45,22 @@ func (r *receiver) checkTopic(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchInterval)
 	defer cancel()
 	ends, err := r.admin.ListEndOffsets(ctx, r.config.Topic)
+	if err == nil {
+		err = ends.Error()
+	}
 	if err != nil {
 		return err
 	}
-	if err := ends.Error(); err != nil {
+	starts, err := r.admin.ListStartOffsets(ctx, r.config.Topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
 		return err
 	}
 	now := r.set.Env.Now()
 	for number, end := range ends[r.config.Topic] {
-		if p := r.partition(number); p != nil && p.seeEnd(end.Offset, now) {
+		if p := r.partition(number); p != nil && p.see(starts[r.config.Topic][number].Offset, end.Offset, now) {
 			r.unfetched.endOld(number, now.Add(-fetchErrorAge))
 		}
 	}
@@ -60,10 +68,11 @@ func (r *receiver) checkTopic(ctx context.Context) error {
 	return nil
 }
 
-// seeEnd records the offset of the end of the partition. It reports whether there is nothing to
-// fetch, so that a success of the next fetch would not be seen.
-func (p *partition) seeEnd(end int64, now time.Time) bool {
+// see records the offsets of the start and end of the partition. It reports whether there is
+// nothing to fetch, so that a success of the next fetch would not be seen.
+func (p *partition) see(start, end int64, now time.Time) bool {
 	p.highWatermark.Store(end)
+	p.progress.expire(start)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	position := p.progress.position()
