@@ -196,7 +196,8 @@ func TestActiveMember(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	wantLines(t, stderr, "group tracing has 1 active members (ingester-1 at ", "); stop the ingesters first, and wait for session_timeout if they have a group_instance_id")
+	wantLines(t, stderr, "group tracing has 1 active members (ingester-1 at ",
+		"); stop the ingesters first, and wait for session_timeout if they have a group_instance_id")
 	wantOffsets(t, c.committed(t), 50, 50, 50)
 }
 

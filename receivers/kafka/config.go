@@ -129,8 +129,11 @@ func (c *config) Validate() error {
 		key      string
 		is       pipeline.Duration
 		min, max time.Duration
-	}{{"session_timeout", c.SessionTimeout, minGroupTimeout, maxWireTime}, {"rebalance_timeout", c.RebalanceTimeout, minGroupTimeout, maxWireTime},
-		{"max_fetch_wait", c.MaxFetchWait, minFetchWait, time.Minute}} {
+	}{
+		{"session_timeout", c.SessionTimeout, minGroupTimeout, maxWireTime},
+		{"rebalance_timeout", c.RebalanceTimeout, minGroupTimeout, maxWireTime},
+		{"max_fetch_wait", c.MaxFetchWait, minFetchWait, time.Minute},
+	} {
 		if d.is.Std() < d.min || d.is.Std() > d.max {
 			bad(d.key, "must be from %s to %s, not %s", d.min, d.max, d.is)
 		}

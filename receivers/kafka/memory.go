@@ -57,8 +57,8 @@ func (m *memory) remove(n int64) {
 	m.pay(n)
 }
 
-// setAside changes by n the bytes of records that do not count as queued, because their partition is
-// paused: they must not keep other partitions from being polled.
+// setAside changes by n the bytes of records that do not count as queued, because their partition
+// is paused: they must not keep other partitions from being polled.
 func (m *memory) setAside(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

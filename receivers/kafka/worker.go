@@ -24,7 +24,7 @@ type partition struct {
 	expected int64 // offset of the next record to poll, -1 if unknown; for the polling goroutine
 
 	highWatermark atomic.Int64 // -1 before it is known
-	skippedAt     atomic.Int64 // when a batch without records was fetched, in ns since 1970; 0: no such batch, or it is handled
+	skippedAt     atomic.Int64 // when a batch without records was fetched, in ns since 1970; 0: none, or it is handled
 
 	ctx      context.Context // of batches in the pipeline
 	cancel   context.CancelFunc

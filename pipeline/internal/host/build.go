@@ -145,7 +145,8 @@ func (b *graphBuilder) buildNode(n *node) error {
 		next = n.gate
 	}
 	if kind == pipeline.KindReceiver {
-		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set, func() time.Duration { return n.maxWait(b.app) })
+		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set,
+			func() time.Duration { return n.maxWait(b.app) })
 		next = n.intake
 	}
 	if kind == pipeline.KindProcessor && n.config.Holds() {
