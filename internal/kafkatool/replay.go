@@ -42,8 +42,10 @@ func (p *partition) again() int64 {
 }
 
 func (r *replay) run(ctx context.Context, admin *kadm.Client) error {
-	if err := r.checkMembers(ctx, admin); err != nil {
-		return err
+	if !r.dryRun {
+		if err := r.checkMembers(ctx, admin); err != nil {
+			return err
+		}
 	}
 	all, err := r.partitions(ctx, admin)
 	if err != nil {
@@ -91,8 +93,8 @@ func (r *replay) checkMembers(ctx context.Context, admin *kadm.Client) error {
 	for _, m := range g.Members {
 		names = append(names, fmt.Sprintf("%s at %s", m.ClientID, strings.TrimPrefix(m.ClientHost, "/")))
 	}
-	return fmt.Errorf("group %s has %d active members (%s); stop the ingesters first, and wait for session_timeout "+
-		"if they have a group_instance_id", r.group, len(names), strings.Join(names, ", "))
+	return fmt.Errorf("group %s has active members (%s); stop the ingesters first, and wait for session_timeout "+
+		"if they have a group_instance_id", r.group, strings.Join(names, ", "))
 }
 
 // partitions returns the partitions of the topic by number.

@@ -196,8 +196,11 @@ func TestActiveMember(t *testing.T) {
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	wantLines(t, stderr, "group tracing has 1 active members (ingester-1 at ",
+	wantLines(t, stderr, "group tracing has active members (ingester-1 at ",
 		"); stop the ingesters first, and wait for session_timeout if they have a group_instance_id")
+	if code, stdout, stderr := c.replay(t, c.since(20), "--dry-run"); code != 0 || !strings.Contains(stdout, "nothing was changed") {
+		t.Errorf("dry run: exit code %d: %s%s", code, stdout, stderr)
+	}
 	wantOffsets(t, c.committed(t), 50, 50, 50)
 }
 
