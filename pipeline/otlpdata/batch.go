@@ -87,8 +87,10 @@ func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 func FromRequests(requests [][]byte, m Meta, lim Limits) (*Batch, error) {
 	out := &Batch{meta: m, encoded: requests}
 	var c counter
+	w := walkers.Get().(*walker)
+	defer w.release()
 	for _, r := range requests {
-		memory, err := walk(r, &c, lim, true)
+		memory, err := w.walk(r, &c, lim, true)
 		if err != nil {
 			return nil, err
 		}

@@ -33,6 +33,11 @@ func Walk(chunk []byte, v Visitor) error {
 func walk(chunk []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w := walkers.Get().(*walker)
 	defer w.release()
+	return w.walk(chunk, v, lim, checkOnly)
+}
+
+// walk is the function walk with a walker that may have walked before.
+func (w *walker) walk(chunk []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w.v, w.lim, w.checkOnly, w.spans, w.groups, w.longest = v, lim.orDefault(), checkOnly, 0, 0, longest{}
 	err = w.request(chunk)
 	if err == errDepth {
