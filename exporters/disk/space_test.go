@@ -86,7 +86,7 @@ func TestFullDisk(t *testing.T) {
 				}
 				n.check(t, e)
 				mu.Lock()
-				if len(reports) == 0 || !pipeline.IsNotReady(reports[len(reports)-1]) || len(reports) > 5 {
+				if len(reports) == 0 || !pipeline.IsNotReady(reports[len(reports)-1]) || len(reports) > 10 {
 					t.Errorf("reported %q, want that the process is not ready", reports)
 				}
 				mu.Unlock()
