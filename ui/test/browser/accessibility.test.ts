@@ -184,7 +184,7 @@ describe('with data', () => {
     const route = '**/api/ui/v1/**';
     await page.route(route, (r) => r.fulfill({ status: 401, json: { errors: [{ code: 401, msg: 'credentials are missing' }] } }));
     await checkState({ name: 'sign in', path: () => '/search', reach: (p) => p.getByRole('dialog', { name: 'Sign in' }).waitFor() });
-    expect(await page.evaluate(() => document.activeElement?.closest('dialog') !== null)).toBe(true);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('dialog') !== null)).toBe(true);
     await page.unroute(route);
   });
 
@@ -197,12 +197,12 @@ describe('with data', () => {
       await page.getByRole('dialog').waitFor();
       // The browser's own controls come between the last element of a dialog and its first one.
       for (let i = 0; i < 4; i++) {
-        expect(await page.evaluate(() => document.activeElement === document.body || document.activeElement!.closest('dialog') !== null)).toBe(true);
+        await expect.poll(() => page.evaluate(() => document.activeElement === document.body || document.activeElement!.closest('dialog') !== null)).toBe(true);
         await page.keyboard.press('Tab');
       }
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
-      expect(await button.evaluate((e) => e === document.activeElement)).toBe(true);
+      await expect.poll(() => button.evaluate((e) => e === document.activeElement)).toBe(true);
     }
   });
 
@@ -214,10 +214,10 @@ describe('with data', () => {
       await page.keyboard.press('Enter');
       const surface = page.locator('[popover]:popover-open');
       await surface.waitFor();
-      expect(await surface.evaluate((e) => e.contains(document.activeElement)), String(name)).toBe(true);
+      await expect.poll(() => surface.evaluate((e) => e.contains(document.activeElement)), { message: String(name) }).toBe(true);
       await page.keyboard.press('Escape');
       await surface.waitFor({ state: 'detached' });
-      expect(await button.evaluate((e) => e === document.activeElement), String(name)).toBe(true);
+      await expect.poll(() => button.evaluate((e) => e === document.activeElement), { message: String(name) }).toBe(true);
     }
   });
 

@@ -20,10 +20,14 @@ export interface TestPage {
   problems: string[];
 }
 
-/** Opens an empty page in a fresh context. */
+/** Opens an empty page in a fresh context. SLOWDOWN is the factor by which the page is slower, as on a loaded machine. */
 export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<TestPage> {
   const context = await browser.newContext({ viewport: large, ...options });
   const page = await context.newPage();
+  if (process.env.SLOWDOWN) {
+    const session = await context.newCDPSession(page);
+    await session.send('Emulation.setCPUThrottlingRate', { rate: Number(process.env.SLOWDOWN) });
+  }
   const problems: string[] = [];
   page.on('pageerror', (e) => problems.push(`uncaught: ${e.message}`));
   page.on('console', (m) => {

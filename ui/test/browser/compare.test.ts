@@ -66,8 +66,8 @@ test('every bar shows what is usual; only the cause has its percentile', async (
   await page.getByText(/^p99\.\d of 152, usually/).waitFor();
   const bar = tree.getByRole('row').filter({ hasText: 'Reserve' }).getByRole('gridcell').nth(1);
   await bar.hover();
-  expect(await bar.getAttribute('title')).toMatch(/^p\d\d? of 152, usually [\d.]+.ms \(p50\) to [\d.]+.ms \(p95\), from /);
-  expect(await bar.evaluate((e) => getComputedStyle(e).backgroundSize.split(', ').length)).toBe(3);
+  await expect.poll(() => bar.getAttribute('title')).toMatch(/^p\d\d? of 152, usually [\d.]+.ms \(p50\) to [\d.]+.ms \(p95\), from /);
+  await expect.poll(() => bar.evaluate((e) => getComputedStyle(e).backgroundSize.split(', ').length)).toBe(3);
   await tree.getByRole('row').filter({ hasText: 'Charge' }).first().click();
   await page.getByRole('complementary').getByText(/usually/).waitFor();
   expect(problems).toEqual([]);
@@ -79,9 +79,9 @@ test('a trace is compared with a typical one, by keyboard', async () => {
   await page.getByRole('link', { name: 'Compare with typical' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: /^A takes ▲ 1\.1\d.s longer than a typical trace: \+1\.1\d.s in payment\. (Everything else is within .*|Nothing else differs)\.$/ }).waitFor();
-  expect(page.url()).toContain(`/trace/${slow}...baseline`);
+  await expect.poll(() => page.url()).toContain(`/trace/${slow}...baseline`);
   await page.getByText(/^typical: median of 15\d of 152$/).waitFor();
-  expect(await texts(page)).toEqual([
+  await expect.poll(() => texts(page)).toEqual([
     expect.stringMatching(/^web POST \/order 1\.27.s .* ▲ \+1\.1\d.s 1 : 1$/), expect.stringMatching(/^shop PlaceOrder .* 1 : 1$/), expect.stringMatching(/^payment Charge fails in A 1\.20.s 60\.0.ms ▲ \+1\.14.s 3 : 1$/),
   ]);
   await page.getByText('1 row whose time differs', { exact: false }).waitFor();
@@ -90,13 +90,13 @@ test('a trace is compared with a typical one, by keyboard', async () => {
   expect((await texts(page))[0]).toContain('Charge');
   await page.getByRole('checkbox', { name: /^Only what changed/ }).press('Space');
   await page.waitForURL(/all=1/);
-  expect(await texts(page)).toHaveLength(4);
+  await expect.poll(() => texts(page)).toHaveLength(4);
   await paths(page).focus();
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Home');
   await page.keyboard.press('Enter');
   await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
-  expect(new URL(page.url()).pathname).toBe(`/trace/${slow}`);
+  await expect.poll(() => new URL(page.url()).pathname).toBe(`/trace/${slow}`);
   await page.getByRole('complementary', { name: 'Span details' }).getByRole('heading', { name: 'Charge' }).waitFor();
   expect(problems).toEqual([]);
   await page.context().close();
@@ -111,7 +111,7 @@ test('two traces are swapped; attributes that differ are listed', async () => {
   const row = page.getByRole('row', { name: /payment service\.version/ });
   await row.waitFor();
   expect((await row.getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['2.13.4', '2.14.0']);
-  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   expect(problems).toEqual([]);
   await page.context().close();
 });
@@ -128,7 +128,7 @@ test('it says why there is nothing to compare', async () => {
     await page.goto(url + path);
     await page.getByText(text).first().waitFor();
   }
-  expect(await texts(page)).toEqual(expect.arrayContaining([expect.stringMatching(/^mail send only in B/)]));
+  await expect.poll(() => texts(page)).toEqual(expect.arrayContaining([expect.stringMatching(/^mail send only in B/)]));
   await page.context().close();
 });
 
@@ -143,7 +143,7 @@ test('traces are chosen in the results of a search, and in files, by keyboard', 
   await page.keyboard.press('Space');
   await page.getByRole('link', { name: 'Compare', exact: true }).press('Enter');
   await paths(page).waitFor();
-  expect(new URL(page.url()).pathname.split('/')[2].split('...').sort()).toEqual([slow, alone].sort());
+  await expect.poll(() => new URL(page.url()).pathname.split('/')[2].split('...').sort()).toEqual([slow, alone].sort());
   const file = await (await fetch(`${url}/api/traces/${slow}`)).text();
   const second = await (await fetch(`${url}/api/traces/${normal}`)).text();
   await page.goto(url + '/open');

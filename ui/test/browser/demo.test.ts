@@ -34,7 +34,7 @@ test('without the key, the page has the command', async () => {
   await page.getByRole('button', { name: 'Send demo data' }).click();
   const port = new URL(await program.address('otlp', 'protocols.http')).port;
   await page.getByText(new RegExp(`^tracing demo --otlp http://\\S+:${port}$`)).waitFor();
-  expect(await page.getByRole('button', { name: 'Load demo data' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('button', { name: 'Load demo data' }).count()).toBe(0);
   await page.context().close();
   await program.stop();
 });

@@ -44,7 +44,7 @@ test('the search leads to a section, by keyboard', async () => {
   await page.keyboard.press('Enter'); // nothing is selected
   await page.keyboard.type('disk');
   await results.getByRole('option').first().waitFor();
-  expect(page.url()).toBe(before);
+  await expect.poll(() => page.url()).toBe(before);
   expect(problems).toEqual([]);
 });
 
@@ -54,7 +54,7 @@ test('the theme is that of the web UI', async () => {
   await page.getByRole('button', { name: 'Theme: light' }).click();
   await page.getByRole('link', { name: 'Web UI', exact: true }).click();
   await page.waitForURL((url) => url.pathname === '/base/');
-  expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
+  await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
   await page.evaluate(() => localStorage.clear());
 });
 
@@ -64,7 +64,7 @@ for (const name of ['index', 'first-five-minutes', 'metrics']) {
       if (size) await page.setViewportSize(size);
       await page.goto(`${root}/${name}.html`);
       expect((await check(page, name)).grave).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     }
   });
 }
@@ -73,5 +73,5 @@ test('the help of the web UI leads to the documentation', async () => {
   await page.goto((await program.url()) + '/base/status');
   await page.getByRole('heading', { level: 1 }).first().waitFor();
   await page.keyboard.press('?');
-  expect(await page.getByRole('link', { name: 'Documentation' }).evaluate((a) => (a as HTMLAnchorElement).href)).toBe(root + '/');
+  await expect.poll(() => page.getByRole('link', { name: 'Documentation' }).evaluate((a) => (a as HTMLAnchorElement).href)).toBe(root + '/');
 });

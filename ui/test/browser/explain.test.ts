@@ -51,18 +51,18 @@ test('explains the slowest traces by mouse', () => visit(url + '/search', async 
   await page.getByRole('button', { name: 'Explain slowest 5 %' }).click();
   await expect.poll(() => paramOf(page, 'tab')).toBe('explain');
   await sentence(page).waitFor();
-  expect(await sentence(page).innerText()).toMatch(/longer, 100\s% of it in stock SELECT items\. 100\s% carry db\.shard = 7, others 0\s%\.$/u);
-  expect(await attributes(page).count()).toBe(1);
+  await expect.poll(() => sentence(page).innerText()).toMatch(/longer, 100\s% of it in stock SELECT items\. 100\s% carry db\.shard = 7, others 0\s%\.$/u);
+  await expect.poll(() => attributes(page).count()).toBe(1);
   // Time and shape.
-  expect(await page.getByRole('row', { name: /^stock SELECT items .*▲ \+1\.\d\d\ss/u }).count()).toBe(1);
-  expect(await page.getByRole('row', { name: /^stock GET \/cart › SELECT items 3\.0 1\.0/ }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items .*▲ \+1\.\d\d\ss/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock GET \/cart › SELECT items 3\.0 1\.0/ }).count()).toBe(1);
   // The icicle: a click chooses a frame, the other side has its own widths, the table has the same numbers.
   await page.getByRole('treeitem', { name: /^web GET \/cart/ }).click();
-  expect(await page.getByRole('treeitem', { selected: true }).getAttribute('aria-label')).toContain('web GET /cart');
+  await expect.poll(() => page.getByRole('treeitem', { selected: true }).getAttribute('aria-label')).toContain('web GET /cart');
   await page.getByRole('radiogroup', { name: 'Icicle shows' }).getByText('others').click();
-  expect(await page.getByRole('treeitem', { name: /^stock SELECT items, \d\d\.\d\sms$/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('treeitem', { name: /^stock SELECT items, \d\d\.\d\sms$/u }).count()).toBe(1);
   await page.getByRole('button', { name: 'Table view' }).click();
-  expect(await page.getByRole('row', { name: /^stock SELECT items 1\.20\ss .*3 against 1$/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items 1\.20\ss .*3 against 1$/u }).count()).toBe(1);
   // A line leads to its traces.
   await attributes(page).hover();
   await attributes(page).getByRole('link', { name: 'Show 50 traces' }).click();
@@ -84,20 +84,20 @@ test('explains errors by keyboard', () => visit(url + '/search?tab=explain', asy
   await attributes(page).getByRole('button', { name: /db\.shard = 7/ }).focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowRight');
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Exclude');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Exclude');
   await page.keyboard.press('Tab');
-  expect(await page.evaluate(() => document.activeElement?.textContent)).not.toContain('Show');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).not.toContain('Show');
   // The icicle: arrows move between frames, Enter enlarges one, Escape shows all.
   const frame = (): Promise<string | null | undefined> => page.evaluate(() => document.activeElement?.getAttribute('aria-label'));
   await page.getByRole('treeitem').first().focus();
   await page.keyboard.press('ArrowDown');
-  expect(await frame()).toContain('stock SELECT items');
+  await expect.poll(() => frame()).toContain('stock SELECT items');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Show all' }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Enlarge' }).waitFor();
   await page.keyboard.press('ArrowUp');
-  expect(await frame()).toContain('web GET /cart');
+  await expect.poll(() => frame()).toContain('web GET /cart');
   expect((await check(page, 'explain')).grave).toEqual([]);
   // Another baseline: nothing is a day old.
   await page.getByRole('radio', { name: 'one day earlier' }).focus();
@@ -120,6 +120,6 @@ test('selects with the heatmap and x, and says what is missing', () => visit(url
 
 test('fits a small screen in the dark theme', () => visit(url + '/search?tab=explain&sel=errors&theme=dark', async (page) => {
   await sentence(page).waitFor();
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
   expect((await check(page, 'explain')).grave).toEqual([]);
 }, { viewport: small }));

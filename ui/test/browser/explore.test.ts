@@ -58,29 +58,29 @@ test('completes a search step by step, and shows it as chips', () => visit(url +
   await page.getByRole('option', { name: '= equal', exact: true }).waitFor();
   await page.keyboard.press('Tab');
   await page.getByRole('option', { name: 'web', exact: true }).waitFor();
-  expect(await page.getByRole('option').allTextContents()).toEqual(['checkout', 'web']);
+  await expect.poll(() => page.getByRole('option').allTextContents()).toEqual(['checkout', 'web']);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'service checkout', exact: true }).waitFor();
-  expect(queryOf(page)).toBe('{ service = "checkout" }');
+  await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" }');
   // Names and values are those of the spans that match the rest.
   await bar(page).fill('{ service = "web" && span.');
   await page.getByRole('option', { name: 'span.http.route attribute' }).waitFor();
-  expect(await page.getByRole('option').allTextContents()).toEqual(['span.http.routeattribute']);
+  await expect.poll(() => page.getByRole('option').allTextContents()).toEqual(['span.http.routeattribute']);
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+Space');
   await page.getByRole('option', { name: 'span.http.route attribute' }).waitFor();
   await bar(page).fill('{ service = "checkout" && ."user id" = ');
   await page.getByRole('option', { name: 'user-2' }).click();
-  expect(await bar(page).inputValue()).toBe('{ service = "checkout" && ."user id" = "user-2"');
+  await expect.poll(() => bar(page).inputValue()).toBe('{ service = "checkout" && ."user id" = "user-2"');
 }));
 
 test('chips and text change the same search; back and forward restore it', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
   await page.getByRole('button', { name: 'status any' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'error' }).click();
   await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" && status = error }');
-  expect(await bar(page).inputValue()).toBe(queryOf(page));
+  await expect.poll(() => bar(page).inputValue()).toBe(queryOf(page));
   await page.getByRole('button', { name: 'duration any' }).click();
   await page.getByLabel('At least').fill('1s');
   await page.keyboard.press('Enter');
@@ -105,9 +105,9 @@ test('a text that the form cannot express is one chip', () => visit(searchFor('{
 test('underlines the token of an error', async () => {
   const { page } = await newPage(browser);
   await page.goto(searchFor('{ service = "web" && spam:foo = 1 }'));
-  expect(await page.getByRole('alert').textContent()).toContain('Column 22: unknown scope "spam"');
-  expect(await bar(page).getAttribute('aria-invalid')).toBe('true');
-  expect(await page.locator('[data-problem]', { hasText: /^spam:foo$/ }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('alert').textContent()).toContain('Column 22: unknown scope "spam"');
+  await expect.poll(() => bar(page).getAttribute('aria-invalid')).toBe('true');
+  await expect.poll(() => page.locator('[data-problem]', { hasText: /^spam:foo$/ }).count()).toBe(1);
   await page.getByRole('button', { name: /trace\.duration > 2s/ }).click();
   await expect.poll(() => queryOf(page)).toBe('{ root && trace.duration > 2s }');
   await page.context().close();
@@ -116,7 +116,7 @@ test('underlines the token of an error', async () => {
 test('the heatmap selects, filters and opens, by mouse and by keyboard', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
   const map = page.getByRole('application');
   await page.getByText(`${traces} traces`).first().waitFor();
-  expect(await page.getByText('12 with errors').count()).toBeGreaterThan(0);
+  await expect.poll(() => page.getByText('12 with errors').count()).toBeGreaterThan(0);
   const box = (await map.boundingBox())!;
   await page.mouse.move(box.x + 2, box.y + 2);
   await page.mouse.down();
@@ -136,7 +136,7 @@ test('the heatmap selects, filters and opens, by mouse and by keyboard', () => v
   await expect.poll(() => page.url()).toContain('sel=');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Table view' }).click();
-  expect(await page.getByRole('region', { name: /as a table/ }).getByRole('row').count()).toBeGreaterThan(10);
+  await expect.poll(() => page.getByRole('region', { name: /as a table/ }).getByRole('row').count()).toBeGreaterThan(10);
   await page.getByRole('button', { name: 'Table view' }).click();
   await map.focus();
   await page.keyboard.press('ArrowLeft'); // the slowest cell of the newest minute
@@ -148,7 +148,7 @@ test('the page says what durations are of', () => visit(searchFor('{ service = "
   await page.getByText(`${traces} traces`).first().waitFor();
   await page.getByRole('radio', { name: 'Span duration' }).check();
   await page.getByText(`${2 * traces} spans`).first().waitFor();
-  expect(page.url()).toContain('of=spans');
+  await expect.poll(() => page.url()).toContain('of=spans');
 }));
 
 test('facets include, exclude and count', () => visit(url + '/search', async (page) => {
@@ -177,7 +177,7 @@ test('results: count, pages, columns, order, and the way to the span and back', 
   await page.locator('main').focus();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
-  expect(await page.evaluate(() => document.activeElement!.getAttribute('aria-rowindex'))).toBe('3');
+  await expect.poll(() => page.evaluate(() => document.activeElement!.getAttribute('aria-rowindex'))).toBe('3');
   const shown = await rows(page).count();
   await page.keyboard.press('Enter');
   await expect.poll(() => page.url()).toMatch(/\/trace\/[0-9a-f]{32}\?.*span=[0-9a-f]{16}.*find=/);
@@ -229,7 +229,7 @@ test('on a small screen, facets are a sheet', () => visit(url + '/search', async
   await page.getByRole('button', { name: 'Facets' }).click();
   await page.getByRole('dialog', { name: 'Facets' }).getByRole('button', { name: '/cart', exact: true }).click();
   await expect.poll(() => queryOf(page)).toBe('{ span.http.route = "/cart" }');
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(small.width);
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(small.width);
 }, { viewport: small }));
 
 test('a failed search keeps what was found, and can be repeated', async () => {
@@ -239,10 +239,10 @@ test('a failed search keeps what was found, and can be repeated', async () => {
   await page.route('**/api/ui/v1/**', (route) => route.abort());
   await page.getByRole('button', { name: /^Run/ }).click();
   await page.getByText('Search: The server does not answer.').waitFor();
-  expect(await rows(page).count()).toBe(50);
+  await expect.poll(() => rows(page).count()).toBe(50);
   await page.unroute('**/api/ui/v1/**');
   await page.getByRole('alert').filter({ hasText: 'Search' }).getByRole('button', { name: 'Retry' }).click();
   await expect.poll(() => page.getByRole('alert').count()).toBe(0);
-  expect(await rows(page).count()).toBe(50);
+  await expect.poll(() => rows(page).count()).toBe(50);
   await page.context().close();
 });

@@ -58,7 +58,7 @@ test('groups by a chosen key, sorts, and limits the search, by keyboard', () => 
   await page.keyboard.press('Enter');
   await expect.poll(() => new URL(page.url()).searchParams.get('by')).toBe('service,http.route');
   await table.getByRole('row', { name: /\/cart/ }).waitFor();
-  expect(await table.locator('tbody tr').count()).toBe(2);
+  await expect.poll(() => table.locator('tbody tr').count()).toBe(2);
   await page.getByRole('button', { name: 'p95' }).focus();
   await page.keyboard.press('Enter');
   await expect.poll(() => table.locator('tbody tr').first().textContent()).toContain('/pay');
@@ -66,7 +66,7 @@ test('groups by a chosen key, sorts, and limits the search, by keyboard', () => 
   while (!(await page.evaluate(() => document.activeElement?.closest('[data-row]')))) await page.keyboard.press('Tab');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
-  expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Only web, /cart');
+  await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Only web, /cart');
   await page.keyboard.press('Enter');
   await expect.poll(() => queryOf(page)).toBe('{ service = "web" && .http.route = "/cart" }');
   await expect.poll(() => table.locator('tbody tr').count()).toBe(1);
@@ -79,7 +79,7 @@ test('a group of errors shows its stack and what sets it apart, and leads to its
   await page.getByRole('region', { name: 'Stack trace' }).getByText('line 7, in charge').waitFor();
   await page.getByText('charge (pay.py)').first().waitFor();
   await page.getByRole('link', { name: 'provider = north' }).waitFor();
-  expect(new URL(page.url()).searchParams.get('error')).not.toBeNull();
+  await expect.poll(() => new URL(page.url()).searchParams.get('error')).not.toBeNull();
   await page.getByRole('link', { name: 'Traces with this error' }).focus();
   await page.keyboard.press('Enter');
   await expect.poll(() => queryOf(page)).toBe('{ service = "web" && status = error && event.exception.type = "Timeout" && event.exception.message =~ "no answer within .* ms" }');

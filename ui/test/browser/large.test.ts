@@ -54,7 +54,7 @@ test('a trace of 100,000 spans opens; its rows are those on the screen', async (
   await expect.poll(() => tree(page).getAttribute('aria-activedescendant').then((row) => page.locator(`#${row}`).innerText())).toMatch(/\S/);
   const failed = await tree(page).getAttribute('aria-activedescendant');
   await page.keyboard.press('e');
-  expect(await tree(page).getAttribute('aria-activedescendant')).not.toBe(failed);
+  await expect.poll(() => tree(page).getAttribute('aria-activedescendant')).not.toBe(failed);
   await page.keyboard.press('z');
   await expect.poll(() => page.url()).toContain('zoom=');
   expect(await inPage(page)).toBeLessThan(maxRows);
@@ -75,11 +75,11 @@ test('a link to a span far down, with zoom, shows it', async () => {
   const { page } = await newPage(browser);
   await page.goto(`${url}/trace/${id}?span=${last.spanID}&zoom=0.9,1&fold=1000`);
   await page.locator('[role=row][aria-selected=true]').waitFor();
-  expect(await page.locator('[role=row][aria-selected=true]').innerText()).toContain(last.name);
+  await expect.poll(() => page.locator('[role=row][aria-selected=true]').innerText()).toContain(last.name);
   expect(Number(await page.locator('[role=row][aria-selected=true]').getAttribute('aria-rowindex'))).toBeGreaterThan(size / 4);
   await expect(page.locator('[role=row][aria-selected=true]').isVisible()).resolves.toBe(true);
   await page.getByRole('complementary', { name: 'Span details' }).getByText('service.version').or(page.getByRole('tab', { name: /^Resource/ })).first().waitFor();
-  expect(await page.getByRole('slider', { name: 'Start of the visible time' }).getAttribute('aria-valuenow')).toBe('90');
+  await expect.poll(() => page.getByRole('slider', { name: 'Start of the visible time' }).getAttribute('aria-valuenow')).toBe('90');
   expect(await inPage(page)).toBeLessThan(maxRows);
   await page.context().close();
 });

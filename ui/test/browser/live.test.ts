@@ -51,7 +51,7 @@ async function visit(path: string, use: (page: Page) => Promise<void>, from = ur
 test('lists traces as they arrive, and waits while paused or looked at', () => visit('/search', async (page) => {
   await page.getByRole('button', { name: 'Live' }).click();
   await state(page, 'Live, showing all').waitFor();
-  expect(new URL(page.url()).searchParams.get('live')).toBe('1');
+  await expect.poll(() => new URL(page.url()).searchParams.get('live')).toBe('1');
   await page.getByText('Waiting for the first trace that matches.').waitFor();
   await send('one');
   await page.getByRole('link', { name: 'one web' }).waitFor();
@@ -63,7 +63,7 @@ test('lists traces as they arrive, and waits while paused or looked at', () => v
   await state(page, 'Paused, showing all').waitFor();
   await send('three');
   await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
-  expect(await names(page)).toEqual(['two web', 'one web']);
+  await expect.poll(() => names(page)).toEqual(['two web', 'one web']);
   await page.locator('body').press('Space');
   await expect.poll(() => names(page), eventually).toEqual(['three web', 'two web', 'one web']);
 
@@ -115,10 +115,10 @@ test('follows a search, and says what it cannot follow', () => visit('/search?li
   await send('other');
   await send('mine', 'api');
   await page.getByRole('link', { name: 'mine api' }).waitFor();
-  expect(await names(page)).toEqual(['mine api']);
+  await expect.poll(() => names(page)).toEqual(['mine api']);
   await page.getByRole('button', { name: 'End live' }).click();
   await expect.poll(() => names(page), eventually).toEqual(['mine api']);
-  expect(new URL(page.url()).searchParams.has('live')).toBe(false);
+  await expect.poll(() => new URL(page.url()).searchParams.has('live')).toBe(false);
 }));
 
 test('the heatmap slides, unless motion is to be reduced', async () => {

@@ -51,7 +51,7 @@ test('says who calls payment and which caller sees errors, by keyboard', () => v
   const row = edges(page).getByRole('row').filter({ hasText: 'checkout' }).filter({ hasText: 'payment' });
   await row.getByRole('button').focus();
   await page.keyboard.press('Enter');
-  expect(await row.getAttribute('aria-selected')).toBe('true');
+  await expect.poll(() => row.getAttribute('aria-selected')).toBe('true');
   await page.getByRole('link', { name: 'Failing ones' }).focus();
   await page.keyboard.press('Enter');
   expect(parameter(page, 'q')).toBe('{ service = "checkout" } > { service = "payment" && error }');
@@ -62,7 +62,7 @@ test('nodes are one tab stop, and arrow keys go to the nearest one', () => visit
   await node(page, /^checkout /).focus();
   await page.keyboard.press('ArrowLeft');
   await node(page, /^gateway /).and(page.locator(':focus')).waitFor();
-  expect(await drawing(page).locator('[tabindex="0"]').count()).toBe(1);
+  await expect.poll(() => drawing(page).locator('[tabindex="0"]').count()).toBe(1);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'gateway' }).waitFor();
   expect(parameter(page, 'pick')).toBe('gateway');

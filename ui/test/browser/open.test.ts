@@ -37,13 +37,13 @@ test('files are read without the server: list, trace, details, find', async () =
   await page.setInputFiles('input[type=file]', ['otlp-thoth-renovate-697-orphans', 'otlp-thoth-netcat-links'].map(captured));
   await page.getByRole('heading', { name: '4 traces with 705 spans in 2 files' }).waitFor();
   const rows = page.getByRole('grid', { name: 'Traces' }).locator('tbody').getByRole('row');
-  expect(await rows.count()).toBe(4);
+  await expect.poll(() => rows.count()).toBe(4);
   await rows.first().focus();
   await page.keyboard.press('End');
   await page.keyboard.press('Enter');
   await page.getByRole('treegrid').waitFor();
-  expect(page.url()).toMatch(/\/open\/[0-9a-f]{32}$/);
-  expect(await page.getByRole('treegrid').getAttribute('aria-rowcount')).not.toBe('0');
+  await expect.poll(() => page.url()).toMatch(/\/open\/[0-9a-f]{32}$/);
+  await expect.poll(() => page.getByRole('treegrid').getAttribute('aria-rowcount')).not.toBe('0');
   await page.getByText('36 spans', { exact: false }).first().waitFor();
   await page.getByRole('searchbox', { name: 'Find in trace' }).fill('git ls-remote');
   await page.getByText(/^\d+ of \d+$/).or(page.getByText(/^\d+$/)).first().waitFor();
@@ -71,7 +71,7 @@ test('a file has the same trace as the server', async () => {
   await page.getByText('db.user').first().waitFor();
   await page.goto(`${url}/trace/${trace}`);
   await page.getByRole('treegrid').waitFor();
-  expect(await heading()).toBe(ofFile);
+  await expect.poll(() => heading()).toBe(ofFile);
   await page.context().close();
 });
 
@@ -85,14 +85,14 @@ test('dropped and pasted traces, mistakes, and a reload', async () => {
     document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
   }, text);
   await page.getByText('bad.json: Line 1, column 7: this is not JSON, “tru}” cannot be here.').waitFor();
-  expect(await page.getByRole('grid', { name: 'Traces' }).locator('tbody').getByRole('row').count()).toBe(2);
+  await expect.poll(() => page.getByRole('grid', { name: 'Traces' }).locator('tbody').getByRole('row').count()).toBe(2);
   await page.evaluate((json) => {
     const data = new DataTransfer();
     data.setData('text/plain', json);
     document.body.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true }));
   }, text);
   await page.getByRole('treegrid').waitFor();
-  expect(page.url()).toContain(`/open/${'aa'.padStart(32, '0')}`);
+  await expect.poll(() => page.url()).toContain(`/open/${'aa'.padStart(32, '0')}`);
   await page.reload();
   await page.getByText('is not in an open file').waitFor();
   await page.context().close();

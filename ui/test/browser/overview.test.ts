@@ -84,7 +84,7 @@ describe('with data', () => {
       await page.keyboard.insertText(text);
       await page.keyboard.press('Enter');
       await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
-      expect(new URL(page.url()).pathname).toBe(`/trace/${id}`);
+      await expect.poll(() => new URL(page.url()).pathname).toBe(`/trace/${id}`);
       await page.context().close();
     }
   });
@@ -143,7 +143,7 @@ describe('with data', () => {
     await page.getByRole('grid', { name: 'Traces' }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    expect(new URL(page.url()).pathname).toBe('/search');
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/search');
     await expect.poll(() => page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
     await page.context().close();
   });

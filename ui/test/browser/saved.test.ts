@@ -37,7 +37,7 @@ test('by keyboard: save a search, open it from the menu and from the palette', a
   const { page, problems } = await newPage(browser);
   await page.goto(url + search);
   await saveAs(page, 'Failed spans');
-  expect(await saved(page).textContent()).toContain('{ error }, last 6h, spans');
+  await expect.poll(() => saved(page).textContent()).toContain('{ error }, last 6h, spans');
   await page.keyboard.press('Escape');
   await page.goto(url + '/search');
   await menu(page).press('Enter');
@@ -67,8 +67,8 @@ test('rename, delete and undo', async () => {
   await saved(page).first().waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Undo' }).click();
   await menu(page).click();
-  expect(await saved(page).first().textContent()).toContain('Two');
-  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await expect.poll(() => saved(page).first().textContent()).toContain('Two');
+  await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   await page.context().close();
 });
 
@@ -87,7 +87,7 @@ test('a link and a file carry the searches to another browser', async () => {
   await second.page.getByText('1 search imported').first().waitFor();
   expect(second.page.url()).toBe(url + '/search?from=now-6h');
   await menu(second.page).click();
-  expect(await saved(second.page).count()).toBe(1);
+  await expect.poll(() => saved(second.page).count()).toBe(1);
   await second.page.locator('input[type=file]').setInputFiles(path);
   await second.page.getByText('These searches are saved already').first().waitFor();
   expect([...first.problems, ...second.problems]).toEqual([]);

@@ -51,7 +51,7 @@ test('shows the requests, operations and callers of a service, by keyboard', () 
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'POST /v1/charges, all durations' }).waitFor();
-  expect(new URL(page.url()).searchParams.get('operation')).toBe('POST /v1/charges');
+  await expect.poll(() => new URL(page.url()).searchParams.get('operation')).toBe('POST /v1/charges');
   await page.reload();
   await page.getByRole('heading', { name: 'POST /v1/charges, all durations' }).waitFor();
 
@@ -62,7 +62,7 @@ test('shows the requests, operations and callers of a service, by keyboard', () 
   await row(page, 'Callers', 'gateway').waitFor();
   await row(page, 'Calls', 'postgres').waitFor();
   await row(page, 'Calls', 'payment').getByRole('link', { name: /%/ }).click();
-  expect(new URL(page.url()).searchParams.get('q')).toBe('{ service = "checkout" } > { service = "payment" && error }');
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('{ service = "checkout" } > { service = "payment" && error }');
   await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
 }));
 

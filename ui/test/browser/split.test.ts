@@ -117,7 +117,7 @@ test('three processes: from the overview to the failed span', async () => {
   const bar = page.getByRole('combobox', { name: 'Search', exact: true });
   await bar.fill('{ service = "payment" && span.payment.region = ');
   await page.getByRole('option', { name: 'eu-west' }).waitFor();
-  expect(await page.getByRole('option').allTextContents()).toEqual(['eu-west', 'us-east']);
+  await expect.poll(() => page.getByRole('option').allTextContents()).toEqual(['eu-west', 'us-east']);
   await bar.press('Escape');
   await rows(page).first().click();
   await spanRows(page).first().waitFor();
@@ -144,12 +144,12 @@ test('a store without counts: the pages name it, and work without', async () => 
   expect(await page.getByRole('alert').count()).toBe(0);
   await page.goto(lesser + '/status');
   await page.getByText('Counting of spans').waitFor();
-  expect(await page.getByText('Counting of spans').locator('..').innerText()).toContain('no');
+  await expect.poll(() => page.getByText('Counting of spans').locator('..').innerText()).toContain('no');
   await page.goto(lesser + '/search?q=' + encodeURIComponent('{ service = "payment" && error }'));
   await page.getByText('The store of this server cannot count spans, so there is no heatmap and no facets.').waitFor();
   await rows(page).first().waitFor();
-  expect(await page.getByRole('complementary', { name: 'Facets' }).count()).toBe(0);
-  expect(await page.getByRole('tab', { name: 'Spans' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('complementary', { name: 'Facets' }).count()).toBe(0);
+  await expect.poll(() => page.getByRole('tab', { name: 'Spans' }).count()).toBe(0);
   await rows(page).first().click();
   await page.getByRole('complementary', { name: 'Span details' }).getByText('payment.provider').first().waitFor();
   expect(problems.filter((p) => !p.includes('501'))).toEqual([]);

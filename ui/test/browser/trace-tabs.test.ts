@@ -109,7 +109,7 @@ test('the table sorts and groups by an attribute', async () => {
   await grid.getByRole('button', { name: 'Duration' }).press('Enter');
   expect(parameter(page, 'sort')).toBe('-duration');
   await page.keyboard.press('Enter');
-  expect(await grid.getByRole('columnheader', { name: 'Duration' }).getAttribute('aria-sort')).toBe('ascending');
+  await expect.poll(() => grid.getByRole('columnheader', { name: 'Duration' }).getAttribute('aria-sort')).toBe('ascending');
   await expect.poll(() => grid.getByRole('row').nth(1).innerText()).toContain('300');
   await page.getByLabel('Group by').selectOption('span.region');
   const groups = page.getByRole('treegrid', { name: 'Table of spans' });
@@ -117,7 +117,7 @@ test('the table sorts and groups by an attribute', async () => {
   await groups.focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowDown');
-  expect(await cursor(page)).toContain('300 ms');
+  await expect.poll(() => cursor(page)).toContain('300 ms');
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowLeft');
   await expect.poll(() => groups.getByRole('row').count()).toBe(4);
@@ -136,7 +136,7 @@ test('statistics say what is not loaded and do not wait for it', async () => {
   });
   await page.getByLabel('Group by').selectOption('span.region');
   await page.getByText('span.region is being loaded').waitFor();
-  expect(await row(1)).toMatch(/…/);
+  await expect.poll(() => row(1)).toMatch(/…/);
   answer();
   await page.getByText('span.region is not loaded', { exact: false }).waitFor();
   await page.unroute('**/values?*');
@@ -153,7 +153,7 @@ test('events are filtered, and lead to their spans', async () => {
   const { page } = await openTab('?tab=events');
   const grid = page.getByRole('grid', { name: 'Events' });
   await grid.getByText('Declined: card declined').waitFor();
-  expect(await grid.getByRole('row').nth(1).innerText()).toContain('cart.loaded');
+  await expect.poll(() => grid.getByRole('row').nth(1).innerText()).toContain('cart.loaded');
   await page.keyboard.press('/');
   await page.keyboard.type('items=3');
   await page.getByText('1 of 2 events').waitFor();
@@ -174,15 +174,15 @@ test('links of templates hold nothing that a hostile value adds', async () => {
   const order = details(page).getByRole('link', { name: 'Order', exact: true });
   await order.waitFor();
   for (const [name, element] of Object.entries({ order, logs: details(page).getByRole('link', { name: 'Logs' }), dashboard: page.getByRole('banner').or(page.locator('header')).getByRole('link', { name: 'Dashboard' }) })) {
-    expect(await element.getAttribute('rel'), name).toBe('noopener noreferrer');
-    expect(await element.getAttribute('target'), name).toBe('_blank');
+    await expect.poll(() => element.getAttribute('rel'), { message: name }).toBe('noopener noreferrer');
+    await expect.poll(() => element.getAttribute('target'), { message: name }).toBe('_blank');
   }
   const href = new URL((await order.getAttribute('href'))!);
   expect([href.origin, href.hash]).toEqual(['https://shop.example', '#top']);
   expect(decodeURIComponent(href.pathname)).toBe('/orders/' + hostile);
   expect(href.pathname).toMatch(/^\/orders\/[\w.~%-]+$/);
   expect(await details(page).getByRole('link', { name: 'Tenant' }).count()).toBe(0); // the span has no tenant
-  expect(await details(page).getByRole('link', { name: 'Logs' }).getAttribute('href')).toBe(`https://logs.example/?trace=${trace}&span=${slow}`);
+  await expect.poll(() => details(page).getByRole('link', { name: 'Logs' }).getAttribute('href')).toBe(`https://logs.example/?trace=${trace}&span=${slow}`);
   expect(problems).toEqual([]);
   await page.context().close();
 });
@@ -194,7 +194,7 @@ test('attributes lead to groups and to spans like this one', async () => {
   await page.keyboard.press('Enter');
   await details(page).getByText('with span.region = us').waitFor();
   const like = details(page).getByRole('link', { name: 'Find more like this' });
-  expect(new URL((await like.getAttribute('href'))!, url).searchParams.get('q')).toBe('{ service = "payment" && name = "Charge" && span.region = "us" }');
+  await expect.poll(async () => new URL((await like.getAttribute('href'))!, url).searchParams.get('q')).toBe('{ service = "payment" && name = "Charge" && span.region = "us" }');
   await details(page).getByRole('link', { name: 'Group the spans of this operation by region' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('tab', { name: /Groups/, selected: true }).waitFor();

@@ -67,10 +67,10 @@ test('the head says where the time goes, and a part limits the rows', async () =
   const sentence = (await page.getByRole('heading', { level: 1 }).innerText()).replace(/\s+/g, ' ');
   expect(sentence).toMatch(/^1\.00 s: 70 % payment/);
   await page.getByText('1 error', { exact: true }).waitFor();
-  expect(await count(page)).toBe(5); // root, cart, group of 25, payment, charge
+  await expect.poll(() => count(page)).toBe(5); // root, cart, group of 25, payment, charge
   await page.getByRole('button', { name: '70 % payment' }).click();
-  expect(await page.getByRole('button', { name: '70 % payment' }).getAttribute('aria-pressed')).toBe('true');
-  expect(await count(page)).toBe(3);
+  await expect.poll(() => page.getByRole('button', { name: '70 % payment' }).getAttribute('aria-pressed')).toBe('true');
+  await expect.poll(() => count(page)).toBe(3);
   await page.reload(); // the address has the part
   await page.getByRole('button', { name: '70 % payment', pressed: true }).waitFor();
   await expect.poll(() => count(page)).toBe(3);
@@ -84,34 +84,34 @@ test('the head says where the time goes, and a part limits the rows', async () =
 test('keys move, fold, open and close', async () => {
   const { page } = await openTrace();
   await tree(page).focus();
-  expect(await cursor(page)).toContain('POST /checkout');
+  await expect.poll(() => cursor(page)).toContain('POST /checkout');
   await page.keyboard.press('j');
   await page.keyboard.press('ArrowDown');
-  expect(await cursor(page)).toMatch(/GET item ?×25 sum 74\.0 ms, p50 3\.00 ms, max 4\.00 ms/);
+  await expect.poll(() => cursor(page)).toMatch(/GET item ?×25 sum 74\.0 ms, p50 3\.00 ms, max 4\.00 ms/);
   await page.keyboard.press('ArrowRight');
-  expect(await count(page)).toBe(30);
+  await expect.poll(() => count(page)).toBe(30);
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('u');
   await page.keyboard.press('ArrowLeft');
-  expect(await rows(page).nth(1).getAttribute('aria-expanded')).toBe('false');
-  expect(await count(page)).toBe(4);
+  await expect.poll(() => rows(page).nth(1).getAttribute('aria-expanded')).toBe('false');
+  await expect.poll(() => count(page)).toBe(4);
   await page.keyboard.press('e');
-  expect(await cursor(page)).toContain('POST /v1/charges');
+  await expect.poll(() => cursor(page)).toContain('POST /v1/charges');
   await page.keyboard.press('Enter');
   await details(page).getByRole('heading', { name: 'POST /v1/charges' }).waitFor();
-  expect(page.url()).toContain(`span=${charge}`);
+  await expect.poll(() => page.url()).toContain(`span=${charge}`);
   await page.keyboard.press('k');
   await details(page).getByRole('heading', { name: 'Charge', exact: true }).waitFor();
   await page.keyboard.press('Escape');
-  expect(await details(page).count()).toBe(0);
+  await expect.poll(() => details(page).count()).toBe(0);
   await page.keyboard.press('z');
-  expect(page.url()).toContain('zoom=');
+  await expect.poll(() => page.url()).toContain('zoom=');
   await page.keyboard.press('0');
-  expect(page.url()).not.toContain('zoom=');
+  await expect.poll(() => page.url()).not.toContain('zoom=');
   await page.keyboard.press('r');
-  expect(await count(page)).toBe(2);
+  await expect.poll(() => count(page)).toBe(2);
   await page.goBack();
-  expect(await count(page)).toBe(4);
+  await expect.poll(() => count(page)).toBe(4);
   await page.context().close();
 });
 
@@ -119,21 +119,21 @@ test('a link to a span shows its details: exception first, formatted values, sea
   const { page, problems } = await openTrace(`?span=${charge}`);
   const panel = details(page);
   await panel.getByText('order.id').waitFor();
-  expect(await page.locator('[aria-selected=true][role=row]').innerText()).toContain('POST /v1/charges');
+  await expect.poll(() => page.locator('[aria-selected=true][role=row]').innerText()).toContain('POST /v1/charges');
   const text = (await panel.innerText()).replace(/\s+/g, ' ');
   expect(text).toContain('Timeout no answer within 600 ms at charge (/app/charge.ts:1:2)');
-  expect(await panel.getByRole('region', { name: 'payment.request' }).innerText()).toBe('{\n  "amount": 1299,\n  "currency": "EUR"\n}');
-  expect(await panel.getByRole('region', { name: 'db.query.text' }).innerText()).toBe('SELECT a, b\nFROM t\nWHERE c = 1');
-  expect(await panel.getByRole('link', { name: 'https://example.com/x' }).getAttribute('rel')).toContain('noopener');
+  await expect.poll(() => panel.getByRole('region', { name: 'payment.request' }).innerText()).toBe('{\n  "amount": 1299,\n  "currency": "EUR"\n}');
+  await expect.poll(() => panel.getByRole('region', { name: 'db.query.text' }).innerText()).toBe('SELECT a, b\nFROM t\nWHERE c = 1');
+  await expect.poll(() => panel.getByRole('link', { name: 'https://example.com/x' }).getAttribute('rel')).toContain('noopener');
   expect(await panel.getByRole('link', { name: 'javascript' }).count()).toBe(0);
   await panel.getByRole('searchbox', { name: 'Filter attributes' }).waitFor({ state: 'detached' });
   await panel.getByText('order.id').hover();
   await panel.getByRole('button', { name: 'Show order.id in the rows' }).click();
   await page.getByRole('row', { name: 'id=ord-42' }).waitFor();
-  expect(page.url()).toContain('pins=order.id');
+  await expect.poll(() => page.url()).toContain('pins=order.id');
   await panel.getByRole('link', { name: 'Find spans with this order.id' }).click();
   await page.waitForURL(/\/search/);
-  expect(new URL(page.url()).searchParams.get('q')).toBe('{ span.order.id = "ord-42" }');
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('{ span.order.id = "ord-42" }');
   await page.goBack();
   await panel.getByText('order.id').waitFor();
   expect(problems).toEqual([]);
@@ -147,14 +147,14 @@ test('find counts, visits and filters matches; the URL restores them', async () 
   await page.getByRole('search').getByText(/^2/).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('search').getByText('1 of 2').waitFor();
-  expect(await cursor(page)).toContain('Charge');
+  await expect.poll(() => cursor(page)).toContain('Charge');
   await page.getByText('only matching').click();
-  expect(await count(page)).toBe(3);
+  await expect.poll(() => count(page)).toBe(3);
   await page.reload();
   await page.getByRole('search').getByText(/^2/).waitFor();
-  expect(await count(page)).toBe(3);
+  await expect.poll(() => count(page)).toBe(3);
   await page.getByRole('searchbox', { name: 'Find in trace' }).press('Escape');
-  expect(await count(page)).toBe(5);
+  await expect.poll(() => count(page)).toBe(5);
   await page.context().close();
 });
 
@@ -169,27 +169,27 @@ test('the axis zooms by a drag, the handles of the minimap by keys', async () =>
   expect(zoom[0]).toBeCloseTo(100 / (axis.width - 22), 1);
   const end = page.getByRole('slider', { name: 'End of the visible time' });
   await end.press('End');
-  expect(await end.getAttribute('aria-valuenow')).toBe('100');
+  await expect.poll(() => end.getAttribute('aria-valuenow')).toBe('100');
   await page.goBack();
-  expect(page.url()).not.toContain('zoom=');
+  await expect.poll(() => page.url()).not.toContain('zoom=');
   await page.context().close();
 });
 
 test('the critical path and the minimum duration are switched, also by the URL', async () => {
   const { page } = await openTrace('?path=0');
   const path = page.getByRole('button', { name: 'Critical path' });
-  expect(await path.getAttribute('aria-pressed')).toBe('false');
+  await expect.poll(() => path.getAttribute('aria-pressed')).toBe('false');
   await tree(page).focus();
   await page.keyboard.press('c');
-  expect(await path.getAttribute('aria-pressed')).toBe('true');
-  expect(page.url()).not.toContain('path=');
+  await expect.poll(() => path.getAttribute('aria-pressed')).toBe('true');
+  await expect.poll(() => page.url()).not.toContain('path=');
   await page.getByRole('button', { name: 'Any duration' }).click();
   await page.getByRole('menuitemradio', { name: 'At least 100 ms, 4 spans' }).click();
   await expect.poll(() => count(page)).toBe(4); // root, cart, payment, charge
-  expect(page.url()).toContain('min=');
+  await expect.poll(() => page.url()).toContain('min=');
   await page.reload();
   await rows(page).first().waitFor();
-  expect(await count(page)).toBe(4);
+  await expect.poll(() => count(page)).toBe(4);
   await page.context().close();
 });
 
@@ -216,7 +216,7 @@ test('a growing trace refreshes itself and keeps the selected span', async () =>
   await page.keyboard.press('Escape');
   await sendSpans(program, [{ traceID: id, spanID: root, service: 'worker', name: 'job', start, duration: 1900, kind: 'consumer' }]);
   await page.getByRole('row').filter({ hasText: 'job' }).waitFor({ timeout: 15_000 });
-  expect(await page.locator('[aria-selected=true][role=row]').innerText()).toContain('first');
+  await expect.poll(() => page.locator('[aria-selected=true][role=row]').innerText()).toContain('first');
   expect(await page.getByText('incomplete').count()).toBe(0);
   await page.context().close();
 });
