@@ -69,13 +69,24 @@ function longer(model: TraceModel, least: number): number {
 
 const spansOf = (n: number): string => tn(n, '{n} span', '{n} spans', { n: count(n) });
 
-/** Finds spans by name, service and attributes. Enter goes to the next match. */
+/** Finds spans by name, service and attributes. Enter goes to the next match, also if the text is still being searched. */
 function Find({ state }: { state: TraceState }) {
   const input = useRef<HTMLInputElement>(null);
   const [attempt, setAttempt] = useState(0);
-  useFind(state, attempt);
+  const awaited = useRef<1 | -1 | 0>(0); // the step to do when the text is found
+  const text = useFind(state, attempt, (spans) => {
+    if (awaited.current) goToNext(state, spans, awaited.current);
+    awaited.current = 0;
+  });
   const found = state.found.value;
-  const go = (step: 1 | -1): void => { if (found) goToNext(state, found.spans, step); };
+  const go = (step: 1 | -1): void => {
+    if (text.current !== state.find.value.trim()) awaited.current = step;
+    else if (found) goToNext(state, found.spans, step);
+  };
+  const type = (e: Event): void => {
+    awaited.current = 0;
+    navigate({ find: (e.currentTarget as HTMLInputElement).value }, { replace: true });
+  };
   const key = (e: KeyboardEvent): void => {
     if (e.key === 'Enter') go(e.shiftKey ? -1 : 1);
     else if (e.key === 'Escape') leave(e);
@@ -92,7 +103,7 @@ function Find({ state }: { state: TraceState }) {
     <div class={css.find} role="search">
       <Input
         id={findBox} inputRef={input} type="search" role="searchbox" class={css.box} icon="search" aria-label={t('Find in trace')} placeholder={t('Find in trace')} value={state.find.value} invalid={state.findError.value !== ''}
-        title={state.findError.value || t('Names, services, ids and attributes')} onInput={(e) => navigate({ find: (e.currentTarget as HTMLInputElement).value }, { replace: true })} onKeyDown={key} after={after}
+        title={state.findError.value || t('Names, services, ids and attributes')} onInput={type} onKeyDown={key} after={after}
       />
       {found && (
         <>
@@ -118,13 +129,17 @@ function FindCount({ state }: { state: TraceState }) {
 
 const patience = 120;
 
-/** Searches when the text or the trace changes. */
-function useFind(state: TraceState, attempt: number): void {
+/** Searches when the text or the trace changes. Returns the text whose matches are shown; `on` gets the first ones of a text. */
+function useFind(state: TraceState, attempt: number, on: (spans: Int32Array) => void): { current: string } {
   const q = state.find.value.trim();
   const model = state.model.value;
   const first = useRef(true);
+  const shown = useRef('');
+  const latest = useRef(on);
+  latest.current = on;
   useEffect(() => {
     if (q === '') {
+      shown.current = '';
       state.found.value = null;
       state.findError.value = '';
       return;
@@ -137,6 +152,10 @@ function useFind(state: TraceState, attempt: number): void {
         await state.source.find(q, (result) => {
           if (abort.signal.aborted) return;
           state.found.value = result;
+          if (result.complete || result.message || result.spans.length > 0) {
+            shown.current = q;
+            latest.current(result.spans);
+          }
           if (result.complete) announce(tn(result.spans.length, '{spans} matches', '{spans} match', { spans: spansOf(result.spans.length) }));
         }, abort.signal);
         if (!abort.signal.aborted) state.findError.value = '';
@@ -149,4 +168,5 @@ function useFind(state: TraceState, attempt: number): void {
       abort.abort();
     };
   }, [q, model, attempt]);
+  return shown;
 }

@@ -1,6 +1,6 @@
 // The browser of a test file.
 
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
 
 /** Size of a large and a small screen in pixels. */
 export const large = { width: 1440, height: 900 };
@@ -34,4 +34,10 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
     if (m.type() === 'error') problems.push(`console: ${m.text()} (${m.location().url})`);
   });
   return { page, problems };
+}
+
+/** Moves the pointer to a position in an element, once it has found its place. Returns the edges of the element. */
+export async function pointAt(element: Locator, x: number, y: number): Promise<{ x: number; y: number; width: number; height: number }> {
+  await element.hover({ position: { x, y } });
+  return (await element.boundingBox())!;
 }

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, small } from './browser.ts';
+import { launch, newPage, pointAt, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -117,8 +117,7 @@ test('the heatmap selects, filters and opens, by mouse and by keyboard', () => v
   const map = page.getByRole('application');
   await page.getByText(`${traces} traces`).first().waitFor();
   await expect.poll(() => page.getByText('12 with errors').count()).toBeGreaterThan(0);
-  const box = (await map.boundingBox())!;
-  await page.mouse.move(box.x + 2, box.y + 2);
+  const box = await pointAt(map, 2, 2);
   await page.mouse.down();
   await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2, { steps: 3 });
   await page.mouse.up();

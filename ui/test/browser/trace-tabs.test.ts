@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { launch, newPage, pointAt } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -91,8 +91,8 @@ test('the flame graph is pointed at, and has a table as its twin', async () => {
   const { page } = await openTab('?tab=flame');
   const canvas = page.locator('canvas[data-drawn]');
   await canvas.waitFor();
-  const box = (await canvas.boundingBox())!;
-  await page.mouse.move(box.x + box.width * 0.25, box.y + 50); // the third lane
+  const { width } = (await canvas.boundingBox())!;
+  const box = await pointAt(canvas, width * 0.25, 50); // the third lane
   await page.getByRole('tooltip').getByText('30 % of the trace', { exact: false }).waitFor();
   await page.mouse.click(box.x + box.width * 0.25, box.y + 30);
   await title(page).getByText('Charge').waitFor();

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { launch, newPage, pointAt } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -144,14 +144,13 @@ test('find counts, visits and filters matches; the URL restores them', async () 
   const { page } = await openTrace();
   await page.keyboard.press('/');
   await page.keyboard.type('payment');
-  await page.getByRole('search').getByText(/^2/).waitFor();
-  await page.keyboard.press('Enter');
-  await page.getByRole('search').getByText('1 of 2').waitFor();
+  await page.keyboard.press('Enter'); // does not wait for what is found
+  await page.getByRole('search').getByText('1 of 2', { exact: true }).waitFor();
   await expect.poll(() => cursor(page)).toContain('Charge');
   await page.getByText('only matching').click();
   await expect.poll(() => count(page)).toBe(3);
   await page.reload();
-  await page.getByRole('search').getByText(/^2/).waitFor();
+  await page.getByRole('search').getByText('2', { exact: true }).waitFor();
   await expect.poll(() => count(page)).toBe(3);
   await page.getByRole('searchbox', { name: 'Find in trace' }).press('Escape');
   await expect.poll(() => count(page)).toBe(5);
@@ -160,13 +159,11 @@ test('find counts, visits and filters matches; the URL restores them', async () 
 
 test('the axis zooms by a drag, the handles of the minimap by keys', async () => {
   const { page } = await openTrace();
-  const axis = (await page.getByTitle('Drag to zoom').last().boundingBox())!;
-  await page.mouse.move(axis.x + 100, axis.y + 10);
+  const axis = await pointAt(page.getByTitle('Drag to zoom').last(), 100, 10);
   await page.mouse.down();
   await page.mouse.move(axis.x + 300, axis.y + 10, { steps: 3 });
   await page.mouse.up();
-  const zoom = new URL(page.url()).searchParams.get('zoom')!.split(',').map(Number);
-  expect(zoom[0]).toBeCloseTo(100 / (axis.width - 22), 1);
+  await expect.poll(() => Number(new URL(page.url()).searchParams.get('zoom')?.split(',')[0])).toBeCloseTo(100 / (axis.width - 22), 1);
   const end = page.getByRole('slider', { name: 'End of the visible time' });
   await end.press('End');
   await expect.poll(() => end.getAttribute('aria-valuenow')).toBe('100');
