@@ -1,7 +1,7 @@
 // Keyboard shortcuts: pages register what they have, `?` lists it.
 
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A shortcut. */
 export interface KeyBinding {
@@ -27,7 +27,7 @@ export const keyGroups = signal<Group[]>([]);
 export function useKeys(name: string, bindings: KeyBinding[]): void {
   const current = useRef(bindings);
   current.current = bindings;
-  useEffect(() => {
+  useLayoutEffect(() => { // before the page is seen
     // The functions of the latest rendering run, without registering again.
     const group: Group = { name, get bindings() { return current.current; } };
     keyGroups.value = [...keyGroups.value, group];

@@ -61,8 +61,8 @@ test('every bar shows what is usual; only the cause has its percentile', async (
   const { page, problems } = await open(`/trace/${slow}`);
   const tree = page.getByRole('treegrid', { name: 'Spans' });
   await tree.getByText('▲ p99').first().waitFor();
-  const marked = await tree.getByRole('row').filter({ hasText: '▲ p99' }).allInnerTexts();
-  expect(marked.map((text) => text.replace(/\s+/g, ' '))).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/Charge 400.ms ▲ p99/)));
+  const marked = tree.getByRole('row').filter({ hasText: '▲ p99' });
+  await expect.poll(async () => (await marked.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '))).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/Charge 400.ms ▲ p99/)));
   await page.getByText(/^p99\.\d of 152, usually/).waitFor();
   const bar = tree.getByRole('row').filter({ hasText: 'Reserve' }).getByRole('gridcell').nth(1);
   await bar.hover();
@@ -87,7 +87,7 @@ test('a trace is compared with a typical one, by keyboard', async () => {
   await page.getByText('1 row whose time differs', { exact: false }).waitFor();
   await page.getByText('Largest first').click();
   await page.waitForURL(/sort=largest/);
-  expect((await texts(page))[0]).toContain('Charge');
+  await expect.poll(async () => (await texts(page))[0]).toContain('Charge');
   await page.getByRole('checkbox', { name: /^Only what changed/ }).press('Space');
   await page.waitForURL(/all=1/);
   await expect.poll(() => texts(page)).toHaveLength(4);
@@ -110,7 +110,7 @@ test('two traces are swapped; attributes that differ are listed', async () => {
   await page.getByRole('tab', { name: 'Attributes' }).click();
   const row = page.getByRole('row', { name: /payment service\.version/ });
   await row.waitFor();
-  expect((await row.getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['2.13.4', '2.14.0']);
+  await expect.poll(async () => (await row.getByRole('cell').allInnerTexts()).slice(0, 2)).toEqual(['2.13.4', '2.14.0']);
   await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
   expect(problems).toEqual([]);
   await page.context().close();

@@ -79,7 +79,7 @@ test('explains errors by keyboard', () => visit(url + '/search?tab=explain', asy
   await page.getByRole('button', { name: 'Explain errors' }).last().focus();
   await page.keyboard.press('Enter');
   await sentence(page).waitFor();
-  expect(paramOf(page, 'sel')).toBe('errors');
+  await expect.poll(() => paramOf(page, 'sel')).toBe('errors');
   // One tab stop for each list: the name, then the actions of the line.
   await attributes(page).getByRole('button', { name: /db\.shard = 7/ }).focus();
   await page.keyboard.press('ArrowRight');
@@ -113,7 +113,7 @@ test('selects with the heatmap and x, and says what is missing', () => visit(url
   await page.getByRole('button', { name: 'Explain', exact: false }).filter({ hasText: 'x' }).waitFor();
   await page.keyboard.press('x');
   await page.getByText(/too few: at least 30 are needed on each side/).waitFor();
-  expect(paramOf(page, 'tab')).toBe('explain');
+  await expect.poll(() => paramOf(page, 'tab')).toBe('explain');
   await page.goto(url + '/search?tab=explain&sel=errors&q=' + encodeURIComponent('{ service = "web" } >> { error }'));
   await page.getByText('Explain compares traces of searches that have no').waitFor();
 }));

@@ -76,7 +76,7 @@ test('a link to a span far down, with zoom, shows it', async () => {
   await page.goto(`${url}/trace/${id}?span=${last.spanID}&zoom=0.9,1&fold=1000`);
   await page.locator('[role=row][aria-selected=true]').waitFor();
   await expect.poll(() => page.locator('[role=row][aria-selected=true]').innerText()).toContain(last.name);
-  expect(Number(await page.locator('[role=row][aria-selected=true]').getAttribute('aria-rowindex'))).toBeGreaterThan(size / 4);
+  await expect.poll(async () => Number(await page.locator('[role=row][aria-selected=true]').getAttribute('aria-rowindex'))).toBeGreaterThan(size / 4);
   await expect(page.locator('[role=row][aria-selected=true]').isVisible()).resolves.toBe(true);
   await page.getByRole('complementary', { name: 'Span details' }).getByText('service.version').or(page.getByRole('tab', { name: /^Resource/ })).first().waitFor();
   await expect.poll(() => page.getByRole('slider', { name: 'Start of the visible time' }).getAttribute('aria-valuenow')).toBe('90');

@@ -45,7 +45,7 @@ test('says who calls payment and which caller sees errors, by keyboard', () => v
   await page.getByRole('option', { name: 'payment' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByText(/^Called by checkout\. Errors are seen by checkout \([\d.]+\s?%\)\.$/).waitFor();
-  expect(parameter(page, 'focus')).toBe('payment');
+  await expect.poll(() => parameter(page, 'focus')).toBe('payment');
 
   // From the table to the failing traces of the edge.
   const row = edges(page).getByRole('row').filter({ hasText: 'checkout' }).filter({ hasText: 'payment' });
@@ -54,7 +54,7 @@ test('says who calls payment and which caller sees errors, by keyboard', () => v
   await expect.poll(() => row.getAttribute('aria-selected')).toBe('true');
   await page.getByRole('link', { name: 'Failing ones' }).focus();
   await page.keyboard.press('Enter');
-  expect(parameter(page, 'q')).toBe('{ service = "checkout" } > { service = "payment" && error }');
+  await expect.poll(() => parameter(page, 'q')).toBe('{ service = "checkout" } > { service = "payment" && error }');
   await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
 }));
 
@@ -65,10 +65,10 @@ test('nodes are one tab stop, and arrow keys go to the nearest one', () => visit
   await expect.poll(() => drawing(page).locator('[tabindex="0"]').count()).toBe(1);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: 'gateway' }).waitFor();
-  expect(parameter(page, 'pick')).toBe('gateway');
+  await expect.poll(() => parameter(page, 'pick')).toBe('gateway');
   await page.keyboard.press('f');
   await node(page, /^frontend /).waitFor(); // calls gateway, and is two calls away from checkout
-  expect(parameter(page, 'focus')).toBe('gateway');
+  await expect.poll(() => parameter(page, 'focus')).toBe('gateway');
 
   const scale = () => drawing(page).locator('> g').getAttribute('transform');
   const before = await scale();
@@ -95,7 +95,7 @@ test('the table is sorted by each column', () => visit('/dependencies', async (p
   const most = Number(await first());
   await page.getByRole('button', { name: 'Requests/s' }).click();
   await expect.poll(async () => Number((await first())!.replace('<', ''))).toBeLessThan(most);
-  expect(parameter(page, 'sort')).toBe('requests');
+  await expect.poll(() => parameter(page, 'sort')).toBe('requests');
 }));
 
 test('services without calls are listed, and an empty map says what makes an edge', async () => {
@@ -126,7 +126,7 @@ test('1,000 services are put together, and found', () => visit('/dependencies', 
   await page.getByRole('combobox', { name: 'Find a service' }).fill('media-3');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
-  expect(parameter(page, 'depth')).toBe('2');
+  await expect.poll(() => parameter(page, 'depth')).toBe('2');
   await node(page, new RegExp(`^${parameter(page, 'focus')} `)).waitFor();
 
   // Weak edges can be hidden; the choice says how many.
@@ -135,5 +135,5 @@ test('1,000 services are put together, and found', () => visit('/dependencies', 
   const hidden = /hides (\d+)/.exec((await item.textContent())!)![1];
   await item.click();
   await page.getByRole('button', { name: new RegExp(`^edges from.*${hidden === '0' ? '' : `${hidden} hidden`}`) }).waitFor();
-  expect(parameter(page, 'least')).toBe('100');
+  await expect.poll(() => parameter(page, 'least')).toBe('100');
 }, 1000));

@@ -85,7 +85,7 @@ test('a link and a file carry the searches to another browser', async () => {
   const second = await newPage(browser);
   await second.page.goto(shared);
   await second.page.getByText('1 search imported').first().waitFor();
-  expect(second.page.url()).toBe(url + '/search?from=now-6h');
+  await expect.poll(() => second.page.url()).toBe(url + '/search?from=now-6h');
   await menu(second.page).click();
   await expect.poll(() => saved(second.page).count()).toBe(1);
   await second.page.locator('input[type=file]').setInputFiles(path);

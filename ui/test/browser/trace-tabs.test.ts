@@ -73,9 +73,9 @@ test('tabs change by keys and keep the span and its details', async () => {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await title(page).getByText('Charge').waitFor();
-  expect(parameter(page, 'span')).toBe(slow);
+  await expect.poll(() => parameter(page, 'span')).toBe(slow);
   await page.keyboard.press('z');
-  expect(parameter(page, 'zoom')).not.toBeNull();
+  await expect.poll(() => parameter(page, 'zoom')).not.toBeNull();
   await page.keyboard.press('3');
   await expect.poll(() => cursor(page)).toContain('Charge');
   await page.keyboard.press('6');
@@ -96,7 +96,7 @@ test('the flame graph is pointed at, and has a table as its twin', async () => {
   await page.getByRole('tooltip').getByText('30 % of the trace', { exact: false }).waitFor();
   await page.mouse.click(box.x + box.width * 0.25, box.y + 30);
   await title(page).getByText('Charge').waitFor();
-  expect(parameter(page, 'span')).toBe(slow);
+  await expect.poll(() => parameter(page, 'span')).toBe(slow);
   await page.getByRole('button', { name: 'Table view' }).press('Enter');
   const rows = page.getByRole('grid', { name: 'Table of spans' }).getByRole('row');
   await expect.poll(() => rows.count()).toBe(4);
@@ -107,7 +107,7 @@ test('the table sorts and groups by an attribute', async () => {
   const { page } = await openTab('?tab=table');
   const grid = page.getByRole('grid', { name: 'Table of spans' });
   await grid.getByRole('button', { name: 'Duration' }).press('Enter');
-  expect(parameter(page, 'sort')).toBe('-duration');
+  await expect.poll(() => parameter(page, 'sort')).toBe('-duration');
   await page.keyboard.press('Enter');
   await expect.poll(() => grid.getByRole('columnheader', { name: 'Duration' }).getAttribute('aria-sort')).toBe('ascending');
   await expect.poll(() => grid.getByRole('row').nth(1).innerText()).toContain('300');
@@ -198,7 +198,7 @@ test('attributes lead to groups and to spans like this one', async () => {
   await details(page).getByRole('link', { name: 'Group the spans of this operation by region' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('tab', { name: /Groups/, selected: true }).waitFor();
-  expect([parameter(page, 'by'), parameter(page, 'q')]).toEqual(['span.region', '{ service = "payment" && name = "Charge" }']);
+  await expect.poll(() => [parameter(page, 'by'), parameter(page, 'q')]).toEqual(['span.region', '{ service = "payment" && name = "Charge" }']);
   await page.context().close();
 });
 
@@ -219,7 +219,7 @@ test('chosen rows become a structural search', async () => {
   await page.getByRole('button', { name: 'Find this pattern' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('grid', { name: 'Traces' }).getByText('POST /checkout').first().waitFor();
-  expect(parameter(page, 'q')).toBe('{ service = "shop" && name = "POST /checkout" } > { service = "payment" && name = "Charge" && error && duration > 750ms }');
+  await expect.poll(() => parameter(page, 'q')).toBe('{ service = "shop" && name = "POST /checkout" } > { service = "payment" && name = "Charge" && error && duration > 750ms }');
   await page.context().close();
 });
 
