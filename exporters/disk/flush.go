@@ -59,6 +59,9 @@ func (e *exporter) flush(l *live) error {
 		return err
 	case h != nil:
 		e.noteUnreadable(l, h.info)
+		e.metrics.flushed(h.info, time.Since(began))
+		e.log.Debug("flushed memtable", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
+			zap.Int("duplicates", h.info.Duplicates), zap.Duration("took", time.Since(began)))
 	}
 	e.mu.Lock()
 	e.frozen = e.frozen[1:]
@@ -70,11 +73,6 @@ func (e *exporter) flush(l *live) error {
 	e.mu.Unlock()
 	e.removeLogs()
 	e.releaseLive(l)
-	if h != nil {
-		e.metrics.flushed(h.info, time.Since(began))
-		e.log.Debug("flushed memtable", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
-			zap.Int("duplicates", h.info.Duplicates), zap.Duration("took", time.Since(began)))
-	}
 	return nil
 }
 
