@@ -124,7 +124,7 @@ func TestChunksAllocateNothingPerSpan(t *testing.T) {
 			}
 		})
 	}
-	if a, b := allocs(few), allocs(many); b > a+1 {
+	if a, b := allocs(few), allocs(many); b > a+99 { // the race detector empties pools
 		t.Errorf("%v allocations for 100 spans, %v for 10,000", a, b)
 	}
 }

@@ -91,7 +91,7 @@ func TestV1AllocatesPerRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if allocs > 20 { // of 100 spans; a garbage collection may empty the pool
+		if allocs > 60 { // of 100 spans; a garbage collection and the race detector may empty the pool
 			t.Errorf("%s: %v allocations", name, allocs)
 		}
 	}
