@@ -25,8 +25,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// victim is a small store whose files are damaged: two segments, the log of a memtable, a deletion
-// and the state of adaptive sampling.
+// victim is a small store whose files are damaged: two segments, the log of a memtable, deletions
+// of a part of each segment, and the state of adaptive sampling.
 type victim struct {
 	setup   *setup
 	spans   int
@@ -45,11 +45,13 @@ func newVictim(t testing.TB) *victim {
 	flushStore(t, e)
 	n.send(t, e, 20)
 	flushStore(t, e)
-	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
-		t.Fatal(err)
+	for _, d := range []tracestore.Deletion{{To: startOf(4)}, {From: startOf(26), To: startOf(33)}} {
+		if _, err := e.Delete(t.Context(), "", d); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for i := range 5 {
-		v.deleted[i] = true
+	for i := range n.acked {
+		v.deleted[i] = i <= 4 || i >= 26 && i <= 33
 	}
 	for range 3 {
 		n.send(t, e, 5)

@@ -87,7 +87,7 @@ type BlockShape struct {
 // Not for concurrent use.
 type Block interface {
 	Len() int
-	// Shapes, Resources, Starts and Ends return one field of all heads.
+	// Shapes, Resources, Starts and Ends return one field of all heads, and nil with an error.
 	Shapes() ([]uint32, error)
 	Resources() ([]uint32, error)
 	Starts() ([]uint64, error)

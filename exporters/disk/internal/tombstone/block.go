@@ -48,40 +48,30 @@ func (b *block) Close() {
 func (b *block) Len() int { return len(b.visible) }
 
 // Shapes returns the shapes of the visible rows.
-func (b *block) Shapes() (list []uint32, err error) {
-	b.shapes, err = pick(b.shapes, b.visible, b.inner.Shapes)
-	return b.shapes, err
-}
+func (b *block) Shapes() ([]uint32, error) { return pick(&b.shapes, b.visible, b.inner.Shapes) }
 
 // Resources returns the resources of the visible rows.
-func (b *block) Resources() (list []uint32, err error) {
-	b.resources, err = pick(b.resources, b.visible, b.inner.Resources)
-	return b.resources, err
+func (b *block) Resources() ([]uint32, error) {
+	return pick(&b.resources, b.visible, b.inner.Resources)
 }
 
 // Starts returns the start times of the visible rows.
-func (b *block) Starts() (list []uint64, err error) {
-	b.starts, err = pick(b.starts, b.visible, b.inner.Starts)
-	return b.starts, err
-}
+func (b *block) Starts() ([]uint64, error) { return pick(&b.starts, b.visible, b.inner.Starts) }
 
 // Ends returns the end times of the visible rows.
-func (b *block) Ends() (list []uint64, err error) {
-	b.ends, err = pick(b.ends, b.visible, b.inner.Ends)
-	return b.ends, err
-}
+func (b *block) Ends() ([]uint64, error) { return pick(&b.ends, b.visible, b.inner.Ends) }
 
-// pick returns the values of the visible rows. It reuses the memory of dst.
-func pick[T any](dst []T, visible []int32, all func() ([]T, error)) ([]T, error) {
+// pick returns the values of the visible rows, in the memory of dst.
+func pick[T any](dst *[]T, visible []int32, all func() ([]T, error)) ([]T, error) {
 	values, err := all()
 	if err != nil {
-		return dst[:0], err
+		return nil, err
 	}
-	dst = dst[:0]
+	*dst = (*dst)[:0]
 	for _, row := range visible {
-		dst = append(dst, values[row])
+		*dst = append(*dst, values[row])
 	}
-	return dst, nil
+	return *dst, nil
 }
 
 // Head reads the head of a visible row.
