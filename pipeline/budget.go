@@ -48,8 +48,12 @@ func newBudget(key string, exceeded error, limit int64) *Budget {
 
 // Reserve reserves n bytes; a negative n counts as 0. If they exceed the limit, it returns an
 // [Overloaded] error that wraps [ErrOverBudget] or [ErrQueryMemory].
-func (b *Budget) Reserve(n int64) (*Reservation, error) {
-	r := &Reservation{budget: b}
+func (b *Budget) Reserve(n int64) (*Reservation, error) { return b.ReserveLeaving(n, 0) }
+
+// ReserveLeaving is like Reserve, for a reservation that leaves the given number of bytes of the
+// limit to others: it is refused, and does not grow, if fewer would be free.
+func (b *Budget) ReserveLeaving(n, free int64) (*Reservation, error) {
+	r := &Reservation{budget: b, leaves: max(free, 0)}
 	if err := r.Grow(n); err != nil {
 		return nil, err
 	}
@@ -69,17 +73,17 @@ func (b *Budget) Limit() int64 { return b.limit.Load() }
 // released.
 func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
 
-// take reserves n > 0 bytes if they fit. Bytes that do not fit are not counted even briefly: they
-// would make other requests fail.
-func (b *Budget) take(n int64) error {
+// take reserves n > 0 bytes if they fit and leave the given number free. Bytes that do not fit are
+// not counted even briefly: they would make other requests fail.
+func (b *Budget) take(n, leaves int64) error {
 	configured := b.limit.Load()
 	limit := configured
 	if limit <= 0 {
-		limit = math.MaxInt64
+		limit, leaves = math.MaxInt64, 0
 	}
 	for {
 		used := b.used.Load()
-		if n > limit-used {
+		if n > limit-leaves-used {
 			return Overloaded(fmt.Errorf("%w: %s is %d bytes", b.exceeded, b.key, configured), time.Second)
 		}
 		if b.used.CompareAndSwap(used, used+n) {
@@ -102,6 +106,7 @@ func (b *Budget) notePeak(used int64) {
 // Release it does not grow any more.
 type Reservation struct {
 	budget *Budget
+	leaves int64 // bytes of the limit that it does not use
 
 	mu   sync.Mutex
 	held int64
@@ -133,7 +138,7 @@ func (r *Reservation) grow(n int64) error {
 	if n <= 0 || r.done {
 		return nil
 	}
-	if err := r.budget.take(n); err != nil {
+	if err := r.budget.take(n, r.leaves); err != nil {
 		return err
 	}
 	r.held += n

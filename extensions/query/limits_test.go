@@ -32,7 +32,7 @@ func allPaths() []string {
 func admitAll(t *testing.T, b *core.Backend) (slots []*core.Slot) {
 	t.Helper()
 	for range b.Limits().Queries {
-		slot, err := b.Admit(t.Context())
+		slot, err := b.Admit(t.Context(), core.OpGetTrace)
 		if err != nil {
 			t.Fatal(err)
 		}

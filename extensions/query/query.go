@@ -40,12 +40,13 @@ type Config struct {
 	BasePath      string            `yaml:"base_path" doc:"Prefix of the paths of all HTTP routes, for example /tracing."`
 	UI            UIConfig          `yaml:"ui" doc:"Web UI."`
 	QueryTimeout  pipeline.Duration `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that takes longer returns the traces found so far."`
+	MaxPatterns   pipeline.Duration `yaml:"max_pattern_time" doc:"Maximum CPU time that the regular expressions of a query take, estimated from a sample of matches. A search that takes longer returns the traces found so far, as with query_timeout."`
 	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
 	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans or traces. If there are more, a sample is examined, and the response states its share."`
 	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of spans with errors that are read to list the newest errors in groups. If there are more, the response says from when on it is complete."`
-	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
+	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them. A client address, and a tenant, may use as many as are free: one alone gets half. An eighth is kept for lists of names and single traces."`
 	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
@@ -64,6 +65,7 @@ func defaults() Config {
 		GRPC:          pipeline.Absent(grpcapi.DefaultConfig()),
 		BasePath:      "/",
 		QueryTimeout:  pipeline.Duration(30 * time.Second),
+		MaxPatterns:   pipeline.Duration(tracestore.DefaultPatternTime),
 		MaxLimit:      10_000,
 		MaxTraceSize:  200_000,
 		MaxScanned:    50_000_000,
@@ -94,6 +96,9 @@ func (c *Config) Validate() error {
 	}
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, pipeline.BadKey("query_timeout", "must be above 0"))
+	}
+	if c.MaxPatterns <= 0 {
+		errs = append(errs, pipeline.BadKey("max_pattern_time", "must be above 0"))
 	}
 	if c.Baseline <= 0 {
 		errs = append(errs, pipeline.BadKey("baseline_period", "must be above 0"))
@@ -230,7 +235,7 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 	o := core.Options{
 		Store: c.Storage.Get(),
 		Limits: core.Limits{
-			Timeout: c.QueryTimeout.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
+			Timeout: c.QueryTimeout.Std(), PatternTime: c.MaxPatterns.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
 			Aggregated: c.MaxAggregated, Errors: c.MaxErrors, Queries: c.MaxQueries, Names: c.MaxNames, ClockSkew: c.MaxClockSkew.Std(),
 			Baseline: c.Baseline.Std(),
 		},

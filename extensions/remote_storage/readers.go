@@ -22,13 +22,14 @@ import (
 
 // readers runs reads with limits.
 type readers struct {
-	tenants tenants
-	timeout time.Duration
-	slots   chan struct{}
-	memory  *pipeline.Budget
-	limit   int // traces
-	scanned int // spans
-	chunk   int // bytes
+	tenants  tenants
+	timeout  time.Duration
+	patterns time.Duration
+	slots    chan struct{}
+	memory   *pipeline.Budget
+	limit    int // traces
+	scanned  int // spans
+	chunk    int // bytes
 }
 
 // readMemory is the memory in bytes that each read reserves before it starts, for its goroutine and
@@ -59,7 +60,7 @@ func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant s
 	defer cancel()
 	endCall := time.AfterFunc(r.timeout, func() { server.EndCall(ctx) })
 	defer endCall.Stop()
-	err = f(limited, tenant)
+	err = f(tracestore.WithPatternLimit(limited, cancel, r.patterns), tenant)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	Archive      pipeline.Ref[Archive] `yaml:"archive_storage" doc:"Exporter whose store is served as the archive, which exists only in v1 of the protocol." ref:"a span store"`
 	TenantHeader string                `yaml:"tenant_header" doc:"Metadata key that contains the tenant of a call, if tenancy is not enabled. Calls without this key belong to the default tenant. If empty, all calls belong to it."`
 	QueryTimeout pipeline.Duration     `yaml:"query_timeout" doc:"Maximum duration of a read, including the time that the client takes to receive the response."`
+	MaxPatterns  pipeline.Duration     `yaml:"max_pattern_time" doc:"Maximum CPU time that the regular expressions of a read take, estimated from a sample of matches. A read that takes longer ends as with query_timeout."`
 	MaxQueries   int                   `yaml:"max_queries" doc:"Maximum number of concurrent reads. Further reads are refused as overloaded; clients can retry them."`
 	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in one response, regardless of the limit in the request."`
 	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
@@ -56,6 +57,7 @@ func defaults() Config {
 		RequestLimits: server.DefaultRequestLimits(),
 		TenantHeader:  "x-tenant",
 		QueryTimeout:  pipeline.Duration(time.Minute),
+		MaxPatterns:   pipeline.Duration(tracestore.DefaultPatternTime),
 		MaxQueries:    100,
 		MaxLimit:      10_000,
 		MaxScanned:    50_000_000,
@@ -75,6 +77,9 @@ func (c *Config) Validate() error {
 	}
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, pipeline.BadKey("query_timeout", "must be above 0"))
+	}
+	if c.MaxPatterns <= 0 {
+		errs = append(errs, pipeline.BadKey("max_pattern_time", "must be above 0"))
 	}
 	for _, b := range []struct {
 		key string
@@ -137,8 +142,8 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 		tenants.header = ""
 	}
 	w := newWriters(set, c, tenants, srv.CountRefused)
-	r := &readers{tenants: tenants, timeout: c.QueryTimeout.Std(), slots: make(chan struct{}, c.MaxQueries), memory: set.QueryMemory,
-		limit: c.MaxLimit, scanned: c.MaxScanned, chunk: int(c.MaxChunk)}
+	r := &readers{tenants: tenants, timeout: c.QueryTimeout.Std(), patterns: c.MaxPatterns.Std(), slots: make(chan struct{}, c.MaxQueries),
+		memory: set.QueryMemory, limit: c.MaxLimit, scanned: c.MaxScanned, chunk: int(c.MaxChunk)}
 	var archive Archive
 	if c.Archive.IsSet() {
 		archive = c.Archive.Get()

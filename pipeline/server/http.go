@@ -80,6 +80,7 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		IdleTimeout:       cfg.IdleTimeout.Std(),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnState:         s.unused.onStateChange,
+		ConnContext:       withClient,
 		ErrorLog:          errorLog,
 	}
 	return s, nil

@@ -125,6 +125,7 @@ type Literal struct {
 	IsNumber bool
 	Regexp   *regexp.Regexp  // for Like
 	ctx      context.Context // see WithContext; nil: Like is not interrupted
+	time     *patternCost    // nil: the time of Like is not limited
 }
 
 // Text returns a text literal.

@@ -31,6 +31,7 @@ func WithContext(ctx context.Context, e Expr) Expr {
 	case Cond:
 		if e.Op == Like {
 			e.Value.ctx = ctx
+			e.Value.time = newPatternCost(ctx, e.Value.Regexp)
 		}
 		return e
 	}
@@ -58,6 +59,10 @@ func partsWithContext(ctx context.Context, parts []Expr) []Expr {
 // like reports whether the regular expression matches somewhere in the beginning of a text.
 func (l *Literal) like(text string) bool {
 	text = beginning(text)
+	return l.time.measure(len(text), func() bool { return l.matches(text) })
+}
+
+func (l *Literal) matches(text string) bool {
 	if l.ctx == nil || len(text) <= likeStep {
 		return l.Regexp.MatchString(text)
 	}

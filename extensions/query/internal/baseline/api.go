@@ -40,14 +40,14 @@ func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 			httpapi.WriteError(w, http.StatusNotImplemented, page.ErrUnsupported.Error()+" count the durations of operations")
 			return
 		}
-		ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
+		ref, _, slot := httpapi.AdmitTrace(a.backend, op, w, r)
 		if slot == nil {
 			return
 		}
 		defer slot.Release()
 		var data any
 		var incomplete string
-		err := slot.Measure(op, func() (n int, err error) {
+		err := slot.Measure(func() (n int, err error) {
 			t, err := readTrace(slot, ref)
 			if err != nil {
 				return 0, err

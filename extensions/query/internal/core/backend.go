@@ -31,16 +31,17 @@ type Archive interface {
 
 // Limits bound what requests may cost. All except ClockSkew must be positive.
 type Limits struct {
-	Timeout    time.Duration // of one query
-	Traces     int           // traces per answer
-	TraceSize  int           // spans shown of one trace
-	Scanned    int           // spans examined per search
-	Aggregated int           // spans examined one by one to count spans by value
-	Errors     int           // spans with errors examined to group them
-	Queries    int           // concurrent queries
-	Names      int           // services, or operations of a service, per answer
-	Baseline   time.Duration // before a trace, in which usual durations are counted
-	ClockSkew  time.Duration // maximum clock-skew adjustment; 0 disables it
+	Timeout     time.Duration // of one query
+	PatternTime time.Duration // CPU time of the regular expressions of one query
+	Traces      int           // traces per answer
+	TraceSize   int           // spans shown of one trace
+	Scanned     int           // spans examined per search
+	Aggregated  int           // spans examined one by one to count spans by value
+	Errors      int           // spans with errors examined to group them
+	Queries     int           // concurrent queries
+	Names       int           // services, or operations of a service, per answer
+	Baseline    time.Duration // before a trace, in which usual durations are counted
+	ClockSkew   time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 
 // Options configure a Backend. All fields except those of the archive must be set.
@@ -59,9 +60,9 @@ type Options struct {
 
 // Backend gives the APIs access to the stores. It is safe for concurrent use.
 type Backend struct {
-	opts    Options
-	metrics *metrics
-	running atomic.Int64 // admitted queries
+	opts      Options
+	metrics   *metrics
+	admission *Admission
 	// Time of the last warning about a list with too many names, in nanoseconds since the Unix
 	// epoch; 0: never.
 	cutWarned atomic.Int64
@@ -76,7 +77,7 @@ func New(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{opts: o, metrics: m}, nil
+	return &Backend{opts: o, metrics: m, admission: NewAdmission("max_concurrent_queries", o.Limits.Queries)}, nil
 }
 
 // Store returns the store that is queried.

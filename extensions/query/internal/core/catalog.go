@@ -32,12 +32,12 @@ func (b *Backend) Operations(ctx context.Context, service, kind string, q traces
 }
 
 func admitNames[T any](b *Backend, ctx context.Context, op Operation, list func(*Slot) (Names[T], error)) (n Names[T], err error) {
-	s, err := b.Admit(ctx)
+	s, err := b.Admit(ctx, op)
 	if err != nil {
 		return n, err
 	}
 	defer s.Release()
-	err = s.Measure(op, func() (_ int, err error) {
+	err = s.Measure(func() (_ int, err error) {
 		n, err = list(s)
 		return len(n.List), err
 	})

@@ -82,6 +82,10 @@ func (b *Backend) TimeoutText(err error) string {
 	if _, remote := status.FromError(err); remote {
 		return err.Error()
 	}
+	if errors.Is(err, tracestore.ErrPatternTime) {
+		return fmt.Sprintf("regular expressions took longer than max_pattern_time (%s); simplify them or narrow the query",
+			b.opts.Limits.PatternTime)
+	}
 	return fmt.Sprintf("the store did not finish within query_timeout (%s); narrow the query", b.opts.Limits.Timeout)
 }
 

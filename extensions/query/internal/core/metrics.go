@@ -44,6 +44,16 @@ func operations() []Operation {
 		OpGetPerformance, OpGetUsage, OpGetErrors, OpGetChanges, OpExplain, OpGetStatus}
 }
 
+// isQuick reports whether an operation usually takes little time and memory: lists of names and
+// single traces, without which users see nothing.
+func (op Operation) isQuick() bool {
+	switch op {
+	case OpGetTrace, OpGetServices, OpGetOperations, OpGetTags, OpGetMinStep, OpGetStatus, OpArchiveTrace:
+		return true
+	}
+	return false
+}
+
 // hasResults reports whether the number of results of an operation is worth counting.
 func (op Operation) hasResults() bool {
 	switch op {
@@ -113,10 +123,10 @@ func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
 
 // Measure is like Backend.Measure, and makes a span of the query, if self-tracing is on. Meanwhile,
 // the context of the Slot has that span.
-func (s *Slot) Measure(op Operation, query func() (int, error)) error {
-	return s.backend.Measure(op, func() (int, error) {
+func (s *Slot) Measure(query func() (int, error)) error {
+	return s.backend.Measure(s.op, func() (int, error) {
 		outer := s.ctx
-		ctx, span := s.backend.opts.Tracer.Start(outer, string(op))
+		ctx, span := s.backend.opts.Tracer.Start(outer, string(s.op))
 		s.ctx = ctx
 		n, err := query()
 		s.ctx = outer

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -13,6 +12,8 @@ import (
 // Slot is an admitted query. It accounts for the memory of its answer. A Slot is for one goroutine.
 type Slot struct {
 	backend *Backend
+	op      Operation
+	leave   func() // the admission
 	ctx     context.Context
 	cancel  context.CancelFunc
 	account *pipeline.Reservation // all memory of the query
@@ -24,21 +25,38 @@ type Slot struct {
 // does any work.
 const SlotMemory = 1 << 20
 
-// Admit admits a query, which ends with ctx or after Limits.Timeout. The caller must call Release.
-// If other queries use up a limit, the error is an overload (see pipeline.Overloaded), which IsBusy
-// recognizes.
-func (b *Backend) Admit(ctx context.Context) (*Slot, error) {
-	if n := b.running.Add(1); n > int64(b.opts.Limits.Queries) {
-		b.running.Add(-1)
-		return nil, pipeline.Overloaded(fmt.Errorf("%w: max_concurrent_queries is %d", ErrBusy, b.opts.Limits.Queries), 0)
+// Slots and memory that queries leave free for others, as divisors of the limits. Lists of names
+// and single traces are answered also while searches and aggregations use all of the rest, and the
+// first query of a client also while those of another client use all that they may.
+const (
+	keptSlots       = 8 // by queries that are not quick
+	keptMemory      = 8 // by queries that are not quick
+	keptClientShare = 4 // by those of a client that runs others
+)
+
+// Admit admits a query of kind op, which ends with ctx or after Limits.Timeout. The caller must
+// call Release. If other queries use up a limit or the share of the client, the error is an
+// overload (see pipeline.Overloaded), which IsBusy recognizes.
+func (b *Backend) Admit(ctx context.Context, op Operation) (*Slot, error) {
+	keep, keepBytes := 0, int64(0)
+	if !op.isQuick() {
+		keep, keepBytes = b.opts.Limits.Queries/keptSlots, b.opts.Memory.Limit()/keptMemory
 	}
-	account, err := b.opts.Memory.Reserve(SlotMemory)
+	leave, others, err := b.admission.Enter(ctx, keep)
 	if err != nil {
-		b.running.Add(-1)
 		return nil, err
 	}
-	s := &Slot{backend: b, account: account}
-	s.ctx, s.cancel = context.WithTimeout(tracestore.WithAccount(ctx, account), b.opts.Limits.Timeout)
+	if others > 0 && !op.isQuick() {
+		keepBytes = b.opts.Memory.Limit() / keptClientShare
+	}
+	account, err := b.opts.Memory.ReserveLeaving(SlotMemory, keepBytes)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	s := &Slot{backend: b, op: op, leave: leave, account: account}
+	limited, cancel := context.WithTimeout(tracestore.WithAccount(ctx, account), b.opts.Limits.Timeout)
+	s.ctx, s.cancel = tracestore.WithPatternLimit(limited, cancel, b.opts.Limits.PatternTime), cancel
 	s.memory, _ = tracestore.Reserve(s.ctx, 0) // nothing cannot exceed the budget
 	return s, nil
 }
@@ -53,7 +71,7 @@ func (b *Backend) Reserve(bytes int64) (*pipeline.Reservation, error) {
 func (s *Slot) Release() {
 	s.cancel()
 	s.account.Release()
-	s.backend.running.Add(-1)
+	s.leave()
 }
 
 // Context returns the context of the query. It is canceled when the client disconnects, when the

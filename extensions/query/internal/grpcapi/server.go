@@ -64,14 +64,14 @@ type calls struct{ backend *core.Backend }
 // run admits a query and measures it. answer returns the number of results. failure begins the text
 // of an error of the store.
 func (c calls) run(ctx context.Context, op core.Operation, failure string, answer func(*core.Slot) (int, error)) error {
-	slot, err := c.backend.Admit(ctx)
+	slot, err := c.backend.Admit(ctx, op)
 	if err != nil {
 		return c.status(ctx, failure, err)
 	}
 	defer slot.Release()
 	timeout := time.AfterFunc(deliveryTimeouts*c.backend.Limits().Timeout, func() { server.EndCall(ctx) })
 	defer timeout.Stop()
-	return c.status(ctx, failure, slot.Measure(op, func() (int, error) { return answer(slot) }))
+	return c.status(ctx, failure, slot.Measure(func() (int, error) { return answer(slot) }))
 }
 
 // status returns the gRPC status for an error. It logs errors that are neither timeouts nor

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.ClientConn {
 	t.Helper()
 	b, _ := querytest.NewBackend(t, store, func(o *core.Options) {
-		o.Limits = core.Limits{Timeout: 30 * time.Second, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000,
+		o.Limits = core.Limits{Timeout: 30 * time.Second, PatternTime: time.Minute, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000,
 			Aggregated: 200_000, Queries: 256, Names: 10_000}
 		o.Memory, o.Now = pipeline.NewQueryBudget(512<<20), time.Now
 		for _, f := range change {

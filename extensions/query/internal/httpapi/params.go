@@ -75,15 +75,17 @@ func BoolParam(v url.Values, name string) (bool, error) {
 	return b, nil
 }
 
-// AdmitTrace reads a request for one trace, with the path value `id`, and admits it. If it cannot,
-// it answers the request and returns a nil Slot.
-func AdmitTrace(b *core.Backend, w http.ResponseWriter, r *http.Request) (ref tracestore.TraceRef, raw bool, s *core.Slot) {
+// AdmitTrace reads a request for one trace, with the path value `id`, and admits it as op. If it
+// cannot, it answers the request and returns a nil Slot.
+func AdmitTrace(
+	b *core.Backend, op core.Operation, w http.ResponseWriter, r *http.Request,
+) (ref tracestore.TraceRef, raw bool, s *core.Slot) {
 	ref, raw, err := parseTraceRequest(r)
 	if err != nil {
 		WriteError(w, http.StatusBadRequest, err.Error())
 		return ref, raw, nil
 	}
-	if s, err = b.Admit(r.Context()); err != nil {
+	if s, err = b.Admit(r.Context(), op); err != nil {
 		Fail(b, w, r, err)
 		return ref, raw, nil
 	}

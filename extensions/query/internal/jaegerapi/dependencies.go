@@ -33,14 +33,14 @@ func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusNotImplemented, core.ErrNoDependencies.Error())
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpGetDependencies)
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
 	defer slot.Release()
 	var calls, peers tracestore.Graph
-	err = slot.Measure(core.OpGetDependencies, func() (_ int, err error) {
+	err = slot.Measure(func() (_ int, err error) {
 		calls, peers, err = q.run(slot, store)
 		return len(calls.Edges) + len(peers.Edges), err
 	})

@@ -71,14 +71,14 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request, parse func(url.Val
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), q.metric.Operation)
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
 	defer slot.Release()
 	var answer *spanmetrics.Answer
-	err = slot.Measure(q.metric.Operation, func() (_ int, err error) {
+	err = slot.Measure(func() (_ int, err error) {
 		answer, err = spanmetrics.Fetch(slot, &q.metric, &q.query, q.grid)
 		return 0, err
 	})

@@ -16,6 +16,7 @@ import (
 func TestMetricsReserveMemory(t *testing.T) {
 	const path = "/api/metrics/calls?service=web&endTs=1714557780000"
 	for memory, status := range map[int64]int{core.SlotMemory + 100: http.StatusTooManyRequests, core.SlotMemory + 64<<10: http.StatusOK} {
+		memory = memory*8/7 + 8 // an eighth is kept for lists of names
 		budget := pipeline.NewQueryBudget(memory)
 		h := api(t, querytest.NewStore(querytest.Shop()), func(o *core.Options) { o.Memory = budget })
 		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != status || budget.Used() != 0 {

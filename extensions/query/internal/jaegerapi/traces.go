@@ -15,7 +15,7 @@ import (
 
 // trace answers GET /api/traces/{id}.
 func (a *API) trace(w http.ResponseWriter, r *http.Request) {
-	ref, raw, slot := httpapi.AdmitTrace(a.backend, w, r)
+	ref, raw, slot := httpapi.AdmitTrace(a.backend, core.OpGetTrace, w, r)
 	if slot == nil {
 		return
 	}
@@ -23,7 +23,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	l := httpapi.NewList(w, r)
 	defer l.Close()
 	var footer httpapi.Footer
-	err := slot.Measure(core.OpGetTrace, func() (int, error) {
+	err := slot.Measure(func() (int, error) {
 		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
 			footer.Errors = appendIncomplete(nil, incomplete, ref.ID)
@@ -56,7 +56,11 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	op, run := core.OpFindTraces, a.find
+	if len(s.IDs) > 0 {
+		op, run = core.OpGetTrace, a.byIDs
+	}
+	slot, err := a.backend.Admit(r.Context(), op)
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
@@ -64,12 +68,8 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	defer slot.Release()
 	l := httpapi.NewList(w, r)
 	defer l.Close()
-	op, run := core.OpFindTraces, a.find
-	if len(s.IDs) > 0 {
-		op, run = core.OpGetTrace, a.byIDs
-	}
 	var footer httpapi.Footer
-	err = slot.Measure(op, func() (_ int, err error) {
+	err = slot.Measure(func() (_ int, err error) {
 		footer.Errors, err = run(slot, l, &s)
 		return l.Len(), err
 	})
@@ -142,12 +142,12 @@ func (a *API) endWithError(w http.ResponseWriter, r *http.Request, l *httpapi.Li
 
 // archiveTrace answers POST /api/archive/{id}.
 func (a *API) archiveTrace(w http.ResponseWriter, r *http.Request) {
-	ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
+	ref, _, slot := httpapi.AdmitTrace(a.backend, core.OpArchiveTrace, w, r)
 	if slot == nil {
 		return
 	}
 	defer slot.Release()
-	err := slot.Measure(core.OpArchiveTrace, func() (int, error) { return slot.ArchiveTrace(ref) })
+	err := slot.Measure(func() (int, error) { return slot.ArchiveTrace(ref) })
 	switch {
 	case errors.Is(err, core.ErrTraceNotFound):
 		httpapi.WriteError(w, http.StatusNotFound, err.Error())

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/peer"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
@@ -108,6 +111,32 @@ func TestTailEnds(t *testing.T) {
 	})
 }
 
+// A client address leaves live tails for others.
+func TestOneClientDoesNotTakeAllTails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tails, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), func(c *Config) { c.MaxClients = 4 })
+		from := func(ip string) context.Context {
+			return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}})
+		}
+		greedy, polite := from("192.0.2.1"), from("192.0.2.2")
+		_, _ = watch(greedy, h, "")
+		_, _ = watch(greedy, h, "")
+		synctest.Wait()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(greedy, http.MethodGet, "/api/ui/v1/tail", nil))
+		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "client 192.0.2.1 already uses 2 of tail.max_clients (4)") {
+			t.Errorf("the third tail of a client: %d %s", w.Code, w.Body)
+		}
+		a, _ := watch(polite, h, "")
+		expectEvents(t, a, statusEvent(0, 0, 0))
+		tails.Close()
+		synctest.Wait()
+		if n := tails.clients.Running(); n != 0 {
+			t.Errorf("%d clients are still admitted", n)
+		}
+	})
+}
+
 func TestTailReservesMemory(t *testing.T) {
 	_, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), nil, func(o *core.Options) { o.Memory = pipeline.NewQueryBudget(1 << 20) })
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests ||
@@ -191,7 +220,7 @@ func TestTailDoesNotBlockStore(t *testing.T) {
 		}
 		time.Sleep(2 * writeTimeout)
 		synctest.Wait()
-		if n := tails.running.Load(); n != 0 {
+		if n := tails.clients.Running(); n != 0 {
 			t.Errorf("%d clients are still admitted", n)
 		}
 	})

@@ -21,12 +21,12 @@ type reader struct {
 
 // read implements summaryReader. All traces are one query.
 func (r reader) read(ids []otlpdata.TraceID, found func(*tracestore.Summary)) (tooLong int) {
-	slot, err := r.backend.Admit(r.ctx)
+	slot, err := r.backend.Admit(r.ctx, core.OpFindSummaries)
 	if err != nil {
 		return 0
 	}
 	defer slot.Release()
-	_ = slot.Measure(core.OpFindSummaries, func() (n int, last error) {
+	_ = slot.Measure(func() (n int, last error) {
 		for _, id := range ids {
 			s, err := r.summary(slot, id)
 			switch {

@@ -7,13 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/page"
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -31,14 +29,14 @@ const (
 type API struct {
 	backend *core.Backend
 	config  Config
-	running atomic.Int64
+	clients *core.Admission
 	stop    chan struct{} // closed by Close
 	once    sync.Once
 }
 
 // New returns an API without clients.
 func New(b *core.Backend, c Config) *API {
-	return &API{backend: b, config: c, stop: make(chan struct{})}
+	return &API{backend: b, config: c, clients: core.NewAdmission("tail.max_clients", c.MaxClients), stop: make(chan struct{})}
 }
 
 // Routes returns the routes of the API.
@@ -95,7 +93,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	case page.HeadOnly(w, r, eventStream):
 		return
 	}
-	release, err := a.admit(p.traces)
+	release, err := a.admit(r.Context(), p.traces)
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
@@ -123,10 +121,10 @@ func (a *API) source(ctx context.Context, where tracestore.Expr, traces bool) so
 
 // admit admits a client and reserves memory for its queue and its traces. The caller must call
 // release.
-func (a *API) admit(traces bool) (release func(), err error) {
-	if n := a.running.Add(1); n > int64(a.config.MaxClients) {
-		a.running.Add(-1)
-		return nil, pipeline.Overloaded(fmt.Errorf("%w: tail.max_clients (%d) are connected", core.ErrBusy, a.config.MaxClients), 0)
+func (a *API) admit(ctx context.Context, traces bool) (release func(), err error) {
+	leave, _, err := a.clients.Enter(ctx, 0)
+	if err != nil {
+		return nil, err
 	}
 	size := int64(a.config.MaxQueue)
 	if traces {
@@ -134,11 +132,11 @@ func (a *API) admit(traces bool) (release func(), err error) {
 	}
 	memory, err := a.backend.Reserve(size)
 	if err != nil {
-		a.running.Add(-1)
+		leave()
 		return nil, err
 	}
 	return func() {
 		memory.Release()
-		a.running.Add(-1)
+		leave()
 	}, nil
 }

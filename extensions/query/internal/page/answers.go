@@ -30,7 +30,7 @@ func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context,
 			httpapi.WriteError(w, statusOf(err), err.Error())
 			return
 		}
-		slot, err := b.Admit(r.Context())
+		slot, err := b.Admit(r.Context(), op)
 		if err != nil {
 			httpapi.Fail(b, w, r, err)
 			return
@@ -38,7 +38,7 @@ func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context,
 		defer slot.Release()
 		var data any
 		var incomplete string
-		err = slot.Measure(op, func() (_ int, err error) {
+		err = slot.Measure(func() (_ int, err error) {
 			data, incomplete, err = run(slot)
 			return lengthOf(data), err
 		})

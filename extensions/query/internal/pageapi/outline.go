@@ -17,7 +17,7 @@ import (
 // outline answers GET /api/ui/v1/outline/{id}: what the UI needs to draw a trace, in a compact
 // form.
 func (a *API) outline(w http.ResponseWriter, r *http.Request) {
-	ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
+	ref, _, slot := httpapi.AdmitTrace(a.backend, core.OpGetTrace, w, r)
 	if slot == nil {
 		return
 	}
@@ -26,7 +26,7 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	defer l.Close()
 	o := newOutline(a.backend.Limits())
 	unchanged := false
-	err := slot.Measure(core.OpGetTrace, func() (n int, err error) {
+	err := slot.Measure(func() (n int, err error) {
 		version := versionOf(slot, ref.ID)
 		if unchanged = version.isKnownTo(r, a.backend.Now()); unchanged {
 			return 1, nil

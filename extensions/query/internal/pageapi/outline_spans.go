@@ -45,7 +45,7 @@ func (a *API) spans(w http.ResponseWriter, r *http.Request) {
 // returns the number of results and why they are incomplete, or "".
 func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
 	write func(*core.Slot, tracestore.TraceRef, *httpapi.Stream) (n int, incomplete string, err error)) {
-	ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
+	ref, _, slot := httpapi.AdmitTrace(a.backend, core.OpGetTrace, w, r)
 	if slot == nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
 	l := httpapi.NewList(w, r)
 	defer l.Close()
 	var footer httpapi.Footer
-	err := slot.Measure(core.OpGetTrace, func() (int, error) {
+	err := slot.Measure(func() (int, error) {
 		n, incomplete, err := write(slot, ref, l.Stream())
 		if incomplete != "" {
 			footer.Errors = []httpapi.Error{{Msg: incomplete}}

@@ -104,7 +104,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	if page.HeadOnly(w, r, ndjson) {
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpFindSummaries)
 	if err != nil {
 		httpapi.Fail(a.backend, w, r, err)
 		return
@@ -114,7 +114,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		search: storequery.NewSearch(slot.Store(), params.set, tracestore.WantSummaries)}
 	defer s.search.Close()
 	if err = s.progress(); err == nil {
-		err = slot.Measure(core.OpFindSummaries, func() (int, error) {
+		err = slot.Measure(func() (int, error) {
 			err := s.run()
 			return s.found, err
 		})

@@ -18,8 +18,8 @@ func NewBackend(t testing.TB, store core.Store, change ...func(*core.Options)) (
 	reg := prometheus.NewRegistry()
 	o := core.Options{
 		Store: store,
-		Limits: core.Limits{Timeout: time.Minute, Traces: 1000, TraceSize: 1000, Scanned: 1000, Aggregated: 1000, Errors: 1000,
-			Queries: 10, Names: 1000, Baseline: 24 * time.Hour},
+		Limits: core.Limits{Timeout: time.Minute, PatternTime: time.Minute, Traces: 1000, TraceSize: 1000, Scanned: 1000,
+			Aggregated: 1000, Errors: 1000, Queries: 10, Names: 1000, Baseline: 24 * time.Hour},
 		Memory:  pipeline.NewQueryBudget(1 << 30),
 		Logger:  zap.NewNop(),
 		Metrics: reg,

@@ -22,7 +22,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpFindTraces)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -31,7 +31,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
 	found := searchWriter{stream: s, query: &q}
-	err = slot.Measure(core.OpFindTraces, func() (int, error) {
+	err = slot.Measure(func() (int, error) {
 		err := found.run(slot)
 		return found.traces, err
 	})

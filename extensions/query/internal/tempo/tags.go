@@ -130,7 +130,7 @@ func (a *API) answerTagNames(
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpGetTags)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -138,7 +138,7 @@ func (a *API) answerTagNames(
 	defer slot.Release()
 	var scopes map[string][]string
 	var incomplete string
-	err = slot.Measure(core.OpGetTags, func() (n int, err error) {
+	err = slot.Measure(func() (n int, err error) {
 		scopes, incomplete, err = tagScopes(slot, q)
 		for _, names := range scopes {
 			n += len(names)

@@ -36,14 +36,14 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpGetTrace)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
 	defer slot.Release()
 	out := &trackedWriter{ResponseWriter: w}
-	err = slot.Measure(core.OpGetTrace, func() (int, error) {
+	err = slot.Measure(func() (int, error) {
 		pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 		if incomplete != "" {
 			w.Header().Set(warningHeader, incomplete) // only the second version has a field for it

@@ -125,14 +125,14 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpGetTagValues)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
 	defer slot.Release()
 	var body []byte
-	err = slot.Measure(core.OpGetTagValues, func() (int, error) {
+	err = slot.Measure(func() (int, error) {
 		names, err := listValues(slot, &q)
 		texts := names.List
 		if err == nil {

@@ -18,7 +18,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), core.OpFindSummaries)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -29,7 +29,7 @@ func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 	s.Buf = append(s.Buf, `{"summaries":[`...)
 	var incomplete string
 	n := 0
-	err = slot.Measure(core.OpFindSummaries, func() (int, error) {
+	err = slot.Measure(func() (int, error) {
 		q := slot.SearchQuery(&search)
 		outcome, err := slot.FindSummaries(q, search.Set, func(sum *tracestore.Summary) {
 			s.Buf = appendSummary(httpapi.Comma(s.Buf, n), sum)

@@ -64,7 +64,7 @@ func (t *traceWriter) add(opt adjust.Options, pieces ...*otlpdata.Batch) error {
 // writeTraces answers with the traces that fill adds. fill returns why traces may be missing, or
 // "".
 func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operation, fill func(*core.Slot, *traceWriter) (string, error)) {
-	slot, err := a.backend.Admit(r.Context())
+	slot, err := a.backend.Admit(r.Context(), op)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -76,7 +76,7 @@ func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operat
 	out := &traceWriter{stream: s}
 	out.spans.Flush = s.Spill
 	var incomplete string
-	err = slot.Measure(op, func() (int, error) {
+	err = slot.Measure(func() (int, error) {
 		incomplete, err = fill(slot, out)
 		return out.traces, err
 	})
