@@ -179,7 +179,7 @@ func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("%w: %w", errIntern, err)
 	}
-	t, err := l.log.Append(rows.Parts...)
+	t, err := l.log.AppendAll(rows.Records...)
 	if err != nil {
 		return record{}, err
 	}

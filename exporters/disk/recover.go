@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
@@ -116,29 +117,18 @@ func (e *exporter) dropReplaced() {
 
 // replay rebuilds a memtable from its log.
 func (e *exporter) replay(epoch uint64) error {
-	l := &live{epoch: epoch, table: e.newTable(), opened: e.env.Now(), refs: 1}
-	unreadable := 0
-	report, err := e.logs.Replay(epoch, func(_ uint64, payload []byte) error {
-		lost, err := l.table.Replay(payload)
-		unreadable += lost
-		if err != nil {
-			unreadable++
-			l.damaged = true
-			e.log.Error("cannot read write-ahead log record; its spans are lost", zap.Uint64("epoch", epoch), zap.Error(err))
-		}
-		return nil
-	})
+	table, found, err := memtable.ReplayLog(e.logs, epoch, e.newTable)
 	if err != nil {
 		return fmt.Errorf("reading the write-ahead log: %w", err)
 	}
+	l := &live{epoch: epoch, table: table, opened: e.env.Now(), refs: 1}
 	l.table.Arrived(l.opened) // the log has no arrival times: the spans stay a little longer
-	if report.Unsynced > 0 && report.Sound() && wal.Mode(e.config.Sync) == wal.SyncAlways {
-		unreadable = 0 // rows after an unacknowledged record were not acknowledged either
+	if found.Unacknowledged() && wal.Mode(e.config.Sync) == wal.SyncAlways {
 		e.log.Warn("write-ahead log ends with records that cannot be read; they were not acknowledged, unless the disk has damaged them",
-			zap.Uint64("epoch", epoch), zap.Uint64("records", report.Unsynced))
-	}
-	if l.damaged = l.damaged || unreadable > 0 || !report.Sound(); l.damaged {
-		if err := e.noteDamage(epoch, report, l.table.Rows(), unreadable); err != nil {
+			zap.Uint64("epoch", epoch), zap.Uint64("records", found.Report.Unsynced))
+	} else if found.Damaged() {
+		l.damaged = true
+		if err := e.noteDamage(epoch, &found, l.table.Rows()); err != nil {
 			return err
 		}
 	}
@@ -177,20 +167,19 @@ func (e *exporter) findMissingLogs() error {
 
 // noteDamage reports that acknowledged spans of a log are lost, and marks the log on disk, so that
 // its files are kept even if the process dies before the rest of its spans is flushed.
-func (e *exporter) noteDamage(epoch uint64, report wal.Report, rows, unreadable int) error {
-	missing := max(report.Weight-int64(rows+unreadable), 0)
-	e.metrics.lostRecords.Add(float64(report.Lost))
-	e.metrics.lostSpans.Add(float64(unreadable) + float64(missing))
-	e.log.Error("write-ahead log is damaged; acknowledged spans are lost; its files will be kept in quarantine",
-		zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int64("spans_lost_at_least", missing),
-		zap.Bool("end_is_missing", report.Truncated), zap.Int("spans_unreadable", unreadable), zap.Any("damage", report.Damage))
-	text := fmt.Sprintf("log %016x: %d acknowledged requests lost, %d spans unreadable\n", epoch, report.Lost, unreadable)
-	if missing > 0 {
-		text += fmt.Sprintf("at least %d acknowledged spans are lost\n", missing)
+func (e *exporter) noteDamage(epoch uint64, found *memtable.Recovery, rows int) error {
+	report := &found.Report
+	lost, atLeast := found.Lost(rows)
+	message := "write-ahead log is damaged; no spans are lost; its files will be kept in quarantine"
+	if lost > 0 || atLeast {
+		message = "write-ahead log is damaged; acknowledged spans are lost; its files will be kept in quarantine"
+		e.metrics.lostRecords.Add(float64(report.Lost))
+		e.metrics.lostSpans.Add(float64(lost))
 	}
-	if report.Truncated {
-		text += "the end of the log is missing; further spans may be lost\n"
-	}
+	e.log.Error(message, zap.Uint64("epoch", epoch), zap.Int("spans_lost", lost), zap.Bool("more_may_be_lost", atLeast),
+		zap.Uint64("records_lost", report.Lost), zap.Int("spans_without_definitions", found.Unreadable), zap.Int("spans_recovered", rows),
+		zap.Bool("end_is_missing", report.Truncated), zap.Any("damage", report.Damage), zap.NamedError("invalid_record", found.Invalid))
+	text := fmt.Sprintf("log %016x: %s\n", epoch, found.Describe(rows))
 	for _, d := range report.Damage {
 		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
 	}

@@ -138,8 +138,8 @@ var allowedImports = map[string][]string{
 		"exporters/disk/internal/source", "exporters/disk/internal/stats",
 	},
 	"exporters/disk/internal/memtable": {
-		"pipeline/otlpdata", "exporters/disk/internal/rows", "exporters/disk/internal/source",
-		"exporters/disk/internal/stats",
+		"pipeline/otlpdata", "pipeline/storage/wal", "exporters/disk/internal/rows",
+		"exporters/disk/internal/source", "exporters/disk/internal/stats",
 	},
 	"exporters/disk/internal/tombstone": {
 		"pipeline/otlpdata", "pipeline/storage/vfs", "exporters/disk/internal/namelist",

@@ -65,7 +65,7 @@ func TestLogGrowsWhileRead(t *testing.T) {
 		for _, b := range batches {
 			r, err := table.Append(b, 0)
 			check(t, err)
-			ticket, err := l.Append(r.Parts...)
+			ticket, err := l.AppendAll(r.Records...)
 			check(t, err)
 			check(t, l.Commit(t.Context(), ticket))
 		}
@@ -80,7 +80,7 @@ func TestLogGrowsWhileRead(t *testing.T) {
 	check(t, err)
 	defer snapshot.close()
 	if r := snapshot.logs[0]; r.damaged() || r.rows != spans {
-		t.Errorf("%d of %d spans, %+v; want no damage", r.rows, spans, r.report)
+		t.Errorf("%d of %d spans, %+v; want no damage", r.rows, spans, r.Report)
 	}
 	check(t, l.Close())
 	s.unlock()

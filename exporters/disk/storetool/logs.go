@@ -21,18 +21,14 @@ type logFiles struct {
 // replayed is the result of replaying a log.
 type replayed struct {
 	logFiles
-	rows       int
-	unreadable int // damaged rows, or damaged parts of a record
-	report     wal.Report
-	err        error           // why the replay stopped before the end of the log
-	table      *memtable.Table // nil if the rows were not kept
+	memtable.Recovery
+	rows  int
+	err   error           // why the replay stopped before the end of the log
+	table *memtable.Table // nil if the rows were not kept
 }
 
 // damaged reports whether acknowledged spans are missing.
-func (r *replayed) damaged() bool {
-	unacknowledged := r.report.Unsynced > 0 && r.report.Sound() // only spans that were never synced
-	return r.err != nil || !r.report.Sound() || r.unreadable > 0 && !unacknowledged
-}
+func (r *replayed) damaged() bool { return r.err != nil || r.Damaged() && !r.Unacknowledged() }
 
 func (r *replayed) release() {
 	if r.table != nil {
@@ -69,22 +65,23 @@ func (s *snapshot) replayOnce(l logFiles) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("log %016x", l.epoch)
-	r := &replayed{logFiles: l, table: memtable.New(memtable.Options{Name: name, MaxRows: math.MaxInt, MaxBytes: math.MaxInt64})}
-	r.report, r.err = dir.Replay(l.epoch, func(_ uint64, payload []byte) error {
-		lost, err := r.table.Replay(payload)
-		r.unreadable += lost
-		if err != nil {
-			r.unreadable++
-		}
-		return nil
-	})
+	r := replayLog(dir, l)
 	if err := s.unchanged(l); err != nil {
 		r.release()
 		return nil, err
 	}
-	r.rows = r.table.Rows()
 	return r, nil
+}
+
+// replayLog reads a log of a folder of logs.
+func replayLog(dir *wal.Dir, l logFiles) *replayed {
+	r := &replayed{logFiles: l}
+	r.table, r.Recovery, r.err = memtable.ReplayLog(dir, l.epoch, func() *memtable.Table {
+		name := fmt.Sprintf("log %016x", l.epoch)
+		return memtable.New(memtable.Options{Name: name, MaxRows: math.MaxInt, MaxBytes: math.MaxInt64})
+	})
+	r.rows = r.table.Rows()
+	return r
 }
 
 // openLogs opens the folder of the logs without changing it.

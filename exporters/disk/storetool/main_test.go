@@ -102,7 +102,7 @@ func (s *store) log(epoch uint64, batches ...*otlpdata.Batch) {
 	for _, b := range batches {
 		r, err := table.Append(b, 0)
 		check(s.t, err)
-		ticket, err := l.Append(r.Parts...)
+		ticket, err := l.AppendAll(r.Records...)
 		check(s.t, err)
 		check(s.t, l.Commit(s.t.Context(), ticket))
 	}

@@ -144,7 +144,7 @@ func (v *Verification) log(s *snapshot, l *replayed) {
 	if l.err != nil {
 		v.note(l.err, file, "log")
 	}
-	for _, d := range l.report.Damage {
+	for _, d := range l.Report.Damage {
 		what := "no valid log records"
 		switch {
 		case d.Err != nil:
@@ -154,10 +154,8 @@ func (v *Verification) log(s *snapshot, l *replayed) {
 		}
 		v.Damage = append(v.Damage, Damage{d.File, fmt.Sprintf("%d bytes at %d", d.Bytes, d.Offset), 0, what})
 	}
-	if l.report.Lost > 0 || l.unreadable > 0 {
-		v.Damage = append(v.Damage, Damage{file, "log", l.unreadable,
-			fmt.Sprintf("%d acknowledged requests lost, %d spans unreadable", l.report.Lost, l.unreadable)})
-	}
+	lost, _ := l.Lost(l.rows)
+	v.Damage = append(v.Damage, Damage{file, "log", lost, l.Describe(l.rows)})
 }
 
 // relations checks that file names match the metadata of the segments, and that the metadata of the

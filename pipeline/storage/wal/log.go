@@ -86,23 +86,36 @@ func (l *Log) Epoch() uint64 { return l.epoch }
 // payload is the concatenation of parts and may be empty. If the error wraps ErrFull, ErrTooLarge,
 // ErrClosed or ErrFailed, nothing was appended.
 func (l *Log) Append(parts ...[]byte) (Ticket, error) {
-	length := 0
-	for _, p := range parts {
-		length += len(p)
-	}
-	if length > MaxPayload {
-		return 0, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, length, MaxPayload)
+	return l.AppendAll(parts)
+}
+
+// AppendAll is like Append for several records, each given by the parts of its payload. After an
+// error none was appended. The ticket is that of the last record.
+func (l *Log) AppendAll(records ...[][]byte) (Ticket, error) {
+	for _, parts := range records {
+		if n := size(parts); n > MaxPayload {
+			return 0, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, n, MaxPayload)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refuses(); err != nil {
 		return 0, err
 	}
-	l.last++
-	h := header{length: uint32(length), epoch: l.epoch, seq: l.last, durable: l.durable}
-	l.pending = appendRecord(l.pending, h, parts)
-	l.stats.Records++
+	for _, parts := range records {
+		l.last++
+		h := header{length: uint32(size(parts)), epoch: l.epoch, seq: l.last, durable: l.durable}
+		l.pending = appendRecord(l.pending, h, parts)
+		l.stats.Records++
+	}
 	return Ticket(l.last), nil
+}
+
+func size(parts [][]byte) (n int) {
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
 }
 
 // Ready returns the error that Append would return for a payload of up to MaxPayload bytes. A

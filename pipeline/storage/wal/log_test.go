@@ -44,6 +44,22 @@ func TestAppendJoinsItsParts(t *testing.T) {
 	sound(t, d, 1, "one record")
 }
 
+func TestAppendAll(t *testing.T) {
+	d := openDir(t, vfstest.NewMem(), small)
+	l := create(t, d, 1)
+	tooLarge := make([]byte, wal.MaxPayload+1)
+	if _, err := l.AppendAll([][]byte{[]byte("none")}, [][]byte{tooLarge}); !errors.Is(err, wal.ErrTooLarge) {
+		t.Errorf("AppendAll: %v, want %v", err, wal.ErrTooLarge)
+	}
+	last, err := l.AppendAll([][]byte{[]byte("one "), []byte("record")}, [][]byte{[]byte("another")})
+	if err != nil || last != 2 {
+		t.Errorf("AppendAll: ticket %d, %v, want 2", last, err)
+	}
+	commit(t, l, last)
+	closeLog(t, l)
+	sound(t, d, 1, "one record", "another")
+}
+
 // While one sync runs, all other callers gather for the next one.
 func TestTwoSyncsServeEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -109,14 +109,18 @@ func (a *arena) mark() mark {
 	return mark{last, a.ends[last]}
 }
 
-// since returns the bytes after a mark.
-func (a *arena) since(m mark) [][]byte {
-	parts := make([][]byte, 0, len(a.chunks)-m.chunk)
-	for i := m.chunk; i < len(a.chunks); i++ {
-		if end := a.ends[i]; end > m.offset {
-			parts = append(parts, a.chunks[i][m.offset:end:end])
+// between returns the bytes between two marks.
+func (a *arena) between(from, to mark) [][]byte {
+	parts := make([][]byte, 0, to.chunk-from.chunk+1)
+	for i := from.chunk; i <= to.chunk && i < len(a.chunks); i++ {
+		end := a.ends[i]
+		if i == to.chunk {
+			end = to.offset
 		}
-		m.offset = 0
+		if end > from.offset {
+			parts = append(parts, a.chunks[i][from.offset:end:end])
+		}
+		from.offset = 0
 	}
 	return parts
 }

@@ -58,7 +58,7 @@ func benchmarkAppend(b *testing.B, batches []*otlpdata.Batch) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		spans, bytes, i = spans+r.Spans, bytes+r.Bytes(), i+1
+		spans, bytes, i = spans+r.Spans, bytes+sizeOf(r), i+1
 	}
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(spans), "ns/span")
 	b.ReportMetric(float64(bytes)/float64(spans), "B/span")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -229,10 +230,11 @@ func fill(tb testing.TB, t *Table, batches []*otlpdata.Batch) [][]byte {
 	return records
 }
 
-func joined(r Record) []byte {
-	var b []byte
-	for _, p := range r.Parts {
-		b = append(b, p...)
+func sizeOf(r Appended) (n int) {
+	for _, part := range slices.Concat(r.Records...) {
+		n += len(part)
 	}
-	return b
+	return n
 }
+
+func joined(r Appended) []byte { return slices.Concat(slices.Concat(r.Records...)...) }

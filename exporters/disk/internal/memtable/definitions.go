@@ -1,7 +1,6 @@
 package memtable
 
 import (
-	"encoding/binary"
 	"fmt"
 	"unsafe"
 
@@ -26,38 +25,20 @@ const (
 // damaged log can make it allocate.
 const maxLost = 1 << 16
 
-// define adds an encoded definition to the arena, the tables and the indexes.
+// define adds an encoded rows.Definition to the arena, the tables and the indexes.
 func (t *Table) define(item []byte) error {
 	tag, payload, _, err := rows.NextItem(item)
 	if err != nil {
 		return err
 	}
-	_, payload = t.arena.put(tag, payload)
+	at, payload := t.arena.put(tag, payload)
+	t.repeats.fresh = append(t.repeats.fresh, at)
 	return t.addDefinition(tag, payload)
-}
-
-// definition is the beginning of an encoded definition: of an item that assigns an id to a column,
-// word, scope, resource, shape or service.
-type definition struct {
-	tag    rows.Tag
-	id     uint64
-	column uint64 // of a word
-}
-
-func readDefinition(tag rows.Tag, payload []byte) definition {
-	d := definition{tag: tag}
-	if tag == rows.TagWord {
-		var n int
-		d.column, n = binary.Uvarint(payload)
-		payload = payload[max(n, 0):]
-	}
-	d.id, _ = binary.Uvarint(payload)
-	return d
 }
 
 // addDefinition adds a definition, whose payload is in the arena, to the tables and indexes.
 func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
-	d := readDefinition(tag, payload)
+	d := rows.ReadDefinition(tag, payload)
 	before := t.count(d)
 	missing := t.missing(d, before)
 	if t.lost+missing > maxLost {
@@ -81,13 +62,13 @@ func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
 }
 
 // count returns the number of definitions of the same kind as d.
-func (t *Table) count(d definition) int {
-	switch d.tag {
+func (t *Table) count(d rows.Definition) int {
+	switch d.Tag {
 	case rows.TagColumn:
 		return len(t.tables.Columns)
 	case rows.TagWord:
-		if d.column < uint64(len(t.tables.Words)) {
-			return len(t.tables.Words[d.column])
+		if d.Column < uint64(len(t.tables.Words)) {
+			return len(t.tables.Words[d.Column])
 		}
 	case rows.TagScope:
 		return len(t.tables.Scopes)
@@ -103,36 +84,36 @@ func (t *Table) count(d definition) int {
 
 // missing returns the number of definitions that were lost immediately before d. have is the number
 // of known definitions of its kind.
-func (t *Table) missing(d definition, have int) int {
+func (t *Table) missing(d rows.Definition, have int) int {
 	n := uint64(0)
-	if d.id > uint64(have) {
-		n = min(d.id-uint64(have), maxLost+1)
+	if d.ID > uint64(have) {
+		n = min(d.ID-uint64(have), maxLost+1)
 	}
-	if columns := uint64(len(t.tables.Columns)); d.tag == rows.TagWord && d.column >= columns {
-		n += min(d.column-columns+1, maxLost+1)
+	if columns := uint64(len(t.tables.Columns)); d.Tag == rows.TagWord && d.Column >= columns {
+		n += min(d.Column-columns+1, maxLost+1)
 	}
 	return int(n)
 }
 
 // indexDefinition adds d, the last definition of its kind, to the indexes. before is the number of
 // definitions of that kind before d was added. Definitions between before and d are lost.
-func (t *Table) indexDefinition(d definition, before int) {
-	switch d.tag {
+func (t *Table) indexDefinition(d rows.Definition, before int) {
+	switch d.Tag {
 	case rows.TagColumn:
-		t.indexColumn(uint32(d.id))
+		t.indexColumn(uint32(d.ID))
 	case rows.TagWord:
-		t.indexWord(uint32(d.column), before)
+		t.indexWord(uint32(d.Column), before)
 	case rows.TagScope:
-		s := &t.tables.Scopes[d.id]
-		t.byScope.add(t.encodedHash("", s.SchemaURL, s.Raw), uint32(d.id))
+		s := &t.tables.Scopes[d.ID]
+		t.byScope.add(t.encodedHash("", s.SchemaURL, s.Raw), uint32(d.ID))
 		t.otherBytes += int64(len(t.tables.Scopes)-before)*scopeBytes + int64(cap(s.Attributes))*attributeBytes
 	case rows.TagResource:
-		t.indexResource(uint32(d.id), before)
+		t.indexResource(uint32(d.ID), before)
 	case rows.TagShape:
-		t.indexShape(uint32(d.id), before)
+		t.indexShape(uint32(d.ID), before)
 	case rows.TagService:
-		s := t.tables.Services[d.id]
-		t.services[t.serviceID(s.Tenant, s.Name)].number = uint32(d.id) + 1
+		s := t.tables.Services[d.ID]
+		t.services[t.serviceID(s.Tenant, s.Name)].number = uint32(d.ID) + 1
 	}
 }
 

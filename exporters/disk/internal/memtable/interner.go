@@ -33,7 +33,8 @@ type interner struct {
 	positions  []int
 	extra      []otlpdata.KeyValue
 	skip       int   // number of spans of the batch to skip
-	started    int64 // Table.arena.written at the start of the record
+	started    int64 // Table.arena.written at the start of the batch
+	record     int64 // ... at the start of the current record
 	sinceYield int   // number of spans since readers could take the lock
 }
 
@@ -51,19 +52,22 @@ const (
 	yieldEvery = 256
 	// maxScratch is the maximum size in bytes of scratch memory that is kept for the next span.
 	maxScratch = 1 << 20
-	// maxRecord is the size in bytes above which a record takes no more spans, because the size of
-	// log records is limited.
-	maxRecord = 16 << 20
+	// maxAppend is the size in bytes above which Append takes no more spans, so that the memory of
+	// a request that waits to be written is limited.
+	maxAppend = 16 << 20
+	// fullRecord is the size in bytes above which the next span starts a new record. Damage to a
+	// record costs all of its spans.
+	fullRecord = 128 << 10
 	// maxList is the maximum capacity of lists that are kept for the next batch.
 	maxList = 4096
 )
 
-// errRecordFull ends the walk of a batch when the table or the record is full.
-var errRecordFull = errors.New("record or memtable is full")
+// errRecordFull ends the walk of a batch when the table is full or the batch too large.
+var errRecordFull = errors.New("memtable is full or batch is too large")
 
 // begin prepares for a batch of which the first skip spans are already stored.
 func (n *interner) begin(tenant string, skip int) {
-	n.skip, n.started = skip, n.t.arena.written
+	n.skip, n.started, n.record = skip, n.t.arena.written, n.t.arena.written
 	n.tenant, n.tenantHash = tenant, n.t.hash.text(tenant)
 	n.resource, n.scope, n.resolved = nil, nil, false
 	n.traces = n.traces[:0]
@@ -97,8 +101,12 @@ func (n *interner) Span(s *otlpdata.Span) error {
 		n.skip--
 		return nil
 	}
-	if len(n.traces) > 0 && (n.sinceYield == 0 && n.t.full() || n.t.arena.written-n.started+int64(len(s.Raw)) > maxRecord) {
+	if len(n.traces) > 0 && (n.sinceYield == 0 && n.t.full() || n.t.arena.written-n.started+int64(len(s.Raw)) > maxAppend) {
 		return errRecordFull
+	}
+	if n.t.arena.written-n.record > fullRecord {
+		n.record = n.t.arena.written
+		n.t.startRecord(len(n.traces))
 	}
 	if !n.resolved {
 		if err := n.resolve(); err != nil {

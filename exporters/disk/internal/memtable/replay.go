@@ -25,13 +25,19 @@ func (t *Table) Replay(record []byte) (lost int, err error) {
 			break
 		}
 		record = rest
-		if tag == rows.TagRow {
+		switch tag {
+		case rows.TagRow:
+			t.logged++
 			if !r.row(payload) {
 				lost++
 			}
 			continue
+		case rows.TagPosition:
+			failed = t.replayPosition(payload)
+		default:
+			failed = t.replayDefinition(tag, payload)
 		}
-		if failed = t.replayDefinition(tag, payload); failed != nil && err == nil {
+		if failed != nil && err == nil {
 			err = failed
 		}
 	}
@@ -39,8 +45,21 @@ func (t *Table) Replay(record []byte) (lost int, err error) {
 	return lost, err
 }
 
-// replayDefinition adds a definition from the log.
+// replayPosition counts the rows that are missing before a position.
+func (t *Table) replayPosition(payload []byte) error {
+	at, err := rows.ReadPosition(payload)
+	if err == nil && at > t.logged {
+		t.missingRows += at - t.logged
+		t.logged = at
+	}
+	return err
+}
+
+// replayDefinition adds a definition from the log, unless it is a repeated one.
 func (t *Table) replayDefinition(tag rows.Tag, payload []byte) error {
+	if d := rows.ReadDefinition(tag, payload); d.ID < uint64(t.count(d)) {
+		return nil
+	}
 	_, stored := t.arena.put(tag, payload)
 	return t.addDefinition(tag, stored)
 }

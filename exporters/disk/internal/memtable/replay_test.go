@@ -116,8 +116,8 @@ func TestReplayDamaged(t *testing.T) {
 	if !errors.Is(err, rows.ErrCorrupt) || lost != 0 || table.Rows() != batches[0].Len()-1 {
 		t.Errorf("truncated record: %d rows, %d lost, %v", table.Rows(), lost, err)
 	}
-	if _, err = table.Replay(append(rows.AppendItem(nil, 7, 1), 0)); !errors.Is(err, rows.ErrCorrupt) {
-		t.Errorf("unknown item type: %v", err)
+	if _, err = table.Replay(rows.AppendItem(nil, rows.TagPosition, 0)); !errors.Is(err, rows.ErrCorrupt) {
+		t.Errorf("truncated position: %v", err)
 	}
 	if lost, err = table.Replay(append(rows.AppendItem(nil, rows.TagRow, 1), 0)); lost != 1 || err != nil {
 		t.Errorf("truncated row: %d lost, %v", lost, err)

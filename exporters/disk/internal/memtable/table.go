@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,10 @@ type Table struct {
 	byColumn, byShape, byScope, byResource, byService index
 
 	pending     []byte // definitions of failed batches, for the next record
+	starts      []mark // of the records of the current batch
+	repeats     repeats
+	logged      uint64 // number of rows in the log, including those that could not be replayed
+	missingRows uint64 // number of rows of records that are missing in the log
 	lost        int    // number of definitions missing in replayed records
 	otherBytes  int64  // memory in use, without the arena, the traces and the indexes above
 	first, last time.Time
@@ -63,22 +68,13 @@ type shapeInfo struct {
 	known     bool // false: its definition, or one that it refers to, was lost
 }
 
-// Record is the result of appending a batch.
-type Record struct {
-	// Parts are the bytes for the log, in order. They alias the table and are valid until its
-	// Release.
-	Parts [][]byte
-	// Spans is the number of rows in the record.
+// Appended is the result of appending a batch.
+type Appended struct {
+	// Records are the records for the log, in order, each in parts. They alias the table and are
+	// valid until its Release.
+	Records [][][]byte
+	// Spans is the number of rows in the records.
 	Spans int
-}
-
-// Bytes returns the size of the record in bytes.
-func (r *Record) Bytes() int {
-	n := 0
-	for _, p := range r.Parts {
-		n += len(p)
-	}
-	return n
 }
 
 // New returns an empty table.
@@ -92,12 +88,12 @@ func New(o Options) *Table {
 
 // Append adds the spans of a batch, starting with the span with index from: as many as fit, at
 // least one. They are visible when Append returns. After an error no span of the batch is visible.
-func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
+func (t *Table) Append(b *otlpdata.Batch, from int) (Appended, error) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	begin := t.arena.mark()
+	t.startRecord(0)
 	t.writePending()
 	t.intern.begin(b.Meta().Tenant, from)
 	defer t.intern.end()
@@ -105,14 +101,18 @@ func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
 	if err == errRecordFull {
 		err = nil
 	}
-	record := Record{Parts: t.arena.since(begin), Spans: t.rows - t.published}
+	out := Appended{Records: t.takeRecords(), Spans: t.rows - t.published}
 	if err != nil {
-		t.rollBack(record.Parts)
-		return Record{}, fmt.Errorf("interning batch: %w", err)
+		t.rollBack(out.Records)
+		return Appended{}, fmt.Errorf("interning batch: %w", err)
 	}
 	t.publish(t.intern.traces)
+	t.logged += uint64(out.Spans)
+	if again := t.repeatDefinitions(); len(again) > 0 {
+		out.Records = append(out.Records, [][]byte{again})
+	}
 	t.arrived(b.Meta().Received)
-	return record, nil
+	return out, nil
 }
 
 // publish makes all added rows visible. hashes are the hashes of their traces.
@@ -121,17 +121,17 @@ func (t *Table) publish(hashes []uint64) {
 	t.published, t.latest = t.rows, nil
 }
 
-// rollBack removes the rows of a record. The definitions of the record remain, because later
-// definitions may refer to them. They are written to the log with the next record.
-func (t *Table) rollBack(parts [][]byte) {
+// rollBack removes the rows of a batch. The definitions of its records remain, because later
+// definitions may refer to them. They are written to the log with the next batch.
+func (t *Table) rollBack(records [][][]byte) {
 	t.dropUnpublished()
-	for _, b := range parts {
+	for _, b := range slices.Concat(records...) {
 		for len(b) > 0 {
 			tag, payload, rest, err := rows.NextItem(b)
 			if err != nil {
 				break
 			}
-			if tag != rows.TagRow {
+			if tag != rows.TagRow && tag != rows.TagPosition {
 				t.pending = append(rows.AppendItem(t.pending, tag, len(payload)), payload...)
 			}
 			b = rest
@@ -139,7 +139,30 @@ func (t *Table) rollBack(parts [][]byte) {
 	}
 }
 
-// writePending starts a record with the definitions that are in no record yet.
+// startRecord starts a record with the number of rows before it: those that are logged, and a
+// number of rows of the same batch.
+func (t *Table) startRecord(more int) {
+	t.starts = append(t.starts, t.arena.mark())
+	t.item = rows.AppendPosition(t.item[:0], t.logged+uint64(more))
+	_, at := t.arena.alloc(len(t.item))
+	copy(at, t.item)
+}
+
+// takeRecords returns the records that were started.
+func (t *Table) takeRecords() [][][]byte {
+	records := make([][][]byte, len(t.starts))
+	for i, from := range t.starts {
+		to := t.arena.mark()
+		if i+1 < len(t.starts) {
+			to = t.starts[i+1]
+		}
+		records[i] = t.arena.between(from, to)
+	}
+	t.starts = t.starts[:0]
+	return records
+}
+
+// writePending continues a record with the definitions that are in no record yet.
 func (t *Table) writePending() {
 	for b := t.pending; len(b) > 0; {
 		tag, payload, rest, err := rows.NextItem(b)

@@ -301,8 +301,8 @@ func TestRecordsEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Spans == 0 || r.Bytes() > maxRecord+200_000 {
-				t.Fatalf("record has %d spans and %d bytes", r.Spans, r.Bytes())
+			if r.Spans == 0 || sizeOf(r) > maxAppend+400_000 {
+				t.Fatalf("record has %d spans and %d bytes", r.Spans, sizeOf(r))
 			}
 			from += r.Spans
 			records++
@@ -314,7 +314,7 @@ func TestRecordsEnd(t *testing.T) {
 			t.Errorf("table with %d services has %d rows", 100, table.Rows())
 		}
 	}
-	if rows != b.Len() || len(tables) < 2 || records < 60_000_000/maxRecord {
+	if rows != b.Len() || len(tables) < 2 || records < 60_000_000/maxAppend {
 		t.Errorf("%d rows from %d spans, in %d tables and %d records", rows, b.Len(), len(tables), records)
 	}
 }

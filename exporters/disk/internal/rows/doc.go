@@ -16,7 +16,8 @@
 //
 // A record holds spans of one request. Each span is preceded by the definitions that no earlier
 // span needed. A large request takes several records. Records are both what the write-ahead log
-// stores and what the memtable searches:
+// stores and what the memtable searches. The log repeats most definitions in a later record, so
+// that the spans after a damaged record stay readable; see [Definitions]:
 //
 //	record  item*
 //	item    uvarint(length of payload <<3 | tag), payload
@@ -30,6 +31,7 @@
 //	  shape     5  uvarint id, uvarint service, uvarint scope, zigzag kind, zigzag status, flags,
 //	               text name, uvarint column*
 //	  service   6  uvarint id, text tenant, name
+//	  position  7  uvarint number of rows before it in the log
 //	text    uvarint length, bytes
 //	cell    string: uvarint(1 + word), or 0 and a text; bool: one byte; int: zigzag; double: [8];
 //	        empty: nothing; others: a text

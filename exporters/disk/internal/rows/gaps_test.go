@@ -139,3 +139,36 @@ func TestLostRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedDefinitions leaves out each record in turn. With definitions that are repeated at the
+// end, all rows of the other records are readable.
+func TestRepeatedDefinitions(t *testing.T) {
+	_, records, want := interned(t, 7, 10, 10, nil)
+	for lost := range records {
+		var all rows.Definitions
+		for i := range records {
+			all.Add(records[(lost+1+i)%len(records)]) // the lost one comes last
+		}
+		var p replayed
+		for tag, payload := range all.All() {
+			p.item(t, tag, payload)
+		}
+		for i, record := range records {
+			if i != lost {
+				p.add(t, record)
+			}
+		}
+		if n := p.tables.Lost(); n > 0 {
+			t.Fatalf("without record %d: %d definitions are lost", lost, n)
+		}
+		var r reading
+		for i, row := range p.rows {
+			if i >= 10*lost {
+				i += 10
+			}
+			if got, err := r.read(&p.tables, row); err != nil || got != want[i] {
+				t.Errorf("without record %d, span %d is %+v, %v", lost, i, got, err)
+			}
+		}
+	}
+}

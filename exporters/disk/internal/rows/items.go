@@ -21,6 +21,7 @@ const (
 	TagResource
 	TagShape
 	TagService
+	TagPosition // see AppendPosition
 )
 
 // ErrCorrupt matches all errors about bytes that are not a valid record or do not fit the tables.
@@ -96,6 +97,20 @@ func AppendResource(dst []byte, id uint32, tenant string, r *otlpdata.Resource) 
 	from := len(dst)
 	dst = appendText(appendText(appendID(dst, id), tenant), r.SchemaURL)
 	return item(append(dst, r.Raw...), TagResource, from)
+}
+
+// AppendPosition appends the number of rows that precede it in the log. A reader that missed
+// records learns from it how many rows they had.
+func AppendPosition(dst []byte, preceding uint64) []byte {
+	from := len(dst)
+	return item(binary.AppendUvarint(dst, preceding), TagPosition, from)
+}
+
+// ReadPosition decodes the payload of a position.
+func ReadPosition(payload []byte) (preceding uint64, err error) {
+	r := reader{b: payload}
+	preceding = r.uvarint()
+	return preceding, r.err
 }
 
 const flagNameInRow = 1

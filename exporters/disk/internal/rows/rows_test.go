@@ -251,9 +251,13 @@ func TestSnapshots(t *testing.T) {
 func TestGolden(t *testing.T) {
 	const name = "testdata/record.golden"
 	_, records, spans := interned(t, 4, 1, 8, styles["extra"])
-	want := golden.Check(t, name, records[0])
+	want := golden.Check(t, name, append(rows.AppendPosition(nil, 300), records[0]...))
+	tag, payload, rest, err := rows.NextItem(want)
+	if at, _ := rows.ReadPosition(payload); err != nil || tag != rows.TagPosition || at != 300 {
+		t.Errorf("position: tag %d, %d, %v", tag, at, err)
+	}
 	var p replayed
-	p.add(t, want)
+	p.add(t, rest)
 	var r reading
 	for i, row := range p.rows {
 		if got, err := r.read(&p.tables, row); err != nil || got != spans[i] {

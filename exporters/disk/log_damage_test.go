@@ -1,0 +1,112 @@
+package disk
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+	"github.com/tracing-backend/tracing/test/bench"
+)
+
+// logOf returns the only log of a store that was killed after it acknowledged the spans.
+func logOf(t *testing.T, spans, perRequest int) (name string, content []byte, batches []*otlpdata.Batch) {
+	t.Helper()
+	mem := vfstest.NewMem()
+	s := newSetup(mem)
+	s.config.Memtable.MaxBytes = 256 << 20
+	e := s.start(t)
+	for r := range bench.New(1, s.clock.now()).Requests(spans, perRequest) {
+		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{Received: s.clock.now()}, otlpdata.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Consume(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		batches = append(batches, b)
+	}
+	e.checkpoint()
+	mem = mem.Kill()
+	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
+	logs := slices.DeleteFunc(filesBelow(t, mem, folder), func(n string) bool { return !strings.HasSuffix(n, ".log") })
+	if len(logs) != 1 {
+		t.Fatalf("logs: %v, want one", logs)
+	}
+	content, err := vfs.ReadFile(mem, logs[0], 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logs[0], content, batches
+}
+
+// recovered opens a store that has only a log, and returns how many spans were read, and how many
+// are counted as lost.
+func recovered(t *testing.T, name string, content []byte) (spans, lost int) {
+	t.Helper()
+	mem := vfstest.NewMem()
+	err := mem.MkdirAll(path.Dir(name))
+	if err == nil {
+		err = vfs.WriteFileAtomic(mem, name, content)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSetup(mem)
+	s.config.Memtable.MaxBytes = 256 << 20
+	e := s.build(t)
+	if err := e.openFolder(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range e.frozen {
+		spans += l.table.Rows()
+	}
+	lost = int(testutil.ToFloat64(e.metrics.lostSpans))
+	e.closeAll()
+	if err := e.dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return spans, lost
+}
+
+// TestFlippedBitInLog: a flipped bit costs the spans of one record, wherever it is in the log, and
+// they are counted.
+func TestFlippedBitInLog(t *testing.T) {
+	for _, perRequest := range []int{500, 20_000} { // a record has at most about 128 KiB
+		testFlippedBits(t, perRequest, 2000)
+	}
+}
+
+// testFlippedBits flips bits all over a log. Each may cost maxLost spans.
+func testFlippedBits(t *testing.T, perRequest, maxLost int) {
+	t.Helper()
+	const flips = 13
+	name, content, batches := logOf(t, 20_000, perRequest)
+	total := 0
+	for _, b := range batches {
+		total += b.Len()
+	}
+	used := len(content)
+	for used > 0 && content[used-1] == 0 {
+		used--
+	}
+	t.Logf("%d spans in %d bytes", total, used)
+	for i := range flips {
+		at := i*used/flips + 1000
+		content[at] ^= 4
+		spans, lost := recovered(t, name, content)
+		content[at] ^= 4
+		t.Logf("bit flipped at %d: %d spans are lost", at, total-spans)
+		if total-spans > maxLost {
+			t.Errorf("bit flipped at %d: %d of %d spans are lost, want at most %d", at, total-spans, total, maxLost)
+		}
+		if lost != total-spans {
+			t.Errorf("bit flipped at %d: %d spans are counted as lost, want %d", at, lost, total-spans)
+		}
+	}
+}
