@@ -15,6 +15,10 @@
 //	/exporters/ID/  routes of a component, also /receivers/ID/ and /extensions/ID/
 //	other paths     200 while the process runs; 503 while it starts and stops
 //
+// What shows the memory of the process, or changes what it does or stores, needs credentials,
+// unless the request is sent to a loopback address: /log-level, /debug/ and the routes of
+// components.
+//
 // It never shows the command line, which may contain secrets. It starts before and stops after all
 // other components, so that the last scrape gets the final counters.
 package admin
@@ -85,7 +89,11 @@ func build(set pipeline.Settings, c Config) (*admin, error) {
 	a := &admin{linger: c.Linger.Std(), log: set.Logger}
 	var err error
 	a.http, err = server.NewHTTP(set, "http", c.HTTPConfig, newHandler(set.Process, set.Env.Now, set.Logger, c.OperationTimeout.Std()))
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	a.http.SetPrivileged(isPrivileged)
+	return a, nil
 }
 
 // ObservesProcess implements pipeline.Observer.

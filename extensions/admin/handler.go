@@ -60,6 +60,17 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 	return mux
 }
 
+// isPrivileged selects the requests that show the memory of the process, or change what it does or
+// stores.
+func isPrivileged(r *http.Request) bool {
+	for _, prefix := range []string{"/log-level", "/debug/", "/receivers/", "/exporters/", "/extensions/"} {
+		if strings.HasPrefix(r.URL.Path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // notFound is the answer for an unknown path.
 const notFound = "not found; this port serves /, /healthz, /readyz, /status, /metrics, /version, /log-level, " +
 	"/status/details, /sampling, /debug/pprof/, /debug/vars, and operations of components below /receivers/, /exporters/ and /extensions/"

@@ -201,6 +201,7 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	if err != nil {
 		return nil, err
 	}
+	srv.SetUnsafe(func(r *http.Request) bool { return r.URL.Path == base+live.Path }) // takes one of a few streams
 	srv.SetPublic(func(r *http.Request) bool { return pages.isPublic(mux, r) })
 	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory), peers: peers, demo: demo}
 	if cfg, on := c.GRPC.Get(); on {

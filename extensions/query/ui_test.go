@@ -76,6 +76,7 @@ func withPasswords(t *testing.T, c *Config) {
 // request asks the handler, with headers.
 func request(h http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
+	r.Host = "localhost"
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

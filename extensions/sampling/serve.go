@@ -56,6 +56,7 @@ func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Prov
 		return nil, err
 	}
 	s.OnDenied(server.DenyWithStatus)
+	s.SetUnsafe(func(*http.Request) bool { return true }) // requests are remembered as those of clients
 	return s, nil
 }
 

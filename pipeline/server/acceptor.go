@@ -48,6 +48,9 @@ func (a *acceptor) addr() string {
 	return a.listener.Addr().String()
 }
 
+// isLoopback reports whether only this machine can connect.
+func (a *acceptor) isLoopback() bool { return a.listener != nil && isLoopback(a.listener.Addr()) }
+
 func (a *acceptor) countRefused(reason string) {
 	a.metrics.refused.WithLabelValues(reason).Inc()
 	if a.set.Refused != nil {

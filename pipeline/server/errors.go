@@ -28,6 +28,9 @@ const (
 	ReasonPasswordDelay   = "password_delay"   // too many wrong passwords from the client address
 	ReasonPasswordLimit   = "password_limit"   // too many passwords to compare
 	ReasonTenant          = "tenant"           // missing or unknown tenant
+	ReasonHost            = "host"             // the header Host names a host that is not allowed
+	ReasonCrossOrigin     = "cross_origin"     // sent by a web page of another origin
+	ReasonPrivileged      = "privileged"       // needs credentials, and the listener has none
 	ReasonHTTPOnGRPC      = "http_on_grpc"     // HTTP/1.1 on a gRPC port
 	ReasonGRPCOnHTTP      = "grpc_on_http"     // HTTP/2 on an HTTP port
 	ReasonTLSOnPlaintext  = "tls_on_plaintext" // TLS on a port without TLS

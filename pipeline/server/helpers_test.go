@@ -126,6 +126,7 @@ func (f *fixture) http(cfg server.HTTPConfig, h http.HandlerFunc) (*server.HTTP,
 func httpConfig() server.HTTPConfig {
 	c := server.DefaultHTTPConfig("127.0.0.1:0")
 	c.MaxRequestBodySize = 1 << 20
+	c.AllowedHosts = []string{"*"} // tests name any host
 	return c
 }
 

@@ -28,13 +28,20 @@ type HTTP struct {
 	set       pipeline.Settings
 	handler   http.Handler
 	denied    func(http.ResponseWriter, *http.Request, *Denied)
-	public    func(*http.Request) bool
 	maxBody   int64
 	decoders  *decoders
 	durations *prometheus.HistogramVec
 	srv       *http.Server
 	active    activeCalls // requests
 	unused    unusedConns
+
+	hosts         hosts
+	origins       http.CrossOriginProtection
+	trustsOrigin  func(*http.Request) bool // whether CORS allows the origin
+	authenticates bool                     // whether clients need credentials
+	public        func(*http.Request) bool
+	unsafe        func(*http.Request) bool
+	privileged    func(*http.Request) bool
 
 	keepsHeaders bool // for Metadata
 }
@@ -61,7 +68,8 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		return nil, err
 	}
 	s := &HTTP{acceptor: a, set: a.set, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget),
-		denied: deny, public: func(*http.Request) bool { return false }, durations: durations, keepsHeaders: cfg.IncludeMetadata}
+		denied: deny, durations: durations, hosts: newHosts(cfg), authenticates: cfg.AuthenticatesClients(),
+		public: none, unsafe: none, privileged: none, keepsHeaders: cfg.IncludeMetadata}
 	// While a buffer grows, the body is in memory twice, so at most half the budget can be
 	// admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {
@@ -72,8 +80,10 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	var handler http.Handler
+	handler, s.trustsOrigin = withCORS(cfg.CORS, http.HandlerFunc(s.serve))
 	s.srv = &http.Server{
-		Handler:           withHeaders(cfg.ResponseHeaders, withCORS(cfg.CORS, http.HandlerFunc(s.serve))),
+		Handler:           withHeaders(cfg.ResponseHeaders, handler),
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout.Std(),
 		ReadTimeout:       cfg.ReadTimeout.Std(),
 		WriteTimeout:      cfg.WriteTimeout.Std(),
@@ -86,12 +96,16 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 	return s, nil
 }
 
+// none selects no request.
+func none(*http.Request) bool { return false }
+
 // Handler returns the complete handler, with authentication, decompression and metrics, for tests
 // without a network.
 func (s *HTTP) Handler() http.Handler { return s.srv.Handler }
 
-// OnDenied sets the function that responds to requests without valid credentials or tenant. The
-// default response is 401 with plain text. Call it before Start.
+// OnDenied sets the function that responds to requests without valid credentials or tenant, and to
+// those of web pages that may not send them. The default response is plain text with 401, or 403
+// for web pages. Call it before Start.
 func (s *HTTP) OnDenied(respond func(w http.ResponseWriter, r *http.Request, d *Denied)) {
 	s.denied = respond
 }
@@ -100,6 +114,15 @@ func (s *HTTP) OnDenied(respond func(w http.ResponseWriter, r *http.Request, d *
 // They are not checked: the handler must not return data in response. By default there are none.
 // Call it before Start.
 func (s *HTTP) SetPublic(isPublic func(r *http.Request) bool) { s.public = isPublic }
+
+// SetUnsafe sets the function that selects requests with the methods GET, HEAD and OPTIONS that
+// change state nevertheless. Web pages of other origins may not send them, nor any request with
+// another method, unless CORS allows the origin. Call it before Start.
+func (s *HTTP) SetUnsafe(isUnsafe func(r *http.Request) bool) { s.unsafe = isUnsafe }
+
+// SetPrivileged sets the function that selects requests that need credentials, unless they are sent
+// to a loopback address. They are also unsafe, see SetUnsafe. Call it before Start.
+func (s *HTTP) SetPrivileged(isPrivileged func(r *http.Request) bool) { s.privileged = isPrivileged }
 
 // Addr returns the listening address, or "" before Start.
 func (s *HTTP) Addr() string { return s.acceptor.addr() }
@@ -147,6 +170,10 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 		tw.endTrace(r)
 	}()
 	defer s.recover(tw, r)
+	if d := s.checkBrowser(r); d != nil {
+		s.refuseBrowser(tw, r, d)
+		return
+	}
 	if !s.public(r) {
 		r = s.beginTrace(tw, r, start)
 		ctx, err := s.acceptor.security.check(r.Context(), r.RemoteAddr, r.Header.Values)
@@ -170,7 +197,7 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(tw, r)
 }
 
-// deny responds to a request without valid credentials or tenant.
+// deny responds to a request that a check of the listener refused.
 func (s *HTTP) deny(w http.ResponseWriter, r *http.Request, d *Denied) {
 	s.acceptor.countRefused(d.Reason)
 	ErrorStatus(w.Header(), d) // sets Retry-After

@@ -27,12 +27,14 @@ func (c *CORSConfig) Validate() error {
 }
 
 // withCORS answers preflight requests and adds CORS headers to other responses if the block is set.
-// It runs before authentication, because browsers send preflight requests without credentials.
-func withCORS(o pipeline.Optional[CORSConfig], next http.Handler) http.Handler {
+// It runs before authentication, because browsers send preflight requests without credentials. It
+// also returns whether the origin of a request is allowed.
+func withCORS(o pipeline.Optional[CORSConfig], next http.Handler) (h http.Handler, allows func(*http.Request) bool) {
 	c, on := o.Get()
 	if !on {
-		return next
+		return next, none
 	}
-	return cors.New(cors.Options{AllowedOrigins: c.AllowedOrigins, AllowedHeaders: c.AllowedHeaders, MaxAge: c.MaxAge,
-		AllowCredentials: true, AllowedMethods: []string{http.MethodGet, http.MethodPost, http.MethodHead}}).Handler(next)
+	policy := cors.New(cors.Options{AllowedOrigins: c.AllowedOrigins, AllowedHeaders: c.AllowedHeaders, MaxAge: c.MaxAge,
+		AllowCredentials: true, AllowedMethods: []string{http.MethodGet, http.MethodPost, http.MethodHead}})
+	return policy.Handler(next), policy.OriginAllowed
 }

@@ -193,10 +193,11 @@ func (s *security) withTenant(ctx context.Context, header func(name string) []st
 	return context.WithValue(ctx, tenantKey{}, tenant), nil
 }
 
-// Denied is the error of a request that fails authentication or has no valid tenant.
-// [pipeline.HTTPStatus] and [pipeline.GRPCStatus] use its gRPC status: Unauthenticated (401); for a
-// tenant, PermissionDenied (403); if the credentials were not checked, ResourceExhausted (429) or,
-// while the server stops, Unavailable (503).
+// Denied is the error of a request that fails authentication, has no valid tenant, or comes from a
+// web page that may not send it. [pipeline.HTTPStatus] and [pipeline.GRPCStatus] use its gRPC
+// status: Unauthenticated (401); for a tenant or a web page, PermissionDenied (403); if the
+// credentials were not checked, ResourceExhausted (429) or, while the server stops, Unavailable
+// (503).
 type Denied struct {
 	Reason     string // such as ReasonUnauthenticated or ReasonTenant
 	Msg        string
@@ -210,7 +211,7 @@ func (d *Denied) Error() string { return d.Msg }
 func (d *Denied) GRPCStatus() *status.Status {
 	code := codes.Unauthenticated
 	switch {
-	case d.Reason == ReasonTenant:
+	case d.Reason == ReasonTenant, d.Reason == ReasonHost, d.Reason == ReasonCrossOrigin, d.Reason == ReasonPrivileged:
 		code = codes.PermissionDenied
 	case d.Reason == ReasonStopping || d.Reason == ReasonIncomplete:
 		code = codes.Unavailable
@@ -236,9 +237,9 @@ func DenyWithStatus(w http.ResponseWriter, _ *http.Request, d *Denied) {
 // deny is the default response to a denied HTTP request: the text without a line end, and 401, also
 // for a tenant, unless the request may be repeated.
 func deny(w http.ResponseWriter, _ *http.Request, d *Denied) {
-	code := http.StatusUnauthorized
-	if d.RetryAfter > 0 {
-		code, _ = pipeline.HTTPStatus(d)
+	code, _ := pipeline.HTTPStatus(d)
+	if d.Reason == ReasonTenant {
+		code = http.StatusUnauthorized
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

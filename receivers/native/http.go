@@ -33,6 +33,7 @@ func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
 		return nil, err
 	}
 	s.listener.OnDenied(server.DenyWithStatus)
+	s.listener.SetUnsafe(func(*http.Request) bool { return true }) // requests for strategies are remembered
 	return s, nil
 }
 

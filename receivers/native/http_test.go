@@ -193,7 +193,7 @@ func TestTruncatedBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", tracesPath, xThrift)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", tracesPath, xThrift)
 	conn.(*net.TCPConn).CloseWrite()
 	response, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(response), "HTTP/1.1 500") ||

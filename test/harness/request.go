@@ -39,6 +39,7 @@ func Request(tb testing.TB, method, url, body string, header ...string) (status 
 			req.Header.Set(header[i], header[i+1])
 		}
 	}
+	req.Host = req.Header.Get("Host") // "" for the host of the URL
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		tb.Fatal(err)

@@ -210,7 +210,7 @@ func (a *attack) halfOpen(ctx context.Context) error {
 		}
 		conns = append(conns, c)
 		if i%4 == 1 {
-			io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\n") //nolint:errcheck // half a request
+			io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: localhost\r\n") //nolint:errcheck // half a request
 		}
 	}
 	<-ctx.Done()
@@ -224,7 +224,7 @@ func (a *attack) trickle(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	const header = "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 1000000\r\n\r\n"
+	const header = "POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\nContent-Length: 1000000\r\n\r\n"
 	io.WriteString(c, header) //nolint:errcheck // a later write fails
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -170,7 +170,7 @@ func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
 	serving.Go(func() { srv.Serve(ln) }) //nolint:errcheck // returns when the server is closed
 	ours, theirs := net.Pipe()
 	ln.conns <- theirs
-	if _, err := ours.Write([]byte("GET /api/ui/v1/tail HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")); err != nil {
+	if _, err := ours.Write([]byte("GET /api/ui/v1/tail HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	return ours, func() {

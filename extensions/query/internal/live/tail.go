@@ -39,9 +39,12 @@ func New(b *core.Backend, c Config) *API {
 	return &API{backend: b, config: c, clients: core.NewAdmission("tail.max_clients", c.MaxClients), stop: make(chan struct{})}
 }
 
+// Path is the path of the API.
+const Path = "/api/ui/v1/tail"
+
 // Routes returns the routes of the API.
 func (a *API) Routes() []httpapi.Route {
-	return []httpapi.Route{{Pattern: "GET /api/ui/v1/tail", Handler: a.tail}}
+	return []httpapi.Route{{Pattern: "GET " + Path, Handler: a.tail}}
 }
 
 // Close ends the answers to all clients. The listener waits for them when it stops.

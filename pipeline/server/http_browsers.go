@@ -1,0 +1,133 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Checks that protect listeners from web pages of other origins in the browsers of their users:
+//
+//   - The host that a request names must be one of the listener's. Otherwise a page whose own host
+//     name resolves to this machine (DNS rebinding) could read and write as if the listener were
+//     its origin.
+//   - A request that changes state must not come from a page of another origin, unless CORS allows
+//     the origin. Browsers send some POST requests without asking first.
+//   - A privileged request needs credentials, or must come from this machine.
+//
+// gRPC listeners need none of them: browsers do not send the content type of gRPC without asking
+// first, speak HTTP/2 with TLS only, and then a rebound name does not match the certificate.
+
+// checkBrowser returns the refusal of a request, or nil.
+func (s *HTTP) checkBrowser(r *http.Request) *Denied {
+	if s.hosts.checked(s.acceptor.isLoopback()) && !s.hosts.allow(r.Host) {
+		return &Denied{Reason: ReasonHost, Msg: fmt.Sprintf(
+			"host %.100q is not allowed here; add it to allowed_hosts of this listener, or use localhost or an IP address", hostName(r.Host))}
+	}
+	privileged := s.privileged(r)
+	if d := s.checkOrigin(r, privileged || s.unsafe(r)); d != nil {
+		return d
+	}
+	if privileged && !s.authenticates && !s.isLocal(r) {
+		return &Denied{Reason: ReasonPrivileged, Msg: "this path needs credentials, because its listener is open to other machines; " +
+			"set auth or tls::client_ca_file of this listener, or send the request to localhost on the machine or in the container of the process"}
+	}
+	return nil
+}
+
+// checkOrigin refuses a request of a web page of another origin if it changes state: all methods
+// but GET, HEAD and OPTIONS do, and also these if unsafe is set.
+func (s *HTTP) checkOrigin(r *http.Request, unsafe bool) *Denied {
+	checked := r
+	if unsafe {
+		checked = r.WithContext(r.Context())
+		checked.Method = http.MethodPost
+	}
+	if s.origins.Check(checked) == nil || s.trustsOrigin(r) {
+		return nil
+	}
+	return &Denied{Reason: ReasonCrossOrigin, Msg: fmt.Sprintf("web pages of other origins may not send this request (origin %.100q); "+
+		"if the page is yours, add its origin to cors::allowed_origins of this listener", r.Header.Get("Origin"))}
+}
+
+// isLocal reports whether a request was sent to a loopback address, by a client that knows it as
+// such: a page whose host name resolves to it does not.
+func (s *HTTP) isLocal(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return s.acceptor.isLoopback() || ok && isLoopback(addr) && s.hosts.allow(r.Host)
+}
+
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// refuseBrowser responds to a request that checkBrowser refused.
+func (s *HTTP) refuseBrowser(w http.ResponseWriter, r *http.Request, d *Denied) {
+	s.acceptor.refusals.Warn("refused request by its host, origin or path", zap.String("reason", d.Reason), zap.String("client", r.RemoteAddr),
+		zap.String("path", tracedText(r.URL.Path)), zap.String("remedy", d.Msg))
+	s.deny(w, r, d)
+}
+
+// hosts are the host names with which clients address a listener.
+type hosts struct {
+	names      []string // lower case; with * or *. at the start for any or for subdomains
+	configured bool
+}
+
+func newHosts(cfg HTTPConfig) hosts {
+	h := hosts{configured: len(cfg.AllowedHosts) > 0}
+	if name, _, err := pipeline.SplitHostPort(string(cfg.Endpoint)); err == nil {
+		h.names = append(h.names, strings.ToLower(name))
+	}
+	for _, name := range cfg.AllowedHosts {
+		h.names = append(h.names, strings.ToLower(name))
+	}
+	return h
+}
+
+// checked reports whether the listener refuses other hosts. Other machines can have many names for
+// a listener that is open to them, so only the user can list these.
+func (h hosts) checked(loopback bool) bool { return loopback || h.configured }
+
+// allow reports whether a client may name the host, a name or address with or without a port. Old
+// programs name none; browsers always do.
+func (h hosts) allow(host string) bool {
+	name := hostName(host)
+	if _, err := netip.ParseAddr(name); err == nil || name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	return slices.ContainsFunc(h.names, func(allowed string) bool {
+		domain, wildcard := strings.CutPrefix(allowed, "*")
+		return name == allowed || wildcard && strings.HasSuffix(name, domain)
+	})
+}
+
+// hostName returns the host of a header Host: in lower case, without port, brackets and final dot.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// checkHosts reports values of allowed_hosts that no header Host can match.
+func checkHosts(names []string) error {
+	for _, name := range names {
+		host := strings.TrimPrefix(strings.TrimPrefix(name, "*"), ".")
+		if name == "*" || host != "" && strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" &&
+			(host == name || strings.HasPrefix(name, "*.")) {
+			continue
+		}
+		return pipeline.BadKey("allowed_hosts", "%q is not a host name; write a name without scheme and port, such as traces.example.com, "+
+			"*.example.com for subdomains, or * for all names", name)
+	}
+	return nil
+}
