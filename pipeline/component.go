@@ -80,6 +80,8 @@ type Settings struct {
 	Env         Env                   // files, clock, randomness, network
 	Budget      *Budget               // bytes of requests in flight, shared by the whole process
 	QueryMemory *Budget               // bytes that queries hold, shared by the whole process
+	// Connections limits the open connections of all listeners. Nil, as in tests, admits all.
+	Connections *ConnectionLimit
 	// Report reports the component as degraded, or with nil as healthy again. If err is marked with
 	// NotReady, the process is not ready meanwhile.
 	Report  func(err error)

@@ -15,7 +15,7 @@ type QueueConfig struct {
 	NumConsumers    int      `yaml:"num_consumers" doc:"Number of batches sent concurrently."`
 	QueueSize       int64    `yaml:"queue_size" doc:"Maximum size of the queue, in the unit that sizer selects. 0 disables this limit; max_bytes still applies."`
 	Sizer           string   `yaml:"sizer" doc:"Unit of queue_size: bytes, items (spans) or requests."`
-	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, regardless of sizer. 0 means 64MiB in memory and 1GiB on disk."`
+	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, regardless of sizer. 0 means an eighth of the available memory, at most 64MiB, for a queue in memory, and 1GiB on disk."`
 	Overflow        string   `yaml:"overflow" doc:"Behaviour when the queue is full: refuse (refuse the batch as overloaded), block (wait until there is capacity) or drop_oldest (discard the oldest batches). Empty means refuse."`
 	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether to wait when the queue is full. true has the same effect as overflow: block."`
 

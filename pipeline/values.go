@@ -102,6 +102,14 @@ func (s *ByteSize) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// MemoryShare returns the default of a size that follows the memory of the process: 1/part of what
+// GOMEMLIMIT, the cgroup or the machine allows, but at most most. It is a whole number of MiB, at
+// least one.
+func MemoryShare(part int64, most ByteSize) ByteSize {
+	const mib = 1 << 20
+	return min(most, max(ByteSize(sysmem.Available()/part)/mib*mib, mib))
+}
+
 // Secret is a string that is never printed. Package fmt prints unexported fields without calling
 // their methods, so secrets belong in exported fields.
 type Secret string

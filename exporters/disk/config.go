@@ -24,9 +24,9 @@ type Config struct {
 	DiskFull     string            `yaml:"disk_full" doc:"Behaviour when free disk space is below min_free: refuse (refuse new spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
 	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Free disk space below which the disk counts as full."`
 	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file. It is deleted when the disk is full, so that there is space to flush the memtable and then delete its write-ahead log. 0 disables the reserve."`
-	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata: dictionaries, block indexes, and lists of services and operations."`
+	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata: dictionaries, block indexes, and lists of services and operations. The default is 1/30 of the available memory, at most 64MiB."`
 	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges before their retention ends."`
-	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries together. Each block takes a few MiB of memory. While spans arrive, queries decode one block less, if they may decode several."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries together. Each block takes up to 8MiB of memory. The default is one for each CPU, at least 2, or fewer so that their blocks take 1/20 of the available memory. While spans arrive, queries decode one block less, if they may decode several."`
 }
 
 // RetentionConfig limits the age and the size of stored spans.
@@ -38,7 +38,7 @@ type RetentionConfig struct {
 // MemtableConfig says when a memtable is flushed. There are at most two: one that takes spans and
 // one that is being flushed.
 type MemtableConfig struct {
-	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for the spans of one memtable. Its write-ahead log has about the same size."`
+	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for the spans of one memtable. Its write-ahead log has about the same size. The default is 1/36 of the available memory, at most 40MiB."`
 	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans in one memtable."`
 	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Maximum age of a memtable. Older memtables are flushed regardless of their size."`
 }
@@ -48,7 +48,7 @@ type MemtableConfig struct {
 type MergeConfig struct {
 	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small segments take more disk space and make queries slower."`
 	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge. For segments of past days, two are enough."`
-	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge."`
+	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge. Each takes up to 4MiB of memory. The default is 16, or as many as fit into 1/12 of the available memory, at least 4; min_segments is then not larger."`
 	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment. A merged segment also takes at most one eighth of retention::size and covers at most one eighth of retention::time."`
 	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core that merging uses while spans arrive, at most 1. If no span has arrived for a second, or more than 64 segments are waiting, merging uses one whole core. Flushes always have priority."`
 }
@@ -59,19 +59,42 @@ const (
 	dropWhenFull   = "drop_oldest"
 )
 
+// Defaults that follow the available memory: parts of it, and what they are at most.
+const (
+	memtablePart, maxDefaultMemtable = 36, 40 << 20
+	cachePart, maxDefaultCache       = 30, 64 << 20
+	mergeInputPart                   = 12 // of the memory of the inputs of a merge
+	decoderPart                      = 20 // of the memory of decoders
+	minMergeInputs                   = 4
+)
+
+// defaultMergeInputs returns the default of merge.max_segments.
+func defaultMergeInputs() int {
+	const most = 16
+	return max(minMergeInputs, int(pipeline.MemoryShare(mergeInputPart, most*inputMemory)/inputMemory))
+}
+
+// defaultDecoders returns the default of decoders.
+func defaultDecoders() int {
+	most := max(2, runtime.GOMAXPROCS(0))
+	return max(1, int(pipeline.MemoryShare(decoderPart, pipeline.ByteSize(most*decoderMemory))/decoderMemory))
+}
+
 func defaults() Config {
+	inputs := defaultMergeInputs()
 	return Config{
 		Retention:    RetentionConfig{Time: pipeline.Duration(72 * time.Hour), Size: 50 << 30},
 		Sync:         string(wal.SyncAlways),
 		SyncInterval: pipeline.Duration(time.Second),
-		Memtable:     MemtableConfig{MaxBytes: 40 << 20, MaxSpans: 500_000, MaxAge: pipeline.Duration(10 * time.Minute)},
-		Merge:        MergeConfig{Enabled: true, MinSegments: 8, MaxSegments: 16, MaxSpans: 8_000_000, BusyShare: 0.25},
-		MaxWait:      pipeline.Duration(5 * time.Second),
-		DiskFull:     refuseWhenFull,
-		MinFree:      128 << 20,
-		Reserve:      32 << 20,
-		Cache:        64 << 20,
-		Decoders:     max(2, runtime.GOMAXPROCS(0)),
+		Memtable: MemtableConfig{MaxBytes: pipeline.MemoryShare(memtablePart, maxDefaultMemtable), MaxSpans: 500_000,
+			MaxAge: pipeline.Duration(10 * time.Minute)},
+		Merge:    MergeConfig{Enabled: true, MinSegments: min(8, inputs), MaxSegments: inputs, MaxSpans: 8_000_000, BusyShare: 0.25},
+		MaxWait:  pipeline.Duration(5 * time.Second),
+		DiskFull: refuseWhenFull,
+		MinFree:  128 << 20,
+		Reserve:  32 << 20,
+		Cache:    pipeline.MemoryShare(cachePart, maxDefaultCache),
+		Decoders: defaultDecoders(),
 	}
 }
 

@@ -141,25 +141,33 @@ func (e *exporter) Durability() pipeline.Durability {
 // chunkSize is the size of the pieces of memory in which memtables keep rows.
 const chunkSize = 1 << 20
 
-// Memory that the store needs beside memtables: scratch memory of a flush, of one decoded block,
-// and of a merge, which needs some more for each trace.
+// Memory that the store needs beside memtables: scratch memory of a flush, beside the size of the
+// memtable, of one decoded block, and of a merge for each input and for each trace.
 const (
-	flushMemory   = 48 << 20
+	flushMemory   = 8 << 20
 	decoderMemory = 8 << 20
-	mergeMemory   = 64 << 20
+	inputMemory   = 4 << 20
 	traceMemory   = 60
 )
 
-// tallyMemory is the memory of a memtable for counting its rows, once metrics are queried.
-const tallyMemory = 12 << 20
+// tallyFactor is the memory of a memtable for counting its rows, for each byte, once metrics are
+// queried.
+const tallyFactor = 0.3
 
 // MaxMemory returns the memory of two memtables, a flush, a merge, the cache and the decoders.
 func (e *exporter) MaxMemory() int64 {
-	n := 2*(int64(e.config.Memtable.MaxBytes)+tallyMemory) + flushMemory + int64(e.config.Cache) + int64(e.config.Decoders)*decoderMemory
-	if e.config.Merge.Enabled {
-		n += mergeMemory + traceMemory*int64(min(maxMergeTraces, e.config.Merge.MaxSpans))
+	c := &e.config
+	n := int64((3+2*tallyFactor)*float64(c.Memtable.MaxBytes)) + flushMemory + int64(c.Cache) + int64(c.Decoders)*decoderMemory
+	if c.Merge.Enabled {
+		n += int64(c.Merge.MaxSegments)*inputMemory + traceMemory*int64(min(c.mergeTraces(), c.Merge.MaxSpans))
 	}
 	return n
+}
+
+// mergeTraces returns the maximum number of traces in one merge. It is smaller if the inputs are
+// small because memtables are.
+func (c *Config) mergeTraces() int {
+	return int(min(maxMergeTraces, maxMergeTraces*int64(c.Memtable.MaxBytes)/maxDefaultMemtable))
 }
 
 // Start opens the folder and recovers what was acknowledged before. It fails when another process

@@ -168,7 +168,7 @@ func (e *exporter) beginMerge(free int64) *merge {
 func (e *exporter) mergeRules(s space) *mergeRules {
 	c := &e.config
 	r := &mergeRules{minSegments: c.Merge.MinSegments, maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans,
-		traces: maxMergeTraces, nameBytes: maxMergeNames,
+		traces: c.mergeTraces(), nameBytes: maxMergeNames,
 		bytes: int64(c.Retention.Size) / retentionShare, arrivals: time.Duration(c.Retention.Time) / retentionShare, fits: s.fits}
 	// A memtable belongs to the day of its last span, and may be flushed a while later.
 	r.today = directory.NewSegment(e.env.Now().Add(-time.Duration(c.Memtable.MaxAge)), 0, 0, 0).Day

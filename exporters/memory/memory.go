@@ -35,7 +35,7 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and their indexes, for all tenants together. Above this limit, the oldest traces are dropped. The process needs about twice this memory."`
+	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and their indexes, for all tenants together. Above this limit, the oldest traces are dropped. The process needs about twice this memory. The default is a fifth of the available memory, at most 256MiB."`
 	AllowDelete bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
 }
 
@@ -50,9 +50,14 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// defaults returns a limit of 256 MiB: about 300,000 spans, and small enough for a laptop or a
-// container with the overhead of the garbage collector.
-func defaults() Config { return Config{MaxBytes: 256 << 20} }
+// The default of max_bytes is one part of memoryPart of the available memory, or the maximum: about
+// 300,000 spans, and small enough for a laptop with the overhead of the garbage collector.
+const (
+	memoryPart         = 5
+	maxDefaultMaxBytes = 256 << 20
+)
+
+func defaults() Config { return Config{MaxBytes: pipeline.MemoryShare(memoryPart, maxDefaultMaxBytes)} }
 
 // Factory returns the factory of the exporter "memory".
 func Factory() pipeline.Factory {

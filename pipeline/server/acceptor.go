@@ -80,8 +80,13 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 	return nil
 }
 
-// limitListener closes new connections immediately while max connections are open. Leaving them in
-// the backlog would only hide the overload.
+// ownConnections is the number of connections that a listener may have open although the limit of
+// the process is reached. So clients of one listener cannot keep operators and health checks from
+// the others.
+const ownConnections = 16
+
+// limitListener closes new connections immediately while max connections are open, or as many as
+// the process may have. Leaving them in the backlog would only hide the overload.
 type limitListener struct {
 	net.Listener
 	max   int64
@@ -96,14 +101,34 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Add(1) <= l.max {
-			l.owner.metrics.openConns.Inc()
-			return &countedConn{Conn: c, listener: l}, nil
+		if key := l.admit(); key != "" {
+			l.refuse(c, key)
+			continue
 		}
-		l.open.Add(-1)
-		l.owner.metrics.refusedConns.Inc()
-		c.Close() //nolint:errcheck // nothing was written to it
+		l.owner.metrics.openConns.Inc()
+		return &countedConn{Conn: c, listener: l}, nil
 	}
+}
+
+// admit counts another connection, or returns the key of the limit that it would exceed.
+func (l *limitListener) admit() (exceeded string) {
+	open := l.open.Add(1)
+	switch {
+	case open > l.max:
+		exceeded = "max_connections"
+	case l.owner.set.Connections.Take(open <= ownConnections):
+		return ""
+	default:
+		exceeded = "service.limits.connections"
+	}
+	l.open.Add(-1)
+	return exceeded
+}
+
+func (l *limitListener) refuse(c net.Conn, key string) {
+	l.owner.metrics.refusedConns.Inc()
+	l.owner.refusals.Warn("closed connection: too many are open", zap.String("limit", key), zap.Stringer("client", c.RemoteAddr()))
+	c.Close() //nolint:errcheck // nothing was written to it
 }
 
 // countedConn is a connection that counts towards the limit of its listener until it is closed. It
@@ -120,6 +145,7 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	c.once.Do(func() {
 		c.listener.open.Add(-1)
+		c.listener.owner.set.Connections.Release()
 		c.listener.owner.metrics.openConns.Dec()
 	})
 	return c.Conn.Close()

@@ -19,12 +19,19 @@ const (
 	maxMessageSize    = 1 << 30
 )
 
+// The default of max_request_body_size is one part of bodyPart of the available memory, which is
+// half of the default of service.limits.inflight, or the maximum.
+const (
+	bodyPart       = 14
+	maxDefaultBody = 20 << 20
+)
+
 // HTTPConfig is the configuration of an HTTP listener. Keys that the OpenTelemetry Collector also
 // has carry the same names. A config that embeds HTTPConfig should define its own Validate that
 // checks only its own keys: the loader also calls the Validate of embedded configs.
 type HTTPConfig struct {
 	Endpoint           pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
-	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Maximum size of a request body, before and after decompression."`
+	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Maximum size of a request body, before and after decompression. The default is 1/14 of the available memory, at most 20MiB."`
 	ReadHeaderTimeout  pipeline.Duration `yaml:"read_header_timeout" doc:"Maximum time for a client to send the headers of a request."`
 	ReadTimeout        pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send a whole request."`
 	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Maximum time from the request headers to the end of the response. 0 disables the limit."`
@@ -41,7 +48,7 @@ type HTTPConfig struct {
 func DefaultHTTPConfig(endpoint pipeline.Endpoint) HTTPConfig {
 	return HTTPConfig{
 		Endpoint:           endpoint,
-		MaxRequestBodySize: 20 << 20,
+		MaxRequestBodySize: pipeline.MemoryShare(bodyPart, maxDefaultBody),
 		ReadHeaderTimeout:  pipeline.Duration(10 * time.Second),
 		ReadTimeout:        pipeline.Duration(30 * time.Second),
 		WriteTimeout:       pipeline.Duration(time.Minute),

@@ -34,7 +34,8 @@ type Members struct {
 
 // Limits is the `limits` block of the service section.
 type Limits struct {
-	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
+	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded. The default is a seventh of the available memory, at most 256MiB."`
+	Connections int               `yaml:"connections" doc:"Maximum number of open TCP connections of all listeners together. Further connections are closed immediately, except the first 16 of each listener. The default is one for each 336KiB of the available memory, at most 10000; a connection takes about 24KiB."`
 	QueryMemory pipeline.ByteSize `yaml:"query_memory" doc:"Maximum memory of all running queries and their responses together, including spans buffered for live-tail clients. Further queries are refused as overloaded; clients can retry them. 0 stands for a quarter of the soft memory limit."`
 	Held        pipeline.ByteSize `yaml:"held" doc:"Maximum memory of the spans that processors such as tail_sampling hold, estimated from their encoded size and the numbers of their parts. Further spans are refused as overloaded. 0 stands for a quarter of the memory of the machine or its cgroup."`
 	HeldTenants int               `yaml:"held_tenants" doc:"Maximum number of tenants, besides the default one, whose spans a processor such as tail_sampling holds at the same time. Spans of further tenants are refused as overloaded."`
@@ -64,8 +65,8 @@ type Logs struct {
 func defaultService() Service {
 	return Service{
 		DataDir: "./data",
-		Limits: Limits{Inflight: 256 << 20, HeldTenants: 100, HeldRetry: pipeline.Duration(time.Minute),
-			MaxWait: pipeline.Duration(8 * time.Second)},
+		Limits: Limits{Inflight: pipeline.MemoryShare(inflightPart, maxDefaultInflight), Connections: defaultConnections(),
+			HeldTenants: 100, HeldRetry: pipeline.Duration(time.Minute), MaxWait: pipeline.Duration(8 * time.Second)},
 		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}, Traces: selfexport.DefaultConfig()},
 		DeadLetterSize: 1 << 30,
 		StopTimeout:    pipeline.Duration(30 * time.Second),
@@ -102,6 +103,20 @@ func (c *Service) Validate() error {
 	return nil
 }
 
+// Defaults of limits.inflight and limits.connections, which follow the available memory: inflight
+// is one part of inflightPart, connections take one part of connectionsPart.
+const (
+	inflightPart          = 7
+	maxDefaultInflight    = 256 << 20
+	connectionsPart       = 14
+	maxDefaultConnections = 10_000
+)
+
+func defaultConnections() int {
+	const most = maxDefaultConnections * pipeline.ConnectionMemory
+	return int(pipeline.MemoryShare(connectionsPart, most) / pipeline.ConnectionMemory)
+}
+
 // Minimums of limits.inflight, limits.held and limits.query_memory.
 const (
 	minInflight    = 1 << 20
@@ -113,6 +128,9 @@ const (
 func (c *Limits) Validate() error {
 	if c.Inflight < minInflight {
 		return pipeline.BadKey("inflight", "must be at least 1MiB; smaller budgets refuse every request")
+	}
+	if c.Connections < 1 {
+		return pipeline.BadKey("connections", "must be above 0")
 	}
 	if c.Held != 0 && c.Held < minHeld {
 		return pipeline.BadKey("held", "must be at least %s, or 0 for a quarter of the memory", pipeline.ByteSize(minHeld))

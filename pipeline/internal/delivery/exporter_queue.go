@@ -21,9 +21,16 @@ const canceledSendWait = 5 * time.Second
 // without a response by then are sent again after the next start.
 const diskSendWait = 2 * time.Second
 
-// diskQueueMemory is the memory of a queue on disk in bytes, without batches that are being sent:
-// two of its files.
-const diskQueueMemory = 48 << 20
+// A queue on disk reads a file at a time. The size of its files is one part of queueFilePart of the
+// available memory, or the maximum. Its memory, without batches that are being sent, is about
+// filesInMemory files.
+const (
+	queueFilePart    = 32
+	maxQueueFileSize = 16 << 20
+	filesInMemory    = 3
+)
+
+func queueFileSize() int64 { return int64(pipeline.MemoryShare(queueFilePart, maxQueueFileSize)) }
 
 // setQueue adds a queue between the edge and the sender. reportFull reports that the queue is
 // almost full, or with nil that it is not any more.
@@ -37,7 +44,7 @@ func (e *ExporterEdge) setQueue(set pipeline.Settings, reportFull func(error)) {
 	}
 	e.queue = newDiskQueue(c, set, evicted, e.countLost, e.metrics.lost.WithLabelValues(e.component.ID), reportFull)
 	e.stopping = make(chan struct{})
-	e.queueMemory = diskQueueMemory
+	e.queueMemory = filesInMemory * queueFileSize()
 	if _, joins := c.Batch.Get(); joins {
 		e.queueMemory += maxJoining
 	}

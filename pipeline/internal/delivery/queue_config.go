@@ -5,8 +5,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
 )
 
-// defaultMemoryQueue is the maximum size of a queue in memory whose max_bytes is 0.
-const defaultMemoryQueue pipeline.ByteSize = 64 << 20
+// The size of a queue in memory whose max_bytes is 0: one part of memoryQueuePart of the available
+// memory, or the maximum.
+const (
+	memoryQueuePart = 8
+	maxMemoryQueue  = 64 << 20
+)
 
 // ConfigOf returns the Delivery that the configuration of an exporter embeds, or nil.
 func ConfigOf(exporterConfig any) *pipeline.Delivery {
@@ -30,7 +34,7 @@ func QueueOf(d *pipeline.Delivery) (pipeline.QueueConfig, bool) {
 
 func withDefaults(c pipeline.QueueConfig) pipeline.QueueConfig {
 	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMemoryQueue
+		c.MaxBytes = pipeline.MemoryShare(memoryQueuePart, maxMemoryQueue)
 		if c.Storage == queueopt.StorageDisk {
 			c.MaxBytes = pipeline.DefaultDiskQueue
 		}

@@ -58,7 +58,7 @@ func (q *diskQueue) open() error {
 		return fmt.Errorf("sending_queue: %w", err)
 	}
 	started := q.env.Now()
-	files, err := spool.Open(q.env.FS, path.Join(q.dir, "log"), spool.Options{Now: q.env.Now,
+	files, err := spool.Open(q.env.FS, path.Join(q.dir, "log"), spool.Options{LogSize: queueFileSize(), Now: q.env.Now,
 		Quarantine: path.Join(q.dir, "damaged"), Lost: q.recordLoss})
 	if err != nil {
 		return errors.Join(fmt.Errorf("sending_queue: %w", err), lock.Close())

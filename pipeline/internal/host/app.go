@@ -37,10 +37,11 @@ type App struct {
 	held    *pipeline.Budget // what processors hold
 	tracer  selftrace.Tracer
 	// memory is the division of the process's memory that was logged last.
-	memory     atomic.Pointer[memoryPlan]
-	letters    atomic.Pointer[delivery.DeadLetters]
-	clientWait atomic.Int64 // limits.max_wait in nanoseconds
-	holdRetry  atomic.Int64 // limits.held_retry in nanoseconds
+	memory      atomic.Pointer[memoryPlan]
+	connections pipeline.ConnectionLimit
+	letters     atomic.Pointer[delivery.DeadLetters]
+	clientWait  atomic.Int64 // limits.max_wait in nanoseconds
+	holdRetry   atomic.Int64 // limits.held_retry in nanoseconds
 
 	manager serviceManager // set by Serve before the start
 

@@ -240,6 +240,7 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 		Env:         b.app.env,
 		Budget:      b.app.budget,
 		QueryMemory: b.app.queries,
+		Connections: &b.app.connections,
 		Report: func(err error) {
 			if !n.ended.Load() {
 				report(err)

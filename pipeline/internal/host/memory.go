@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -13,21 +12,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/sysmem"
 )
 
-// memoryShare is the fraction of the cgroup's memory that the process may use. The rest is for the
-// kernel's memory of connections and files.
-const memoryShare = 0.9
-
 // Memory that the process needs in addition to what the configuration limits.
 const (
-	memoryBase    = 80 << 20 // connections, stacks, metrics
-	memoryProgram = 48 << 20 // code and data of the program, which the Go runtime does not count
+	memoryBase    = 16 << 20 // stacks, metrics
+	memoryProgram = 24 << 20 // code and data that stay in memory, which the Go runtime does not count
 )
 
 // The default of service.limits.query_memory is this part of the soft memory limit, but not less
 // than the minimum.
 const (
 	queryMemoryPart       = 4
-	minDefaultQueryMemory = 64 << 20
+	minDefaultQueryMemory = 16 << 20
 )
 
 // heldMemoryPart is the part of the memory of the machine or the cgroup that is the default of
@@ -41,6 +36,8 @@ type memoryPlan struct {
 	queries   int64 // service.limits.query_memory
 	held      int64 // service.limits.held, a part of fixed; 0 if no processor holds spans
 	available int64 // memory of the cgroup, or GOMEMLIMIT; math.MaxInt64: unlimited
+
+	connections int // service.limits.connections
 }
 
 // divideMemory divides the memory of the process: what components and requests in flight may hold
@@ -64,9 +61,9 @@ func (a *App) planMemory() memoryPlan {
 	querying, deprecated, _ := a.queriers()
 	configured := cmp.Or(int64(config.Service.Limits.QueryMemory), deprecated)
 	held := a.holderMemory()
-	fixed := memoryBase + memoryProgram + a.budget.Limit() + a.heldMemory() + held
-	p := divideMemory(fixed, availableMemory(), configured, querying)
-	p.held = held
+	fixed := memoryBase + memoryProgram + a.budget.Limit() + a.connectionMemory() + a.heldMemory() + held
+	p := divideMemory(fixed, sysmem.Allowed(), configured, querying)
+	p.held, p.connections = held, config.Service.Limits.Connections
 	return p
 }
 
@@ -94,6 +91,13 @@ func (a *App) MemoryNeeds() MemoryNeeds {
 func (p memoryPlan) apply(a *App) {
 	a.queries.SetLimit(p.queries)
 	a.held.SetLimit(p.held)
+	a.connections.SetLimit(p.connections)
+}
+
+// connectionMemory returns the maximum memory of open connections in bytes.
+func (a *App) connectionMemory() int64 {
+	config, _ := a.current()
+	return int64(config.Service.Limits.Connections) * pipeline.ConnectionMemory
 }
 
 // holderMemory returns the maximum memory of spans that processors hold, in bytes; 0 if there are
@@ -126,17 +130,6 @@ func (a *App) queriers() (querying bool, deprecated int64, with []string) {
 	return querying, deprecated, with
 }
 
-// availableMemory returns the memory in bytes to which the environment limits the process.
-func availableMemory() int64 {
-	if os.Getenv("GOMEMLIMIT") != "" {
-		return debug.SetMemoryLimit(-1)
-	}
-	if cgroup := sysmem.CgroupLimit(); cgroup < math.MaxInt64 {
-		return int64(float64(cgroup) * memoryShare)
-	}
-	return math.MaxInt64
-}
-
 // limitMemory divides the memory of the process, and sets the limit of queries and, unless
 // GOMEMLIMIT is set, the soft memory limit of the Go runtime. Garbage then never adds much to what
 // the configuration allows. ballast is the number of bytes that tuneGC has allocated.
@@ -153,7 +146,8 @@ func (a *App) limitMemory(ballast int64) {
 
 func (a *App) logMemory(p *memoryPlan) {
 	size := func(name string, bytes int64) zap.Field { return zap.Stringer(name, pipeline.ByteSize(bytes)) }
-	limits := []zap.Field{size("limit", p.limit), size("inflight", a.budget.Limit()), size("query_memory", p.queries)}
+	limits := []zap.Field{size("limit", p.limit), size("inflight", a.budget.Limit()), size("query_memory", p.queries),
+		zap.Int("connections", p.connections)}
 	if p.held > 0 {
 		limits = append(limits, size("held", p.held))
 	}

@@ -21,7 +21,7 @@ func TestDivideMemory(t *testing.T) {
 	f(600*mib, unlimited, 512*mib, true, 1112*mib, 512*mib)
 	f(600*mib, 2000*mib, 0, true, 800*mib, 200*mib) // the rest of the memory is not needed
 	f(600*mib, 760*mib, 0, true, 760*mib, 160*mib)  // less than a quarter, so that the sum fits
-	f(120*mib, unlimited, 0, true, 184*mib, 64*mib) // the minimum
-	f(600*mib, 610*mib, 0, true, 610*mib, 64*mib)   // more than there is, with a warning
+	f(36*mib, unlimited, 0, true, 52*mib, 16*mib)   // the minimum
+	f(600*mib, 610*mib, 0, true, 610*mib, 16*mib)   // more than there is, with a warning
 	f(600*mib, 800*mib, 512*mib, true, 800*mib, 512*mib)
 }

@@ -4,12 +4,32 @@ package sysmem
 import (
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
 
 // unknownLimit is the limit that Limit returns if it finds none. Every machine has that much.
 const unknownLimit = 1 << 30
+
+// cgroupShare is the fraction of the cgroup's memory that the process may use. The rest is for the
+// kernel's memory of connections and files.
+const cgroupShare = 0.9
+
+// Allowed returns the number of bytes to which the environment limits the process: GOMEMLIMIT, or
+// nine tenths of the limit of the cgroup. Without a limit, it returns math.MaxInt64.
+func Allowed() int64 {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return debug.SetMemoryLimit(-1)
+	}
+	if cgroup := CgroupLimit(); cgroup < math.MaxInt64 {
+		return int64(float64(cgroup) * cgroupShare)
+	}
+	return math.MaxInt64
+}
+
+// Available returns Allowed, or the memory of the machine if that is less or there is no limit.
+func Available() int64 { return min(Allowed(), Limit()) }
 
 // Limit returns the number of bytes that the process may use: the limit of its cgroup or the memory
 // of the machine, whichever is smaller. If neither is known, it returns 1 GiB.

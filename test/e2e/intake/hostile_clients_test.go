@@ -31,7 +31,7 @@ processors: {batch: }
 exporters: {nop: }
 extensions: {admin: {endpoint: "localhost:0", linger: 2s}}
 service:
-  limits: {inflight: 128MiB}
+  limits: {inflight: 128MiB, connections: 3750}
   extensions: [admin]
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [nop]}}
 `

@@ -29,13 +29,13 @@ processors: {batch: }
 exporters: {nop: }
 extensions: {admin: {endpoint: "localhost:0", linger: 2s}}
 service:
-  limits: {inflight: 128MiB}
+  limits: {inflight: 128MiB, connections: 3750}
   extensions: [admin]
   pipelines: {traces: {receivers: [native, thriftudp, zipkin], processors: [batch], exporters: [nop]}}
 `
 
 // softMemory returns the soft memory limit that the process has logged, in MiB: limits.inflight,
-// the queues for datagrams, and 128 MiB.
+// the queues for datagrams, the connections, and 40 MiB.
 func softMemory(p *harness.Process) int {
 	p.T.Helper()
 	text, _ := p.Await("msg", "set soft memory limit")["limit"].(string)
