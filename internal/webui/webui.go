@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -90,21 +91,42 @@ func New(b Build, o Options) (*Site, error) {
 // ErrNotOurs is the error for a build of another UI.
 var ErrNotOurs = errors.New("index.html is not the page of this web UI")
 
-// ServeHTTP serves the files of the build, and the page for all other paths that a browser opens,
-// because the UI selects the view in the browser.
+// views are the first parts of the paths of views, as in ui/src/shell/url.ts.
+var views = []string{"search", "trace", "services", "monitor", "dependencies", "open", "status", "errors", "sampling"}
+
+// ServeHTTP serves the files of the build, and the page for the paths of views, because the UI
+// selects the view in the browser. For other paths, only browsers that open them get the page,
+// which says that there is no such view: a program must not mistake it for the answer of an API.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, below := strings.CutPrefix(r.URL.Path, s.options.Base+"/")
 	switch {
 	case !below || r.Method != http.MethodGet && r.Method != http.MethodHead:
-		http.NotFound(w, r)
-	case name == "" || name == s.build.index:
+		notFound(w, r)
+	case name == "" || name == s.build.index || isView(name):
 		s.servePage(w, r)
 	case s.serveFile(w, r, name):
-	case strings.HasPrefix(name, hashedFolder) || !acceptsHTML(r):
-		http.NotFound(w, r)
+	case strings.HasPrefix(name, hashedFolder):
+		notFound(w, r)
 	default:
-		s.servePage(w, r)
+		w.Header().Add("Vary", "Accept")
+		if acceptsHTML(r) {
+			s.servePage(w, r)
+			return
+		}
+		notFound(w, r)
 	}
+}
+
+// isView reports whether a path below the base belongs to a view.
+func isView(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return slices.Contains(views, first)
+}
+
+// notFound answers with 404, which caches would keep otherwise.
+func notFound(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.NotFound(w, r)
 }
 
 // acceptsHTML reports whether a request names HTML as an acceptable answer, as browsers do when

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -77,7 +79,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Programs that accept everything get the page for its own paths only.
+// The paths of views have the page for every client. Other paths have it for browsers that open
+// them; programs do not get it instead of an answer of an API.
 func TestFallbackIsForBrowsers(t *testing.T) {
 	s := site(t)
 	for _, c := range []struct {
@@ -87,20 +90,50 @@ func TestFallbackIsForBrowsers(t *testing.T) {
 		{http.MethodGet, "/base/", "", 200},
 		{http.MethodGet, "/base/", "*/*", 200},
 		{http.MethodHead, "/base/search", browser, 200},
-		{http.MethodGet, "/base/search", "", 404},
-		{http.MethodGet, "/base/search", "*/*", 404},
-		{http.MethodGet, "/base/search", "application/json", 404},
-		{http.MethodGet, "/base/search", "image/avif,image/webp,*/*;q=0.8", 404},
-		{http.MethodGet, "/base/search", "Text/HTML;q=0.5", 200},
+		{http.MethodGet, "/base/search", "", 200},
+		{http.MethodGet, "/base/search", "*/*", 200},
+		{http.MethodGet, "/base/search/", "*/*", 200},
+		{http.MethodGet, "/base/search", "application/json", 200},
+		{http.MethodGet, "/base/trace/1", "*/*", 200},
+		{http.MethodGet, "/base/services/a/b", "*/*", 200},
+		{http.MethodGet, "/base/searches", "*/*", 404},
+		{http.MethodGet, "/base/v1/traces", "", 404},
+		{http.MethodGet, "/base/v1/traces", "*/*", 404},
+		{http.MethodGet, "/base/v1/traces", "application/json", 404},
+		{http.MethodGet, "/base/v1/traces", "image/avif,image/webp,*/*;q=0.8", 404},
+		{http.MethodGet, "/base/v1/traces", "Text/HTML;q=0.5", 200},
 		{http.MethodPost, "/base/search", browser, 404},
 		{http.MethodPost, "/base/", browser, 404},
 		{http.MethodGet, "/base/assets/none.js", browser, 404},
 		{http.MethodGet, "/base", browser, 404},
 		{http.MethodGet, "/search", browser, 404},
 	} {
-		if w := ask(s, c.method, c.path, "Accept", c.accept); w.Code != c.status {
+		w := ask(s, c.method, c.path, "Accept", c.accept)
+		if w.Code != c.status {
 			t.Errorf("%v: %d", c, w.Code)
 		}
+		// A cache must not give the answer for one client to another.
+		decides := strings.HasSuffix(c.path, "/v1/traces") || c.path == "/base/searches"
+		if h := w.Header(); h.Get("Cache-Control") != "no-store" || decides && h.Get("Vary") != "Accept" {
+			t.Errorf("%v: %v", c, h)
+		}
+	}
+}
+
+// TestViews compares the paths of views with those that the UI knows.
+func TestViews(t *testing.T) {
+	source, err := os.ReadFile("../../ui/src/shell/url.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, parse, _ := strings.Cut(string(source), "function parseRoute(")
+	parse, _, _ = strings.Cut(parse, "\n}\n")
+	var known []string
+	for _, m := range regexp.MustCompile(`case '(\w+)':`).FindAllStringSubmatch(parse, -1) {
+		known = append(known, m[1])
+	}
+	if len(known) == 0 || !slices.Equal(known, views) {
+		t.Errorf("the UI has the views %q, the server %q", known, views)
 	}
 }
 
