@@ -26,7 +26,7 @@ func (r *rewriter) authenticators() {
 	}
 	for _, id := range r.Keys(extensions) {
 		if slices.Contains(authTypes, TypeOf(id)) && !r.known(extensions, TypeOf(id)) {
-			r.dropComponent(extensions, id, "listeners and exporters have the key auth")
+			r.replacedComponent(extensions, id, "listeners and exporters have the keys auth and headers")
 		}
 	}
 }
@@ -57,7 +57,8 @@ type credential struct {
 // setAuth replaces the block auth by keys of this program.
 func (r *rewriter) setAuth(block []string, credentials ...credential) {
 	reason := r.Text(at(block, "auth.authenticator")...) + " provides the credentials"
-	r.Drop(at(block, "auth"), "")
+	r.Drop(at(block, "auth.authenticator"), "")
+	emptied(r, block, at(block, "auth"))
 	for _, c := range credentials {
 		section, key, _ := strings.Cut(c.to, ".")
 		r.Copy(c.from, append(slices.Clone(block), section, key), c.prefix, reason)

@@ -31,6 +31,10 @@ type File interface {
 	// Drop removes a key, and the keys in with, which are of no use without it. An empty reason
 	// says that nothing was lost.
 	Drop(path []string, reason string, with ...[]string)
+	// Omit removes a key that says what is always the case here.
+	Omit(path []string)
+	// Replaced removes a component or a block whose settings are at other paths now.
+	Replaced(path []string, reason string)
 	// Move moves a value to another path, where nothing is yet. An empty reason says that another
 	// change explains it.
 	Move(from, to []string, reason string)
@@ -113,8 +117,18 @@ func References(f File, section, id string) (paths [][]string) {
 
 // dropComponent removes a component from its section and from all lists.
 func (r *rewriter) dropComponent(section, id, reason string) {
+	r.unlist(section, id)
+	r.Drop([]string{section, id}, reason)
+}
+
+// replacedComponent removes a component whose settings are keys of others now.
+func (r *rewriter) replacedComponent(section, id, reason string) {
+	r.unlist(section, id)
+	r.Replaced([]string{section, id}, reason)
+}
+
+func (r *rewriter) unlist(section, id string) {
 	for _, list := range lists(r, section) {
 		r.Replace(list, id)
 	}
-	r.Drop([]string{section, id}, reason)
 }

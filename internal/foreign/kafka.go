@@ -32,7 +32,7 @@ var kafkaExporter = slices.Concat([]rule{
 	{"traces.encoding", to("encoding")},
 	{"traces.topic_from_metadata_key", refuse(oneTopic)},
 	{"traces.message_key_from_metadata_key", drop("the key of a record is selected by key: trace_id, service or none")},
-	{"traces", quietly},
+	{"traces", emptied},
 	{"topic_from_attribute", refuse(oneTopic)},
 	{"include_metadata_keys", drop("the only header of records is the tenant, see tenant_header")},
 	{"record_headers", drop("the only header of records is the tenant, see tenant_header")},
@@ -67,14 +67,14 @@ var kafkaReceiver = slices.Concat([]rule{
 	{"traces.encoding", to("encoding")},
 	{"traces.topics", onlyTopic},
 	{"traces.exclude_topics", refuse(oneTopicIn)},
-	{"traces", quietly},
+	{"traces", emptied},
 	{"group_rebalance_strategy", otherStrategy},
 	{"group_rebalance_strategies", otherStrategies},
 	{"autocommit.enable", first(when(quietly, "true"), drop(markedLater+", at most once per interval"))},
 	{"message_marking.after", first(when(quietly, "true"), drop(markedLater))},
 	{"message_marking.on_error", first(when(quietly, "false"), drop(deadLetters))},
 	{"message_marking.on_permanent_error", first(when(quietly, "true"), drop(deadLetters))},
-	{"message_marking", quietly},
+	{"message_marking", emptied},
 	{"error_backoff.enabled", first(when(quietly, "true"), drop("temporary errors are always repeated"))},
 	{"error_backoff.multiplier", drop("each delay is twice the one before")},
 	{"error_backoff.randomization_factor", drop("each delay is twice the one before")},
@@ -107,12 +107,16 @@ func compressionLevel(r *rewriter, block, path []string) {
 
 // anyPartition leaves the choice of partitions to the client.
 func anyPartition(r *rewriter, block, path []string) {
+	r.Drop(path, "")
 	r.Drop(path[:len(path)-1], "")
 	r.Set(at(block, "key"), "none", "records without a key are distributed over all partitions")
 }
 
 // removeParent leaves out record_partitioner, which says what is always the case.
-func removeParent(r *rewriter, block, _ []string) { r.Drop(at(block, "record_partitioner"), "") }
+func removeParent(r *rewriter, block, path []string) {
+	r.Omit(path)
+	r.Drop(at(block, "record_partitioner"), "")
+}
 
 // onlyTopic sets the topic to the only item of a list of topics.
 func onlyTopic(r *rewriter, block, path []string) {
@@ -195,7 +199,8 @@ func tokenSource(r *rewriter, block, path []string) {
 func (r *rewriter) dropTokenSources() {
 	for _, id := range r.tokenSources {
 		if r.Has(extensions, id) && !r.known(extensions, TypeOf(id)) {
-			r.dropComponent(extensions, id, "the components kafka have the key auth.sasl.oauth")
+			r.Drop([]string{extensions, id, "scopes"}, "")
+			r.replacedComponent(extensions, id, "the components kafka have the key auth.sasl.oauth")
 		}
 	}
 }

@@ -158,7 +158,21 @@ func (r *rewriter) splitJaeger(id string) {
 		r.Replace(list, id, by...)
 	}
 	if r.Has(at(from, "remote_sampling")...) {
-		r.Drop(at(from, "remote_sampling"), "the extension sampling serves strategies to clients")
+		r.Refuse(at(from, "remote_sampling"), strategies)
 	}
-	r.Drop(from, "its protocols are served by "+strings.Join(by, " and "))
+	r.refuseKeys(at(from, "protocols"))
+	r.Drop(at(from, "protocols"), "")
+	r.refuseKeys(from)
+	r.Replaced(from, "the same here is "+strings.Join(by, " and "))
+}
+
+// strategies says what takes the place of the sampling strategies that the receiver jaeger served.
+const strategies = "receivers serve no strategies of their own; delete it, and add the extension sampling: strategy_file is " +
+	"file.path there, strategy_file_reload_interval is file.reload_interval, host_endpoint is http.endpoint, and endpoint is remote.endpoint"
+
+// refuseKeys reports all keys of a block.
+func (r *rewriter) refuseKeys(path []string) {
+	for _, key := range r.Keys(path...) {
+		r.Refuse(at(path, key), "there is no such key")
+	}
 }

@@ -20,8 +20,15 @@ func drop(reason string) action {
 	return func(r *rewriter, _, path []string) { r.Drop(path, reason) }
 }
 
-// quietly leaves out a key that has no meaning by itself.
-var quietly = drop("")
+// quietly leaves out a key that says what is always the case here.
+func quietly(r *rewriter, _, path []string) { r.Omit(path) }
+
+// emptied leaves out a block of which no keys are left.
+func emptied(r *rewriter, _, path []string) {
+	if len(r.Keys(path...)) == 0 {
+		r.Drop(path, "")
+	}
+}
 
 // refuse reports a key that cannot be ignored.
 func refuse(problem string) action {

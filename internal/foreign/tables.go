@@ -55,7 +55,7 @@ var httpServer = slices.Concat([]rule{
 	{"dialer", drop("listeners do not dial")},
 	{"compression_algorithms", drop("requests may have every compression that is supported: gzip, zstd, deflate, snappy and others")},
 	{"keepalive.idle_timeout", to("idle_timeout")},
-	{"keepalive", quietly},
+	{"keepalive", emptied},
 	{"keep_alives_enabled", drop("connections stay open for idle_timeout")},
 	{"middlewares", refuse(noMiddleware)},
 	{"metrics_url_path", drop(onlySpans)},
@@ -165,7 +165,7 @@ var httpClient = slices.Concat([]rule{
 	{"keepalive.idle_conn_timeout", to("idle_conn_timeout")},
 	{"keepalive.max_idle_conns", to("max_idle_conns")},
 	{"keepalive.max_idle_conns_per_host", to("max_idle_conns_per_host")},
-	{"keepalive", quietly},
+	{"keepalive", emptied},
 	{"metrics_endpoint", drop(onlySpans)},
 	{"logs_endpoint", drop(onlySpans)},
 	{"profiles_endpoint", drop(onlySpans)},
@@ -222,7 +222,8 @@ func logLevel(r *rewriter, block, path []string) {
 
 var healthCheck = slices.Concat([]rule{
 	{"http.status.path", to("path")},
-	{"http.status", quietly},
+	{"http.status.enabled", first(when(quietly, "true"), drop("without the extension, no health is served"))},
+	{"http.status", emptied},
 	{"http.config", drop("the extension admin serves /status, and the command print-config prints the configuration")},
 	{"http", moveUp},
 	{"use_v2", quietly},

@@ -140,6 +140,7 @@ func (b *block) setText(key, text string) {
 		v.Value = text
 		return
 	}
+	b.doc.markListed(b.value(key))
 	b.setNode(key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text})
 }
 
@@ -174,14 +175,32 @@ func (b *block) drop(key, format string, args ...any) {
 	if at < 0 {
 		return
 	}
+	b.doc.markListed(b.value(key))
 	b.remove(key)
 	b.noteAt(at, dropped, key+": "+format, args...)
 }
 
-// remove removes a key without a note: its place has one already, or nothing was lost.
+// remove removes a key that a note is about, or whose value is at another place. Of a map, this
+// says nothing about the values in it: those that are lost are listed later. Notes in it move to
+// its place.
 func (b *block) remove(key string) {
-	if at := b.index(key); at >= 0 {
-		b.node.Content = slices.Delete(b.node.Content, at, at+2)
+	at := b.index(key)
+	if at < 0 {
+		return
+	}
+	v := b.node.Content[at+1]
+	if v.Kind != yaml.MappingNode || len(v.Content) == 0 {
+		b.doc.markListed(v)
+	}
+	b.node.Content = slices.Replace(b.node.Content, at, at+2, takeNotes(v)...)
+}
+
+// decideOn removes a key, if it exists, and asks what takes its place.
+func (b *block) decideOn(key, format string, args ...any) {
+	if b.has(key) {
+		b.doc.markListed(b.value(key))
+		b.note(decide, key, key+": "+format, args...)
+		b.remove(key)
 	}
 }
 
@@ -191,7 +210,7 @@ func (b *block) rename(key, to string) {
 	if at < 0 {
 		return
 	}
-	b.remove(to)
+	b.drop(to, "%s has precedence", key)
 	b.node.Content[b.index(key)].Value = to
 	b.note(changed, to, "%s was %s", to, key)
 }
@@ -224,7 +243,12 @@ func (b *block) dropItem(key, text string) bool {
 		return false
 	}
 	n := len(v.Content)
-	v.Content = slices.DeleteFunc(v.Content, func(c *yaml.Node) bool { return isText(c, text) })
+	v.Content = slices.DeleteFunc(v.Content, func(c *yaml.Node) bool {
+		if isText(c, text) {
+			b.doc.markListed(c)
+		}
+		return isText(c, text)
+	})
 	return len(v.Content) < n
 }
 

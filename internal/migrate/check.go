@@ -110,8 +110,7 @@ func (d *document) dropUnknown(problems app.Problems, places places) (found bool
 			continue
 		}
 		if sensitive.MatchString(p.Path + " " + key) {
-			b.note(decide, key, "%s: %s has no such key here", key, p.Path)
-			b.remove(key)
+			b.decideOn(key, "%s has no such key here", p.Path)
 		} else {
 			b.drop(key, "%s has no such key", p.Path)
 		}

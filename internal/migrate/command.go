@@ -29,7 +29,7 @@ func Commands(components func() []pipeline.Factory, presets func() []app.Preset)
 func setup(flags *flag.FlagSet, c *command) func(context.Context, pipeline.Invocation) error {
 	flags.StringVar(&c.from, "from", string(Auto), "Format of the input: auto, otelcol, jaeger1 or jaeger2.")
 	flags.BoolVar(&c.env, "env", false, "Whether to translate the environment variables of this process, as those of Jaeger 1.")
-	flags.StringVar(&c.service, "service", "", "Service of a compose file to translate; by default all programs of Jaeger 1.")
+	flags.StringVar(&c.service, "service", "", "Service of a compose file, or name of a manifest, to translate; by default all.")
 	flags.StringVar(&c.output, "output", "", "File to write; by default the result is written to standard output.")
 	return c.run
 }
@@ -47,7 +47,8 @@ func (c *command) run(_ context.Context, in pipeline.Invocation) error {
 		return pipeline.BadUsage("--from %s: write auto, otelcol, jaeger1 or jaeger2", c.from)
 	}
 	if c.env != (len(in.Args) == 0) || len(in.Args) > 1 {
-		return pipeline.BadUsage("name one file (- is standard input), or pass --env")
+		return pipeline.BadUsage("name one file (- is standard input), or pass --env; of several --config files, translate each, " +
+			"and repeat --config with the results")
 	}
 	if c.env && from == Auto {
 		from = Jaeger1
@@ -56,7 +57,8 @@ func (c *command) run(_ context.Context, in pipeline.Invocation) error {
 	if err != nil {
 		return err
 	}
-	result, err := Migrate(Input{From: from, Source: source, Components: c.components(), Presets: c.presets(), Service: c.service})
+	result, err := Migrate(Input{From: from, Source: source, Components: c.components(), Presets: c.presets(), Service: c.service,
+		Process: c.env})
 	if err != nil {
 		return &pipeline.ExitError{Code: 2, Err: fmt.Errorf("%s: %w", name, err)}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -27,7 +28,12 @@ type document struct {
 	root       *block
 	head, foot string // comments before and after the content
 	notes      []note
-	source     string // the text that was parsed
+	source     string              // the text that was parsed
+	input      []setting           // what it has, see lost.go
+	listed     map[*yaml.Node]bool // values that a note is about
+
+	taken     []*yaml.Node // values that are configurations
+	fragments []string     // values that are parts of one
 }
 
 // newDocument parses YAML text with a map at the top. Aliases are expanded, because a mapping must
@@ -209,6 +215,11 @@ func tidy(n *yaml.Node, marker string) (notes []*yaml.Node) {
 
 func tidyList(n *yaml.Node, marker string) (notes []*yaml.Node) {
 	var items []*yaml.Node
+	for _, c := range n.Content {
+		if len(c.Content) > 0 && hasNotes(c) {
+			n.Style &^= yaml.FlowStyle
+		}
+	}
 	hoist := n.Style&yaml.FlowStyle != 0
 	for _, c := range n.Content {
 		isNote := c.Tag == noteTag
@@ -234,7 +245,7 @@ func tidyMap(n *yaml.Node, marker string) {
 		tidy(k, marker)
 		notes := tidy(v, marker)
 		empty := v.Kind == yaml.ScalarNode && v.Tag == "!!null" && v.Value == ""
-		if isNote || empty || len(notes) > 0 || v.Kind == yaml.MappingNode && v.Style&yaml.FlowStyle == 0 {
+		if isNote || empty || len(notes) > 0 || len(v.Content) > 0 && v.Style&yaml.FlowStyle == 0 {
 			n.Style &^= yaml.FlowStyle
 		}
 		for _, note := range notes {
@@ -247,5 +258,8 @@ func tidyMap(n *yaml.Node, marker string) {
 		n.Kind, n.Tag, n.Value = yaml.ScalarNode, "!!null", ""
 	}
 }
+
+// hasNotes reports whether there are notes in a value.
+func hasNotes(n *yaml.Node) bool { return n.Tag == noteTag || slices.ContainsFunc(n.Content, hasNotes) }
 
 func emptyNode() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"} }

@@ -97,7 +97,7 @@ func TestUnusableInput(t *testing.T) {
 		"":                      "input is empty",
 		"a: [":                  "not valid YAML: line 1: did not find expected node content",
 		"- a":                   "input must be a map of sections such as receivers, exporters and service",
-		"a: 1\n---\nb: 2\n":     "input has several YAML documents; pass one of them",
+		"a: 1\n---\nb: 2\n":     "no configuration in 2 YAML documents: a; b",
 		"a: 1\nb: 1\na: 2\n":    `line 3: duplicate key "a"`,
 		"? [a, b]\n: 1\n":       "line 1: keys must be words",
 		"a: &a [*a]\n":          "input too large: more than 20000 values, 64 levels or 16 MiB of text",

@@ -16,28 +16,11 @@ type jaeger1Program struct {
 	preset  string // that takes its place
 	args    []string
 	environ []string // NAME=value
-	notes   []string // decisions about the program as a whole
+	lists   []listing
 }
 
-// fromJaeger1 translates flags and environment variables of Jaeger 1: each program becomes a
-// document, the preset that takes its place with the values that the program would have.
-func fromJaeger1(in Input) ([]*document, error) {
-	programs, err := readJaeger1(string(in.Source), in.Service)
-	if err != nil {
-		return nil, err
-	}
-	var docs []*document
-	for _, p := range programs {
-		d, err := p.document(in)
-		if err != nil {
-			return nil, err
-		}
-		docs = append(docs, d)
-	}
-	return docs, nil
-}
-
-// document returns the configuration of a program.
+// document returns the configuration of a program: the preset that takes its place with the values
+// that the program would have.
 func (p *jaeger1Program) document(in Input) (*document, error) {
 	i := slices.IndexFunc(in.Presets, func(preset app.Preset) bool { return preset.Name == p.preset })
 	if i < 0 {
@@ -54,18 +37,21 @@ func (p *jaeger1Program) document(in Input) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range edits {
-		d.edit(e)
+	for i, e := range edits {
+		others := slices.Delete(slices.Clone(edits), i, i+1)
+		d.edit(e, !slices.ContainsFunc(others, func(o app.FlagEdit) bool { return o.Flag == e.Flag }))
 	}
 	if p.preset == "ingester" {
 		d.ingesterDefaults(edits)
 	}
 	first := d.root.keys()[0]
-	for _, text := range p.notes {
-		d.root.note(decide, first, "%s", text)
+	for _, l := range p.lists {
+		d.list(l.kind, l.items, l.reason)
 	}
 	for _, n := range mergeNotes(notes) {
 		switch {
+		case n.Unknown && in.Process && !jaeger1Variable.MatchString(n.Flag+"="):
+			continue
 		case n.Mistake:
 			d.root.note(decide, first, "%s: %s", n.Flag, n.Text)
 		case n.Text == "":
@@ -74,6 +60,7 @@ func (p *jaeger1Program) document(in Input) (*document, error) {
 			text, without := strings.CutPrefix(n.Text, "has no effect: ")
 			d.root.note(kindOf(without), first, "%s: %s", n.Flag, text)
 		}
+		d.notes[len(d.notes)-1].count = 1 + strings.Count(n.Flag, ", ")
 	}
 	return d, nil
 }
@@ -100,12 +87,17 @@ func mergeNotes(notes []app.FlagNote) (merged []app.FlagNote) {
 	return merged
 }
 
-// edit sets the value of a flag, with a note above it.
-func (d *document) edit(e app.FlagEdit) {
+// edit sets the value of a flag, with a note above it. only says that it is all that the flag does.
+func (d *document) edit(e app.FlagEdit, only bool) {
 	last := len(e.Path) - 1
 	parent, key := d.root.ensure(e.Path[:last]...), e.Path[last]
 	var doc yaml.Node
 	switch err := yaml.Unmarshal([]byte(e.YAML), &doc); {
+	case err == nil && e.YAML == "null" && !parent.has(key):
+		if only {
+			parent.note(dropped, key, "%s: already the default", e.Flag)
+		}
+		return
 	case err == nil && e.YAML == "null":
 		parent.drop(key, "%s", e.Flag)
 		return

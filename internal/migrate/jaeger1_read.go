@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,34 +9,26 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// readJaeger1 returns the programs that a text describes: a compose file, a YAML file of flags,
-// lines NAME=value, or command lines. service selects one service of a compose file.
-func readJaeger1(text, service string) ([]jaeger1Program, error) {
-	if d, err := newDocument(text); err == nil {
-		if services := d.root.block("services"); services != nil {
-			return readCompose(services, service)
-		}
-		if service != "" {
-			return nil, errors.New("--service needs a compose file")
-		}
-		args := flatten(d.root.node, "")
-		return []jaeger1Program{{preset: presetFor(args), args: args}}, nil
-	}
+// readText returns the program that a text describes: lines NAME=value, or a command line.
+func readText(text string) (part, error) {
 	if environ, ok := readEnv(text); ok {
-		return []jaeger1Program{{preset: presetFor(environ), environ: environ}}, nil
+		return part{program: &jaeger1Program{preset: presetFor(environ), environ: environ}}, nil
 	}
 	words, err := shellWords(text)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	return []jaeger1Program{readCommandLine(words)}, nil
+	return part{program: readCommandLine(words)}, nil
 }
 
-// isJaeger1 reports whether a text holds flags or environment variables of Jaeger 1.
+// isFlags reports whether a document holds flags of Jaeger 1.
+func isFlags(d *document) bool {
+	return slices.ContainsFunc(flatten(d.root.node, ""), jaeger1Flag.MatchString)
+}
+
+// isJaeger1 reports whether a text that is no YAML holds flags or environment variables of
+// Jaeger 1.
 func isJaeger1(text string) bool {
-	if d, err := newDocument(text); err == nil {
-		return d.root.has("services") || slices.ContainsFunc(flatten(d.root.node, ""), jaeger1Flag.MatchString)
-	}
 	if environ, ok := readEnv(text); ok {
 		return slices.ContainsFunc(environ, jaeger1Variable.MatchString)
 	}
@@ -165,7 +156,7 @@ func shellWords(text string) (words []string, err error) {
 
 // readCommandLine returns the program that a command line starts. Words before its name, such as
 // `docker run`, may set variables.
-func readCommandLine(words []string) jaeger1Program {
+func readCommandLine(words []string) *jaeger1Program {
 	isProgram := func(word string) bool {
 		_, ok := presetOf(word)
 		return ok
@@ -175,21 +166,30 @@ func readCommandLine(words []string) jaeger1Program {
 		i = slices.IndexFunc(words, isProgram)
 	}
 	if i < 0 {
-		return jaeger1Program{preset: presetFor(words), args: words}
+		return &jaeger1Program{preset: presetFor(words), args: words}
 	}
 	preset, _ := presetOf(words[i])
-	return jaeger1Program{preset: preset, environ: variablesOf(words[:i]), args: words[i+1:]}
+	environ, rest := variablesOf(words[:i])
+	p := &jaeger1Program{preset: preset, environ: environ, args: words[i+1:]}
+	if len(rest) > 0 {
+		p.lists = append(p.lists, listing{dropped, []string{strings.Join(rest, " ")}, "options of the container"})
+	}
+	return p
 }
 
-// variablesOf returns the variables that words set: NAME=value, alone or after -e, --env and -e=.
-func variablesOf(words []string) (environ []string) {
+// variablesOf returns the variables that words set: NAME=value, alone or after -e, --env and -e=,
+// and the other words.
+func variablesOf(words []string) (environ, rest []string) {
 	for _, word := range words {
-		word = strings.TrimPrefix(strings.TrimPrefix(word, "--env="), "-e=")
-		if m := variableLine.FindStringSubmatch(word); m != nil {
-			environ = append(environ, word)
+		variable := strings.TrimPrefix(strings.TrimPrefix(word, "--env="), "-e=")
+		switch {
+		case variableLine.MatchString(variable):
+			environ = append(environ, variable)
+		case word != "-e" && word != "--env":
+			rest = append(rest, word)
 		}
 	}
-	return environ
+	return environ, rest
 }
 
 // programName matches the name of a program or image of Jaeger 1, and of the presets.

@@ -54,9 +54,10 @@ func TestPresetOf(t *testing.T) {
 func TestReadJaeger1(t *testing.T) {
 	f := func(text, service, want string) {
 		t.Helper()
-		programs, err := readJaeger1(text, service)
+		parts, err := (&Input{From: Jaeger1, Source: []byte(text), Service: service}).read()
 		var got []string
-		for _, p := range programs {
+		for _, part := range parts {
+			p := part.program
 			got = append(got, strings.Join(slices.Concat([]string{p.name, p.preset}, p.environ, p.args), " "))
 		}
 		if err != nil {
@@ -73,7 +74,7 @@ func TestReadJaeger1(t *testing.T) {
 		"q: {image: jaegertracing/jaeger-query, environment: [B=2]}}"
 	f(compose, "", "a agent A=1 --x y z\nq query B=2")
 	f(compose, "q", "q query B=2")
-	f(compose, "db", "--service db: compose file has these services of Jaeger 1: a, q")
+	f(compose, "db", "--service db: input has these configurations: a, q")
 	f("services: {db: {image: db}}", "", "compose file has no service with an image of Jaeger 1, such as jaegertracing/all-in-one; "+
 		"translate the configuration file of Jaeger 2 by itself")
 }
@@ -89,13 +90,13 @@ func FuzzReadJaeger1(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		programs, err := readJaeger1(text, "")
-		if err == nil && len(programs) == 0 {
+		parts, err := (&Input{From: Jaeger1, Source: []byte(text)}).read()
+		if err == nil && len(parts) == 0 {
 			t.Error("neither programs nor an error")
 		}
-		for _, p := range programs {
-			if !slices.Contains([]string{"all-in-one", "agent", "collector", "ingester", "query"}, p.preset) {
-				t.Errorf("unknown preset %q", p.preset)
+		for _, p := range parts {
+			if !slices.Contains([]string{"all-in-one", "agent", "collector", "ingester", "query"}, p.program.preset) {
+				t.Errorf("unknown preset %q", p.program.preset)
 			}
 		}
 		isJaeger1(text)

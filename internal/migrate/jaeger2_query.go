@@ -1,5 +1,7 @@
 package migrate
 
+import "strings"
+
 // queries translates the query service.
 func (m *jaeger2) queries() {
 	for _, id := range m.doc.componentsOf(extensions, "jaeger_query") {
@@ -15,10 +17,7 @@ func (m *jaeger2) queries() {
 		if q.text("max_trace_size") == "0" {
 			q.drop("max_trace_size", "the default is 200000 spans")
 		}
-		if q.has("header_forwarding") {
-			q.note(decide, "header_forwarding", "header_forwarding: only bearer tokens are forwarded, with bearer_token_propagation")
-			q.remove("header_forwarding")
-		}
+		q.decideOn("header_forwarding", "only bearer tokens are forwarded, with bearer_token_propagation")
 		m.listener(q, "http", "16686")
 		m.listener(q, "grpc", "16685")
 		m.moveTenancy(q, q.block("http"), q.block("grpc"))
@@ -40,8 +39,6 @@ func (m *jaeger2) setEndpoint(l *block, port string) {
 // queryStorage translates the references to backends.
 func (m *jaeger2) queryStorage(q *block) {
 	traces := firstOf(q.text("storage", "traces"), q.text("trace_storage"))
-	archive := firstOf(q.text("storage", "traces_archive"), q.text("trace_storage_archive"), q.text("trace_archive"))
-	hasMetrics := q.has("storage", "metrics")
 	old := "storage"
 	if q.has("trace_storage") {
 		old = "trace_storage"
@@ -51,22 +48,34 @@ func (m *jaeger2) queryStorage(q *block) {
 	} else {
 		q.note(decide, old, "storage.traces names no backend of jaeger_storage; name a store of exporters here")
 	}
-	for _, key := range []string{"storage", "trace_storage", "trace_storage_archive", "trace_archive", "metrics_store"} {
-		q.remove(key)
-	}
+	m.archive(q, traces)
+	q.drop("metrics_store", builtInMetrics)
+	q.block("storage").drop("metrics", builtInMetrics)
+	q.block("storage").remove("traces")
+	q.remove("trace_storage")
+	q.remove("storage")
 	if at := q.index("_storage"); at >= 0 {
 		q.node.Content[at].Value = "storage"
 		q.note(changed, "storage", "storage was storage.traces: the store that was called %s", traces)
 	}
-	if b, ok := m.storeOf(archive); ok && archive != traces {
+}
+
+const builtInMetrics = "built in: /api/metrics is calculated from the stored spans"
+
+// archive translates the reference to the backend of archived traces.
+func (m *jaeger2) archive(q *block, traces string) {
+	for _, path := range [][]string{{"storage", "traces_archive"}, {"trace_storage_archive"}, {"trace_archive"}} {
+		at, key := q.block(path[:len(path)-1]...), path[len(path)-1]
+		name := at.text(key)
+		b, ok := m.storeOf(name)
+		if !ok || name == traces || q.has("archive_storage") {
+			at.drop(key, "the archive must be another store than that of the traces")
+			continue
+		}
 		b.archive = true
-		q.insertAfter("storage", "archive_storage", textNode(b.id))
-		q.note(changed, "archive_storage", "archive_storage was storage.traces_archive")
-	} else if archive != "" {
-		q.note(dropped, "http", "storage.traces_archive: the archive must be another store than that of the traces")
-	}
-	if hasMetrics {
-		q.note(dropped, "http", "storage.metrics: built in: /api/metrics is calculated from the stored spans")
+		at.remove(key)
+		q.insertAfter("_storage", "archive_storage", textNode(b.id))
+		q.note(changed, "archive_storage", "archive_storage was %s", strings.Join(path, "."))
 	}
 }
 
@@ -97,6 +106,7 @@ func (m *jaeger2) moveTenancy(from *block, listeners ...*block) {
 		l.note(changed, "tenancy", "tenancy was multi_tenancy")
 	}
 	m.tenancy = v
+	m.doc.markListed(v)
 	from.remove("multi_tenancy")
 }
 

@@ -112,6 +112,7 @@ func (m *jaeger2) storageExporters() {
 			continue
 		}
 		b.placed = true
+		from.remove("trace_storage")
 		all.setNode(id, b.settings.node)
 		m.doc.renameComponent(exporters, id, b.id)
 	}
@@ -217,6 +218,7 @@ func (b *backend) fromBadger() {
 				s.insertAfter(key, "directory", textNode(strings.TrimRight(dir, "/")+"/tracing"))
 			}
 		}
+		s.block("directories").remove("keys")
 		s.remove("directories")
 		s.remove("directory_key")
 		s.remove("directory_value")
@@ -230,6 +232,7 @@ func (b *backend) fromBadger() {
 			s.block("retention").setText("time", ttl)
 			s.note(changed, "retention", "retention.time was %s", map[string]string{"ttl": "ttl.spans"}[key]+strings.TrimPrefix(key, "ttl"))
 		}
+		s.block(key).remove("spans")
 		s.remove(key)
 	}
 	if s.text("ephemeral") == "true" {
@@ -240,9 +243,9 @@ func (b *backend) fromBadger() {
 	s.drop("maintenance_interval", "maintenance needs no settings")
 	s.drop("metrics_update_interval", "metrics need no settings")
 	if s.text("read_only") == "true" {
-		s.note(decide, "read_only", "the store is written by this process; read it from other processes with the extension remote_storage")
+		s.decideOn("read_only", "the store is written by this process; read it from other processes with the extension remote_storage")
 	}
-	s.remove("read_only")
+	s.drop("read_only", "the store is written by this process")
 }
 
 // fromGRPC translates the settings of the client of a remote storage server.
@@ -260,13 +263,12 @@ func (b *backend) fromGRPC() {
 		} else {
 			s.note(dropped, "multi_tenancy", "multi_tenancy: the tenant is always sent, in the header x-tenant")
 		}
+		for _, key := range []string{"header", "enabled"} {
+			s.block("multi_tenancy").remove(key)
+		}
 		s.remove("multi_tenancy")
 	}
-	if s.has("header_forwarding") {
-		s.note(decide, "header_forwarding", "header_forwarding: only bearer tokens are forwarded, with bearer_token_propagation "+
-			"of the extension query")
-		s.remove("header_forwarding")
-	}
+	s.decideOn("header_forwarding", "only bearer tokens are forwarded, with bearer_token_propagation of the extension query")
 }
 
 // databases are the names of databases as their makers write them.
@@ -277,7 +279,8 @@ func (m *jaeger2) fromDatabase(b *backend) {
 	s := b.settings
 	given := strings.Join(s.keys(), ", ")
 	ttl := firstOf(s.text("schema", "trace_ttl"), s.text("ttl"))
-	s.node.Content = nil
+	m.doc.markListed(s.node)
+	s.node.Content = takeNotes(s.node)
 	if given != "" {
 		s.noteAt(0, dropped, "%s: a store in local files needs none of these", given)
 	}

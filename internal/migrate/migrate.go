@@ -1,8 +1,8 @@
 package migrate
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
@@ -35,21 +35,29 @@ type Input struct {
 	Components []pipeline.Factory
 	// Presets take the place of programs of Jaeger 1.
 	Presets []app.Preset
-	// Service selects one service of a compose file. Without it, each program of Jaeger 1 becomes a
-	// document.
+	// Service selects one of several configurations: the service of a compose file, or the name of
+	// a manifest. Without it, each becomes a document.
 	Service string
+	// Process says that the source is the environment of a process. Variables of other programs are
+	// not listed.
+	Process bool
 }
 
 // Result is a configuration of this program.
 type Result struct {
 	From                        From // the format of the input
 	YAML                        []byte
-	Changed, Dropped, Decisions int // numbers of comments
+	Documents                   int
+	Changed, Dropped, Decisions int // numbers of settings with comments
 }
 
 // Summary returns one sentence without a full stop.
 func (r *Result) Summary() string {
-	return fmt.Sprintf("%s: %d changed, %d dropped, %d to decide", names[r.From], r.Changed, r.Dropped, r.Decisions)
+	documents := ""
+	if r.Documents > 1 {
+		documents = fmt.Sprintf(", %d documents", r.Documents)
+	}
+	return fmt.Sprintf("%s%s: %d changed, %d dropped, %d to decide", names[r.From], documents, r.Changed, r.Dropped, r.Decisions)
 }
 
 // Migrate translates a configuration. The error says why the input is not usable.
@@ -57,19 +65,22 @@ func Migrate(in Input) (*Result, error) {
 	if len(in.Source) > maxInput {
 		return nil, fmt.Errorf("input too large: more than %d MiB", maxInput>>20)
 	}
-	text := string(in.Source)
-	if in.From == Auto {
-		var err error
-		if in.From, err = detect(text); err != nil {
-			return nil, err
-		}
-	}
-	docs, err := translate(in)
+	parts, err := in.read()
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{From: in.From}
-	for i, d := range docs {
+	r := &Result{From: in.From, Documents: len(parts)}
+	if in.From == Auto {
+		r.From = parts[0].from()
+	}
+	for i, p := range parts {
+		d, err := in.translate(p)
+		if err != nil {
+			return nil, err
+		}
+		if len(parts) > 1 && p.program == nil {
+			d.head = strings.TrimSpace(fmt.Sprintf("# %s: one of %d configurations; pass --service to get it alone\n%s", p.name, len(parts), d.head))
+		}
 		out, err := d.check(in.Components)
 		if err != nil {
 			return nil, err
@@ -85,33 +96,16 @@ func Migrate(in Input) (*Result, error) {
 	return r, nil
 }
 
-func translate(in Input) ([]*document, error) {
-	if in.From == Jaeger1 {
-		return fromJaeger1(in)
+// translate returns the configuration that takes the place of a part.
+func (in *Input) translate(p part) (*document, error) {
+	if p.program != nil {
+		return p.program.document(*in)
 	}
-	d, err := openDocument(string(in.Source))
-	if err != nil {
-		return nil, err
+	p.doc.remember()
+	if in.From == Jaeger2 || in.From == Auto && p.from() == Jaeger2 {
+		fromJaeger2(p.doc)
 	}
-	if in.From == Jaeger2 {
-		fromJaeger2(d)
-	}
-	fromCollector(d, in.Components)
-	return []*document{d}, nil
-}
-
-// detect returns the format of a text.
-func detect(text string) (From, error) {
-	d, err := openDocument(text)
-	switch {
-	case err == nil && isJaeger2(d):
-		return Jaeger2, nil
-	case err == nil && isConfiguration(d):
-		return OtelCol, nil
-	case isJaeger1(text):
-		return Jaeger1, nil
-	case err == nil:
-		err = errors.New("no sections such as receivers, exporters and service")
-	}
-	return "", fmt.Errorf("format not recognized: %w; say which one it is with --from otelcol, jaeger1 or jaeger2", err)
+	fromCollector(p.doc, in.Components)
+	p.doc.listLost()
+	return p.doc, nil
 }

@@ -23,8 +23,9 @@ const (
 var noteWords = [...]string{changed: "changed", dropped: "dropped", decide: "decide"}
 
 type note struct {
-	kind noteKind
-	text string
+	kind  noteKind
+	count int // of the things that it is about
+	text  string
 }
 
 // Width of comments, in characters.
@@ -35,7 +36,7 @@ const (
 
 // noteNode records a note and returns the node that marks its place.
 func (d *document) noteNode(kind noteKind, format string, args ...any) *yaml.Node {
-	d.notes = append(d.notes, note{kind, oneLine(fmt.Sprintf(format, args...))})
+	d.notes = append(d.notes, note{kind, 1, oneLine(fmt.Sprintf(format, args...))})
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: noteTag, Value: strconv.Itoa(len(d.notes) - 1)}
 }
 
@@ -49,10 +50,12 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// writeNotes replaces the lines that mark notes by comments.
+// writeNotes replaces the lines that mark notes by comments. Notes whose place is lost are at the
+// top.
 func (d *document) writeNotes(text []byte, marker string) []byte {
 	line := regexp.MustCompile(`^((?: |- )*)` + regexp.QuoteMeta(marker) + `(\d+)(?:: *(?:null)?)?$`)
-	var out bytes.Buffer
+	var out, top bytes.Buffer
+	written := map[int]bool{}
 	for l := range bytes.Lines(text) {
 		m := line.FindSubmatch(bytes.TrimRight(l, "\n"))
 		if m == nil {
@@ -65,8 +68,14 @@ func (d *document) writeNotes(text []byte, marker string) []byte {
 			continue
 		}
 		d.notes[i].write(&out, string(m[1]))
+		written[i] = true
 	}
-	return out.Bytes()
+	for i, n := range d.notes {
+		if !written[i] {
+			n.write(&top, "")
+		}
+	}
+	return append(top.Bytes(), out.Bytes()...)
 }
 
 // write writes a note as comment lines. The prefix of the first line may begin list items.
@@ -85,11 +94,11 @@ func (n note) write(out *bytes.Buffer, prefix string) {
 	fmt.Fprintf(out, "%s%s%s\n", prefix, mark, text)
 }
 
-// count returns the number of notes of a kind.
+// count returns the number of things that the notes of a kind are about.
 func (d *document) count(kind noteKind) (n int) {
 	for _, note := range d.notes {
 		if note.kind == kind {
-			n++
+			n += note.count
 		}
 	}
 	return n

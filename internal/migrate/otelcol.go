@@ -127,6 +127,19 @@ func (c *collector) Drop(path []string, reason string, with ...[]string) {
 	}
 }
 
+// Omit implements foreign.File.
+func (c *collector) Omit(path []string) {
+	b, key := c.parent(path)
+	b.drop(key, "always so here")
+}
+
+// Replaced implements foreign.File.
+func (c *collector) Replaced(path []string, reason string) {
+	b, key := c.parent(path)
+	b.note(changed, key, "%s: %s", key, reason)
+	b.remove(key)
+}
+
 // Move implements foreign.File.
 func (c *collector) Move(from, to []string, _ string) {
 	b, key := c.parent(from)
@@ -145,6 +158,7 @@ func (c *collector) Move(from, to []string, _ string) {
 // Copy implements foreign.File.
 func (c *collector) Copy(from, to []string, prefix, reason string) {
 	c.Set(to, prefix+c.Text(from...), reason)
+	c.markListed(c.node(from))
 }
 
 // Append implements foreign.File.
@@ -204,15 +218,12 @@ func (c *collector) Refuse(path []string, problem string) {
 		return
 	}
 	b, key := c.parent(path)
-	b.note(decide, key, "%s: %s", key, problem)
-	b.remove(key)
+	b.decideOn(key, "%s", problem)
 }
 
 // leaveOut removes a component that this program lacks.
 func (c *collector) leaveOut(section, id, problem string) {
-	b := c.root.block(section)
-	b.note(decide, id, "%s: %s", id, problem)
-	b.remove(id)
+	c.root.block(section).decideOn(id, "%s", problem)
 	lists := []string{section}
 	if section == connectors {
 		lists = []string{receivers, exporters}

@@ -22,6 +22,7 @@ type FlagNote struct {
 	Flag    string
 	Text    string
 	Mistake bool
+	Unknown bool // it is a variable that no flag has
 }
 
 // FlagEffects returns what the arguments of a command line, and variables as `NAME=value`, do to
@@ -39,7 +40,14 @@ func FlagEffects(o Options, args, environ []string) (edits []FlagEdit, notes []F
 	onCommandLine := func(v GivenFlag) bool {
 		return slices.ContainsFunc(given, func(g GivenFlag) bool { return g.Flag.Name == v.Flag.Name })
 	}
-	o.Flags = append(slices.DeleteFunc(Variables(known, environ), onCommandLine), given...)
+	set := Variables(known, environ)
+	notes = append(notes, unused(environ, set)...)
+	for _, v := range set {
+		if onCommandLine(v) {
+			notes = append(notes, FlagNote{Flag: v.Flag.Env(), Text: "has no effect: the flag --" + v.Flag.Name + " has precedence"})
+		}
+	}
+	o.Flags = append(slices.DeleteFunc(set, onCommandLine), given...)
 	out := newOverlay(&o, sources)
 	for _, s := range out.sources {
 		edits = append(edits, FlagEdit{flagName(s.Name), s.Path, string(s.YAML)})
@@ -50,6 +58,26 @@ func FlagEffects(o Options, args, environ []string) (edits []FlagEdit, notes []F
 	return edits, notes, nil
 }
 
+// unused returns notes about the variables that are not among those of flags.
+func unused(environ []string, set []GivenFlag) (notes []FlagNote) {
+	for _, variable := range environ {
+		name, text, _ := strings.Cut(variable, "=")
+		note := FlagNote{Flag: name, Text: "has no effect: unknown variable", Unknown: true}
+		switch {
+		case slices.ContainsFunc(set, func(g GivenFlag) bool { return flagName(g.source()) == name }):
+			continue
+		case text == "":
+			note.Text = "has no effect: without a value, it counts as unset"
+		case isService(name, text):
+			note.Text = "has no effect: Kubernetes sets it for another service"
+		}
+		if !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
 // flagName shortens the source of a value.
 func flagName(source string) string { return strings.TrimPrefix(source, "environment ") }
 
@@ -57,7 +85,8 @@ func flagName(source string) string { return strings.TrimPrefix(source, "environ
 func (o *overlay) notes(g GivenFlag) (notes []FlagNote) {
 	add := func(problems yamltree.Problems, mistake bool) {
 		for _, p := range problems {
-			if note := (FlagNote{flagName(g.source()), p.Msg, mistake}); p.Pos.Source == g.source() && !slices.Contains(notes, note) {
+			note := FlagNote{Flag: flagName(g.source()), Text: p.Msg, Mistake: mistake}
+			if p.Pos.Source == g.source() && !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
 		}
@@ -78,7 +107,7 @@ func parseArgs(known []Flag, args []string) (given []GivenFlag, mistakes []FlagN
 		args = args[1:]
 		name, text, hasText := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		if !strings.HasPrefix(arg, "-") || name == "" {
-			mistakes = append(mistakes, FlagNote{arg, "unexpected argument", true})
+			mistakes = append(mistakes, FlagNote{Flag: arg, Text: "unexpected argument", Mistake: true})
 			continue
 		}
 		i := slices.IndexFunc(known, func(f Flag) bool { return f.Name == name })
@@ -94,7 +123,7 @@ func parseArgs(known []Flag, args []string) (given []GivenFlag, mistakes []FlagN
 			given = append(given, GivenFlag{Flag: known[i], Text: text})
 			continue
 		}
-		mistakes = append(mistakes, FlagNote{"--" + name, "unknown flag" + similarFlags(name, known), true})
+		mistakes = append(mistakes, FlagNote{Flag: "--" + name, Text: "unknown flag" + similarFlags(name, known), Mistake: true})
 	}
 	return given, mistakes
 }

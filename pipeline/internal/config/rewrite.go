@@ -62,6 +62,16 @@ func (f foreignFile) Drop(path []string, reason string, with ...[]string) {
 	}
 }
 
+// Omit implements foreign.File.
+func (f foreignFile) Omit(path []string) { f.tree.Remove(path...) }
+
+// Replaced implements foreign.File.
+func (f foreignFile) Replaced(path []string, reason string) {
+	pos := f.tree.KeyPos(path...)
+	f.tree.Remove(path...)
+	f.warn(pos, path, "%s: %s", pos.Lines(), reason)
+}
+
 // Move implements foreign.File.
 func (f foreignFile) Move(from, to []string, reason string) {
 	if reason != "" {
