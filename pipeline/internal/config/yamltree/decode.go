@@ -187,6 +187,8 @@ func (d *decoder) scalar(in any, path []string, want string) (Scalar, bool) {
 	switch {
 	case !ok:
 		d.bad(path, "must be %s", want)
+	case s.Null:
+		return s, false
 	case s.Empty:
 		d.bad(path, "has no value; write one, or delete the line to use the default")
 		return s, false

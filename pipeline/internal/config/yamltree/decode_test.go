@@ -105,7 +105,7 @@ func TestDecode(t *testing.T) {
 	f("inner: ", nil)
 	f("block: ", func(e *everything) { e.Block.on = true })
 	f("block: {y: 4}", func(e *everything) { e.Block = block{true, inner{X: 3, Y: 4}} })
-	f("block: ~", nil)
+	f("block: ~", func(e *everything) { e.Block.on = true }) // as in YAML, null is the same as no value
 	f("none: ", nil)
 	f("none: {}", nil)
 }

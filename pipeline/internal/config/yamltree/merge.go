@@ -15,9 +15,9 @@ type Source struct {
 	Path []string
 }
 
-// Load parses and merges the sources. Maps are merged, lists and scalars are replaced, an explicit
-// null removes a key. The tree can be used even if there are problems, so that later checks can add
-// more.
+// Load parses and merges the sources. Maps are merged, lists and scalars are replaced. An explicit
+// null in a later source removes a key; in the first source it is an empty value. The tree can be
+// used even if there are problems, so that later checks can add more.
 func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	out := &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}
 	var problems Problems

@@ -50,7 +50,9 @@ func TestMerge(t *testing.T) {
 	f(m{"a": m{"b": "1"}}, "a: 1", "a: {b: 1}")
 	f(m{"a": m{}}, "a: {b: 1, c: 1}", "a: {b: ~, c: null}") // null removes
 	f(m{}, "a: {b: 1}", "a: ~")
-	f(m{}, "a: ~")
+	f(m{"a": "(empty)"}, "a: ~") // nothing precedes the first source
+	f(m{"a": m{"b": "(empty)"}}, "a: {b: null}")
+	f(m{}, "", "a: ~")
 	f(m{"a": m{"b": "2"}}, "a: {b: 1, c: 1}", "a: ~", "a: {b: 2}")
 	f(m{"a": "null"}, "a: 'null'")            // quoted is a text
 	f(m{"a": m{"b": "1"}}, "a: {b: 1}", "a:") // empty leaves a block

@@ -177,10 +177,10 @@ func (p *parser) node(n *yaml.Node, path []string) any {
 		for i, c := range n.Content {
 			at := append(path[:len(path):len(path)], strconv.Itoa(i))
 			p.tree.keys[Join(at...)] = p.pos(c)
-			switch v := p.node(c, at).(type) {
+			switch v := p.node(c, at); v {
 			case nil: // source too large
-			case removal:
-				list = append(list, Scalar{Empty: true}) // in a list, null removes nothing
+			case removal{}, Scalar{Empty: true, Null: true}:
+				list = append(list, Scalar{Empty: true}) // in a list, null removes nothing, and an item has no default
 			default:
 				list = append(list, v)
 			}
@@ -193,8 +193,11 @@ func (p *parser) node(n *yaml.Node, path []string) any {
 func (p *parser) scalar(n *yaml.Node, path []string) any {
 	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 	if !quoted && n.ShortTag() == "!!null" {
-		if n.Value == "" {
+		switch {
+		case n.Value == "":
 			return Scalar{Empty: true}
+		case p.order == 0: // nothing precedes the first source that null could remove
+			return Scalar{Empty: true, Null: true}
 		}
 		return removal{}
 	}

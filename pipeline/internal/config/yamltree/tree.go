@@ -98,10 +98,12 @@ type Scalar struct {
 	Text   string
 	Quoted bool   // a string, even if it looks like a number or a bool
 	Empty  bool   // the key has no value; a block with such a key is present and has its defaults
+	Null   bool   // the value is an explicit null: like Empty, and another value keeps its default
 	Bad    string // why the text could not be expanded
 }
 
-// removal is the leaf of an explicit `null` or `~`. It removes the key of earlier sources.
+// removal is the leaf of an explicit `null` or `~` of a later source. It removes the key of earlier
+// sources.
 type removal struct{}
 
 // Tree is the merged configuration. Its values are map[string]any, []any and Scalar.
