@@ -22,6 +22,7 @@ var errQueueFull = errors.New("sending queue is full")
 type capacity struct {
 	config pipeline.QueueConfig // with defaults
 	report func(error)          // reports that the queue is almost full, or with nil that it is not any more
+	tight  chan struct{}        // has a value after a batch filled the queue almost, or did not fit; of capacity 1
 
 	mu      sync.Mutex
 	used    load
@@ -49,6 +50,10 @@ type load struct {
 type waiter struct {
 	load   load
 	answer chan error // has a buffer of 1
+}
+
+func newCapacity(c pipeline.QueueConfig, report func(error)) *capacity {
+	return &capacity{config: c, report: report, tight: make(chan struct{}, 1)}
 }
 
 func (c *capacity) loadOfBatch(b *otlpdata.Batch) load {
@@ -98,7 +103,9 @@ func (c *capacity) tryAcquire(l load) (*waiter, error) {
 	case len(c.waiters) == 0 && c.fits(l):
 		c.add(l)
 		return nil, nil
-	case c.config.Overflow != queueopt.OverflowBlock:
+	}
+	c.signalTight()
+	if c.config.Overflow != queueopt.OverflowBlock {
 		return nil, pipeline.Overloaded(errQueueFull, 0)
 	}
 	w := &waiter{load: l, answer: make(chan error, 1)}
@@ -121,6 +128,9 @@ func (c *capacity) add(l load) {
 	c.used.size += l.size
 	c.used.bytes += l.bytes
 	c.used.spans += l.spans
+	if l.size > 0 && c.uses(almostFull) {
+		c.signalTight()
+	}
 	switch {
 	case !c.almost && c.uses(almostFull):
 		c.almost = true
@@ -128,6 +138,13 @@ func (c *capacity) add(l load) {
 	case c.almost && !c.uses(notFull):
 		c.almost = false
 		c.report(nil)
+	}
+}
+
+func (c *capacity) signalTight() {
+	select {
+	case c.tight <- struct{}{}:
+	default:
 	}
 }
 

@@ -25,6 +25,9 @@ type sendingQueue interface {
 	close()
 	// drain removes and returns the batches that would be lost now.
 	drain() []queued
+	// tight returns a channel that has a value after a batch filled the queue almost, or did not
+	// fit.
+	tight() <-chan struct{}
 	state() queueState
 }
 

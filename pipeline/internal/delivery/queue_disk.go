@@ -21,7 +21,7 @@ import (
 // diskQueue is a sending queue on disk. put returns when the batch is synced; batches that were not
 // sent when the process ended are sent after the next start.
 type diskQueue struct {
-	capacity    capacity
+	capacity    *capacity
 	dir         string
 	env         pipeline.Env
 	log         *zap.Logger
@@ -39,7 +39,7 @@ type diskQueue struct {
 
 func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64),
 	lost prometheus.Counter, reportFull func(error)) *diskQueue {
-	q := &diskQueue{capacity: capacity{config: c, report: reportFull}, dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger,
+	q := &diskQueue{capacity: newCapacity(c, reportFull), dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger,
 		report: set.Report, evicted: evicted, countLost: countLost, lostBatches: lost}
 	q.ctx, q.end = context.WithCancel(context.Background())
 	return q
@@ -206,6 +206,8 @@ func (q *diskQueue) close() {
 }
 
 func (q *diskQueue) drain() []queued { return nil }
+
+func (q *diskQueue) tight() <-chan struct{} { return q.capacity.tight }
 
 // shut closes the files. A batch that is still being sent cannot be marked as done any more and is
 // sent again after the next start.

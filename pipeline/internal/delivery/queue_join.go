@@ -27,6 +27,7 @@ type joiner struct {
 	groups map[string]*joinedGroup // by tenant; groups that are not complete
 	order  []*joinedGroup          // the same groups, oldest first
 	bytes  int64                   // of all these groups
+	tight  bool                    // these groups are sent when the queue has nothing to add to them
 }
 
 // joinedGroup is a list of batches that are sent as one.
@@ -88,8 +89,10 @@ func (j *joiner) take() {
 	}
 }
 
-// join joins batches until there are no more. When a queue in memory is stopped, it sends what is
-// left; when a queue on disk is stopped, that stays in the queue.
+// join joins batches until there are no more. If the queue is almost full and has nothing to add,
+// join sends what it has: callers must not wait, or be refused, until flush_timeout. When a queue
+// in memory is stopped, join sends what is left; when a queue on disk is stopped, that stays in the
+// queue.
 func (j *joiner) join() {
 	defer close(j.ready)
 	timer := time.NewTimer(math.MaxInt64)
@@ -111,8 +114,14 @@ func (j *joiner) join() {
 			if len(j.order) > 0 && !j.flush(j.order[0]) {
 				return
 			}
+		case <-j.edge.queue.tight():
+			j.tight = true
 		case <-j.edge.stopping:
 			return
+		}
+		if j.tight && j.edge.queue.state().requests == 0 {
+			j.tight = false
+			j.flushAll()
 		}
 	}
 }

@@ -93,6 +93,33 @@ func TestQueueJoins(t *testing.T) {
 	}
 }
 
+// A queue that is too small for min_size is sent when it is almost full, or when a batch does not
+// fit: its callers do not wait until flush_timeout, and are not refused.
+func TestSmallQueueDoesNotWaitForMore(t *testing.T) {
+	for _, settings := range []string{"queue_size: 4", "queue_size: 4, overflow: block", "queue_size: 4, storage: disk",
+		"sizer: bytes, queue_size: 60, overflow: block"} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &joinedHop{}
+			p, source := hosttest.StartNetOn(t, vfstest.NewMem(),
+				"sending_queue: {"+settings+", batch: {sizer: items, min_size: 100, flush_timeout: 1h}}", "data_dir: data", h.Send)
+			start := time.Now()
+			for range 40 {
+				consumeAll(t, source, hosttest.OneSpan("a"))
+				synctest.Wait()
+			}
+			if sent := len(h.sent()); sent < 8 || sent > 20 || time.Since(start) != 0 {
+				t.Errorf("%s: %d requests for 40 batches after %s", settings, sent, time.Since(start))
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			p.CheckNet(t, "in:40 queued:0 sent:40")
+			if err := p.End(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // Requests are not larger than the maximum: batches are sent in parts, and each span once.
 func TestQueueSplits(t *testing.T) {
 	for _, sizes := range []string{"min_size: 10, max_size: 10", "sizer: bytes, min_size: 100, max_size: 250"} {

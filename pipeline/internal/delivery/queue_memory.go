@@ -11,7 +11,7 @@ import (
 
 // memoryQueue is a sending queue in memory. Its batches are lost if the process ends.
 type memoryQueue struct {
-	capacity capacity
+	capacity *capacity
 	now      func() time.Time
 	evicted  func(queued) // called for batches that are dropped for newer ones
 
@@ -22,7 +22,7 @@ type memoryQueue struct {
 }
 
 func newMemoryQueue(c pipeline.QueueConfig, now func() time.Time, evicted func(queued), reportFull func(error)) *memoryQueue {
-	q := &memoryQueue{capacity: capacity{config: c, report: reportFull}, now: now, evicted: evicted}
+	q := &memoryQueue{capacity: newCapacity(c, reportFull), now: now, evicted: evicted}
 	q.changed = sync.NewCond(&q.mu)
 	return q
 }
@@ -95,6 +95,8 @@ func (q *memoryQueue) drain() []queued {
 	q.items = nil
 	return left
 }
+
+func (q *memoryQueue) tight() <-chan struct{} { return q.capacity.tight }
 
 func (q *memoryQueue) state() queueState {
 	q.mu.Lock()
