@@ -124,7 +124,7 @@ func (e *ExporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		return err
 	}
 	start := e.now()
-	err := consumeSafely(ctx, e.next, b, e.log)
+	err := nameLate(ctx, e.component, consumeSafely(ctx, e.next, b, e.log))
 	e.count.settle(b.Len(), err, outcomeRefused)
 	if e.isStore.Load() {
 		e.countSaved(b, err, e.now().Sub(start))

@@ -82,6 +82,34 @@ func TestClientIsAnsweredInTime(t *testing.T) {
 	}
 }
 
+// The answer names the component in which the spans waited, and the setting that ended the wait.
+func TestLateAnswerNamesComponentAndSetting(t *testing.T) {
+	for _, c := range []struct {
+		settings string
+		deadline time.Duration // of the client; 0: none
+		want     string
+	}{
+		{"timeout: 1m", 0, "exporter net: spans were not accepted within 8s (service::limits::max_wait)"},
+		{"timeout: 1m", 2 * time.Second, "exporter net: spans were not accepted within 1.8s (nine tenths of the deadline of the client)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, source := hosttest.StartNetWith(t, c.settings, "limits: {inflight: 1GiB}", func(ctx context.Context, _ *otlpdata.Batch) error {
+				<-ctx.Done()
+				return status.FromContextError(ctx.Err()).Err() // as gRPC does
+			})
+			ctx := t.Context()
+			if c.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, c.deadline)
+				defer cancel()
+			}
+			if err := source.Consume(ctx, hosttest.OneSpan("a")); err == nil || err.Error() != c.want {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
 // A client that has left and answers that are final are not changed into an outage.
 func TestMaxWaitKeepsOtherAnswers(t *testing.T) {
 	for _, c := range []struct {

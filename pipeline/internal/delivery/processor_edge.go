@@ -40,6 +40,7 @@ func (e *ProcessorEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
 	ctx, span := e.tracer.Start(ctx, e.spanName)
 	dropped, err := e.consumeSafely(ctx, b)
+	err = nameLate(ctx, e.count.component, err)
 	selftrace.End(span, err)
 	n := b.Len() - e.count.fail(b.Len(), err, outcomeRefused)
 	if e.holds || n == 0 {

@@ -41,7 +41,7 @@ func TestReceived(t *testing.T) {
 	otlp := Component{Kind: "receiver", ID: "otlp"}
 	var fail error
 	send := func(transport string, spans int) {
-		e := NewReceiverEdge(fixed{fail}, m, otlp, pipeline.Settings{Logger: zap.NewNop()}, func() time.Duration { return 0 })
+		e := NewReceiverEdge(fixed{fail}, m, otlp, pipeline.Settings{Logger: zap.NewNop()}, func() WaitLimit { return WaitLimit{} })
 		_ = e.Consume(t.Context(), spansOver(transport, spans)) // counted
 	}
 	send("grpc", 3)

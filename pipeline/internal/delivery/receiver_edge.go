@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,7 @@ type ReceiverEdge struct {
 	count    outcomes
 	received *Received
 	log      *zap.Logger
-	maxWait  func() time.Duration // how long a client waits for its answer
+	maxWait  func() WaitLimit // how long a client waits for its answer
 	// collects is true if at least one exporter behind the receiver stores or discards spans. If
 	// all exporters only forward spans to next hops (as in an agent), the edge does not report the
 	// metrics and log messages that are specific to collectors.
@@ -36,9 +35,8 @@ type ReceiverEdge struct {
 }
 
 // NewReceiverEdge returns the edge of a receiver with these settings that passes spans to next.
-// maxWait is called for each batch and returns the maximum time until Consume answers, or 0 for no
-// limit.
-func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings, maxWait func() time.Duration) *ReceiverEdge {
+// maxWait is called for each batch and returns the maximum time until Consume answers.
+func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings, maxWait func() WaitLimit) *ReceiverEdge {
 	return &ReceiverEdge{next: next, metrics: m, tracer: set.Tracer, log: set.Logger, maxWait: maxWait, received: m.Received(c),
 		count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
 }
@@ -59,13 +57,10 @@ func (e *ReceiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return err
 }
 
-// errWait is the cause of contexts that end at the maximum wait.
-var errWait = fmt.Errorf("spans were not accepted in time: %w", context.DeadlineExceeded)
-
 func (e *ReceiverEdge) consumeInTime(ctx context.Context, b *otlpdata.Batch) error {
 	limited, cancel := ctx, context.CancelFunc(func() {})
-	if wait := waitFrom(ctx, e.maxWait()); wait > 0 {
-		limited, cancel = context.WithTimeoutCause(ctx, wait, errWait)
+	if limit := e.maxWait().before(ctx); limit.Max > 0 {
+		limited, cancel = context.WithTimeoutCause(ctx, limit.Max, &waitError{limit})
 	}
 	defer cancel()
 	err := consumeSafely(limited, e.next, b, e.log)
@@ -77,20 +72,6 @@ func (e *ReceiverEdge) consumeInTime(ctx context.Context, b *otlpdata.Batch) err
 		return errclass.Unavailable(err, c.Requested)
 	}
 	return err
-}
-
-// waitFrom returns the time until the answer: limit, but at most nine tenths of what is left until
-// the deadline of the client. 0 means no limit.
-func waitFrom(ctx context.Context, limit time.Duration) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return limit
-	}
-	left := max(time.Until(deadline)*9/10, 1)
-	if limit > 0 {
-		return min(limit, left)
-	}
-	return left
 }
 
 // ConsumeJoined passes batches to the pipelines as one batch and counts each of them. Its callers

@@ -206,12 +206,14 @@ func (a *App) Durability(p config.Pipeline) string {
 func (a *App) heldRetry() time.Duration { return time.Duration(a.holdRetry.Load()) }
 
 // maxWait returns the maximum time that clients of receivers wait for an answer.
-func (a *App) maxWait() time.Duration { return time.Duration(a.clientWait.Load()) }
+func (a *App) maxWait() delivery.WaitLimit {
+	return delivery.WaitLimit{Max: time.Duration(a.clientWait.Load()), Setting: "service::limits::max_wait"}
+}
 
 // maxWait returns the maximum time until a batch of a receiver is answered.
-func (n *node) maxWait(a *App) time.Duration {
+func (n *node) maxWait(a *App) delivery.WaitLimit {
 	if w, ok := n.component.(pipeline.MaxWaiter); ok {
-		return w.MaxWait()
+		return delivery.WaitLimit{Max: w.MaxWait(), Setting: "limit of the receiver"}
 	}
 	return a.maxWait()
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -146,7 +145,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 	}
 	if kind == pipeline.KindReceiver {
 		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set,
-			func() time.Duration { return n.maxWait(b.app) })
+			func() delivery.WaitLimit { return n.maxWait(b.app) })
 		next = n.intake
 	}
 	if kind == pipeline.KindProcessor && n.config.Holds() {
