@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"reflect"
+	"time"
 )
 
 // Validator is implemented by configurations, and parts of configurations, that check what the
@@ -21,6 +22,13 @@ func (e *KeyError) Error() string { return e.Msg }
 // BadKey returns a [*KeyError]. The framework adds file, line and column of the key.
 func BadKey(key, format string, args ...any) error {
 	return &KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Warner is implemented by configurations with values that are valid but cannot have the effect
+// that their names promise. Warnings returns these, see [BadKey]. maxWait is
+// service.limits.max_wait; 0 means no limit.
+type Warner interface {
+	Warnings(maxWait time.Duration) error
 }
 
 // TenantSeparator is implemented by the configuration of a listener that may restrict clients to

@@ -39,7 +39,7 @@ type producerConfig struct {
 	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, snappy, lz4 or zstd. snappy makes spans three to four times smaller for little CPU; zstd makes them smallest, for the most."`
 	CompressionParams compressionParams `yaml:"compression_params" doc:"Parameters of the compression."`
 	MaxMessageBytes   pipeline.ByteSize `yaml:"max_message_bytes" doc:"Maximum size of a record before compression. It must not exceed max.message.bytes of the topic. A span that is larger is rejected."`
-	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records before they are sent. It makes larger requests, which need less CPU, and delays every answer."`
+	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records before they are sent. It makes larger requests, which need less CPU. Used with sending_queue only: without it, clients wait for the answer, and records are sent immediately."`
 	MaxBufferedBytes  pipeline.ByteSize `yaml:"max_buffered_bytes" doc:"Maximum size of records that wait for acknowledgement. Further batches wait."`
 	RequiredAcks      string            `yaml:"required_acks" doc:"Acknowledgements of a record: always all, those of all in-sync replicas, so that acknowledged spans are replicated."`
 }
@@ -75,11 +75,33 @@ func defaults() config {
 	}
 }
 
-// Validate checks the topic, the encoding and the key.
+// linger returns the time for which a partition waits for more records. Without a sending queue,
+// clients wait for the answer, so that nothing waits for more.
+func (c *config) linger() time.Duration {
+	if q, on := c.Queue.Get(); on && q.Enabled {
+		return c.Producer.Linger.Std()
+	}
+	return 0
+}
+
+// Warnings says that linger has no effect without a queue.
+func (c *config) Warnings(time.Duration) error {
+	if c.Producer.Linger == 0 || c.linger() > 0 {
+		return nil
+	}
+	return pipeline.BadKey("producer::linger",
+		"has no effect without sending_queue: clients wait for the answer, so records are sent immediately")
+}
+
+// Validate checks the topic, the encoding, the key and the linger time.
 func (c *config) Validate() error {
 	errs := []error{kafka.ValidateTopic("topic", c.Topic), kafka.ValidateEncoding(c.Encoding)}
 	if keys := []string{kafka.KeyTraceID, kafka.KeyService, kafka.KeyNone}; !slices.Contains(keys, c.Key) {
 		errs = append(errs, pipeline.BadKey("key", "%q is not one of %s", c.Key, strings.Join(keys, ", ")))
+	}
+	if c.linger() >= c.Timeout.Std() && c.Timeout > 0 {
+		errs = append(errs, pipeline.BadKey("producer::linger",
+			"must be below timeout (%s), not %s; attempts would end before their records are sent", c.Timeout, c.Producer.Linger))
 	}
 	return errors.Join(errs...)
 }

@@ -86,7 +86,7 @@ func (e *exporter) Start(ctx context.Context) error {
 		kgo.ProducerBatchCompression(e.cfg.Producer.codec(), kgo.NoCompression()),
 		kgo.ProducerBatchMaxBytesFn(e.topic.clientLimit),
 		kgo.BrokerMaxWriteBytes(int32(max(2*e.cfg.Producer.MaxMessageBytes, minBrokerWrite))),
-		kgo.ProducerLinger(e.cfg.Producer.Linger.Std()),
+		kgo.ProducerLinger(e.cfg.linger()),
 		kgo.MaxBufferedRecords(maxBufferedRecords),
 		kgo.ProduceRequestTimeout(timeout),
 		// A record is given up with the attempt that it belongs to, because the next attempt sends

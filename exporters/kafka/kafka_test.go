@@ -46,6 +46,23 @@ func TestBytesPassThrough(t *testing.T) {
 	}
 }
 
+// Callers without a queue wait for the answer, so records do not wait for more.
+func TestLingerDelaysNoCaller(t *testing.T) {
+	cluster := startCluster(t, 1)
+	e := start(t, fixture(), cluster.ListenAddrs(), func(c *config) {
+		c.Timeout, c.Producer.Linger = pipeline.Duration(5*time.Second), pipeline.Duration(maxLinger)
+	})
+	if err := e.Consume(t.Context(), batch(t, "", 1, 1)); err != nil {
+		t.Error(err)
+	}
+	c := defaults()
+	c.Producer.Linger, c.Queue = c.Timeout, pipeline.Present(pipeline.DefaultQueue())
+	const want = "must be below timeout (15s), not 15s; attempts would end before their records are sent"
+	if err := c.Validate(); err == nil || err.Error() != want {
+		t.Errorf("behind a queue: %v", err)
+	}
+}
+
 // Without a tenant, or without a name for the header, there is none.
 func TestTenantHeader(t *testing.T) {
 	cluster := startCluster(t, 1)

@@ -22,7 +22,7 @@ func KafkaExporter() []pipeline.Flag {
 		{Name: prefix + "max-message-bytes", Key: "producer::max_message_bytes", Value: number,
 			Doc: "Maximum size of a record in bytes, before compression."},
 		{Name: prefix + "batch-linger", Key: "producer::linger",
-			Doc: "Time for which records wait for others to the same partition, so that requests are larger."},
+			Doc: "Time for which records wait for others to the same partition, so that requests are larger. Used with a sending queue only."},
 		{Name: prefix + "required-acks", Always: "all", Instead: allAcks},
 		{Name: prefix + "compression-level", Key: "producer::compression_params::level", Value: number,
 			Doc: "Level of compression; 0 selects the fastest one."},

@@ -98,7 +98,6 @@ func BenchmarkKafka(b *testing.B) {
 		"key: trace_id, producer: {compression: snappy}", "key: trace_id, producer: {compression: gzip}",
 		"key: none", "key: none, producer: {compression: zstd}",
 		"key: none, producer: {compression: lz4}", "key: none, producer: {compression: snappy}",
-		"key: trace_id, producer: {linger: 5ms}", "key: trace_id, producer: {linger: 5ms, compression: snappy}",
 		"encoding: jaeger_proto",
 	} {
 		b.Run(strings.NewReplacer(" ", "", "{", "", "}", "").Replace(settings), func(b *testing.B) {

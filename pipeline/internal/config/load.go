@@ -69,6 +69,7 @@ func (l *loader) load() {
 	l.warnOpenListeners()
 	l.checkTenants()
 	l.warnHolders()
+	l.warnIneffective()
 	l.warnUnused()
 }
 
@@ -199,26 +200,45 @@ func (l *loader) validate(v reflect.Value, path []string) {
 
 // reportInvalid reports the errors of a Validate, each at the position of its key.
 func (l *loader) reportInvalid(path []string, err error) {
-	if err == nil {
-		return
+	eachKeyError(path, err, func(at []string, err error) {
+		var unknown *pipeline.UnknownKeyError
+		if errors.As(err, &unknown) {
+			l.reportUnknownKey(path, unknown)
+			return
+		}
+		l.problem(l.valuePos(at), at, "%v", err)
+	})
+}
+
+// warnIneffective warns about values that cannot have their effect.
+func (l *loader) warnIneffective() {
+	used := l.config.Used()
+	for _, c := range l.components {
+		if w, ok := c.Value.(pipeline.Warner); ok && used[c] {
+			eachKeyError([]string{c.Key.Kind.Section(), c.Key.ID.String()}, w.Warnings(l.config.Service.Limits.MaxWait.Std()),
+				func(at []string, err error) { l.warn(l.valuePos(at), at, "%v", err) })
+		}
 	}
+}
+
+// eachKeyError calls report with each of the errors that err joins, and the path of its key below
+// path.
+func eachKeyError(path []string, err error, report func(at []string, err error)) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range many.Unwrap() {
-			l.reportInvalid(path, e)
+			eachKeyError(path, e, report)
 		}
 		return
 	}
-	at := path
-	var unknown *pipeline.UnknownKeyError
-	if errors.As(err, &unknown) {
-		l.reportUnknownKey(path, unknown)
+	if err == nil {
 		return
 	}
+	at := path
 	var key *pipeline.KeyError
 	if errors.As(err, &key) && key.Key != "" {
 		at = append(path[:len(path):len(path)], strings.Split(key.Key, yamltree.Delim)...)
 	}
-	l.problem(l.valuePos(at), at, "%v", err)
+	report(at, err)
 }
 
 // valuePos returns the position of a value, or of the nearest key above a value that is a default.
