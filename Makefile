@@ -134,7 +134,7 @@ soak: ## run every fuzz target for 10 minutes, and the tests with random input w
 bench: ## measure decoding and whole servers, as ratios to pdata
 	$(BENCH) -bench '^Benchmark(Decode|Ratio)$$' -benchtime $(or $(BENCHTIME),1s) ./test/bench
 	$(BENCH) -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
-	$(BENCH) -bench '^Benchmark(Server|Protocols|Queue)$$' -benchtime 3x ./test/bench
+	$(BENCH) -bench '^Benchmark(Server|Protocols|Queue|Batch)$$' -benchtime 3x ./test/bench
 
 bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data
 	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench

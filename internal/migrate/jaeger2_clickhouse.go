@@ -34,8 +34,8 @@ func (b *backend) fromClickHouse() {
 		s.drop(key, "conditions need no cache")
 	}
 	if !s.has("sending_queue") {
-		s.noteAt(0, decide, "inserts should hold 10,000 spans or more: give the processor batch a timeout and this exporter a queue on disk, as "+
-			"the preset collector-clickhouse does")
+		s.noteAt(0, decide, "inserts should hold 10,000 spans or more: give the processor batch a min_interval and this exporter "+
+			"a queue on disk, as the preset collector-clickhouse does")
 	}
 }
 

@@ -3,8 +3,12 @@
 //
 // A request passes through without delay as long as fewer than `concurrency` sends are active.
 // Otherwise callers wait, and all waiting requests are sent as one when a send finishes. So the
-// size of batches grows with the load, and an idle pipeline adds no delay. With `timeout`, the
-// processor waits for `send_batch_size` spans, for destinations that need large requests.
+// size of batches grows with the load, and an idle pipeline adds no delay.
+//
+// No caller waits for spans that may come: `timeout` makes callers wait for the end of active sends
+// of their queue, not for further callers, so that a client that sends one request after another
+// gets each answer as soon as its spans are sent. `min_interval` spaces the batches of a queue out,
+// for destinations that need few requests.
 //
 //	callers ──▶ queue per tenant ──▶ group ──Concat──▶ next.Consume
 //	   ▲                                                   │
@@ -19,6 +23,7 @@ package batch
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -46,7 +51,7 @@ type batcher struct {
 
 	mu       sync.Mutex
 	sends    int                 // active sends, including those of single requests
-	queues   map[queueKey]*queue // only those with waiting callers
+	queues   map[queueKey]*queue // see queue
 	due      []*queue            // queues that are ready to be sent, in order
 	stopping bool
 	idle     chan struct{} // closed when sends becomes 0; nil unless Stop is waiting
@@ -61,21 +66,6 @@ func newBatch(set pipeline.Settings, c Config, next pipeline.Consumer) (*batcher
 	p := &batcher{next: next, tracer: set.Tracer, config: c, metadata: newMetadata(&c), maxSends: c.Concurrency, queues: map[queueKey]*queue{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
-}
-
-// queueKey is what requests have in common that may be joined.
-type queueKey struct {
-	tenant   string
-	metadata otlpdata.Metadata // the headers in metadata_keys
-}
-
-// queue holds the waiting calls with one key.
-type queue struct {
-	queueKey
-	calls []*call
-	spans int
-	isDue bool
-	timer *time.Timer
 }
 
 // call is a waiting call of Consume.
@@ -100,10 +90,10 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		}
 	}
 	p.mu.Lock()
-	if p.config.Timeout == 0 && p.sends < p.maxSends {
+	if p.config.Timeout == 0 && p.config.MinInterval == 0 && p.sends < p.maxSends {
 		p.sends++
 		p.mu.Unlock()
-		defer p.sendDone()
+		defer p.sendDone(nil)
 		return p.next.Consume(ctx, b)
 	}
 	c := &call{key: queueKey{b.Meta().Tenant, headers}, batch: b, caller: ctx, outcome: make(chan error, 1)}
@@ -121,70 +111,33 @@ func (p *batcher) await(ctx context.Context, c *call) error {
 	case err := <-c.outcome:
 		return err
 	case <-ctx.Done():
-		p.remove(c)
 	}
+	sent := p.remove(c)
 	select {
 	case err := <-c.outcome: // prefer the outcome if both are ready
 		return err
 	default:
-		return context.Cause(ctx)
 	}
+	if sent {
+		return fmt.Errorf("batch was sent and has no result yet: %w", context.Cause(ctx))
+	}
+	return fmt.Errorf("batch was not sent while others are being sent: %w", context.Cause(ctx))
 }
 
-// sendDone ends an active send and starts the next.
-func (p *batcher) sendDone() {
+// sendDone ends an active send and starts the next. q is nil for a request that did not wait.
+func (p *batcher) sendDone(q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sends--
+	if q != nil {
+		q.sends--
+		p.update(q)
+	}
 	p.dispatch()
 	if p.sends == 0 && p.idle != nil {
 		close(p.idle)
 		p.idle = nil
 	}
-}
-
-// enqueue adds a call to the queue with its key. The caller holds p.mu.
-func (p *batcher) enqueue(c *call) {
-	q := p.queues[c.key]
-	if q == nil {
-		q = &queue{queueKey: c.key}
-		p.queues[c.key] = q
-	}
-	q.calls = append(q.calls, c)
-	q.spans += c.batch.Len()
-	switch {
-	case q.isDue:
-	case p.config.Timeout == 0 || p.stopping || q.spans >= p.config.SendBatchSize:
-		p.makeDue(q)
-	case q.timer == nil:
-		p.startTimer(q)
-	}
-	p.dispatch()
-}
-
-// startTimer makes the queue due when the timeout of its first caller ends.
-func (p *batcher) startTimer(q *queue) {
-	q.timer = time.AfterFunc(time.Until(q.calls[0].until), func() { p.onTimeout(q) })
-}
-
-// onTimeout makes the queue due.
-func (p *batcher) onTimeout(q *queue) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.queues[q.queueKey] == q && !q.isDue {
-		p.makeDue(q)
-		p.dispatch()
-	}
-}
-
-// makeDue marks a queue as ready to be sent. The caller holds p.mu.
-func (p *batcher) makeDue(q *queue) {
-	q.isDue = true
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil
-	}
-	p.due = append(p.due, q)
 }
 
 // dispatch starts sends up to the maximum. It serves the queues in turn. The caller holds p.mu.
@@ -193,20 +146,17 @@ func (p *batcher) dispatch() {
 		q := p.due[0]
 		p.due[0] = nil // allow garbage collection
 		p.due = p.due[1:]
-		g := p.take(q)
-		if len(q.calls) > 0 {
-			p.requeue(q)
-		} else {
-			delete(p.queues, q.queueKey)
+		q.isDue = false
+		if g := p.take(q); g != nil {
+			p.sends++
+			q.sends++
+			q.next = time.Now().Add(p.config.MinInterval.Std())
+			go func() {
+				defer p.sendDone(q)
+				g.send(p.next)
+			}()
 		}
-		if g == nil {
-			continue
-		}
-		p.sends++
-		go func() {
-			defer p.sendDone()
-			g.send(p.next)
-		}()
+		p.update(q)
 	}
 }
 
@@ -223,65 +173,13 @@ func (p *batcher) groupContext(calls []*call) context.Context {
 	return selftrace.WithLinks(p.ctx, callers...)
 }
 
-// requeue puts back a queue that still has calls. It becomes due again or waits for more calls.
-func (p *batcher) requeue(q *queue) {
-	q.isDue = false
-	if p.config.Timeout == 0 || p.stopping || q.spans >= p.config.SendBatchSize {
-		p.makeDue(q)
-		return
-	}
-	p.startTimer(q)
-}
-
-// take removes as many calls as may be joined, at least one, and returns them as a group. It
-// returns nil if the queue is empty.
-func (p *batcher) take(q *queue) *group {
-	var spans, bytes, n int
-	for _, c := range q.calls {
-		size := c.batch.Size()
-		if n > 0 && (spans+c.batch.Len() > p.config.SendBatchMaxSize || bytes+size > int(p.config.SendBatchMaxBytes)) {
-			break
-		}
-		n++
-		spans += c.batch.Len()
-		bytes += size
-	}
-	if n == 0 {
-		return nil
-	}
-	g := newGroup(p.groupContext(q.calls[:n]), q.calls[:n:n])
-	q.calls = q.calls[n:]
-	q.spans -= spans
-	return g
-}
-
-// remove removes a caller whose context has ended from its queue or group.
-func (p *batcher) remove(c *call) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.group != nil {
-		c.group.leave()
-		return
-	}
-	q := p.queues[c.key]
-	for i, other := range q.calls {
-		if other == c {
-			q.calls = append(q.calls[:i:i], q.calls[i+1:]...)
-			q.spans -= c.batch.Len()
-			return
-		}
-	}
-}
-
 // Stop sends all waiting requests and returns when every request has its outcome. If ctx ends
 // first, it cancels active sends.
 func (p *batcher) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopping = true
 	for _, q := range p.queues {
-		if !q.isDue {
-			p.makeDue(q)
-		}
+		p.update(q)
 	}
 	p.dispatch()
 	idle := make(chan struct{})

@@ -271,35 +271,6 @@ func TestSizeLimits(t *testing.T) {
 	})
 }
 
-// With a timeout, callers wait until enough spans have arrived or the timeout ends.
-func TestTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &sink{}
-		p := build(t, s, func(c *Config) { c.Timeout, c.SendBatchSize = pipeline.Duration(time.Second), 3 })
-		start := time.Now()
-		var wg sync.WaitGroup
-		consume := func(n int) {
-			wg.Go(func() {
-				if err := p.Consume(t.Context(), request(t, "", "x", n)); err != nil {
-					t.Error(err)
-				}
-			})
-			synctest.Wait()
-		}
-		consume(1)
-		consume(2)
-		wg.Wait()
-		if len(s.got) != 1 || s.got[0].Len() != 3 || time.Since(start) != 0 {
-			t.Errorf("enough spans: %d sends after %s", len(s.got), time.Since(start))
-		}
-		consume(1)
-		wg.Wait()
-		if len(s.got) != 2 || time.Since(start) != time.Second {
-			t.Errorf("too few spans: %d sends after %s", len(s.got), time.Since(start))
-		}
-	})
-}
-
 // Canceling a waiting caller removes its spans but not those of others.
 func TestCanceledCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -353,31 +324,6 @@ func blockUntilCanceled(ctx context.Context, _ *otlpdata.Batch) error {
 	return ctx.Err()
 }
 
-// The timeout counts from the arrival of each caller, also after earlier callers of the queue were
-// sent.
-func TestTimeoutPerCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &sink{consume: func(context.Context, *otlpdata.Batch) error { time.Sleep(600 * time.Millisecond); return nil }}
-		p := build(t, s, func(c *Config) {
-			c.Timeout, c.SendBatchSize, c.SendBatchMaxSize = pipeline.Duration(time.Second), 3, 3
-		})
-		start := time.Now()
-		var wg sync.WaitGroup
-		for _, n := range []int{3, 2, 2} { // after 600 ms the third one remains, with 400 ms left
-			wg.Go(func() {
-				if err := p.Consume(t.Context(), request(t, "", "x", n)); err != nil {
-					t.Error(err)
-				}
-			})
-			synctest.Wait()
-		}
-		wg.Wait()
-		if len(s.got) != 3 || time.Since(start) != 1800*time.Millisecond {
-			t.Errorf("%d sends after %s", len(s.got), time.Since(start))
-		}
-	})
-}
-
 // If the outcome and the end of the context are both ready, Consume returns the outcome: the spans
 // may be stored.
 func TestOutcomeIsPreferredOverCancellation(t *testing.T) {
@@ -420,7 +366,8 @@ func TestDeadlineOfGroup(t *testing.T) {
 			wg.Go(func() {
 				defer cancel()
 				time.AfterFunc(time.Hour, cancel)
-				if err := p.Consume(ctx, request(t, "", "x", 1)); limit > time.Second && err != cause && !errors.Is(err, context.DeadlineExceeded) {
+				err := p.Consume(ctx, request(t, "", "x", 1))
+				if limit > time.Second && !errors.Is(err, cause) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v, want the cause of the end of the context", err)
 				}
 			})
@@ -485,19 +432,22 @@ func TestStopAtDeadline(t *testing.T) {
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
-		p := build(t, s, func(c *Config) { c.Timeout = pipeline.Duration(time.Hour) })
-		done := make(chan error)
-		go func() { done <- p.Consume(t.Context(), request(t, "", "x", 1)) }()
-		synctest.Wait()
-		go func() {
-			if err := p.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}()
-		if err := <-done; err != nil || len(s.got) != 1 {
-			t.Errorf("%v, %d sends", err, len(s.got))
+		s.consume = func(context.Context, *otlpdata.Batch) error { time.Sleep(time.Minute); return nil }
+		p := build(t, s, func(c *Config) { c.Timeout, c.Concurrency = pipeline.Duration(time.Hour), 2 })
+		start := time.Now()
+		done := make(chan error, 2)
+		for range 2 {
+			go func() { done <- p.Consume(t.Context(), request(t, "", "x", 1)) }()
+			synctest.Wait()
 		}
-		synctest.Wait()
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			if err := <-done; err != nil || len(s.got) != 2 || time.Since(start) != time.Minute {
+				t.Errorf("%v, %d sends after %s", err, len(s.got), time.Since(start))
+			}
+		}
 	})
 }
 
@@ -562,8 +512,8 @@ func TestRandomOutcomes(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	c := Config{SendBatchSize: 0, SendBatchMaxSize: -1, Concurrency: -1}
-	if err := c.Validate(); err == nil || strings.Count(err.Error(), "\n") != 3 {
+	c := Config{MinInterval: pipeline.Duration(time.Minute), SendBatchSize: 0, SendBatchMaxSize: -1, Concurrency: -1}
+	if err := c.Validate(); err == nil || strings.Count(err.Error(), "\n") != 4 {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // collectorConfig is a collector with a queue on disk in front of ClickHouse.
 const collectorConfig = `
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
-processors: {batch: {timeout: 50ms}}
+processors: {batch: {min_interval: 50ms}}
 exporters:
   clickhouse:
     endpoints: [%q]
