@@ -39,8 +39,25 @@ func (e *exporter) open(name directory.Segment) (*handle, error) {
 	if d := (*source.DamageError)(nil); errors.As(s.VerifyHeader(), &d) {
 		e.damaged(d)
 	}
+	if s.Trailing() > 0 {
+		e.trim(s)
+	}
 	name.Size = s.Info().Size
 	return &handle{name: name, info: s.Info(), segment: s, refs: 1, seen: e.env.Now()}, nil
+}
+
+// trim removes other data that follows a segment in its file. If that fails, the segment is used
+// nevertheless.
+func (e *exporter) trim(s *segment.Segment) {
+	n := s.Trailing()
+	if err := s.Trim(e.env.FS); err != nil {
+		e.log.Error("segment is followed by other data that cannot be removed; no spans are lost", zap.String("file", s.Name()),
+			zap.Int64("bytes", n), zap.Error(err))
+		return
+	}
+	e.metrics.restored.Inc()
+	e.log.Warn("segment was followed by other data; removed it from the file; no spans are lost", zap.String("file", s.Name()),
+		zap.Int64("bytes", n))
 }
 
 // replaces reports whether o is one of the segments that h was merged from.

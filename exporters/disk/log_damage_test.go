@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
@@ -107,6 +110,34 @@ func testFlippedBits(t *testing.T, perRequest, maxLost int) {
 		}
 		if lost != total-spans {
 			t.Errorf("bit flipped at %d: %d spans are counted as lost, want %d", at, lost, total-spans)
+		}
+	}
+}
+
+// TestTrailingData: a segment that is followed by other data stays in the store, which removes the
+// data and says so.
+func TestTrailingData(t *testing.T) {
+	for what, garbage := range map[string][]byte{
+		"zeros": make([]byte, 4096), "one byte": {1}, "magic": []byte("SPANSEGM"), "a header": append([]byte("SPANSEGM"), make([]byte, 40)...),
+	} {
+		v := newVictim(t)
+		i := slices.IndexFunc(v.files, func(name string) bool { return strings.HasSuffix(name, ".seg") })
+		name, content := v.files[i], v.content[v.files[i]]
+		core, logs := observer.New(zapcore.WarnLevel)
+		v.setup.fs, v.setup.log = v.disk(t, name, append(slices.Clone(content), garbage...)), zap.New(core)
+		e := v.setup.start(t)
+		if err := v.compare(t, e, func() bool { return false }); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if logs.FilterMessageSnippet("followed by other data").FilterLevelExact(zapcore.WarnLevel).Len() != 1 {
+			t.Errorf("%s: logs: %v, want a warning", what, logs.All())
+		}
+		if err := e.damageError(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		stopStore(t, e)
+		if b, err := vfs.ReadFile(v.setup.fs, name, 1<<20); err != nil || !slices.Equal(b, content) {
+			t.Errorf("%s: file has %d bytes, %v, want %d", what, len(b), err, len(content))
 		}
 	}
 }

@@ -61,7 +61,7 @@ func newMetrics(reg prometheus.Registerer, c *Config) (*metrics, error) {
 		lostRecords:     counter("lost_requests_total", "Log records with acknowledged spans that are missing or damaged at start."),
 		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start or could not be flushed."),
 		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start; the spans they hid are visible again."),
-		restored:        counter("restored_files_total", "Damaged files at start that were restored from a copy without loss."),
+		restored:        counter("restored_files_total", "Damaged files at start that were restored without loss."),
 		free:            gauge("free_bytes", "Free space of the disk."),
 		minFree:         gauge("min_free_bytes", "Setting min_free: below this free space, the disk counts as full."),
 		oldest:          gauge("oldest_span_seconds", "Time since the oldest stored span arrived; 0 if the store is empty."),

@@ -46,6 +46,7 @@ const (
 	leftStoredTwice = "left in the quarantine: another segment has its spans"
 	writtenAgain    = "written again; the damaged file is in the quarantine"
 	copied          = "written again from its copy"
+	trimmed         = "removed other data after the segment"
 	deletionLost    = "unreadable; moved to the quarantine; the spans it deleted are visible again; repeat the deletion"
 )
 
@@ -166,8 +167,15 @@ func damageOf(err error) []Damage {
 	return v.Damage
 }
 
-// examine verifies a segment and returns the damage.
+// examine verifies a segment and returns the damage. It removes other data after the segment.
 func (r *repairer) examine(ctx context.Context, g *stored) ([]Damage, error) {
+	if n := g.Trailing(); n > 0 && !r.dry {
+		if err := g.Trim(r.fs); err != nil {
+			return nil, err
+		}
+		r.add(RepairFile{File: g.Name(), Action: trimmed, Spans: g.info.Rows,
+			Damage: []Damage{{g.Name(), "end", 0, fmt.Sprintf("%d bytes of other data follow the segment", n)}}})
+	}
 	v := Verification{Damage: []Damage{}}
 	_, err := v.segment(ctx, g, r.progress.step)
 	r.read += g.info.Size

@@ -183,3 +183,26 @@ func TestLostLog(t *testing.T) {
 		}
 	}
 }
+
+// Data after a segment is damage that costs no spans. Repair removes it.
+func TestRepairTrailingData(t *testing.T) {
+	s := newStore(t)
+	file := s.segment(1, synthetic(t, 3, 500, "")...)
+	all, dir := s.spans(nil), s.unlock()
+	before, err := os.ReadFile(file)
+	check(t, err)
+	garbage := append(append(make([]byte, 3<<20), "SPANSEGM"...), before[:100]...)
+	check(t, os.WriteFile(file, append(slices.Clone(before), garbage...), 0o600))
+	if v := verified(t, dir); len(v.Damage) != 1 || v.Damage[0].Part != "end" || v.lost() > 0 {
+		t.Errorf("verify: %+v", v)
+	}
+	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != trimmed || r.Lost > 0 {
+		t.Errorf("repair: %+v", r)
+	}
+	if after, err := os.ReadFile(file); err != nil || !slices.Equal(after, before) {
+		t.Errorf("repaired file has %d bytes, %v, want %d", len(after), err, len(before))
+	}
+	if got := contentsOf(t, dir); !slices.Equal(got, all) {
+		t.Errorf("%d spans, want %d", len(got), len(all))
+	}
+}

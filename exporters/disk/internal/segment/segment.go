@@ -21,6 +21,7 @@ type Segment struct {
 	file vfs.File
 	name string
 	size int64
+	rest int64 // bytes after the trailer, which do not belong to the segment
 	info Info
 	dir  *directory
 
@@ -59,8 +60,9 @@ type essentials struct {
 type pages struct{ list []indexPage }
 
 // Open opens a segment. It reads the trailer, the directory of sections and the info at the end of
-// the file. If one of these is damaged, the error is a *source.DamageError and the file is
-// unusable. The error for a later format version matches [ErrNewer].
+// the file, or before trailing data; see [Segment.Trailing]. If one of these is damaged, the error
+// is a *source.DamageError and the file is unusable. The error for a later format version matches
+// [ErrNewer].
 func Open(fsys vfs.FS, path string) (*Segment, error) { return OpenCached(fsys, path, nil) }
 
 // OpenCached is like Open for a segment that shares a memory limit with other segments. A nil cache
@@ -82,14 +84,7 @@ func (s *Segment) open() error {
 	if s.size, err = s.file.Size(); err != nil {
 		return fmt.Errorf("opening segment: %w", err)
 	}
-	var b [trailerSize]byte
-	if s.size < headerSize+trailerSize {
-		return s.damage("trailer", errTruncated)
-	}
-	if err := s.readAt(b[:], s.size-trailerSize); err != nil {
-		return s.damage("trailer", err)
-	}
-	t, err := readTrailer(b[:], s.size)
+	t, err := s.findTrailer()
 	if errors.Is(err, ErrNewer) {
 		return fmt.Errorf("opening segment %s: %w", s.name, err)
 	}

@@ -20,6 +20,9 @@ import (
 // to other sections loses no spans: it makes queries slower, or statistics unavailable.
 func (s *Segment) Verify(ctx context.Context, report func(part string, err error)) error {
 	report("header", s.VerifyHeader())
+	if s.rest > 0 {
+		report("end", withoutRows(s.damage("end", fmt.Errorf("%d bytes of other data follow the segment", s.rest))))
+	}
 	body, err := s.load()
 	for k := kind(1); k < kinds; k++ {
 		if err := ctx.Err(); err != nil {

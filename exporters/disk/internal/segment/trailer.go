@@ -1,0 +1,76 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+)
+
+// maxTrailing is the maximum number of bytes after a segment among which its trailer is found.
+const maxTrailing = 64 << 20
+
+// searchStep is the number of bytes that are searched at the same time.
+const searchStep = 1 << 20
+
+// findTrailer reads the trailer at the end of the file. If there is none, it searches for one
+// before the end: a file system that was not stopped properly, or a copy that went wrong, may have
+// appended data. It sets size to the end of the segment.
+func (s *Segment) findTrailer() (trailer, error) {
+	t, err := s.trailerAt(s.size)
+	if err == nil || errors.Is(err, ErrNewer) {
+		return t, err
+	}
+	buf := make([]byte, searchStep+len(magic)-1)
+	for to := s.size; to > max(headerSize, s.size-maxTrailing); to -= searchStep {
+		from := max(to-searchStep, headerSize)
+		b := buf[:min(to+int64(len(magic))-1, s.size)-from]
+		if s.readAt(b, from) != nil {
+			return t, err // report the trailer, not the search
+		}
+		for at := bytes.LastIndex(b, []byte(magic)); at >= 0; at = bytes.LastIndex(b[:at+len(magic)-1], []byte(magic)) {
+			end := from + int64(at+len(magic))
+			found, wrong := s.trailerAt(end)
+			if wrong == nil {
+				_, wrong = s.readDirectory(found)
+			}
+			if wrong == nil || errors.Is(wrong, ErrNewer) {
+				s.size, s.rest = end, s.size-end
+				return found, wrong
+			}
+		}
+	}
+	return t, err
+}
+
+// trailerAt reads the trailer of a segment that ends at the given offset.
+func (s *Segment) trailerAt(end int64) (trailer, error) {
+	if end < headerSize+trailerSize {
+		return trailer{}, errTruncated
+	}
+	var b [trailerSize]byte
+	if err := s.readAt(b[:], end-trailerSize); err != nil {
+		return trailer{}, err
+	}
+	return readTrailer(b[:], end)
+}
+
+// Trailing returns the number of bytes after the trailer, which do not belong to the segment.
+func (s *Segment) Trailing() int64 { return s.rest }
+
+// Trim removes the trailing data from the file.
+func (s *Segment) Trim(fsys vfs.FS) error {
+	f, err := fsys.OpenWrite(s.name)
+	if err != nil {
+		return fmt.Errorf("removing data after a segment: %w", err)
+	}
+	if err = f.Truncate(s.size); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("removing data after a segment: %w", err)
+	}
+	s.rest = 0
+	return nil
+}
