@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // deletionInterval is the interval of maintainDeletions.
@@ -175,7 +176,8 @@ func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
 	return oldest, quarantined, err
 }
 
-// quarantinedSegments calls visit with the segments in the quarantine. Their day is not known.
+// quarantinedSegments calls visit with the segments in the quarantine, and with a segment for each
+// log there, from which repair writes one. Their day is not known.
 func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 	set, err := e.dir.Quarantined()
 	if err != nil {
@@ -184,6 +186,8 @@ func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 	for _, f := range set {
 		if s, ok := directory.ParseSegment(path.Join(anyDay, f.Name)); ok {
 			visit(s)
+		} else if epoch, ok := wal.ParseName(f.Name); ok {
+			visit(directory.Segment{First: epoch, Last: epoch})
 		}
 	}
 	return nil

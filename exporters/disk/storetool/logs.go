@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
@@ -84,9 +85,11 @@ func replayLog(dir *wal.Dir, l logFiles) *replayed {
 	return r
 }
 
-// openLogs opens the folder of the logs without changing it.
-func (s *snapshot) openLogs() (*wal.Dir, error) {
-	return wal.OpenDir(s.fs, s.dir.Log(), wal.Options{Spares: math.MaxInt, Step: 1})
+func (s *snapshot) openLogs() (*wal.Dir, error) { return openLogs(s.fs, s.dir.Log()) }
+
+// openLogs opens a folder of logs without changing it.
+func openLogs(fsys vfs.FS, folder string) (*wal.Dir, error) {
+	return wal.OpenDir(fsys, folder, wal.Options{Spares: math.MaxInt, Step: 1})
 }
 
 // unchanged fails with errChanged if a log is gone or its files were reused for another one. What
@@ -108,7 +111,12 @@ const logSuffix = ".log"
 
 // listLogs returns the logs in the order of their epochs, and the number and size of spare files.
 func (s *snapshot) listLogs() (logs []logFiles, spares logFiles, err error) {
-	entries, err := s.fs.ReadDir(s.dir.Log())
+	return listLogs(s.fs, s.dir.Log())
+}
+
+// listLogs lists the logs of a folder.
+func listLogs(fsys vfs.FS, folder string) (logs []logFiles, spares logFiles, err error) {
+	entries, err := fsys.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, spares, nil
 	}

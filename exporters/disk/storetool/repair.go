@@ -23,7 +23,7 @@ import (
 type Repair struct {
 	Store  string       `json:"store"`
 	DryRun bool         `json:"dry_run"`
-	Files  []RepairFile `json:"files"` // damaged segments, and all segments in the quarantine
+	Files  []RepairFile `json:"files"` // damaged segments, and all segments and logs in the quarantine
 	Lost   int          `json:"lost_spans"`
 }
 
@@ -57,6 +57,7 @@ type repairer struct {
 	snapshot *snapshot
 	dry      bool
 	report   *Repair
+	back     []*stored // segments that this repair moved back from the quarantine; closed
 	progress *progress // of verification, in bytes
 	read     int64     // size of the segments verified so far
 }
@@ -127,7 +128,10 @@ func (r *repairer) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.checkQuarantine(ctx)
+	if err := r.checkQuarantine(ctx); err != nil {
+		return err
+	}
+	return r.repairLogs(ctx)
 }
 
 // repairDeletions restores damaged files of deletions from their copies, and sets aside those of
@@ -309,10 +313,12 @@ func (r *repairer) restore(ctx context.Context, s *stored, f RepairFile) error {
 		}
 		if f.New != "" {
 			f.Action = rewritten
+			r.back = append(r.back, s)
 		}
 		r.add(f)
 		return nil
 	}
+	r.back = append(r.back, s)
 	f.Action, f.New, f.Spans = restored, r.dir.Path(s.name), s.info.Rows
 	if !r.dry {
 		err = r.dir.Restore(s.name)
@@ -347,7 +353,7 @@ func (r *Repair) write(out io.Writer) {
 		}
 	}
 	if len(r.Files) == 0 {
-		fmt.Fprintf(out, "%s: no segment is damaged and the quarantine has no segments\n", r.Store)
+		fmt.Fprintf(out, "%s: no segment is damaged and the quarantine has no segments or logs\n", r.Store)
 		return
 	}
 	fmt.Fprintf(out, "%s: %d files, %d spans lost\n", r.Store, len(r.Files), r.Lost)

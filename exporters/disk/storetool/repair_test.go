@@ -206,3 +206,50 @@ func TestRepairTrailingData(t *testing.T) {
 		t.Errorf("%d spans, want %d", len(got), len(all))
 	}
 }
+
+// quarantinedLog moves the log of a store to the quarantine and returns its path there.
+func quarantinedLog(t *testing.T, dir string) string {
+	t.Helper()
+	logs, err := filepath.Glob(filepath.Join(dir, "log", "*-0000.log"))
+	check(t, err)
+	to := filepath.Join(dir, "quarantine", filepath.Base(logs[0]))
+	check(t, os.Rename(logs[0], to))
+	check(t, os.RemoveAll(filepath.Join(dir, "log", "logs.list")))
+	return to
+}
+
+// Repair writes the readable spans of a log in the quarantine to a segment if no segment has them,
+// and adds those that a segment lacks.
+func TestRepairQuarantinedLog(t *testing.T) {
+	s := newStore(t)
+	s.log(uint64(began.UnixNano()), synthetic(t, 5, 3000, "")...)
+	all, dir := s.spans(nil), s.unlock()
+	file := quarantinedLog(t, dir)
+	damage(t, file, 700)
+	if r := repaired(t, dir, "--dry-run"); len(r.Files) != 1 || r.Files[0].Action != salvaged {
+		t.Errorf("dry run: %+v", r)
+	}
+	r := repaired(t, dir)
+	if len(r.Files) != 1 || r.Files[0].Action != salvaged || r.Lost == 0 || r.Files[0].Spans+r.Lost != len(all) || len(r.Files[0].Damage) != 1 {
+		t.Fatalf("%+v, want %d spans in total", r, len(all))
+	}
+	if got := contentsOf(t, dir); len(got) != r.Files[0].Spans {
+		t.Errorf("%d spans, want %d", len(got), r.Files[0].Spans)
+	}
+	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != leftStoredLog || r.Lost > 0 {
+		t.Errorf("second repair: %+v", r)
+	}
+	damage(t, file, 700) // undo: the disk can read the log again
+	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != salvaged || r.Lost > 0 {
+		t.Errorf("after undoing the damage: %+v", r)
+	}
+	if got := contentsOf(t, dir); !slices.Equal(got, all) {
+		t.Errorf("%d spans, want %d", len(got), len(all))
+	}
+	if v := verified(t, dir); len(v.Damage) > 0 {
+		t.Errorf("verify: %+v", v)
+	}
+	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != leftStoredLog {
+		t.Errorf("last repair: %+v", r)
+	}
+}

@@ -63,6 +63,12 @@ func parsePartName(name string) (partName, bool) {
 	return p, err1 == nil && err2 == nil && p.String() == name
 }
 
+// ParseName returns the epoch of the log that a file with the given name is a part of.
+func ParseName(name string) (epoch uint64, ok bool) {
+	p, ok := parsePartName(name)
+	return p.epoch, ok
+}
+
 func parseSpareName(name string) (int, bool) {
 	stem, ok := strings.CutPrefix(strings.TrimSuffix(name, suffix), sparePrefix)
 	n, err := strconv.Atoi(stem)

@@ -13,7 +13,7 @@ type repeats struct {
 
 const (
 	// repeatEvery is the number of bytes of the log between repetitions.
-	repeatEvery = 256 << 10
+	repeatEvery = 64 << 10
 	// freeRepeats and repeatShare limit the bytes that are repeated: 1/repeatShare of the log, and
 	// freeRepeats more, because a log begins with most of its definitions. Definitions above the
 	// limit, such as those of a service that has a resource for each span, are not repeated.
@@ -21,22 +21,21 @@ const (
 	repeatShare = 20
 )
 
-// repeatDefinitions returns a record with the definitions that are due, or nil.
-func (t *Table) repeatDefinitions() []byte {
+// repeatDefinitions adds the definitions that are due to the current record.
+func (t *Table) repeatDefinitions() {
 	r := &t.repeats
 	if t.arena.written-r.at < repeatEvery {
-		return nil
+		return
 	}
-	record := rows.AppendPosition(nil, t.logged)
-	limit := freeRepeats + t.arena.written/repeatShare - r.written
+	limit := freeRepeats + t.arena.written/repeatShare
 	for _, at := range r.due {
-		item := at.in(t.arena.chunks)
-		_, _, rest, err := rows.NextItem(item)
-		if item = item[:len(item)-len(rest)]; err == nil && int64(len(record)+len(item)) <= limit {
-			record = append(record, item...)
+		tag, payload, _, err := rows.NextItem(at.in(t.arena.chunks))
+		if err == nil && r.written+int64(len(payload)) <= limit {
+			before := t.arena.written
+			t.arena.put(tag, payload)
+			r.written += t.arena.written - before
 		}
 	}
-	r.at, r.written = t.arena.written, r.written+int64(len(record))
+	r.at = t.arena.written
 	r.due, r.fresh = r.fresh, r.due[:0]
-	return record
 }

@@ -108,9 +108,6 @@ func (t *Table) Append(b *otlpdata.Batch, from int) (Appended, error) {
 	}
 	t.publish(t.intern.traces)
 	t.logged += uint64(out.Spans)
-	if again := t.repeatDefinitions(); len(again) > 0 {
-		out.Records = append(out.Records, [][]byte{again})
-	}
 	t.arrived(b.Meta().Received)
 	return out, nil
 }
@@ -139,13 +136,14 @@ func (t *Table) rollBack(records [][][]byte) {
 	}
 }
 
-// startRecord starts a record with the number of rows before it: those that are logged, and a
-// number of rows of the same batch.
+// startRecord starts a record with the number of rows before it (those that are logged, and a
+// number of rows of the same batch), and with repeated definitions.
 func (t *Table) startRecord(more int) {
 	t.starts = append(t.starts, t.arena.mark())
 	t.item = rows.AppendPosition(t.item[:0], t.logged+uint64(more))
 	_, at := t.arena.alloc(len(t.item))
 	copy(at, t.item)
+	t.repeatDefinitions()
 }
 
 // takeRecords returns the records that were started.
