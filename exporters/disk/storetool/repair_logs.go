@@ -83,8 +83,8 @@ func (r *repairer) holderOf(epoch uint64) *stored {
 	return nil
 }
 
-// salvage writes the spans of a log that no segment has. The arrival is taken to be the start of the
-// log, so that the spans do not stay longer than the retention allows.
+// salvage writes the spans of a log that no segment has. The arrival is taken to be the start of
+// the log, so that the spans do not stay longer than the retention allows.
 func (r *repairer) salvage(l *replayed, f *RepairFile) error {
 	began := time.Unix(0, int64(l.epoch)).UTC()
 	name := directory.NewSegment(began, 0, l.epoch, l.epoch)
@@ -116,7 +116,8 @@ func (r *repairer) complete(ctx context.Context, g *stored, l *replayed, f *Repa
 	}
 	meta := g.info.Meta
 	meta.Level, meta.Replaces = name.Level, append([]string{g.name.String()}, meta.Replaces...)
-	inputs := []source.Source{r.snapshot.filtered(g, g.info.FirstEpoch, g.info.LastTombstone), r.snapshot.filtered(l.table.Source(), l.epoch, 0)}
+	inputs := []source.Source{r.snapshot.filtered(g, g.info.FirstEpoch, g.info.LastTombstone),
+		r.snapshot.filtered(l.table.Source(), l.epoch, 0)}
 	info, err := segment.Merge(r.fs, r.dir.StagingPath(name), inputs, meta, segment.MergeOptions{
 		Pace:     ctx.Err,
 		OnDamage: func(*source.DamageError) error { return nil },

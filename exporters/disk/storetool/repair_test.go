@@ -230,7 +230,8 @@ func TestRepairQuarantinedLog(t *testing.T) {
 		t.Errorf("dry run: %+v", r)
 	}
 	r := repaired(t, dir)
-	if len(r.Files) != 1 || r.Files[0].Action != salvaged || r.Lost == 0 || r.Files[0].Spans+r.Lost != len(all) || len(r.Files[0].Damage) != 1 {
+	if len(r.Files) != 1 || r.Files[0].Action != salvaged || len(r.Files[0].Damage) != 1 || r.Lost == 0 ||
+		r.Files[0].Spans+r.Lost != len(all) {
 		t.Fatalf("%+v, want %d spans in total", r, len(all))
 	}
 	if got := contentsOf(t, dir); len(got) != r.Files[0].Spans {

@@ -19,7 +19,7 @@ const searchStep = 1 << 20
 // appended data. It sets size to the end of the segment.
 func (s *Segment) findTrailer() (trailer, error) {
 	t, err := s.trailerAt(s.size)
-	if err == nil || errors.Is(err, ErrNewer) {
+	if err == nil || errors.Is(err, ErrNewer) || errors.Is(err, errUnread) {
 		return t, err
 	}
 	buf := make([]byte, searchStep+len(magic)-1)
@@ -44,6 +44,9 @@ func (s *Segment) findTrailer() (trailer, error) {
 	return t, err
 }
 
+// errUnread marks errors of the disk, which say nothing about the content of the file.
+var errUnread = errors.New("cannot read trailer")
+
 // trailerAt reads the trailer of a segment that ends at the given offset.
 func (s *Segment) trailerAt(end int64) (trailer, error) {
 	if end < headerSize+trailerSize {
@@ -51,7 +54,7 @@ func (s *Segment) trailerAt(end int64) (trailer, error) {
 	}
 	var b [trailerSize]byte
 	if err := s.readAt(b[:], end-trailerSize); err != nil {
-		return trailer{}, err
+		return trailer{}, fmt.Errorf("%w: %w", errUnread, err)
 	}
 	return readTrailer(b[:], end)
 }
