@@ -19,7 +19,7 @@ const (
 	collectorPrefix = "/opentelemetry.proto.collector."
 )
 
-// reasonSignal is the reason for refusing requests of other signals, such as metrics.
+// reasonSignal is the reason for refusing requests of unknown signals, such as profiles.
 const reasonSignal = "signal"
 
 // grpcServer implements the TraceService. It receives requests as undecoded bytes.
@@ -41,6 +41,7 @@ func newGRPCServer(r *receiver, cfg server.GRPCConfig) (*grpcServer, error) {
 		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: s.export}},
 		Metadata:    "opentelemetry/proto/collector/trace/v1/trace_service.proto",
 	}, s)
+	s.registerOthers()
 	return s, nil
 }
 

@@ -19,7 +19,7 @@ const (
 	reasonMediaType = "media_type"
 )
 
-// httpServer receives spans by POST on the traces path.
+// httpServer receives spans by POST on the traces path, and rejects other signals on theirs.
 type httpServer struct {
 	listener *server.HTTP
 	receiver *receiver
@@ -53,23 +53,39 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.path:
 		r.Pattern = s.path // the listener names the span of the request after it
 		s.traces(w, r)
-	case "/v1/metrics", "/v1/logs", "/v1development/profiles":
+	case "/v1development/profiles":
 		s.refuse(w, reasonSignal, http.StatusNotFound, "404 page not found: only traces are accepted here, at "+s.path+"\n")
 	default:
+		for _, signal := range otherSignals {
+			if r.URL.Path == signal.path {
+				r.Pattern = signal.path
+				s.other(w, r, signal)
+				return
+			}
+		}
 		s.refuse(w, reasonPath, http.StatusNotFound, "404 page not found\n")
 	}
 }
 
-func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
+// encodingOfPost returns the encoding of a POST request. It answers other requests itself and
+// returns nil.
+func (s *httpServer) encodingOfPost(w http.ResponseWriter, r *http.Request) *encoding {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		s.refuse(w, reasonMethod, http.StatusMethodNotAllowed, "405 method not allowed, supported: [POST]")
-		return
+		return nil
 	}
 	enc := encodingOf(r)
 	if enc == nil {
 		s.refuse(w, reasonMediaType, http.StatusUnsupportedMediaType,
 			"415 unsupported media type, supported: [application/json, application/x-protobuf]")
+	}
+	return enc
+}
+
+func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
+	enc := s.encodingOfPost(w, r)
+	if enc == nil {
 		return
 	}
 	b, err := s.read(r, enc)

@@ -80,8 +80,19 @@ func rows() []row {
 		post("overloaded", jsonType, oneSpan, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
 		post("overloaded protobuf", protobuf, string(request(2)), pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
 		post("transient", jsonType, oneSpan, errors.New("disk full \xff")),
-		{"metrics", methodPost, "/v1/metrics", protobuf, "", "", nil},
-		{"logs", methodPost, "/v1/logs", jsonType, "", "{}", nil},
+		{"metrics", methodPost, "/v1/metrics", protobuf, "", twoDataPoints, nil},
+		{"metrics as JSON", methodPost, "/v1/metrics", jsonType, "", twoDataPointsJSON, nil},
+		{"no metrics", methodPost, "/v1/metrics", protobuf, "", "", nil},
+		{"garbage metrics", methodPost, "/v1/metrics", protobuf, "", "garbage", nil},
+		{"garbage metrics as JSON", methodPost, "/v1/metrics", jsonType, "", `{"resourceMetrics":[`, nil},
+		{"tail after JSON", methodPost, "/v1/metrics", jsonType, "", `{} {}`, nil},
+		{"list instead of metrics", methodPost, "/v1/metrics", jsonType, "", `[]`, nil},
+		{"logs", methodPost, "/v1/logs", protobuf, "", "\n\x04\x12\x02\x12\x00", nil},
+		{"logs as JSON", methodPost, "/v1/logs", jsonType, "", `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},{},{"body":{}}]}]}]}`, nil},
+		{"no logs", methodPost, "/v1/logs", jsonType, "", "{}", nil},
+		{"GET of metrics", http.MethodGet, "/v1/metrics", jsonType, "", "", nil},
+		{"metrics as text", methodPost, "/v1/metrics", "text/plain", "", "", nil},
+		{"profiles", methodPost, "/v1development/profiles", protobuf, "", "", nil},
 		{"other path", http.MethodGet, "/", "", "", "", nil},
 	}
 	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
@@ -122,7 +133,7 @@ func TestHTTPResponses(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	golden.Check(t, "testdata/http.golden", got.Bytes())
 	counted := f.Refused(t)
-	want := map[string]float64{"method": 2, "media_type": 2, "too_large": 3, "undecodable": 3, "encoding": 3, "signal": 2, "path": 1}
+	want := map[string]float64{"method": 3, "media_type": 3, "too_large": 3, "undecodable": 7, "encoding": 3, "signal": 1, "path": 1}
 	for reason, n := range want {
 		if counted["protocols.http "+reason] != n {
 			t.Errorf("%s: counted %v, want %v", reason, counted["protocols.http "+reason], n)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -85,10 +86,14 @@ type receiver struct {
 	set              pipeline.Settings
 	next             pipeline.Consumer
 	limits           otlpdata.Limits
+	rejected         *prometheus.CounterVec // items of other signals
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, limits: c.Limits()}
+	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, limits: c.Limits(), rejected: newRejectedCounter()}
+	if err := set.Metrics.Register(r.rejected); err != nil {
+		return nil, err
+	}
 	r.limits.Depth = c.MaxDepth
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)

@@ -173,12 +173,11 @@ func TestGRPCRefusals(t *testing.T) {
 	check("large", server.ReasonTooLarge, codes.ResourceExhausted, export(zeros))
 	check("gzip bomb", server.ReasonTooLarge, codes.ResourceExhausted, export(zeros, grpc.UseCompressor("gzip")))
 	check("zstd bomb", server.ReasonTooLarge, codes.ResourceExhausted, export(zeros, grpc.UseCompressor("zstd")))
-	for _, method := range []string{"metrics.v1.MetricsService", "logs.v1.LogsService"} {
-		err := conn.Invoke(t.Context(), collectorPrefix+method+"/Export", &emptypb.Empty{}, &emptypb.Empty{})
-		check(method, reasonSignal, codes.Unimplemented, err)
-		if !strings.Contains(err.Error(), "only traces are accepted") {
-			t.Errorf("%s: %v", method, err)
-		}
+	const profiles = collectorPrefix + "profiles.v1development.ProfilesService/Export"
+	err := conn.Invoke(t.Context(), profiles, &emptypb.Empty{}, &emptypb.Empty{})
+	check("profiles", reasonSignal, codes.Unimplemented, err)
+	if !strings.Contains(err.Error(), "only traces are accepted") {
+		t.Errorf("profiles: %v", err)
 	}
 	if err := export(request(10)); err != nil || s.Spans() != 10 {
 		t.Errorf("afterwards: %v, %d spans", err, s.Spans())

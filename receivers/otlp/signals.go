@@ -1,0 +1,223 @@
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	_ "go.opentelemetry.io/proto/otlp/collector/logs/v1"    // descriptor for reflection
+	_ "go.opentelemetry.io/proto/otlp/collector/metrics/v1" // descriptor for reflection
+	"google.golang.org/grpc"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// otherSignal is a signal of OTLP that this program does not store. SDKs and agents send all
+// signals to one endpoint by default. Its requests are answered with a partial success that rejects
+// all items and says why, because many clients do not show the body of an error.
+type otherSignal struct {
+	name     string // value of the label signal
+	path     string
+	service  string
+	file     string // .proto file of the service
+	items    string
+	variable string // of SDKs, which turns the signal off
+	endpoint string // of SDKs, where the signal is sent
+
+	count     func(request []byte) (int, error)
+	jsonItems string // name of the JSON lists of items
+	rejected  string // name of the number of rejected items in a JSON response
+}
+
+var otherSignals = []*otherSignal{
+	{
+		name: "metrics", path: "/v1/metrics", service: collectorPrefix[1:] + "metrics.v1.MetricsService",
+		file: "opentelemetry/proto/collector/metrics/v1/metrics_service.proto", items: "data points",
+		variable: "OTEL_METRICS_EXPORTER=none", endpoint: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+		count: otlpdata.CountDataPoints, jsonItems: "dataPoints", rejected: "rejectedDataPoints",
+	},
+	{
+		name: "logs", path: "/v1/logs", service: collectorPrefix[1:] + "logs.v1.LogsService",
+		file: "opentelemetry/proto/collector/logs/v1/logs_service.proto", items: "log records",
+		variable: "OTEL_LOGS_EXPORTER=none", endpoint: "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+		count: otlpdata.CountLogRecords, jsonItems: "logRecords", rejected: "rejectedLogRecords",
+	},
+}
+
+// newRejectedCounter returns the counter of rejected data points and log records.
+func newRejectedCounter() *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tracing_otlp_rejected_items_total",
+		Help: "Data points of metrics and log records that were discarded, because only traces are accepted, by signal.",
+	}, []string{"signal"})
+	for _, s := range otherSignals {
+		c.WithLabelValues(s.name)
+	}
+	return c
+}
+
+// reject counts the items of a request and returns the message of the partial success, "" if there
+// are no items.
+func (r *receiver) reject(s *otherSignal, items int) (message string) {
+	r.rejected.WithLabelValues(s.name).Add(float64(items))
+	if items == 0 {
+		return ""
+	}
+	return fmt.Sprintf("this server accepts traces only, it discarded %d %s; set %s, or send %s to another server with %s",
+		items, s.items, s.variable, s.name, s.endpoint)
+}
+
+// other handles requests for another signal.
+func (s *httpServer) other(w http.ResponseWriter, r *http.Request, signal *otherSignal) {
+	enc := s.encodingOfPost(w, r)
+	if enc == nil {
+		return
+	}
+	body, err := server.ReadBody(r)
+	if err != nil {
+		fail(w, enc, err) // counted by the server
+		return
+	}
+	items, err := s.count(signal, enc, body)
+	if err != nil {
+		s.listener.CountRefused(server.ReasonOf(err))
+		fail(w, enc, err)
+		return
+	}
+	response, err := signal.response(enc, items, s.receiver.reject(signal, items))
+	if err != nil {
+		fail(w, enc, fmt.Errorf("encoding response: %w", err))
+		return
+	}
+	write(w, enc.mediaType, http.StatusOK, response)
+}
+
+// count returns the number of items in a request.
+func (s *httpServer) count(signal *otherSignal, enc *encoding, body []byte) (items int, err error) {
+	count := signal.count
+	if enc == &jsonEncoding {
+		// A token is in memory as text and, while the buffer grows, twice as bytes.
+		memory, err := s.receiver.reserve("bytes of memory to read the JSON", 3*int64(len(body)))
+		if err != nil {
+			return 0, err
+		}
+		defer memory.Release()
+		count = signal.countJSON
+	}
+	if items, err = count(body); err != nil {
+		return 0, pipeline.Permanent(err)
+	}
+	return items, nil
+}
+
+// response returns a partial success. In protobuf, the responses of all signals have the same
+// fields.
+func (s *otherSignal) response(enc *encoding, items int, message string) ([]byte, error) {
+	if enc != &jsonEncoding {
+		return partialSuccess(items, message).MarshalProto()
+	}
+	partial := map[string]string{}
+	if items > 0 {
+		partial[s.rejected], partial["errorMessage"] = strconv.Itoa(items), message // 64-bit numbers are text in JSON
+	}
+	return json.Marshal(map[string]any{"partialSuccess": partial})
+}
+
+func partialSuccess(items int, message string) ptraceotlp.ExportResponse {
+	resp := ptraceotlp.NewExportResponse()
+	resp.PartialSuccess().SetRejectedSpans(int64(items))
+	resp.PartialSuccess().SetErrorMessage(message)
+	return resp
+}
+
+// countJSON returns the number of items in a request in JSON. It keeps one token at a time, and the
+// open brackets.
+func (s *otherSignal) countJSON(body []byte) (items int, err error) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	if items, err = s.countTokens(dec); err != nil {
+		return 0, fmt.Errorf("otlp: JSON: %w", err)
+	}
+	return items, nil
+}
+
+// countTokens reads one JSON object and nothing after it.
+func (s *otherSignal) countTokens(dec *json.Decoder) (items int, err error) {
+	var (
+		open    []bool // for each open bracket, whether it is a list of items
+		counted bool   // whether the next value is a list of items
+	)
+	for first := true; ; first = false {
+		token, err := dec.Token()
+		switch {
+		case err != nil:
+			return 0, unexpectedEOF(err)
+		case first && token != json.Delim('{'):
+			return 0, errors.New("request is not an object")
+		}
+		inItems := len(open) > 0 && open[len(open)-1]
+		switch token {
+		case json.Delim('['), json.Delim('{'):
+			if inItems {
+				items++
+			}
+			open = append(open, counted && token == json.Delim('['))
+		case json.Delim(']'), json.Delim('}'):
+			open = open[:len(open)-1]
+		}
+		counted = token == s.jsonItems
+		if len(open) == 0 {
+			break
+		}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return 0, errors.New("trailing data after the request")
+	}
+	return items, nil
+}
+
+func unexpectedEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// registerOthers adds the services of the other signals.
+func (s *grpcServer) registerOthers() {
+	for _, signal := range otherSignals {
+		export := func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+			var req server.Raw
+			if err := dec(&req); err != nil {
+				return nil, err
+			}
+			return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: "/" + signal.service + "/Export"},
+				func(_ context.Context, req any) (any, error) { return s.reject(signal, *req.(*server.Raw)) })
+		}
+		s.listener.RegisterService(&grpc.ServiceDesc{
+			ServiceName: signal.service,
+			HandlerType: (*any)(nil),
+			Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: export}},
+			Metadata:    signal.file,
+		}, s)
+	}
+}
+
+func (s *grpcServer) reject(signal *otherSignal, request []byte) (any, error) {
+	items, err := signal.count(request)
+	if err != nil {
+		s.listener.CountRefused(server.ReasonUndecodable)
+		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()
+	}
+	raw, err := partialSuccess(items, s.receiver.reject(signal, items)).MarshalProto()
+	return (*server.Raw)(&raw), err
+}

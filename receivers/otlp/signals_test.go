@@ -1,0 +1,68 @@
+package otlp
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	colmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// Two data points of one metric.
+const (
+	twoDataPoints     = "\x0a\x0a\x12\x08\x12\x06\x2a\x04\x0a\x00\x0a\x00"
+	twoDataPointsJSON = `{"resourceMetrics":[{"resource":{"attributes":[{"key":"dataPoints","value":{"stringValue":"dataPoints"}}]},
+		"scopeMetrics":[{"metrics":[{"name":"a","gauge":{"dataPoints":[{"asInt":"1"},{"exemplars":[{},{}]}]}}]}]}]}`
+)
+
+// Metrics and logs over gRPC are rejected with a partial success that says why, and counted.
+func TestOtherSignals(t *testing.T) {
+	s := &pipelinetest.Sink{}
+	f := start(t, testConfig(), 8<<20, s)
+	conn := f.dial(t)
+	points := &metrics.Gauge{DataPoints: []*metrics.NumberDataPoint{{}, {}}}
+	m, err := colmetrics.NewMetricsServiceClient(conn).Export(t.Context(), &colmetrics.ExportMetricsServiceRequest{
+		ResourceMetrics: []*metrics.ResourceMetrics{{ScopeMetrics: []*metrics.ScopeMetrics{{
+			Metrics: []*metrics.Metric{{Name: "a", Data: &metrics.Metric_Gauge{Gauge: points}}}}}}}})
+	if p := m.GetPartialSuccess(); err != nil || p.GetRejectedDataPoints() != 2 ||
+		p.GetErrorMessage() != "this server accepts traces only, it discarded 2 data points; set OTEL_METRICS_EXPORTER=none, "+
+			"or send metrics to another server with OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" {
+		t.Errorf("metrics: %v, error %v", m, err)
+	}
+	l, err := collogs.NewLogsServiceClient(conn).Export(t.Context(), &collogs.ExportLogsServiceRequest{
+		ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: []*logs.LogRecord{{}}}}}}})
+	if p := l.GetPartialSuccess(); err != nil || p.GetRejectedLogRecords() != 1 ||
+		!strings.Contains(p.GetErrorMessage(), "OTEL_LOGS_EXPORTER=none") {
+		t.Errorf("logs: %v, error %v", l, err)
+	}
+	raw, answer := server.Raw("garbage"), new(server.Raw)
+	err = conn.Invoke(t.Context(), collectorPrefix+"logs.v1.LogsService/Export", &raw, answer, grpc.ForceCodecV2(server.RawCodec()))
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("garbage: %v", err)
+	}
+	counted := f.Samples(t, "tracing_otlp_rejected_items_total", "signal")
+	if want := map[string]float64{"metrics": 2, "logs": 1}; s.Spans() != 0 || !maps.Equal(counted, want) {
+		t.Errorf("%d spans, counted %v", s.Spans(), counted)
+	}
+}
+
+// The JSON of the metrics and logs is counted as it is read, so a deep or cut text is no problem.
+func FuzzCountJSON(f *testing.F) {
+	f.Add([]byte(twoDataPointsJSON))
+	f.Add([]byte(`{"a":` + strings.Repeat("[", 1000)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if n, err := otherSignals[0].countJSON(b); n < 0 || n > len(b) || err != nil && n != 0 {
+			t.Errorf("%d, error %v", n, err)
+		}
+	})
+}
