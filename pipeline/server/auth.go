@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
 	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
@@ -21,38 +23,49 @@ const defaultReload = pipeline.Duration(10e9)
 
 // AuthConfig is the block `auth`. If both files are set, clients may use either method.
 type AuthConfig struct {
-	BearerTokensFile string          `yaml:"bearer_tokens_file" path:"file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN."`
-	HtpasswdFile     string          `yaml:"htpasswd_file" path:"file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
-	PasswordChecks   password.Config `yaml:"password_checks" doc:"Limits on the work for passwords and on password guessing."`
+	BearerTokensFile string              `yaml:"bearer_tokens_file" path:"file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN. After a token and a space, a line may list the tenants that the token is for, separated by commas, or * for all. If one line does, all must; otherwise each token is for all tenants."`
+	HtpasswdFile     string              `yaml:"htpasswd_file" path:"file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
+	UserTenants      map[string][]string `yaml:"user_tenants" doc:"Tenants of each user in htpasswd_file, or * for all. If set, a user who is not listed has no tenant; otherwise each user has all tenants."`
+	PasswordChecks   password.Config     `yaml:"password_checks" doc:"Limits on the work for passwords and on password guessing."`
 }
 
 // DefaultAuthConfig returns a config without files, and with limits on password checks that are
 // safe on an open network.
 func DefaultAuthConfig() AuthConfig { return AuthConfig{PasswordChecks: password.DefaultConfig()} }
 
-// Validate checks that at least one file is set.
+// Validate checks that at least one file is set, and the tenants of users.
 func (c *AuthConfig) Validate() error {
 	if c.BearerTokensFile == "" && c.HtpasswdFile == "" {
 		return pipeline.BadKey("", "must have bearer_tokens_file, htpasswd_file or both")
 	}
-	return nil
+	if len(c.UserTenants) > 0 && c.HtpasswdFile == "" {
+		return pipeline.BadKey("user_tenants", "requires htpasswd_file, the file with the users")
+	}
+	var errs []error
+	for user, tenants := range c.UserTenants {
+		if err := grant(tenants).check(); err != nil {
+			errs = append(errs, pipeline.BadKey("user_tenants", "user %q: %v", user, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // secrets holds the contents of the files of an AuthConfig.
 type secrets struct {
-	tokens map[[sha256.Size]byte]bool // by hash, so that lookup time reveals nothing about a token
+	tokens map[[sha256.Size]byte]grant // by hash, so that lookup time reveals nothing about a token
 	users  *password.Users
 }
 
 type authenticator struct {
 	config    AuthConfig
+	log       *zap.Logger
 	files     *certs.Reloader[*secrets]
 	users     *password.Users // last parsed; used by parse only
 	passwords *password.Checker
 }
 
 func newAuthenticator(set pipeline.Settings, listener string, c AuthConfig) (*authenticator, error) {
-	a := &authenticator{config: c}
+	a := &authenticator{config: c, log: set.Logger}
 	a.files = certs.NewReloader([]string{c.BearerTokensFile, c.HtpasswdFile}, reloadOptions(set, "credentials", defaultReload), a.parse)
 	if c.HtpasswdFile == "" {
 		return a, nil
@@ -72,13 +85,11 @@ func (a *authenticator) stop() {
 }
 
 func (a *authenticator) parse(contents [][]byte) (*secrets, error) {
-	s := &secrets{tokens: map[[sha256.Size]byte]bool{}}
-	for line := range bytes.Lines(contents[0]) {
-		if token := bytes.TrimSpace(line); len(token) > 0 && token[0] != '#' {
-			s.tokens[sha256.Sum256(token)] = true
-		}
-	}
+	s := &secrets{}
 	var err error
+	if s.tokens, err = parseTokens(a.config.BearerTokensFile, contents[0]); err != nil {
+		return nil, err
+	}
 	if s.users, err = password.Parse(a.config.HtpasswdFile, contents[1], a.config.PasswordChecks.MaxCost, a.users); err != nil {
 		return nil, err
 	}
@@ -89,43 +100,52 @@ func (a *authenticator) parse(contents [][]byte) (*secrets, error) {
 	return s, nil
 }
 
+// identity is the client that a request claims to come from.
+type identity struct {
+	tenants grant
+	login   *login // nil if the credentials are proven
+}
+
 // login is a request whose password must be compared with a hash.
 type login struct {
 	auth         *authenticator
 	users        *password.Users
 	client, user string
 	password     []byte
+	denied       *Denied // answer if the password is right; nil if the request is accepted
 }
 
 // check verifies the values of the header Authorization of a request from the remote address. It
-// does not block. If the password must be compared, it returns a login that decides. The error is a
-// *[Denied].
-func (a *authenticator) check(remote string, header func(name string) []string) (*login, error) {
+// does not block. If the password must be compared, the identity has a login that decides. The
+// error is a *[Denied].
+func (a *authenticator) check(remote string, header func(name string) []string) (identity, error) {
 	none := &Denied{Reason: ReasonUnauthenticated, Msg: "no " + a.method() + " auth provided"}
 	values := header("authorization")
 	if len(values) != 1 {
-		return nil, none
+		return identity{}, none
 	}
 	s := a.files.Get()
 	scheme, rest, _ := strings.Cut(values[0], " ")
 	switch {
 	case strings.EqualFold(scheme, "Bearer") && a.config.BearerTokensFile != "":
-		if s.tokens[sha256.Sum256([]byte(strings.TrimSpace(rest)))] {
-			return nil, nil
+		tenants, ok := s.tokens[sha256.Sum256([]byte(strings.TrimSpace(rest)))]
+		if !ok {
+			return identity{}, errInvalid
 		}
-		return nil, errInvalid
+		return identity{tenants: tenants}, nil
 	case strings.EqualFold(scheme, "Basic") && a.config.HtpasswdFile != "":
 		decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest))
 		if err != nil {
-			return nil, errInvalid
+			return identity{}, errInvalid
 		}
 		user, password, _ := bytes.Cut(decoded, []byte(":"))
-		if s.users.Proven(string(user), password) {
-			return nil, nil
+		who := identity{tenants: a.tenantsOf(string(user))}
+		if !s.users.Proven(string(user), password) {
+			who.login = &login{auth: a, users: s.users, client: a.passwords.Client(remote, header), user: string(user), password: password}
 		}
-		return &login{a, s.users, a.passwords.Client(remote, header), string(user), password}, nil
+		return who, nil
 	}
-	return nil, none
+	return identity{}, none
 }
 
 var errInvalid = &Denied{Reason: ReasonUnauthenticated, Msg: "invalid credentials"}
@@ -135,6 +155,8 @@ func (l *login) wait(ctx context.Context) error {
 	err := l.auth.passwords.Check(ctx, l.users, l.client, l.user, l.password)
 	var delayed *password.DelayedError
 	switch {
+	case err == nil && l.denied != nil:
+		return l.denied
 	case err == nil:
 		return nil
 	case errors.Is(err, password.ErrWrong):

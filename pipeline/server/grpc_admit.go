@@ -115,9 +115,7 @@ func (g *GRPC) authorize(ctx context.Context, c *call, info *tap.Info) (_ contex
 	checked := ctx
 	if !strings.HasPrefix(info.FullMethodName, healthPrefix) {
 		var err error
-		if c.login, err = g.acceptor.security.authenticate(remoteAddress(ctx), info.Header.Get); err == nil {
-			checked, err = g.acceptor.security.withTenant(ctx, info.Header.Get)
-		}
+		checked, c.login, err = g.acceptor.security.begin(ctx, remoteAddress(ctx), info.Header.Get)
 		if g.keepsHeaders {
 			checked = withMetadata(checked, info.Header)
 		}
@@ -145,11 +143,11 @@ func remoteAddress(ctx context.Context) string {
 // authorize. Before, memory is not reserved, because the client is unknown; gRPC holds at most the
 // flow-control window of the message.
 func (c *call) decide() {
-	reason := ReasonTenant
+	reason := ReasonOverBudget
 	if err := c.login.wait(c); err != nil {
 		c.refused, reason = pipeline.GRPCStatus(err).Err(), err.(*Denied).Reason
-	} else if c.refused == nil {
-		c.refused, reason = c.reserve(c.Context), ReasonOverBudget
+	} else {
+		c.refused = c.reserve(c.Context)
 	}
 	if c.refused != nil {
 		c.server.acceptor.countRefused(reason)

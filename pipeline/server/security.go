@@ -148,6 +148,9 @@ func (s *security) load() error {
 		if err := s.auth.load(); err != nil {
 			return fmt.Errorf("auth: %w", err)
 		}
+		if s.tenancy != nil {
+			s.auth.warnOfTenants()
+		}
 	}
 	return nil
 }
@@ -162,35 +165,40 @@ func (s *security) stop() {
 // check authenticates a request from the remote address and returns its context with the tenant. It
 // may wait for the comparison of a password. The error is a *[Denied].
 func (s *security) check(ctx context.Context, remote string, header func(name string) []string) (context.Context, error) {
-	l, err := s.authenticate(remote, header)
+	checked, l, err := s.begin(ctx, remote, header)
 	if l != nil {
 		err = l.wait(ctx)
 	}
 	if err != nil {
 		return ctx, err
 	}
-	return s.withTenant(ctx, header)
+	return checked, nil
 }
 
-// authenticate verifies the credentials of a request. If it returns a login, that decides. It does
-// not block.
-func (s *security) authenticate(remote string, header func(name string) []string) (*login, error) {
-	if s.auth == nil {
-		return nil, nil
+// begin is like check but does not block: if it returns a login, that decides.
+func (s *security) begin(ctx context.Context, remote string, header func(name string) []string) (context.Context, *login, error) {
+	var who identity
+	var err error
+	if s.auth != nil {
+		if who, err = s.auth.check(remote, header); err != nil {
+			return ctx, nil, err
+		}
 	}
-	return s.auth.check(remote, header)
-}
-
-// withTenant returns the context of a request with its tenant.
-func (s *security) withTenant(ctx context.Context, header func(name string) []string) (context.Context, error) {
-	if s.tenancy == nil {
-		return ctx, nil
+	tenant, denied := "", (*Denied)(nil)
+	if s.tenancy != nil {
+		tenant, denied = s.tenancy.tenant(header(s.tenancy.header))
+		ctx = context.WithValue(ctx, tenantKey{}, tenant)
 	}
-	tenant, err := s.tenancy.tenant(header(s.tenancy.header))
-	if err != nil {
-		return ctx, err
+	if denied == nil {
+		denied = who.tenants.deny(tenant)
 	}
-	return context.WithValue(ctx, tenantKey{}, tenant), nil
+	switch {
+	case who.login != nil:
+		who.login.denied = denied // a client with a wrong password must not learn it
+	case denied != nil:
+		return ctx, nil, denied
+	}
+	return ctx, who.login, nil
 }
 
 // Denied is the error of a request that fails authentication, has no valid tenant, or comes from a

@@ -39,7 +39,13 @@ func (c *TenancyConfig) Validate() error {
 // Tenant returns the tenant that the values of the header name, for receivers whose protocol is
 // neither HTTP nor gRPC. It applies the rules of the listeners of this package. The error is a
 // *[Denied].
-func (c *TenancyConfig) Tenant(values []string) (string, error) { return newTenancy(*c).tenant(values) }
+func (c *TenancyConfig) Tenant(values []string) (string, error) {
+	tenant, denied := newTenancy(*c).tenant(values)
+	if denied != nil {
+		return "", denied
+	}
+	return tenant, nil
+}
 
 // validTenant reports whether the name can be sent in a header to every next hop: gRPC allows only
 // printable ASCII (ASCII-Value in its PROTOCOL-HTTP2.md), and HTTP strips leading and trailing
@@ -66,9 +72,9 @@ type tenancy struct {
 
 func newTenancy(c TenancyConfig) *tenancy { return &tenancy{header: c.Header, known: c.Tenants} }
 
-// tenant returns the tenant named by the values of the header. The error is a *[Denied] with a text
-// that existing clients expect.
-func (t *tenancy) tenant(values []string) (string, error) {
+// tenant returns the tenant named by the values of the header, or the refusal, with a text that
+// existing clients expect.
+func (t *tenancy) tenant(values []string) (string, *Denied) {
 	switch {
 	case len(values) == 0 || values[0] == "":
 		return "", &Denied{Reason: ReasonTenant, Msg: "missing tenant header"}
