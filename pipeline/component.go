@@ -43,6 +43,18 @@ type Stopper interface {
 	Stop(ctx context.Context) error
 }
 
+// Replaceable is implemented by receivers and extensions that can run beside the component that
+// replaces them when the configuration is reloaded: they hold nothing exclusively except sockets,
+// which the replacement gets from [Env.Listen] and [Env.ListenPacket] while they are still open.
+// Other components are stopped before their replacement is started.
+//
+// HandOver is called before Stop, after the replacement has started. It accepts no new connections,
+// continues to serve the open ones, asks their clients to connect again, and returns when they have
+// done so or ctx ends. It is not called when the process stops.
+type Replaceable interface {
+	HandOver(ctx context.Context)
+}
+
 // MaxWaiter is implemented by receivers whose clients do not wait for an answer. MaxWait is called
 // for each batch and replaces service.limits.max_wait: it returns the maximum time until Consume
 // answers, or 0 for no limit.

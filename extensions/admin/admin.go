@@ -72,15 +72,17 @@ func Factory() pipeline.Factory {
 }
 
 type admin struct {
-	http   *server.HTTP
-	linger time.Duration
-	log    *zap.Logger
+	http     *server.HTTP
+	linger   time.Duration
+	log      *zap.Logger
+	replaced bool // HandOver was called: the metrics of the process are served elsewhere
 }
 
 var (
-	_ pipeline.Observer  = (*admin)(nil)
-	_ pipeline.Stopper   = (*admin)(nil)
-	_ pipeline.Addressed = (*admin)(nil)
+	_ pipeline.Observer    = (*admin)(nil)
+	_ pipeline.Stopper     = (*admin)(nil)
+	_ pipeline.Replaceable = (*admin)(nil)
+	_ pipeline.Addressed   = (*admin)(nil)
 
 	_ pipeline.TenantBypass = (*Config)(nil)
 )
@@ -108,9 +110,16 @@ func (a *admin) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop waits for the configured linger time or the end of ctx, then closes the listener.
+// HandOver hands over the listener.
+func (a *admin) HandOver(ctx context.Context) {
+	a.replaced = true
+	a.http.HandOver(ctx)
+}
+
+// Stop waits for the configured linger time or the end of ctx, then closes the listener. If another
+// admin extension has taken over the listener, it does not wait.
 func (a *admin) Stop(ctx context.Context) error {
-	if a.linger > 0 {
+	if a.linger > 0 && !a.replaced {
 		t := time.NewTimer(a.linger)
 		defer t.Stop()
 		select {

@@ -157,10 +157,11 @@ type query struct {
 }
 
 var (
-	_ pipeline.Starter   = (*query)(nil)
-	_ pipeline.Stopper   = (*query)(nil)
-	_ pipeline.Addressed = (*query)(nil)
-	_ pipeline.Querier   = (*query)(nil)
+	_ pipeline.Starter     = (*query)(nil)
+	_ pipeline.Stopper     = (*query)(nil)
+	_ pipeline.Replaceable = (*query)(nil)
+	_ pipeline.Addressed   = (*query)(nil)
+	_ pipeline.Querier     = (*query)(nil)
 )
 
 func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) {
@@ -274,6 +275,9 @@ func (q *query) Addr(listener string) string { return q.listeners.Addr(listener)
 
 // QueryMemory returns the value of the deprecated key max_answer_memory.
 func (q *query) QueryMemory() int64 { return q.memory }
+
+// HandOver hands over the listeners.
+func (q *query) HandOver(ctx context.Context) { q.listeners.HandOver(ctx) }
 
 // Stop disconnects the clients that watch spans, ends the loading of demo data, and waits for the
 // other requests.

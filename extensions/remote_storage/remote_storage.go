@@ -124,10 +124,11 @@ type extension struct {
 }
 
 var (
-	_ pipeline.Starter   = (*extension)(nil)
-	_ pipeline.Stopper   = (*extension)(nil)
-	_ pipeline.Addressed = (*extension)(nil)
-	_ pipeline.Querier   = (*extension)(nil)
+	_ pipeline.Starter     = (*extension)(nil)
+	_ pipeline.Stopper     = (*extension)(nil)
+	_ pipeline.Replaceable = (*extension)(nil)
+	_ pipeline.Addressed   = (*extension)(nil)
+	_ pipeline.Querier     = (*extension)(nil)
 
 	_ pipeline.TenantBypass = (*Config)(nil)
 )
@@ -156,6 +157,9 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 
 // Start opens the listener.
 func (e *extension) Start(ctx context.Context) error { return e.server.Start(ctx) }
+
+// HandOver hands over the listener.
+func (e *extension) HandOver(ctx context.Context) { e.server.HandOver(ctx) }
 
 // Stop finishes running calls and ends streams of spans.
 func (e *extension) Stop(ctx context.Context) error {

@@ -120,13 +120,14 @@ type extension struct {
 }
 
 var (
-	_ pipeline.Starter   = (*extension)(nil)
-	_ pipeline.Stopper   = (*extension)(nil)
-	_ pipeline.Addressed = (*extension)(nil)
-	_ sampling.Provider  = (*extension)(nil)
-	_ sampling.Explainer = (*extension)(nil)
-	_ sampling.Lister    = (*extension)(nil)
-	_ sampling.Observer  = (*extension)(nil)
+	_ pipeline.Starter     = (*extension)(nil)
+	_ pipeline.Stopper     = (*extension)(nil)
+	_ pipeline.Replaceable = (*extension)(nil)
+	_ pipeline.Addressed   = (*extension)(nil)
+	_ sampling.Provider    = (*extension)(nil)
+	_ sampling.Explainer   = (*extension)(nil)
+	_ sampling.Lister      = (*extension)(nil)
+	_ sampling.Observer    = (*extension)(nil)
 )
 
 func newExtension(set pipeline.Settings, c Config) (*extension, error) {
@@ -176,6 +177,9 @@ func (e *extension) Start(ctx context.Context) error {
 	}
 	return nil
 }
+
+// HandOver hands over the listeners.
+func (e *extension) HandOver(ctx context.Context) { e.listeners.HandOver(ctx) }
 
 // Stop stops the listeners, then the source.
 func (e *extension) Stop(ctx context.Context) error {

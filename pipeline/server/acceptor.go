@@ -24,7 +24,9 @@ type acceptor struct {
 	metrics   *metrics
 	security  *security
 	listener  net.Listener  // nil before start
+	closing   atomic.Bool   // stopAccepting was called
 	served    chan struct{} // closed when the accept loop has ended
+	open      activeCalls   // connections
 	refusals  *pipeline.RepeatLog
 }
 
@@ -68,16 +70,24 @@ func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, cl
 	if err != nil {
 		return listen.Error(a.name, a.endpoint, err)
 	}
-	a.listener = &limitListener{Listener: ln, max: int64(a.maxConns), owner: a}
+	a.listener = &limitListener{Listener: ln, max: a.maxConns, owner: a}
 	a.set.Logger.Info("listening", zap.String("address", a.addr()))
 	go func() {
 		defer close(a.served)
 		defer a.refusals.Close()
-		if err := serve(a.listener); err != nil && !errors.Is(err, closed) {
+		if err := serve(a.listener); err != nil && !errors.Is(err, closed) && !a.closing.Load() {
 			a.set.Report(fmt.Errorf("%s: serving %s: %w", a.name, a.endpoint, err))
 		}
 	}()
 	return nil
+}
+
+// stopAccepting closes the listener and returns when the accept loop has ended. Open connections
+// stay.
+func (a *acceptor) stopAccepting() {
+	a.closing.Store(true)
+	a.listener.Close() //nolint:errcheck // it is not used any more
+	<-a.served
 }
 
 // ownConnections is the number of connections that a listener may have open although the limit of
@@ -89,8 +99,7 @@ const ownConnections = 16
 // the process may have. Leaving them in the backlog would only hide the overload.
 type limitListener struct {
 	net.Listener
-	max   int64
-	open  atomic.Int64
+	max   int
 	owner *acceptor
 }
 
@@ -112,7 +121,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 // admit counts another connection, or returns the key of the limit that it would exceed.
 func (l *limitListener) admit() (exceeded string) {
-	open := l.open.Add(1)
+	open := l.owner.open.begin()
 	switch {
 	case open > l.max:
 		exceeded = "max_connections"
@@ -121,7 +130,7 @@ func (l *limitListener) admit() (exceeded string) {
 	default:
 		exceeded = "service.limits.connections"
 	}
-	l.open.Add(-1)
+	l.owner.open.end()
 	return exceeded
 }
 
@@ -144,7 +153,7 @@ type countedConn struct {
 // Close may be called more than once, as net/http and grpc do.
 func (c *countedConn) Close() error {
 	c.once.Do(func() {
-		c.listener.open.Add(-1)
+		c.listener.owner.open.end()
 		c.listener.owner.set.Connections.Release()
 		c.listener.owner.metrics.openConns.Dec()
 	})

@@ -9,10 +9,12 @@ type activeCalls struct {
 	idle chan struct{} // closed when n becomes 0; nil if no goroutine waits
 }
 
-func (c *activeCalls) begin() {
+// begin counts one more and returns the number.
+func (c *activeCalls) begin() int {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.n++
-	c.mu.Unlock()
+	return c.n
 }
 
 func (c *activeCalls) end() {

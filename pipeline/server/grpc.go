@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -46,12 +48,14 @@ type GRPC struct {
 	// serviceCtx is the context of health and reflection calls, which may never end by themselves.
 	serviceCtx      context.Context
 	endServiceCalls context.CancelFunc
-	keepsHeaders    bool // for Metadata
+	gracefulStop    func() (stopped <-chan struct{}) // begins srv.GracefulStop
+	keepsHeaders    bool                             // for Metadata
 }
 
 var (
 	_ pipeline.Starter      = (*GRPC)(nil)
 	_ pipeline.Stopper      = (*GRPC)(nil)
+	_ pipeline.Replaceable  = (*GRPC)(nil)
 	_ reflection.GRPCServer = (*GRPC)(nil)
 )
 
@@ -82,6 +86,14 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	}
 	opts = append(opts, grpc.Creds(creds))
 	g.srv = grpc.NewServer(append(g.options(cfg), opts...)...)
+	g.gracefulStop = sync.OnceValue(func() <-chan struct{} {
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			g.srv.GracefulStop()
+		}()
+		return stopped
+	})
 	grpc_health_v1.RegisterHealthServer(g, g.health)
 	g.registerReflection()
 	return g, nil
@@ -172,18 +184,24 @@ func (g *GRPC) Start(ctx context.Context) error {
 	return g.acceptor.start(ctx, g.srv.Serve, grpc.ErrServerStopped)
 }
 
+// acceptedWait is the time after which a connection that was accepted is known to gRPC. gRPC closes
+// those that it does not know when it stops.
+const acceptedWait = 100 * time.Millisecond
+
+// HandOver closes the listener and tells clients to use another connection for new calls.
+func (g *GRPC) HandOver(ctx context.Context) {
+	g.acceptor.stopAccepting()
+	listen.Wait(acceptedWait, ctx.Done())
+	g.gracefulStop()
+}
+
 // Stop reports NOT_SERVING, refuses new connections and calls, and waits until active calls have
 // finished. Then it ends health and reflection calls. If ctx ends first, it closes all connections
 // and returns an error with the number of aborted calls.
 func (g *GRPC) Stop(ctx context.Context) error {
 	g.health.Shutdown()
 	g.acceptor.security.stop()
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		g.srv.GracefulStop()
-	}()
-	err := g.drain(ctx, stopped)
+	err := g.drain(ctx, g.gracefulStop())
 	g.endServiceCalls()
 	<-g.acceptor.served
 	return err

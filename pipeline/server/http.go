@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -33,6 +34,7 @@ type HTTP struct {
 	durations *prometheus.HistogramVec
 	srv       *http.Server
 	active    activeCalls // requests
+	leaving   atomic.Bool // HandOver was called: responses ask clients to connect again
 	unused    unusedConns
 
 	hosts         hosts
@@ -47,8 +49,9 @@ type HTTP struct {
 }
 
 var (
-	_ pipeline.Starter = (*HTTP)(nil)
-	_ pipeline.Stopper = (*HTTP)(nil)
+	_ pipeline.Starter     = (*HTTP)(nil)
+	_ pipeline.Stopper     = (*HTTP)(nil)
+	_ pipeline.Replaceable = (*HTTP)(nil)
 )
 
 // NewHTTP returns a server that listens after Start. name is the path of its block below the
@@ -145,6 +148,17 @@ func (s *HTTP) Start(ctx context.Context) error {
 	return s.acceptor.start(ctx, serve, http.ErrServerClosed)
 }
 
+// HandOver closes the listener. Each open connection is closed after its next response, so that no
+// client sends a request on a connection that is being closed.
+func (s *HTTP) HandOver(ctx context.Context) {
+	s.leaving.Store(true)
+	s.acceptor.stopAccepting()
+	select {
+	case <-s.acceptor.open.whenIdle():
+	case <-ctx.Done():
+	}
+}
+
 // Stop closes the listener and idle connections and waits until active requests are answered. If
 // ctx ends first, it closes their connections and returns an error with their number.
 func (s *HTTP) Stop(ctx context.Context) error {
@@ -163,7 +177,8 @@ func (s *HTTP) Stop(ctx context.Context) error {
 func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	s.active.begin()
 	defer s.active.end()
-	tw := &responseTracker{ResponseWriter: w}
+	tw := &responseTracker{ResponseWriter: w, leaving: &s.leaving}
+	tw.askToLeave() // also if the handler writes nothing
 	start := s.set.Env.Now()
 	defer func() {
 		s.observe(tw, r, s.set.Env.Now().Sub(start))
@@ -235,9 +250,10 @@ func (s *HTTP) recover(w *responseTracker, r *http.Request) {
 // responseTracker records whether the response has begun, and its status.
 type responseTracker struct {
 	http.ResponseWriter
-	begun  bool
-	status int                // 0 if none was written
-	trace  *selftrace.Request // nil if the request is not traced
+	begun   bool
+	status  int                // 0 if none was written
+	trace   *selftrace.Request // nil if the request is not traced
+	leaving *atomic.Bool       // of the server
 }
 
 // WriteHeader implements http.ResponseWriter. Informational statuses do not begin the response.
@@ -266,6 +282,14 @@ func (t *responseTracker) begin() {
 	if !t.begun {
 		t.begun = true
 		t.setTraceResponse()
+		t.askToLeave()
+	}
+}
+
+// askToLeave closes the connection after the response if the server hands over.
+func (t *responseTracker) askToLeave() {
+	if t.leaving.Load() {
+		t.Header().Set("Connection", "close")
 	}
 }
 

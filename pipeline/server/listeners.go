@@ -13,6 +13,7 @@ import (
 type Listener interface {
 	pipeline.Starter
 	pipeline.Stopper
+	pipeline.Replaceable
 	Addr() string
 	// Transport returns `grpc`, `http`, `udp` or `tcp`.
 	Transport() string
@@ -30,10 +31,11 @@ const (
 type Listeners map[string]Listener
 
 var (
-	_ pipeline.Starter   = Listeners(nil)
-	_ pipeline.Stopper   = Listeners(nil)
-	_ pipeline.Addressed = Listeners(nil)
-	_ pipeline.Listening = Listeners(nil)
+	_ pipeline.Starter     = Listeners(nil)
+	_ pipeline.Stopper     = Listeners(nil)
+	_ pipeline.Replaceable = Listeners(nil)
+	_ pipeline.Addressed   = Listeners(nil)
+	_ pipeline.Listening   = Listeners(nil)
 )
 
 // Start starts all listeners. If one fails, it stops those that have started.
@@ -46,6 +48,15 @@ func (ls Listeners) Start(ctx context.Context) error {
 		started[name] = l
 	}
 	return nil
+}
+
+// HandOver hands over all listeners concurrently.
+func (ls Listeners) HandOver(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, l := range ls {
+		wg.Go(func() { l.HandOver(ctx) })
+	}
+	wg.Wait()
 }
 
 // Stop drains all listeners concurrently.

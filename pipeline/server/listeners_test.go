@@ -11,10 +11,12 @@ type fakeListener struct {
 	addr              string
 	startErr, stopErr error
 	started, stopped  int
+	handed            int
 }
 
 func (s *fakeListener) Start(context.Context) error { s.started++; return s.startErr }
 func (s *fakeListener) Transport() string           { return "fake" }
+func (s *fakeListener) HandOver(context.Context)    { s.handed++ }
 func (s *fakeListener) Stop(context.Context) error  { s.stopped++; return s.stopErr }
 func (s *fakeListener) Addr() string                { return s.addr }
 
@@ -39,6 +41,10 @@ func TestListenersStopAll(t *testing.T) {
 	}
 	if g.Addr("a") != "1" || g.Addr("b") != "2" || g.Addr("c") != "" {
 		t.Errorf("addresses %q %q %q", g.Addr("a"), g.Addr("b"), g.Addr("c"))
+	}
+	g.HandOver(t.Context())
+	if a.handed != 1 || b.handed != 1 {
+		t.Errorf("handed over: %d and %d", a.handed, b.handed)
 	}
 	if err := g.Stop(t.Context()); !errors.Is(err, broken) || a.stopped != 1 || b.stopped != 1 {
 		t.Errorf("%v; stops: %d and %d", err, a.stopped, b.stopped)

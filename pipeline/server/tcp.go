@@ -38,8 +38,9 @@ type TCP struct {
 }
 
 var (
-	_ pipeline.Starter = (*TCP)(nil)
-	_ pipeline.Stopper = (*TCP)(nil)
+	_ pipeline.Starter     = (*TCP)(nil)
+	_ pipeline.Stopper     = (*TCP)(nil)
+	_ pipeline.Replaceable = (*TCP)(nil)
 )
 
 // NewTCP returns a server that listens after Start. name is the path of its block below the
@@ -83,6 +84,10 @@ func (s *TCP) CountRefused(reason string) { s.acceptor.countRefused(reason) }
 func (s *TCP) Start(ctx context.Context) error {
 	return s.acceptor.start(ctx, s.accept, pipeline.ErrStopping)
 }
+
+// HandOver closes the listener. Clients cannot be asked to connect again; Stop ends their
+// connections between two messages.
+func (s *TCP) HandOver(context.Context) { s.acceptor.stopAccepting() }
 
 // Stop closes the listener and waits for the handlers. They finish the current message; then
 // [Conn.Next] returns io.EOF or a refusal. If ctx ends first, it closes all connections and returns

@@ -62,7 +62,7 @@ var plantedBugs = []plantedBug{
 		q.done(i)`, first: 120},
 	{name: "swap without drain", promise: "spans queued in memory for a removed exporter are sent",
 		file:  "pipeline/internal/host/transition.go",
-		piece: `t.app.retiring.begin(t.app, n)`,
+		piece: `t.app.retiring.emptyQueue(n)`,
 		instead: `now, end := context.WithCancel(ctx)
 		end()
 		_ = stopSafely(now, n)`},

@@ -23,7 +23,7 @@ func ReceiverFactory() pipeline.Factory {
 	return pipeline.Receiver("webhook", receiverDefaults, newReceiver).Doc("Accepts spans of exporters of type webhook.")
 }
 
-// receiver has Start and Stop from the server that it embeds.
+// receiver has Start, HandOver and Stop from the server that it embeds.
 type receiver struct {
 	*server.HTTP
 	set  pipeline.Settings

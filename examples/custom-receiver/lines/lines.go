@@ -44,7 +44,7 @@ func Factory() pipeline.Factory {
 		Doc("Accepts spans as lines of text over TCP: service, operation and duration in milliseconds.")
 }
 
-// receiver has Start and Stop from the server that it embeds.
+// receiver has Start, HandOver and Stop from the server that it embeds.
 type receiver struct {
 	*server.TCP
 	set         pipeline.Settings

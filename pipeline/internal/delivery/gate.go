@@ -13,51 +13,70 @@ import (
 // receiver and processor, and one before each exporter. While a gate is closed, callers wait; none
 // is refused. The zero Gate is open, but must be opened with a Consumer before it is used.
 type Gate struct {
-	mu         sync.Mutex
-	next       pipeline.Consumer
-	generation int           // number of times that next was set
-	inside     int           // number of calls that have not returned
-	opened     chan struct{} // closed when the gate opens; nil if it is open
-	empty      chan struct{} // closed when inside becomes 0; nil if nothing waits for that
+	mu     sync.Mutex
+	way    *way
+	opened chan struct{} // closed when the gate opens; nil if it is open
+}
+
+// way is what a gate leads to until it is opened with another Consumer.
+type way struct {
+	next   pipeline.Consumer
+	inside int           // number of calls that have not returned
+	empty  chan struct{} // closed when inside becomes 0; nil if nothing waits for that
 }
 
 // Consume passes b to the next Consumer. While the gate is closed, it waits until ctx ends.
 func (g *Gate) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	next, _, err := g.enter(ctx)
+	w, err := g.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer g.leave()
-	return next.Consume(ctx, b)
+	defer g.leave(w)
+	return w.next.Consume(ctx, b)
 }
 
-func (g *Gate) enter(ctx context.Context) (next pipeline.Consumer, generation int, err error) {
+func (g *Gate) enter(ctx context.Context) (*way, error) {
 	for {
 		g.mu.Lock()
 		opened := g.opened
 		if opened == nil {
-			g.inside++
-			next, generation = g.next, g.generation
+			w := g.way
+			w.inside++
 			g.mu.Unlock()
-			return next, generation, nil
+			return w, nil
 		}
 		g.mu.Unlock()
 		select {
 		case <-opened:
 		case <-ctx.Done():
-			return nil, 0, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-func (g *Gate) leave() {
+func (g *Gate) leave(w *way) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.inside--
-	if g.inside == 0 && g.empty != nil {
-		close(g.empty)
-		g.empty = nil
+	w.inside--
+	if w.inside == 0 && w.empty != nil {
+		close(w.empty)
+		w.empty = nil
 	}
+}
+
+// whenEmpty returns a channel that is closed when all calls that use the way have returned. It is
+// called with the lock of the gate, when no calls can enter the way.
+func (w *way) whenEmpty() <-chan struct{} {
+	if w != nil && w.empty != nil {
+		return w.empty
+	}
+	c := make(chan struct{})
+	if w == nil || w.inside == 0 {
+		close(c)
+		return c
+	}
+	w.empty = c
+	return c
 }
 
 // close closes the gate. The returned channel is closed when all calls inside have returned.
@@ -67,25 +86,21 @@ func (g *Gate) close() (empty <-chan struct{}) {
 	if g.opened == nil {
 		g.opened = make(chan struct{})
 	}
-	c := make(chan struct{})
-	if g.inside == 0 {
-		close(c)
-		return c
-	}
-	g.empty = c
-	return c
+	return g.way.whenEmpty()
 }
 
-// Open sets the next Consumer and opens the gate if it is closed.
-func (g *Gate) Open(next pipeline.Consumer) {
+// Open sets the next Consumer and opens the gate if it is closed. Calls that are inside continue
+// with the previous Consumer; the returned channel is closed when they have returned.
+func (g *Gate) Open(next pipeline.Consumer) (left <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.next = next
-	g.generation++
+	left = g.way.whenEmpty()
+	g.way = &way{next: next}
 	if g.opened != nil {
 		close(g.opened)
 		g.opened = nil
 	}
+	return left
 }
 
 // IsClosed reports whether the gate is closed.
@@ -113,10 +128,10 @@ func (g *Gate) Drain(interrupt func()) {
 // Refusing returns the part of the next Consumer that refused a batch with err.
 func (g *Gate) Refusing(err error) pipeline.Consumer {
 	g.mu.Lock()
-	next, generation := g.next, g.generation
+	w := g.way
 	g.mu.Unlock()
-	if part := refusing(next, err); part != next {
-		return &gatePart{gate: g, generation: generation, part: part}
+	if part := refusing(w.next, err); part != w.next {
+		return &gatePart{gate: g, way: w, part: part}
 	}
 	return g
 }
@@ -125,19 +140,20 @@ func (g *Gate) Refusing(err error) pipeline.Consumer {
 // replaced since, it passes them to the whole new one: a branch may then get spans twice, but none
 // misses any.
 type gatePart struct {
-	gate       *Gate
-	generation int
-	part       pipeline.Consumer
+	gate *Gate
+	way  *way
+	part pipeline.Consumer
 }
 
 // Consume passes b on.
 func (p *gatePart) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	next, generation, err := p.gate.enter(ctx)
+	w, err := p.gate.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer p.gate.leave()
-	if generation == p.generation {
+	defer p.gate.leave(w)
+	next := w.next
+	if w == p.way {
 		next = p.part
 	}
 	return next.Consume(ctx, b)
@@ -145,7 +161,7 @@ func (p *gatePart) Consume(ctx context.Context, b *otlpdata.Batch) error {
 
 // Refusing returns the part of p that refused a batch with err.
 func (p *gatePart) Refusing(err error) pipeline.Consumer {
-	return &gatePart{p.gate, p.generation, refusing(p.part, err)}
+	return &gatePart{p.gate, p.way, refusing(p.part, err)}
 }
 
 // waitFor waits until done is closed, at most d, and reports whether it was closed.

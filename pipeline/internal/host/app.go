@@ -46,7 +46,8 @@ type App struct {
 	manager serviceManager // set by Serve before the start
 
 	changing    sync.Mutex // held while components are started and stopped
-	retiring    retirement
+	retiring    *retirement
+	sockets     *sockets
 	selfTracing *selfTracing
 
 	readiness   sync.Mutex // held while a change of the readiness is logged
@@ -84,6 +85,7 @@ func New(c *config.Config, o Options) (*App, error) {
 	}
 	a.began = a.env.Now()
 	a.states = newStateBook(a.env.Now)
+	a.sockets, a.retiring = &sockets{open: map[*node][]*socket{}}, newRetirement(a)
 	a.selfTracing = newSelfTracing(pipeline.Settings{Logger: a.log, Env: a.env})
 	a.metrics = newMetrics(o.Build, a.budget, a.queries, a.held, a.env.Now)
 	a.metrics.collectors.MustRegister(newStateMetrics(a), a.selfTracing.spans)
@@ -94,7 +96,7 @@ func New(c *config.Config, o Options) (*App, error) {
 		return nil, err
 	}
 	for _, n := range g.nodes {
-		a.states.enter(n.String(), status.Starting)
+		a.states.enter(n, status.Starting)
 		g.connect(n, a.log)
 	}
 	a.config, a.graph, a.reload.Since = c, g, a.env.Now()

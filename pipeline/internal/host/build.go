@@ -112,6 +112,7 @@ func (b *graphBuilder) add(n *node, next []pipeline.Consumer) (*node, error) {
 			return nil, err
 		}
 		r.Bind(b.nodes[r.Target].component)
+		n.refs = append(n.refs, b.nodes[r.Target])
 	}
 	if old := b.survivors.node(n, b.nodes); old != nil {
 		n = old
@@ -183,7 +184,8 @@ func (b *graphBuilder) addEdge(n *node, set pipeline.Settings) {
 	} else {
 		n.edge = delivery.NewExporterEdge(delivery.ExporterOptions{
 			Component: n.deliveryName(), Settings: set, Metrics: b.app.metrics.delivery, Queue: queue, Retries: d != nil,
-			DeadLetters: b.app.letters.Load, ReportQueue: b.app.reporter(n.String()+queueSuffix, set.Logger),
+			DeadLetters: b.app.letters.Load,
+			ReportQueue: b.app.reporter(set.Logger, func(err error) error { return b.app.states.reportQueue(n.String(), err) }),
 		})
 		n.lead()
 	}
@@ -230,13 +232,13 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 		fields = append(fields, zap.String("pipeline", n.pipeline))
 	}
 	log := b.app.log.With(fields...)
-	report := b.app.reporter(n.String(), log)
+	report := b.app.reporter(log, func(err error) error { return b.app.states.report(n, err) })
 	set := pipeline.Settings{
 		ID:          key.ID,
 		Logger:      log,
 		Metrics:     prometheus.WrapRegistererWith(labels, n.collectors),
 		Dir:         filepath.Join(b.config.Service.DataDir, n.dir()),
-		Env:         b.app.env,
+		Env:         b.app.sockets.env(n, b.app.env),
 		Budget:      b.app.budget,
 		QueryMemory: b.app.queries,
 		Connections: &b.app.connections,

@@ -40,20 +40,28 @@ func (g *graph) hasEdge(e *delivery.ExporterEdge) bool {
 	return slices.ContainsFunc(g.nodes, func(n *node) bool { return n.edge == e })
 }
 
-// connect connects a node to its successors and opens its gate.
-func (g *graph) connect(n *node, log *zap.Logger) {
+// connect connects a node to its successors and opens its gate. left is closed when no call uses
+// its previous successors, or nil if it keeps them.
+func (g *graph) connect(n *node, log *zap.Logger) (left <-chan struct{}) {
 	if n.intake != nil {
 		n.intake.SetCollects(g.collects[n])
 	}
-	if !g.connected(n) {
-		n.next = g.next[n]
-		n.gate.Open(delivery.NewFanOut(n.next, log))
+	if g.connected(n) {
+		return nil
 	}
+	return n.leadTo(g.next[n], log)
 }
 
 // connected reports whether a node leads to its successors in the graph.
 func (g *graph) connected(n *node) bool {
 	return n.gate == nil || !n.gate.IsClosed() && slices.Equal(n.next, g.next[n])
+}
+
+// with returns a graph with the nodes of g and, before them, the others.
+func (g *graph) with(others []*node) *graph {
+	all := *g
+	all.nodes = slices.Concat(others, g.nodes)
+	return &all
 }
 
 // survivors are nodes and edges that run and may become part of another graph.
@@ -66,7 +74,7 @@ type survivors struct {
 func (g *graph) survivors(running []*node) *survivors {
 	s := &survivors{edges: map[config.Key]*delivery.ExporterEdge{}}
 	for _, n := range g.nodes {
-		if slices.Contains(running, n) {
+		if slices.Contains(running, n) && !n.ended.Load() {
 			s.nodes = append(s.nodes, n)
 		}
 		if n.edge != nil && n.edge.Started() {
@@ -79,12 +87,10 @@ func (g *graph) survivors(running []*node) *survivors {
 // node returns the running node that can be used instead of n, or nil: its configuration is equal,
 // and so are the nodes that it refers to.
 func (s *survivors) node(n *node, nodes map[*config.Component]*node) *node {
-	i := slices.IndexFunc(s.nodes, func(old *node) bool { return old.place() == n.place() })
+	i := slices.IndexFunc(s.nodes, func(old *node) bool {
+		return old.place() == n.place() && config.Equal(old.config.Value, n.config.Value)
+	})
 	if i < 0 {
-		return nil
-	}
-	old := s.nodes[i]
-	if !config.Equal(old.config.Value, n.config.Value) {
 		return nil
 	}
 	for _, r := range n.config.References {
@@ -92,5 +98,5 @@ func (s *survivors) node(n *node, nodes map[*config.Component]*node) *node {
 			return nil
 		}
 	}
-	return old
+	return s.nodes[i]
 }

@@ -51,12 +51,12 @@ func (a *App) logWarnings(c *config.Config) {
 // startNode starts a component and records that it runs.
 func (a *App) startNode(ctx context.Context, n *node) error {
 	if n.edge != nil && !n.edge.Started() {
-		a.states.report(n.String()+queueSuffix, nil) // remove the report of an earlier queue
+		a.states.reportQueue(n.String(), nil) // remove the report of an earlier queue
 	}
 	if err := startSafely(ctx, n); err != nil {
 		return fmt.Errorf("starting %s: %w", n, a.adviseOnFolder(err))
 	}
-	a.states.enter(n.String(), status.OK)
+	a.states.enter(n, status.OK)
 	a.mu.Lock()
 	a.started = append(a.started, n)
 	a.mu.Unlock()
@@ -154,6 +154,7 @@ func (a *App) Stop(ctx context.Context) error {
 }
 
 func (a *App) stopNodes(ctx context.Context) error {
+	a.retiring.hurry()
 	a.useSpanSource(ctx, nil) // while the destination, which may be this process, still accepts spans
 	defer a.selfTracing.lines.Close()
 	a.mu.Lock()
@@ -163,6 +164,9 @@ func (a *App) stopNodes(ctx context.Context) error {
 	var errs []error
 	accounted := false
 	for _, n := range slices.Backward(nodes) {
+		if n.config.Key.Kind != pipeline.KindReceiver {
+			a.retiring.awaitComponents(ctx) // they use what runs still
+		}
 		if _, observer := n.component.(pipeline.Observer); observer && !accounted {
 			a.finishAccounting(ctx)
 			accounted = true
@@ -170,7 +174,7 @@ func (a *App) stopNodes(ctx context.Context) error {
 		if err := stopSafely(ctx, n); err != nil {
 			errs = append(errs, fmt.Errorf("stopping %s: %w", n, err))
 		}
-		a.states.enter(n.String(), status.Stopped)
+		a.states.enter(n, status.Stopped)
 	}
 	if !accounted {
 		a.finishAccounting(ctx)
@@ -178,10 +182,10 @@ func (a *App) stopNodes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finishAccounting waits for retiring exporters (removed, but still emptying their queues) and logs
-// the outcome of all spans.
+// finishAccounting waits for removed exporters that are emptying their queues, and logs the outcome
+// of all spans.
 func (a *App) finishAccounting(ctx context.Context) {
-	a.retiring.wait(ctx)
+	a.retiring.awaitQueues(ctx)
 	a.metrics.delivery.LogAccounting(a.log, a.budget.Peak())
 }
 

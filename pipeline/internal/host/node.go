@@ -3,7 +3,10 @@ package host
 import (
 	"net/url"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
+
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
@@ -23,9 +26,11 @@ type node struct {
 	held       *delivery.HolderEdge   // of a processor that holds spans
 	gate       *delivery.Gate         // of a receiver or processor: leads to its successors
 	next       []pipeline.Consumer    // the successors that gate leads to
+	refs       []*node                // nodes that the component refers to
 	edge       *delivery.ExporterEdge // of an exporter; may come from the node that it replaced
 	writes     []string               // ids of exporters that an extension writes to
-	ended      atomic.Bool            // not part of the graph any more; its reports are ignored
+	ended      atomic.Bool            // cannot be part of a graph any more; its reports are ignored
+	stopped    chan struct{}          // closed when it has stopped in the background; nil before
 }
 
 // place identifies what a node is for. A node can replace another one of the same place.
@@ -55,6 +60,14 @@ func (n *node) dir() string {
 	return filepath.Join(key.Kind.Section(), name, url.PathEscape(n.pipeline))
 }
 
+// calls reports whether the gate of n leads to m.
+func (n *node) calls(m *node) bool { return m.consumer != nil && slices.Contains(n.next, m.consumer) }
+
+// hasClients reports whether n is a receiver or an extension.
+func (n *node) hasClients() bool {
+	return n.config.Key.Kind == pipeline.KindReceiver || n.config.Key.Kind == pipeline.KindExtension
+}
+
 // deliveryName identifies the component in metrics of its edge.
 func (n *node) deliveryName() delivery.Component {
 	return delivery.Component{Kind: n.config.Key.Kind.String(), ID: n.config.Key.ID.String()}
@@ -65,6 +78,13 @@ func (n *node) lead() {
 	d := n.durability
 	isStore := d == pipeline.DurabilityMemory || d == pipeline.DurabilityStored || d == pipeline.DurabilityWritten
 	n.edge.Lead(n.component.(pipeline.Consumer), delivery.ConfigOf(n.config.Value), isStore)
+}
+
+// leadTo connects a receiver or processor to its successors and opens its gate. left is closed when
+// no call uses the previous ones.
+func (n *node) leadTo(next []pipeline.Consumer, log *zap.Logger) (left <-chan struct{}) {
+	n.next = next
+	return n.gate.Open(delivery.NewFanOut(next, log))
 }
 
 // forwardsOnly reports whether an exporter sends spans to a next hop and does not keep or discard

@@ -101,21 +101,14 @@ func (a *App) change(ctx context.Context, load func() (*config.Config, error)) (
 // setCurrent makes c and g the running configuration and graph.
 func (a *App) setCurrent(c *config.Config, g *graph) {
 	a.metrics.collectors.keepOnly(g.registry)
-	names := map[string]bool{}
 	for _, n := range g.nodes {
 		n.collectors.keepOnly(g.registry)
-		names[n.String()] = true
 	}
 	a.mu.Lock()
-	before := a.graph
 	a.config, a.graph = c, g
 	a.mu.Unlock()
 	a.sortStarted(g)
-	for _, n := range before.nodes {
-		if !names[n.String()] {
-			a.states.remove(n.String())
-		}
-	}
+	a.states.keepOnly(g)
 	a.updateReadiness()
 }
 

@@ -28,43 +28,48 @@ func become(t *testing.T, w *hosttest.World, p *hosttest.Program, yaml string) e
 // first to the second, and the exporters that spans of each source reach afterwards.
 func TestReload(t *testing.T) {
 	hosttest.EachFile(t, "testdata/reload/*.txt", func(t *testing.T, file, text string) {
-		w := hosttest.NewWorld()
-		fails, text := hosttest.Header(text, "# fail: ")
-		panics, text := hosttest.Header(text, "# panic: ")
-		more, text := hosttest.Header(text, "# fail: ")
-		both, want, _ := strings.Cut(text, "# then\n")
-		first, second, _ := strings.Cut(both, "# becomes\n")
-		p := w.Start(t, first)
-		sources := w.Source
-		for _, event := range slices.Concat(fails, more) {
-			w.Fail[event] = errors.New(event + " failed")
-		}
-		for _, event := range panics {
-			w.Panics[event] = true
-		}
-		w.Events = nil
-		if err := become(t, w, p, second); err != nil {
-			message, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
-			w.Events = append(w.Events, "error: "+message)
-		}
-		status := p.Status()
-		w.Events = append(w.Events, "status "+string(status.State))
-		for id := range sources {
-			w.Events = append(w.Events, reach(t, w, id))
-		}
-		slices.Sort(w.Events[len(w.Events)-len(sources):])
-		clear(w.Fail)
-		clear(w.Panics)
-		got := strings.Join(w.Events, "\n") + "\n"
-		if golden.Updating() {
-			before, _, _ := strings.Cut(string(hosttest.Must(os.ReadFile(file))), "# then\n")
-			golden.Write(t, file, before+"# then\n"+got)
-			return
-		}
-		if got != want {
-			t.Errorf("got:\n%s\nwant:\n%s", got, want)
-		}
+		synctest.Test(t, func(t *testing.T) { testReload(t, file, text) })
 	})
+}
+
+func testReload(t *testing.T, file, text string) {
+	w := hosttest.NewWorld()
+	fails, text := hosttest.Header(text, "# fail: ")
+	panics, text := hosttest.Header(text, "# panic: ")
+	more, text := hosttest.Header(text, "# fail: ")
+	both, want, _ := strings.Cut(text, "# then\n")
+	first, second, _ := strings.Cut(both, "# becomes\n")
+	p := w.Start(t, first)
+	sources := w.Source
+	for _, event := range slices.Concat(fails, more) {
+		w.Fail[event] = errors.New(event + " failed")
+	}
+	for _, event := range panics {
+		w.Panics[event] = true
+	}
+	w.Events = nil
+	if err := become(t, w, p, second); err != nil {
+		message, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
+		w.Events = append(w.Events, "error: "+message)
+	}
+	synctest.Wait() // for components that stop in the background
+	status := p.Status()
+	w.Events = append(w.Events, "status "+string(status.State))
+	for id := range sources {
+		w.Events = append(w.Events, reach(t, w, id))
+	}
+	slices.Sort(w.Events[len(w.Events)-len(sources):])
+	clear(w.Fail)
+	clear(w.Panics)
+	got := strings.Join(w.Events, "\n") + "\n"
+	if golden.Updating() {
+		before, _, _ := strings.Cut(string(hosttest.Must(os.ReadFile(file))), "# then\n")
+		golden.Write(t, file, before+"# then\n"+got)
+		return
+	}
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
 }
 
 // reach sends a span from a source and returns the exporters that it reaches.

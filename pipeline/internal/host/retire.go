@@ -2,47 +2,171 @@ package host
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// retirement holds exporters that were removed from the graph and still send what is in their
-// queues in memory.
-type retirement struct {
-	stopping sync.WaitGroup
+// handOverTime is how long a component that was replaced waits for its clients to connect again:
+// most clients send a request every few seconds.
+const handOverTime = 10 * time.Second
 
-	mu     sync.Mutex
-	ctx    context.Context // of all stops; nil before the first one
+// maxRetiring is the maximum number of earlier configurations with components that have not
+// stopped.
+const maxRetiring = 8
+
+// retirement stops components in the background that were removed from the graph: components whose
+// replacement is already running, and exporters that still send what is in their queues in memory.
+type retirement struct {
+	app    *App
+	ctx    context.Context // of all stops
 	cancel context.CancelFunc
+	moving context.Context // of calls of HandOver
+	hurry  context.CancelFunc
+	slots  chan struct{} // an element for each earlier configuration
+
+	queues     sync.WaitGroup
+	components sync.WaitGroup
+
+	mu    sync.Mutex
+	nodes []*node // components that have not stopped
 }
 
-// begin stops an exporter in the background.
-func (r *retirement) begin(a *App, n *node) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ctx == nil {
-		r.ctx, r.cancel = context.WithCancel(context.Background())
-	}
-	ctx := r.ctx
-	a.log.Info("emptying the sending queue of a removed exporter", zap.Stringer("exporter", n), zap.Int64("spans", n.edge.QueuedSpans()))
-	r.stopping.Go(func() {
-		if err := stopSafely(ctx, n); err != nil {
-			a.log.Error(msgRemovedUncleanly, zap.Stringer("stopped", n), zap.Error(err))
-		}
+func newRetirement(a *App) *retirement {
+	r := &retirement{app: a, slots: make(chan struct{}, maxRetiring)}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.moving, r.hurry = context.WithCancel(r.ctx)
+	return r
+}
+
+// emptyQueue stops an exporter when its queue is empty.
+func (r *retirement) emptyQueue(n *node) {
+	r.app.log.Info("emptying the sending queue of a removed exporter", zap.Stringer("exporter", n), zap.Int64("spans", n.edge.QueuedSpans()))
+	r.queues.Go(func() {
+		r.log(n, stopSafely(r.ctx, n))
 		n.edge.ForgetQueue()
 	})
 }
 
-// wait returns when all exporters have stopped, which happens soon after ctx ends.
-func (r *retirement) wait(ctx context.Context) {
-	r.mu.Lock()
-	cancel := r.cancel
-	r.mu.Unlock()
-	if cancel == nil {
-		return
+// awaitSlot waits until another configuration may be replaced.
+func (r *retirement) awaitSlot(ctx context.Context) error {
+	select {
+	case r.slots <- struct{}{}:
+		return nil
+	default:
 	}
+	r.app.log.Info("reload waits until components of earlier configurations have finished their requests")
+	select {
+	case r.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errors.New("components of earlier configurations have not finished their requests")
+	}
+}
+
+// begin stops components, which are ordered as in a graph, each after the components that call it
+// or refer to it. Processors also wait for left: channels that are closed when the calls have
+// returned that entered a gate before it led elsewhere. The caller has called awaitSlot.
+func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
+	var generation sync.WaitGroup
+	for _, n := range slices.Backward(nodes) {
+		waits := r.stopped(func(m *node) bool { return slices.Contains(m.refs, n) || m.calls(n) })
+		if n.config.Key.Kind == pipeline.KindProcessor {
+			waits = append(waits, left...)
+		}
+		r.add(n)
+		generation.Add(1)
+		r.components.Go(func() {
+			defer generation.Done()
+			r.stop(n, waits)
+		})
+	}
+	go func() {
+		generation.Wait()
+		<-r.slots
+	}()
+}
+
+// stop stops a component after the channels are closed. Each step has the stop timeout.
+func (r *retirement) stop(n *node, waits []<-chan struct{}) {
+	defer r.remove(n)
+	if h, ok := n.component.(pipeline.Replaceable); ok {
+		ctx, cancel := context.WithTimeout(r.moving, handOverTime)
+		h.HandOver(ctx)
+		cancel()
+	}
+	r.await(waits)
+	ctx, cancel := r.stopContext()
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)()
-	r.stopping.Wait()
+	r.log(n, stopSafely(ctx, n))
+	if n.gate != nil {
+		r.await([]<-chan struct{}{n.gate.Open(refuseAll{})})
+	}
+}
+
+func (r *retirement) stopContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(r.ctx, r.app.Config().Service.StopTimeout.Std())
+}
+
+// await waits until all channels are closed, at most the stop timeout.
+func (r *retirement) await(channels []<-chan struct{}) {
+	ctx, cancel := r.stopContext()
+	defer cancel()
+	for _, c := range channels {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *retirement) add(n *node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n.stopped = make(chan struct{})
+	r.nodes = append(r.nodes, n)
+}
+
+func (r *retirement) remove(n *node) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes = slices.DeleteFunc(r.nodes, func(m *node) bool { return m == n })
+	close(n.stopped)
+}
+
+// stopped returns channels that are closed when the selected components have stopped.
+func (r *retirement) stopped(of func(*node) bool) (channels []<-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.nodes {
+		if of(n) {
+			channels = append(channels, n.stopped)
+		}
+	}
+	return channels
+}
+
+func (r *retirement) log(n *node, err error) {
+	if err != nil {
+		r.app.log.Error(msgRemovedUncleanly, zap.Stringer("stopped", n), zap.Error(err))
+	}
+}
+
+// awaitComponents returns when all replaced components have stopped, which happens soon after ctx
+// ends.
+func (r *retirement) awaitComponents(ctx context.Context) {
+	defer context.AfterFunc(ctx, r.cancel)()
+	r.components.Wait()
+}
+
+// awaitQueues returns when all exporters have stopped, which happens soon after ctx ends.
+func (r *retirement) awaitQueues(ctx context.Context) {
+	defer context.AfterFunc(ctx, r.cancel)()
+	r.queues.Wait()
 }

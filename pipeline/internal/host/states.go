@@ -13,52 +13,74 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// queueSuffix is the end of the name under which the queue of an exporter reports its state. A
-// queue may outlive its exporter.
-const queueSuffix = " queue"
-
-// stateBook records the states of all nodes by name.
+// stateBook records the states of nodes, and of the queues of exporters by the name of their node:
+// a queue may outlive its exporter.
 type stateBook struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	nodes map[string]nodeState
+	mu     sync.Mutex
+	nodes  map[*node]*nodeState
+	queues map[string]*health
 }
 
 type nodeState struct {
-	phase    status.State // starting, ok or stopped
-	since    time.Time    // of phase
-	degraded error        // latest report; nil: healthy
-	reported time.Time    // when degraded became nil or not nil
+	phase status.State // starting, ok or stopped
+	since time.Time    // of phase
+	health
+}
+
+// health is the latest report of a node or queue.
+type health struct {
+	degraded error     // nil: healthy
+	reported time.Time // when degraded became nil or not nil
 }
 
 func newStateBook(now func() time.Time) *stateBook {
-	return &stateBook{now: now, nodes: map[string]nodeState{}}
+	return &stateBook{now: now, nodes: map[*node]*nodeState{}, queues: map[string]*health{}}
 }
 
 // enter records that a node entered a phase.
-func (b *stateBook) enter(name string, phase status.State) {
+func (b *stateBook) enter(n *node, phase status.State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.nodes[name]
+	s := b.of(n)
 	s.phase, s.since = phase, b.now()
-	if phase == status.Starting {
-		s.degraded = nil // report of the node that it replaces
+}
+
+func (b *stateBook) of(n *node) *nodeState {
+	s := b.nodes[n]
+	if s == nil {
+		s = &nodeState{}
+		b.nodes[n] = s
 	}
-	b.nodes[name] = s
+	return s
 }
 
 // report records the report of a node and returns the previous one.
-func (b *stateBook) report(name string, err error) (before error) {
+func (b *stateBook) report(n *node, err error) (before error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.nodes[name]
-	before = s.degraded
-	if (before == nil) != (err == nil) {
-		s.reported = b.now()
+	return b.of(n).report(err, b.now())
+}
+
+// reportQueue records the report of the queue of an exporter and returns the previous one.
+func (b *stateBook) reportQueue(name string, err error) (before error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.queues[name]
+	if h == nil {
+		h = &health{}
+		b.queues[name] = h
 	}
-	s.degraded = err
-	b.nodes[name] = s
+	return h.report(err, b.now())
+}
+
+func (h *health) report(err error, now time.Time) (before error) {
+	before = h.degraded
+	if (before == nil) != (err == nil) {
+		h.reported = now
+	}
+	h.degraded = err
 	return before
 }
 
@@ -66,9 +88,9 @@ func (b *stateBook) report(name string, err error) (before error) {
 func (b *stateBook) component(n *node) status.Component {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.nodes[n.String()]
-	if queue := b.nodes[n.String()+queueSuffix]; s.degraded == nil && queue.degraded != nil {
-		s.degraded, s.reported = queue.degraded, queue.reported
+	s := *b.of(n)
+	if queue := b.queues[n.String()]; s.degraded == nil && queue != nil && queue.degraded != nil {
+		s.health = *queue
 	}
 	c := status.Component{Component: n.config.Key.ID.String(), Kind: n.config.Key.Kind.String(), State: s.phase, Since: s.since}
 	if h, ok := n.component.(pipeline.Holder); ok && s.phase != status.Stopped {
@@ -83,12 +105,16 @@ func (b *stateBook) component(n *node) status.Component {
 	return c
 }
 
-// remove removes a node and its queue.
-func (b *stateBook) remove(name string) {
+// keepOnly forgets all nodes that are not in the graph, and their queues.
+func (b *stateBook) keepOnly(g *graph) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.nodes, name)
-	delete(b.nodes, name+queueSuffix)
+	maps.DeleteFunc(b.nodes, func(n *node, _ *nodeState) bool { return !g.has(n) })
+	names := map[string]bool{}
+	for _, n := range g.nodes {
+		names[n.String()] = true
+	}
+	maps.DeleteFunc(b.queues, func(name string, _ *health) bool { return !names[name] })
 }
 
 // notReady returns the first reason of a running component for which the process is not ready, with
@@ -96,12 +122,21 @@ func (b *stateBook) remove(name string) {
 func (b *stateBook) notReady() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
-		if s := b.nodes[name]; s.phase != status.Stopped && s.degraded != nil && pipeline.IsNotReady(s.degraded) {
-			return name + ": " + s.degraded.Error()
+	var reasons []string
+	for n, s := range b.nodes {
+		if s.phase != status.Stopped && s.degraded != nil && pipeline.IsNotReady(s.degraded) {
+			reasons = append(reasons, n.String()+": "+s.degraded.Error())
 		}
 	}
-	return ""
+	for name, q := range b.queues {
+		if q.degraded != nil && pipeline.IsNotReady(q.degraded) {
+			reasons = append(reasons, name+" queue: "+q.degraded.Error())
+		}
+	}
+	if len(reasons) == 0 {
+		return ""
+	}
+	return slices.Min(reasons)
 }
 
 // Messages about reports of components.
@@ -110,11 +145,12 @@ const (
 	msgRecovered = "component recovered"
 )
 
-// reporter returns a function that records the state of a node or queue and logs changes.
-func (a *App) reporter(name string, log *zap.Logger) func(error) {
+// reporter returns a function that records the state of a node or queue with record, and logs
+// changes.
+func (a *App) reporter(log *zap.Logger, record func(error) (before error)) func(error) {
 	lines := pipeline.NewRepeatLog(pipeline.Settings{Logger: log, Env: a.env})
 	return func(err error) {
-		before := a.states.report(name, err)
+		before := record(err)
 		switch {
 		case err == nil && before != nil:
 			lines.End(msgDegraded)

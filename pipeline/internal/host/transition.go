@@ -18,16 +18,19 @@ import (
 
 // transition replaces the running graph by another one while nodes that are in both keep running:
 //
-//  1. From the receivers on: stop nodes that are not in the new graph, and close and drain the
-//     gates that lead to them.
-//  2. From the exporters on: start new nodes, connect nodes to their new successors, and open the
-//     gates.
+//  1. Stop nodes that are not in the new graph and cannot run beside their replacement, such as
+//     exporters, whose replacement may need the same folder. Close and drain the gates that lead to
+//     them.
+//  2. From the exporters on: start new nodes, which get the sockets of those that they replace,
+//     lead nodes to their new successors, and open the gates.
+//  3. Stop the other nodes that are not in the new graph in the background: receivers, processors
+//     and most extensions. They finish their requests.
 //
-// Meanwhile, callers wait at closed gates. A component whose settings have changed is stopped
-// before its replacement is started, because both may need the same port or folder.
+// Callers wait at closed gates only while an exporter is replaced.
 type transition struct {
 	app      *App
 	from, to *graph
+	left     []<-chan struct{} // each is closed when no call uses the previous successors of a node
 }
 
 // empty reports whether the graphs have the same nodes and connections.
@@ -39,39 +42,79 @@ func (t *transition) empty() bool {
 	return !slices.ContainsFunc(t.from.nodes, removed) && !slices.ContainsFunc(t.to.nodes, changed)
 }
 
-// stopRemoved stops nodes that are not in the new graph, and drains gates that lead to other nodes
-// in it. It begins with the receivers, so that no call that it waits for is held up at a closed
-// gate.
-func (t *transition) stopRemoved(ctx context.Context) {
+// blocks reports whether a node must have stopped before new nodes are started.
+func (t *transition) blocks(n *node) bool {
+	if t.to.has(n) {
+		return false
+	}
+	_, replaceable := n.component.(pipeline.Replaceable)
+	switch kind := n.config.Key.Kind; {
+	case kind == pipeline.KindExporter || slices.ContainsFunc(n.refs, t.blocks):
+		return true
+	case kind == pipeline.KindProcessor:
+		return t.leadsToBlocking(n)
+	case kind == pipeline.KindReceiver && t.to.find(n.config.Key, "") == nil && t.leadsToBlocking(n):
+		return true // its spans have nowhere else to go
+	default:
+		return !replaceable
+	}
+}
+
+// leadsToBlocking reports whether the gate of a node leads to a node that blocks. The edge of an
+// exporter does not, if the replacement of the exporter uses it.
+func (t *transition) leadsToBlocking(n *node) bool {
+	return slices.ContainsFunc(t.from.nodes, func(m *node) bool { return n.calls(m) && !t.edgeStays(m) && t.blocks(m) })
+}
+
+func (t *transition) edgeStays(n *node) bool { return n.edge != nil && t.to.hasEdge(n.edge) }
+
+// stopBlocking stops nodes that block, and drains the gates that lead to them. Receivers and
+// extensions, whose clients may be slow, stop before gates are closed, unless an exporter or a
+// processor that stops needs them. The order is from the receivers on, so that no call that a stop
+// waits for is held up at a closed gate.
+func (t *transition) stopBlocking(ctx context.Context) {
+	blocking := slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool { return !t.blocks(n) })
+	for _, n := range blocking {
+		ofEarlier := func(m *node) bool { return slices.Contains(m.refs, n) || m.calls(n) && !t.edgeStays(n) }
+		t.app.retiring.await(t.app.retiring.stopped(ofEarlier))
+	}
+	needed := func(n *node) bool {
+		return slices.ContainsFunc(blocking, func(m *node) bool { return !m.hasClients() && slices.Contains(m.refs, n) })
+	}
+	for _, n := range slices.Backward(blocking) {
+		if n.hasClients() && !needed(n) {
+			t.remove(ctx, n)
+		}
+	}
 	for _, n := range slices.Backward(t.from.nodes) {
 		switch {
-		case !t.to.has(n):
+		case t.blocks(n):
 			t.remove(ctx, n)
-		case !t.to.connected(n):
+		case n.gate != nil && t.leadsToBlocking(n):
 			n.gate.Drain(func() { t.interruptRetries(n) })
 		}
 	}
 }
 
-// remove stops a node. An exporter whose replacement uses the same queue leaves the queue to the
-// replacement. An exporter with a queue in memory is stopped in the background when the queue is
-// empty.
+// remove stops a node, unless it has stopped. An exporter whose replacement uses the same queue
+// leaves the queue to the replacement. An exporter with a queue in memory is stopped in the
+// background when the queue is empty.
 func (t *transition) remove(ctx context.Context, n *node) {
 	running := t.app.removeStarted(n)
 	n.ended.Store(true)
-	queueStays := n.edge != nil && t.to.hasEdge(n.edge)
+	queueStays := t.edgeStays(n)
 	if queueStays {
 		n.edge.Gate().Drain(func() { t.interruptRetries(n) })
 	}
 	if !running {
 		return
 	}
-	t.app.states.enter(n.String(), status.Stopped)
+	t.app.states.enter(n, status.Stopped)
 	switch {
 	case queueStays:
 		t.stop(ctx, n, stopComponent)
 	case n.edge != nil && n.edge.LosesSpans():
-		t.app.retiring.begin(t.app, n)
+		t.app.retiring.emptyQueue(n)
 	default:
 		t.stop(ctx, n, stopSafely)
 	}
@@ -131,11 +174,13 @@ func (t *transition) interruptRetries(n *node) {
 // startNew starts new nodes and opens closed gates.
 func (t *transition) startNew(ctx context.Context) error {
 	for _, n := range t.to.nodes {
-		t.to.connect(n, t.app.log)
+		if left := t.to.connect(n, t.app.log); left != nil {
+			t.left = append(t.left, left)
+		}
 		if slices.Contains(t.app.started, n) {
 			continue
 		}
-		t.app.states.enter(n.String(), status.Starting)
+		t.app.states.enter(n, status.Starting)
 		if err := t.app.startNode(ctx, n); err != nil {
 			return err
 		}
@@ -143,28 +188,56 @@ func (t *transition) startNew(ctx context.Context) error {
 	return nil
 }
 
+// retire stops the running nodes that are not in the new graph in the background. If the successors
+// of a receiver have been stopped, its unfinished requests are passed to those of its replacement.
+func (t *transition) retire() {
+	nodes := slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool {
+		return t.to.has(n) || !slices.Contains(t.app.started, n)
+	})
+	for _, n := range nodes {
+		t.app.removeStarted(n)
+		n.ended.Store(true)
+		if n.gate != nil && n.gate.IsClosed() {
+			n.leadTo(t.to.next[t.to.find(n.config.Key, "")], t.app.log)
+		}
+	}
+	t.app.retiring.begin(nodes, t.left)
+}
+
 // run makes the transition. If a node cannot be started, it makes a transition back to previous,
 // the running configuration. It returns the graph that runs afterwards. If the transition back
 // fails as well, the error wraps errBroken.
 func (t *transition) run(ctx context.Context, previous *config.Config) (now *graph, err error) {
+	if err := t.app.retiring.awaitSlot(ctx); err != nil {
+		return t.from, err
+	}
+	defer func() { t.app.sockets.withdraw(now) }()
 	if err = t.once(ctx); err == nil {
 		return t.to, nil
 	}
-	back, failed := buildGraph(t.app, previous, t.to.survivors(t.app.started))
+	stay := slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool { return t.to.has(n) || !slices.Contains(t.app.started, n) })
+	both := t.to.with(stay)
+	back, failed := buildGraph(t.app, previous, both.survivors(t.app.started))
 	if failed != nil {
 		t.abandon(ctx, t.from, t.to)
 		return t.to, fmt.Errorf("%w; %w: %w", err, errBroken, failed)
 	}
-	if failed = (&transition{app: t.app, from: t.to, to: back}).once(ctx); failed != nil {
+	if failed = (&transition{app: t.app, from: both, to: back, left: t.left}).once(ctx); failed != nil {
 		t.abandon(ctx, t.from, t.to, back)
 		return back, fmt.Errorf("%w; %w: %w", err, errBroken, failed)
 	}
 	return back, err
 }
 
+// once makes the transition, or fails before it has stopped components in the background.
 func (t *transition) once(ctx context.Context) error {
-	t.stopRemoved(ctx)
-	return t.startNew(context.WithoutCancel(ctx))
+	t.app.sockets.offer(t.from, t.to)
+	t.stopBlocking(ctx)
+	if err := t.startNew(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	t.retire()
+	return nil
 }
 
 // abandon opens closed gates, so that waiting callers are refused, and stops queues without an

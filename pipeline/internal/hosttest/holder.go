@@ -13,6 +13,7 @@ type Shelf struct {
 	Part
 	next pipeline.Consumer
 	set  pipeline.Settings
+	busy chan struct{} // full during Release and Drop: Stop waits for them
 
 	mu      sync.Mutex
 	batches []*otlpdata.Batch
@@ -23,7 +24,7 @@ type Shelf struct {
 func (w *World) ShelfFactory(found func(*Shelf)) pipeline.Factory {
 	return pipeline.Processor("shelf", func() StepConfig { return StepConfig{} },
 		func(s pipeline.Settings, _ StepConfig, next pipeline.Consumer) (*Shelf, error) {
-			shelf := &Shelf{Part: Part{w, s.ID.String()}, next: next, set: s}
+			shelf := &Shelf{Part: Part{w, s.ID.String()}, next: next, set: s, busy: make(chan struct{}, 1)}
 			found(shelf)
 			return shelf, w.RecordBuild(s, "")
 		})
@@ -65,6 +66,8 @@ func (s *Shelf) settled(batches []*otlpdata.Batch) {
 
 // Release passes on all batches of each tenant as one.
 func (s *Shelf) Release(ctx context.Context) {
+	s.busy <- struct{}{}
+	defer func() { <-s.busy }()
 	byTenant := map[string][]*otlpdata.Batch{}
 	for _, b := range s.take() {
 		byTenant[b.Meta().Tenant] = append(byTenant[b.Meta().Tenant], b)
@@ -76,6 +79,8 @@ func (s *Shelf) Release(ctx context.Context) {
 
 // Drop drops all batches for a reason.
 func (s *Shelf) Drop(reason string) {
+	s.busy <- struct{}{}
+	defer func() { <-s.busy }()
 	batches := s.take()
 	for _, b := range batches {
 		s.set.Dropped(b.Len(), reason)

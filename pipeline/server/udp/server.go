@@ -49,14 +49,16 @@ type Server struct {
 	ctx      context.Context // of handlers
 	cancel   context.CancelFunc
 	stopping chan struct{}
+	stopped  sync.Once // stopReading was called
 	readers  sync.WaitGroup
 	workers  sync.WaitGroup
 }
 
 var (
-	_ pipeline.Starter    = (*Server)(nil)
-	_ pipeline.Stopper    = (*Server)(nil)
-	_ pipeline.MemoryUser = (*Server)(nil)
+	_ pipeline.Starter     = (*Server)(nil)
+	_ pipeline.Stopper     = (*Server)(nil)
+	_ pipeline.Replaceable = (*Server)(nil)
+	_ pipeline.MemoryUser  = (*Server)(nil)
 )
 
 // NewServer returns a server that listens after Start. name is the path of its block below the
@@ -167,16 +169,27 @@ func (s *Server) MaxMemory() int64 {
 	return int64(s.config.QueueSize) + int64(slabs*s.queue.slabSize) + maxSockets*readBatch*int64(s.config.MaxPacketSize+1)
 }
 
+// HandOver ends reading; the replacement reads the same sockets.
+func (s *Server) HandOver(context.Context) { s.stopReading() }
+
+// stopReading reads the datagrams that the operating system has already received, and closes the
+// sockets.
+func (s *Server) stopReading() {
+	s.stopped.Do(func() {
+		close(s.stopping)
+		for _, sock := range s.sockets {
+			sock.wake()
+		}
+	})
+	s.readers.Wait()
+}
+
 // Stop reads the datagrams that the operating system has already received, then waits until the
 // workers have emptied the queue. If ctx ends first, it drops the remaining datagrams and returns
 // an error with their number.
 func (s *Server) Stop(ctx context.Context) error {
 	defer s.cancel()
-	close(s.stopping)
-	for _, sock := range s.sockets {
-		sock.wake()
-	}
-	s.readers.Wait()
+	s.stopReading()
 	s.queue.close()
 	done := make(chan struct{})
 	go func() {

@@ -62,6 +62,9 @@ func newSocket(conn net.PacketConn, size int) *socket {
 	for i := range s.packets {
 		s.packets[i].buf = mem[i*size : (i+1)*size]
 	}
+	if ok {
+		s.last, _ = socketDrops(udp) // those of a component that used the socket before
+	}
 	s.read = s.readOne
 	if s.batched {
 		s.read = s.batchReader(udp)

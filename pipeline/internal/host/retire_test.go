@@ -1,0 +1,111 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// A processor is replaced while a call is inside: other callers do not wait, and the previous
+// processor stops after the call.
+func TestReloadReplacesProcessorBehindCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		blocked := make(chan struct{})
+		w.Accept = func(_ string, b *otlpdata.Batch) error {
+			if b.Meta().Tenant == "slow" {
+				<-blocked
+			}
+			return nil
+		}
+		p := w.Start(t, hosttest.Small)
+		processors := func(list string) string {
+			return strings.NewReplacer("exporters: {", "processors: {step: , step/2: }\nexporters: {",
+				"receivers: [source],", "receivers: [source], processors: ["+list+"],").Replace(hosttest.Small)
+		}
+		if err := become(t, w, p, processors("step")); err != nil {
+			t.Fatal(err)
+		}
+		outcome := make(chan error, 1)
+		go func() { outcome <- w.Source["source"].Consume(t.Context(), hosttest.BatchFor("slow", "a")) }()
+		synctest.Wait()
+		began := time.Now()
+		if err := become(t, w, p, processors("step/2")); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Source["source"].Consume(t.Context(), hosttest.OneSpan("b")); err != nil || time.Since(began) > 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		synctest.Wait()
+		if slices.Contains(w.Events, "stop step") {
+			t.Error("the processor has stopped with a call inside")
+		}
+		close(blocked)
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if !slices.Contains(w.Events, "stop step") {
+			t.Error("the processor has not stopped")
+		}
+	})
+}
+
+// door is a receiver whose clients never connect again.
+type door struct{ hosttest.Part }
+
+func (door) HandOver(ctx context.Context) { <-ctx.Done() }
+
+// Components of earlier configurations stop in the background, at most eight of each. The process
+// does not wait for their clients when it stops.
+func TestReloadsWhileOthersRetire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		factories := append(w.Factories(), pipeline.Receiver("door",
+			func() hosttest.SourceConfig { return hosttest.SourceConfig{Endpoint: "localhost:1"} },
+			func(s pipeline.Settings, c hosttest.SourceConfig, _ pipeline.Consumer) (*door, error) {
+				id := "door at " + string(c.Endpoint)
+				return &door{hosttest.Part{World: w, ID: id}}, w.RecordBuild(s, "")
+			}))
+		yaml := func(i int) string {
+			return fmt.Sprintf("receivers: {door: {endpoint: 'localhost:%d'}}\nexporters: {sink: }\n"+
+				"service: {pipelines: {traces: {receivers: [door], exporters: [sink]}}}\n", i)
+		}
+		p := w.StartWith(t, factories, yaml(1))
+		began := time.Now()
+		reload := func(ctx context.Context, i int) error {
+			return p.Reload(ctx, func() (*app.Config, error) { return w.LoadWith(factories, yaml(i)) })
+		}
+		for i := 2; i <= 9; i++ {
+			if err := reload(t.Context(), i); err != nil || time.Since(began) > 0 {
+				t.Fatalf("reload %d after %v: %v", i, time.Since(began), err)
+			}
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := reload(ended, 10); err == nil || !strings.Contains(err.Error(), "have not finished their requests") {
+			t.Errorf("ninth reload: %v", err)
+		}
+		if err := reload(t.Context(), 11); err != nil || time.Since(began) == 0 {
+			t.Errorf("tenth reload after %v: %v", time.Since(began), err)
+		}
+		began = time.Now()
+		if err := p.End(); err != nil || time.Since(began) > 0 {
+			t.Errorf("stopped after %v: %v", time.Since(began), err)
+		}
+		for _, i := range []int{1, 9, 11} {
+			if event := fmt.Sprint("stop door at localhost:", i); !slices.Contains(w.Events, event) {
+				t.Errorf("no %s: %v", event, w.Events)
+			}
+		}
+	})
+}
