@@ -48,7 +48,7 @@ func (l *lifecycle) Start(ctx context.Context) error {
 // if the component does not.
 func (l *lifecycle) Stop(ctx context.Context) error {
 	done := make(chan error, 1)
-	go func() { done <- l.component.Shutdown(ctx) }()
+	go func() { done <- shutdown(ctx, l.component) }()
 	select {
 	case err := <-done:
 		return err

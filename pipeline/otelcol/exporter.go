@@ -29,6 +29,7 @@ func Exporter(f exporter.Factory, options ...Option) pipeline.Factory {
 // tracesExporter runs an exporter of the Collector.
 type tracesExporter struct {
 	lifecycle
+	calls   calls
 	inner   exporter.Traces
 	mutates bool
 	queued  bool
@@ -47,7 +48,8 @@ func newExporter(f exporter.Factory, set pipeline.Settings, c Config) (*tracesEx
 	if err != nil {
 		return nil, err
 	}
-	return &tracesExporter{lifecycle{inner, set.Report}, inner, inner.Capabilities().MutatesData, queues(c.EffectiveTree())}, nil
+	return &tracesExporter{lifecycle: lifecycle{inner, set.Report}, calls: calls{budget: set.Budget}, inner: inner,
+		mutates: inner.Capabilities().MutatesData, queued: queues(c.EffectiveTree())}, nil
 }
 
 // queues reports whether an exporter with these settings has a queue of its own.
@@ -63,7 +65,7 @@ func (e *tracesExporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	return classified(e.inner.ConsumeTraces(ctx, td))
+	return classified(e.calls.call(ctx, int64(b.Size()), func() error { return e.inner.ConsumeTraces(ctx, td) }))
 }
 
 // Durability returns where spans are when Consume has returned nil.

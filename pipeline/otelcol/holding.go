@@ -171,7 +171,7 @@ func (p *holdingProcessor) give(ctx context.Context, i *instance, td ptrace.Trac
 	var answered atomic.Bool // by the component, or by the end of ctx
 	go func() {              // some components wait and ignore ctx
 		defer i.unuse()
-		err := consumeSafely(context.WithoutCancel(ctx), i.inner, td)
+		err := safely(func() error { return i.inner.ConsumeTraces(context.WithoutCancel(ctx), td) })
 		late := answered.Swap(true)
 		if err != nil {
 			p.refused(i, parts, spans, late, err)

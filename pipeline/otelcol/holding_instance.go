@@ -89,7 +89,7 @@ func (i *instance) stop(ctx context.Context) error {
 		if !i.p.flush {
 			i.waitEmpty(ctx)
 		}
-		done <- i.inner.Shutdown(ctx)
+		done <- shutdown(ctx, i.inner)
 	}()
 	select {
 	case err := <-done:
@@ -117,14 +117,4 @@ func (i *instance) waitEmpty(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// consumeSafely calls a component and turns a panic into an error.
-func consumeSafely(ctx context.Context, inner processor.Traces, td ptrace.Traces) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("BUG: component panicked: %v", p)
-		}
-	}()
-	return inner.ConsumeTraces(ctx, td)
 }

@@ -53,6 +53,7 @@ func checkProcessor(f processor.Factory, c component.Config, start bool) error {
 type tracesProcessor struct {
 	lifecycle
 	explainer
+	calls   calls
 	inner   processor.Traces
 	mutates bool
 }
@@ -68,7 +69,8 @@ func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pip
 	if err != nil {
 		return nil, err
 	}
-	return &tracesProcessor{lifecycle: lifecycle{inner, set.Report}, inner: inner, mutates: inner.Capabilities().MutatesData}, nil
+	return &tracesProcessor{lifecycle: lifecycle{inner, set.Report}, calls: calls{budget: set.Budget}, inner: inner,
+		mutates: inner.Capabilities().MutatesData}, nil
 }
 
 // Consume passes the spans of b to the component. See ConsumeDropping.
@@ -85,7 +87,9 @@ func (p *tracesProcessor) ConsumeDropping(ctx context.Context, b *otlpdata.Batch
 		return 0, pipeline.Permanent(err)
 	}
 	c := &call{meta: b.Meta()}
-	err = p.inner.ConsumeTraces(context.WithValue(withClient(ctx, c.meta), callKey{}, c), td)
+	err = p.calls.call(ctx, int64(b.Size()), func() error {
+		return p.inner.ConsumeTraces(context.WithValue(withClient(ctx, c.meta), callKey{}, c), td)
+	})
 	return b.Len() - int(c.passed.Load()), classified(err)
 }
 

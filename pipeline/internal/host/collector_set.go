@@ -91,12 +91,17 @@ func sameMetrics(a, b prometheus.Collector) bool {
 
 func descs(c prometheus.Collector) (texts []string) {
 	ch := make(chan *prometheus.Desc)
+	var panicked any // of the component's code, for the recover of its caller
 	go func() {
+		defer close(ch)
+		defer func() { panicked = recover() }()
 		c.Describe(ch)
-		close(ch)
 	}()
 	for d := range ch {
 		texts = append(texts, d.String())
+	}
+	if panicked != nil {
+		panic(panicked)
 	}
 	return texts
 }
