@@ -58,7 +58,8 @@ func (a *aggregation) blocksIn(windows []scan.Window) (*blockSample, error) {
 	f := &blockSample{windows: windows, share: 1, rowStep: 1}
 	for src := range a.session.Sources {
 		n, oldest, newest := a.session.Sources[src].Bounds()
-		if !windows[src].Touches(&source.BlockInfo{Rows: n, MinStart: oldest, MaxStart: newest}) {
+		if !windows[src].Touches(&source.BlockInfo{Rows: n, MinStart: oldest, MaxStart: newest}) ||
+			a.where.Excludes(a.session.Sources[src]) {
 			continue
 		}
 		blocks, err := a.session.Blocks(src)

@@ -63,6 +63,7 @@ type search struct {
 	newestKey   uint64 // the maximum start of a result
 	compiled    *scan.Query
 	plans       []*scan.Plan // by source
+	unreadable  []bool       // by source: its vocabulary is damaged
 	pending     pendingBlocks
 	blocksLeft  []int // by source: its number of blocks in pending, once they are listed
 	matches     matchLists

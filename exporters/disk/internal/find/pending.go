@@ -21,6 +21,7 @@ func (s *search) prepare(ctx context.Context) error {
 		s.examiner.limit = max(minMatches, 2*n)
 	}
 	s.blocksLeft = make([]int, len(s.session.Sources))
+	s.unreadable = make([]bool, len(s.session.Sources))
 	for src := range s.session.Sources {
 		if rows, oldest, newest := s.session.Sources[src].Bounds(); rows > 0 && newest >= s.from && oldest <= s.newestKey {
 			s.pending = append(s.pending, pendingBlock{src: src, block: wholeSource, newest: min(newest, s.newestKey)})
@@ -39,6 +40,9 @@ const wholeSource = -1
 
 // listBlocks replaces a source in pending by its blocks that may have spans within the bounds.
 func (s *search) listBlocks(src int) error {
+	if s.compiled.Excludes(s.session.Sources[src]) {
+		return nil
+	}
 	blocks, err := s.session.Blocks(src)
 	if err != nil {
 		return err
@@ -57,11 +61,12 @@ func (s *search) listBlocks(src int) error {
 
 // plan returns the plan for a source, or nil if its vocabulary is damaged.
 func (s *search) plan(src int) (*scan.Plan, error) {
-	if s.plans[src] != nil {
+	if s.plans[src] != nil || s.unreadable[src] {
 		return s.plans[src], nil
 	}
 	t, err := s.session.Tables(src)
 	if err != nil || t == nil {
+		s.unreadable[src] = true
 		return nil, err
 	}
 	if err := s.session.Memory.Grow(scan.PlanMemory(t)); err != nil {

@@ -2,6 +2,8 @@ package scan
 
 import (
 	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
 // blockFilter rules out blocks by their filters alone. A source has thousands of blocks, but the
@@ -64,6 +66,14 @@ func (f *blockFilter) evaluate(p *Plan) bool {
 		}
 	}
 	return slices.ContainsFunc(f.candidates, func(pr *Program) bool { return p.evaluate(&pr.root, AnyDuration) != no })
+}
+
+// Excludes reports whether a source is known to have no span that matches, because it lacks the
+// service that the query names. It does not read the vocabulary, which may be large.
+func (q *Query) Excludes(src source.Source) bool {
+	service := q.where.service(q.conds)
+	s, ok := src.(source.Services)
+	return ok && service != "" && !s.MayHaveService(q.tenant, service)
 }
 
 // service returns the service of all spans for which the expression can hold, or "" if the

@@ -60,6 +60,19 @@ func (s *Segment) EachOperation(tenant, service, from string, visit func(name []
 	})
 }
 
+// MayHaveService implements source.Services. It reads one page of names.
+func (s *Segment) MayHaveService(tenant, service string) bool {
+	if s.dir[kindNameDirectory].kind == 0 {
+		return true
+	}
+	found := false
+	err := s.EachService(tenant, service, func(name []byte, _ bool) bool {
+		found = string(name) == service
+		return false
+	})
+	return found || err != nil
+}
+
 // readNames calls f with the lists and a function that reads from their pages.
 func (s *Segment) readNames(pages kind, f func(*namelist.Lists, namelist.Read) error) error {
 	s.cache.touch(s)

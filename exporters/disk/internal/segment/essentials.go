@@ -65,17 +65,33 @@ func (s *Segment) readEssentials() (*essentials, error) {
 	if b.layout, err = readLayout(tables, raw); err != nil {
 		return nil, s.damage(kindLayout.String(), err)
 	}
-	if raw, err = s.section(kindBlocks, maxSection); err != nil {
+	if b.blockList, err = s.loadBlocks(); err != nil {
 		return nil, err
-	}
-	if b.blockList, err = readBlockList(raw, s.dir.begin()); err != nil {
-		return nil, s.damage(kindBlocks.String(), err)
-	}
-	if len(b.blocks) != s.info.Blocks {
-		return nil, s.damage(kindBlocks.String(), fmt.Errorf("list has %d blocks, but the info section says %d", len(b.blocks), s.info.Blocks))
 	}
 	b.complete()
 	return b, nil
+}
+
+// loadBlocks returns the list of blocks.
+func (s *Segment) loadBlocks() (*blockList, error) {
+	return s.blocks.get(func() (*blockList, error) {
+		raw, err := s.section(kindBlocks, maxSection)
+		if err != nil {
+			return nil, err
+		}
+		l, err := readBlockList(raw, s.dir.begin())
+		if err == nil && len(l.blocks) != s.info.Blocks {
+			err = fmt.Errorf("list has %d blocks, but the info section says %d", len(l.blocks), s.info.Blocks)
+		}
+		if err != nil {
+			return nil, s.damage(kindBlocks.String(), err)
+		}
+		return l, nil
+	}, s.loaded)
+}
+
+func (l *blockList) memory() int64 {
+	return int64(len(l.blocks))*int64(unsafe.Sizeof(blockLocation{})) + int64(len(l.filterGroups))*int64(unsafe.Sizeof(filterGroup{}))
 }
 
 // begin returns the start of the first section, which is the end of the blocks.
@@ -100,7 +116,6 @@ func (b *essentials) complete() {
 		b.memory += ofColumn + int64(len(t.Words[i]))*ofWord
 	}
 	b.memory += t.Memory() + b.block.Memory()
-	b.memory += int64(len(b.blocks))*int64(unsafe.Sizeof(blockLocation{})) + int64(len(b.filterGroups))*int64(unsafe.Sizeof(filterGroup{}))
 }
 
 // loadPages returns the directory of the trace index.

@@ -15,7 +15,8 @@ import (
 // Segment is an open segment file. Safe for concurrent use. It must be closed after all its blocks.
 //
 // The tables, the list of blocks, and the directory of the trace index are read when first needed
-// and kept in memory; see Memory. Blocks and the pages of filters and of the trace index are read
+// and kept in memory; see Memory. The tables may be large: the list of blocks and the names are
+// read without them. Blocks and the pages of filters and of the trace index are read
 // from the file each time; the page cache of the operating system caches them.
 type Segment struct {
 	file vfs.File
@@ -29,6 +30,7 @@ type Segment struct {
 	used  atomic.Int64 // time of the last use, in uses of the cache
 
 	essentials cached[essentials]
+	blocks     cached[blockList]
 	zones      cached[zones]
 	pages      cached[pages]
 	catalog    cached[catalog]
@@ -183,6 +185,9 @@ func (s *Segment) droppable() int64 {
 	if b := s.essentials.value.Load(); b != nil {
 		n += b.memory
 	}
+	if l := s.blocks.value.Load(); l != nil {
+		n += l.memory()
+	}
 	if z := s.zones.value.Load(); z != nil {
 		n += z.memory()
 	}
@@ -200,6 +205,7 @@ func (s *Segment) droppable() int64 {
 // read the parts again.
 func (s *Segment) Drop() {
 	s.essentials.value.Store(nil)
+	s.blocks.value.Store(nil)
 	s.zones.value.Store(nil)
 	s.series.value.Store(nil)
 	s.catalog.value.Store(nil)

@@ -26,7 +26,8 @@ func (s *Segment) Tables() (*rows.Tables, error) {
 
 // Blocks describes the blocks. If the zones are damaged, time bounds and shapes are unknown.
 func (s *Segment) Blocks() ([]source.BlockInfo, error) {
-	b, err := s.load()
+	s.cache.touch(s)
+	b, err := s.loadBlocks()
 	if err != nil {
 		return nil, err
 	}

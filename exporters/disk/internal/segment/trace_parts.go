@@ -105,7 +105,7 @@ func (s *Segment) TraceParts() (source.PartReader, error) {
 	if s.dir[kindPartPages].kind == 0 {
 		return r, nil
 	}
-	b, err := s.load()
+	b, err := s.loadBlocks()
 	if err != nil {
 		return nil, err
 	}

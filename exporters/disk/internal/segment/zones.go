@@ -184,7 +184,7 @@ func readZones(b []byte, blocks []blockLocation, shapes int) (*zones, error) {
 }
 
 // loadZones returns the zones. If they are damaged it returns only the numbers of rows.
-func (s *Segment) loadZones(b *essentials) *zones {
+func (s *Segment) loadZones(b *blockList) *zones {
 	z, err := s.zones.get(func() (*zones, error) { return s.readZones(b) }, s.loaded)
 	if err == nil {
 		return z
@@ -196,13 +196,17 @@ func (s *Segment) loadZones(b *essentials) *zones {
 	return z
 }
 
-func (s *Segment) readZones(b *essentials) (*zones, error) {
+func (s *Segment) readZones(b *blockList) (*zones, error) {
 	if s.dir[kindBounds].kind == 0 {
+		tables, err := s.Tables()
+		if err != nil {
+			return nil, err
+		}
 		raw, err := s.section(kindZones, maxSection)
 		if err != nil {
 			return nil, err
 		}
-		return readZones(raw, b.blocks, len(b.tables.Shapes))
+		return readZones(raw, b.blocks, len(tables.Shapes))
 	}
 	raw, err := s.section(kindBounds, maxSection)
 	if err != nil {
@@ -217,7 +221,7 @@ func (s *Segment) BlockShapes(dst []source.BlockShape, number int) (shapes []sou
 	if err != nil {
 		return dst, false
 	}
-	z, from := s.loadZones(b), len(dst)
+	z, from := s.loadZones(b.blockList), len(dst)
 	switch {
 	case z.at != nil:
 		r := reader{b: z.whole[z.at[number]:]}
@@ -299,7 +303,7 @@ func (p *zonePageData) shapes(dst []source.BlockShape, nth, shapes int) ([]sourc
 
 // verifyShapes decodes all pages of the section.
 func (s *Segment) verifyShapes(raw []byte, b *essentials) error {
-	z := s.loadZones(b)
+	z := s.loadZones(b.blockList)
 	if z.pages == nil {
 		return nil // reported as damage of the bounds
 	}

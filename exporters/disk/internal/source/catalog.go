@@ -21,6 +21,12 @@ type Catalog interface {
 	EachOperation(tenant, service, from string, visit func(name []byte, kind string) bool) error
 }
 
+// Services is implemented by sources that can rule out services without their vocabulary.
+type Services interface {
+	// MayHaveService reports whether a span of the source may belong to a service of a tenant.
+	MayHaveService(tenant, service string) bool
+}
+
 // Service is a service of a tenant.
 type Service struct {
 	Tenant, Name string

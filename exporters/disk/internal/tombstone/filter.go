@@ -186,6 +186,12 @@ func (f *Filter) BlockShapes(dst []source.BlockShape, block int) (shapes []sourc
 	return f.inner.BlockShapes(dst, block)
 }
 
+// MayHaveService implements source.Services.
+func (f *Filter) MayHaveService(tenant, service string) bool {
+	s, ok := f.inner.(source.Services)
+	return !ok || s.MayHaveService(tenant, service)
+}
+
 // HoldsIntegers implements source.Hints.
 func (f *Filter) HoldsIntegers() bool { return f.inner.HoldsIntegers() }
 

@@ -326,8 +326,9 @@ func TestUnreadBlockStaysHidden(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		s := newStore(t, rnd, 200)
-		if _, err := s.file.Blocks(); err != nil { // load the list of blocks into memory
-			t.Fatal(err)
+		_, err := s.file.Tables() // load the vocabulary and the list of blocks into memory
+		if _, failed := s.file.Blocks(); errors.Join(err, failed) != nil {
+			t.Fatal(err, failed)
 		}
 		ofTrace := &Tombstone{Number: 2, Traces: []otlpdata.TraceID{{s.spans[0].trace}}, Tenant: s.spans[0].tenant}
 		rules := []*Rule{randomRule(rnd, 1), NewRule(ofTrace)}
