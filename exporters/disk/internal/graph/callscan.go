@@ -18,7 +18,7 @@ func (c *callReader) scanRows(ctx context.Context, src int, w scan.Window) error
 	if err != nil || part == nil {
 		return err
 	}
-	if part.statistics == nil {
+	if part.clusters == nil {
 		err = part.countPooled(ctx, maxPooled)
 	} else {
 		err = part.countClustered(ctx)
@@ -31,14 +31,14 @@ func (c *callReader) scanRows(ctx context.Context, src int, w scan.Window) error
 
 // callScan reads the rows of one source.
 type callScan struct {
-	session    *scan.Session
-	reader     *callReader
-	src        int
-	tables     *rows.Tables
-	blocks     []source.BlockInfo
-	statistics source.Statistics // nil: the source may have duplicates, and the rows of a trace are in any order
-	window     scan.Window
-	cutTraces  map[otlpdata.TraceID]struct{} // traces to be read one by one
+	session   *scan.Session
+	reader    *callReader
+	src       int
+	tables    *rows.Tables
+	blocks    []source.BlockInfo
+	clusters  source.Clusters // nil: the source may have duplicates, and the rows of a trace are in any order
+	window    scan.Window
+	cutTraces map[otlpdata.TraceID]struct{} // traces to be read one by one
 
 	content scan.ContentReader
 }
@@ -53,10 +53,8 @@ func (c *callReader) callScan(src int, w scan.Window) (*callScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &callScan{session: c.session, reader: c, src: src, tables: t, blocks: blocks, window: w,
-		cutTraces: make(map[otlpdata.TraceID]struct{})}
-	s.statistics, _ = c.session.Sources[src].(source.Statistics)
-	return s, nil
+	return &callScan{session: c.session, reader: c, src: src, tables: t, blocks: blocks, window: w,
+		clusters: source.ClustersOf(c.session.Sources[src]), cutTraces: make(map[otlpdata.TraceID]struct{})}, nil
 }
 
 // flushIfMany resolves the collected spans if they are many.
@@ -160,7 +158,7 @@ func (c *callScan) block(b source.Block) error {
 // isCut reports whether a trace is in several blocks. Only the first and the last trace of a block
 // can be.
 func (c *callScan) isCut(id otlpdata.TraceID) bool {
-	blocks, err := c.statistics.TraceBlocks(c.reader.tenant, []otlpdata.TraceID{id})
+	blocks, err := c.clusters.TraceBlocks(c.reader.tenant, []otlpdata.TraceID{id})
 	return err != nil || len(blocks) > 1
 }
 
@@ -276,7 +274,7 @@ type callKey struct {
 // dropDuplicates keeps one span of each group of duplicates in spans. Spans with the same key are
 // compared by their content, because they may differ in fields that calls do not need.
 func (c *callScan) dropDuplicates(ctx context.Context, id otlpdata.TraceID) error {
-	if c.statistics != nil {
+	if c.clusters != nil {
 		return nil
 	}
 	seen := make(map[callKey]bool) // true: several spans have the key

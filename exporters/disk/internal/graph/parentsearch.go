@@ -45,8 +45,8 @@ func (r *parentResolver) searchSource(ctx context.Context, src int, lists ...[]t
 	if err := ctx.Err(); err != nil || len(r.ids) == 0 {
 		return err
 	}
-	if s, ok := r.reader.session.Sources[src].(source.Statistics); ok {
-		return r.searchBlocks(ctx, src, s)
+	if c := source.ClustersOf(r.reader.session.Sources[src]); c != nil {
+		return r.searchBlocks(ctx, src, c)
 	}
 	t, err := r.reader.session.Tables(src)
 	if err != nil || t == nil {
@@ -73,8 +73,8 @@ func (r *parentResolver) searchSource(ctx context.Context, src int, lists ...[]t
 }
 
 // searchBlocks opens each block that may have rows of the traces once.
-func (r *parentResolver) searchBlocks(ctx context.Context, src int, s source.Statistics) error {
-	blocks, err := s.TraceBlocks(r.reader.tenant, r.ids)
+func (r *parentResolver) searchBlocks(ctx context.Context, src int, c source.Clusters) error {
+	blocks, err := c.TraceBlocks(r.reader.tenant, r.ids)
 	if err == nil && len(blocks) == 0 {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (p *peerReader) scanPeers(ctx context.Context, src int, w scan.Window) erro
 		return err
 	}
 	p.names.enter(p.session.Sources[src], part.tables)
-	if part.statistics == nil {
+	if part.clusters == nil {
 		err = part.countPooled(ctx, maxPooled)
 	} else {
 		err = (&peerScan{session: p.session, peers: p, scan: part}).run(ctx)

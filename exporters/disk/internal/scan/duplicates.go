@@ -45,10 +45,4 @@ func (c *ContentReader) Read(t *rows.Tables, b source.Block, row int, h *rows.He
 }
 
 // IsDeduplicated reports whether a source is known to hold no duplicates.
-func IsDeduplicated(src source.Source) bool {
-	if d, ok := src.(source.Deduplicated); ok {
-		return d.Deduplicated()
-	}
-	_, counted := src.(source.Statistics)
-	return counted
-}
+func IsDeduplicated(src source.Source) bool { return source.ClustersOf(src) != nil }

@@ -13,7 +13,7 @@ import (
 // does not change while it is part of a view. Safe for concurrent use.
 //
 // A source may implement further interfaces: [Traces], [SelectiveTrace], [Statistics], [Tally],
-// [Deduplicated], [Catalog], [Services].
+// [Clusters], [Catalog], [Services].
 type Source interface {
 	// Name identifies the source in messages.
 	Name() string

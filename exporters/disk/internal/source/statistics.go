@@ -18,9 +18,32 @@ type Statistics interface {
 	Edges() (*stats.EdgeStats, error)
 	// Orphans returns the spans whose parent is not in the source.
 	Orphans() (*stats.OrphanStats, error)
+	Clusters
+}
+
+// Clusters is implemented by sources without duplicates in each of whose blocks the rows of a trace
+// follow each other.
+type Clusters interface {
 	// TraceBlocks returns the numbers, in ascending order, of the blocks that may have rows of some
 	// traces of a tenant: all blocks that have some and a few others. After an error any block may.
 	TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error)
+}
+
+// Clustered is implemented by sources that hide rows of another source, which may be Clusters.
+type Clustered interface {
+	// Clusters returns nil if the source may have duplicates, or rows of a trace in any order.
+	Clusters() Clusters
+}
+
+// ClustersOf returns the Clusters of a source, or nil.
+func ClustersOf(s Source) Clusters {
+	switch s := s.(type) {
+	case Clusters:
+		return s
+	case Clustered:
+		return s.Clusters()
+	}
+	return nil
 }
 
 // Tally is implemented by sources that still grow and count their rows on demand.
@@ -30,10 +53,4 @@ type Tally interface {
 	// include rows that are newer than the source. Tally returns false without calling look if the
 	// counts are not known and the rows must be read.
 	Tally(ctx context.Context, look func(c *stats.Collector, oldest, newest uint64)) (bool, error)
-}
-
-// Deduplicated is implemented by sources without [Statistics] that may still have no duplicates.
-type Deduplicated interface {
-	// Deduplicated reports whether the source is known to have no duplicates.
-	Deduplicated() bool
 }

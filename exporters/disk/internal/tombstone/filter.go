@@ -207,8 +207,6 @@ func (f *Filter) Constant(shape uint32, position int) (rows.Cell, bool) {
 // use.
 func (f *Filter) Words(uint32) (words []string, complete bool) { return nil, false }
 
-// Deduplicated implements source.Deduplicated.
-func (f *Filter) Deduplicated() bool {
-	_, counted := f.inner.(source.Statistics)
-	return counted
-}
+// Clusters implements source.Clustered. The blocks are those of the inner source: some may have
+// only hidden rows of a trace.
+func (f *Filter) Clusters() source.Clusters { return source.ClustersOf(f.inner) }
