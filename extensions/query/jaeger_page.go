@@ -2,12 +2,14 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // jaegerCapabilities tell the UI which features are available.
@@ -31,11 +33,7 @@ func isUISettings(name string) bool {
 
 // readUISettings reads the file that configures the UI.
 func readUISettings(name string) (s uiSettings, err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return s, fmt.Errorf("cannot read UI config file %s: %w", name, err)
-	}
-	b, err := readBounded(f)
+	b, err := pipeline.ReadFile(context.Background(), name, maxPageBytes)
 	if err != nil {
 		return s, fmt.Errorf("cannot read UI config file %s: %w", name, err)
 	}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -261,24 +259,12 @@ func (s *fileSource) read(ctx context.Context) ([]byte, error) {
 
 // readFile returns the content of a file of at most maxSize bytes.
 func readFile(name string, maxSize int64) ([]byte, error) {
-	info, err := os.Stat(name)
+	b, err := pipeline.ReadFile(context.Background(), name, pipeline.ByteSize(maxSize))
+	if errors.Is(err, pipeline.ErrFileTooLarge) {
+		return nil, fmt.Errorf("%w; increase file::max_size", err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() { // reading a pipe might never end
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if int64(len(b)) > maxSize {
-		return nil, fmt.Errorf("%s is larger than %s; increase file::max_size", name, pipeline.ByteSize(maxSize))
 	}
 	return b, nil
 }

@@ -54,7 +54,7 @@ func TestReload(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		expect("probabilistic 0.25", failed+"stat "+file+": no such file or directory")
+		expect("probabilistic 0.25", failed+"open "+file+": no such file or directory")
 		write(t, file, "0.25")
 		expect("probabilistic 0.25", "")
 		x, err := e.Explain(t.Context(), "", "cart", "")

@@ -218,9 +218,9 @@ func TestBadStart(t *testing.T) {
 	large := filepath.Join(dir, "large.json")
 	write(t, large, "0."+strings.Repeat("1", 5000))
 	for want, c := range map[string]Config{
-		"file::path: stat testdata/none.json: no such file or directory": fileConfig("testdata/none.json"),
-		"file::path: " + dir + " is not a regular file":                  fileConfig(dir),
-		"file::path: " + large + " is larger than 4KiB; increase file::max_size": fileConfig(large,
+		"file::path: open testdata/none.json: no such file or directory": fileConfig("testdata/none.json"),
+		"file::path: " + dir + " is a folder, not a file":                fileConfig(dir),
+		"file::path: file is too large: " + large + " is larger than 4KiB; increase file::max_size": fileConfig(large,
 			func(f *FileConfig) { f.MaxSize = 4 << 10 }),
 		"file::path: testdata/bad/param-text.json:2:58: param must be a number, not the string \"0.5\"; " +
 			"expected a probability from 0 to 1": fileConfig("testdata/bad/param-text.json"),

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,6 +49,9 @@ func certificatesOf(c *app.Component, now time.Time) (found []Finding) {
 	return found
 }
 
+// maxCertificates is the maximum size of a file with certificates.
+const maxCertificates = 1 << 20
+
 // certFile is a file with certificates in PEM.
 type certFile struct {
 	key, path   string
@@ -57,7 +59,7 @@ type certFile struct {
 }
 
 func (c *certFile) check(subject string, now time.Time) Finding {
-	content, err := os.ReadFile(c.path)
+	content, err := pipeline.ReadFile(context.Background(), c.path, maxCertificates)
 	if err != nil {
 		return newFinding(subject, Problem, "cannot read: %v", err).advise("create the file, or allow this user to read it")
 	}

@@ -38,9 +38,10 @@ var allowedImports = map[string][]string{
 		"pipeline", "pipeline/otlpdata", "pipeline/selftrace", "pipeline/status", "+pipeline/internal/certs",
 		"+pipeline/server",
 	},
-	"pipeline/client":       {"pipeline", "pipeline/selftrace", "pipeline/server", "+pipeline/internal/certs"},
-	"pipeline/otelcol":      {"pipeline", "pipeline/otlpdata", "pipeline/sampling"},
-	"pipeline/pipelinetest": {"pipeline", "pipeline/app", "pipeline/otlpdata"},
+	"pipeline/internal/certs": {"pipeline"},
+	"pipeline/client":         {"pipeline", "pipeline/selftrace", "pipeline/server", "+pipeline/internal/certs"},
+	"pipeline/otelcol":        {"pipeline", "pipeline/otlpdata", "pipeline/sampling"},
+	"pipeline/pipelinetest":   {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest": {
 		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/callpath",
 		"pipeline/tracestore/storequery",

@@ -2,16 +2,16 @@ package certs
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // maxFileSize is in bytes. The bundle of authorities of a typical system has a quarter of it.
@@ -129,14 +129,5 @@ func readFile(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // the file was only read
-	b, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err == nil && len(b) > maxFileSize {
-		err = fmt.Errorf("%s is larger than %d bytes", name, maxFileSize)
-	}
-	return b, err
+	return pipeline.ReadFile(context.Background(), name, maxFileSize)
 }

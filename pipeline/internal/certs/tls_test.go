@@ -200,7 +200,7 @@ func TestLoadErrorNamesTheFile(t *testing.T) {
 	f(certs.Files{CA: filepath.Join(dir, "none")}, "none: no such file")
 	f(certs.Files{CA: empty}, "empty contains no PEM certificate")
 	f(certs.Files{CA: big}, "big is larger than")
-	f(certs.Files{CA: dir}, "is a directory")
+	f(certs.Files{CA: dir}, "is a folder")
 	f(certs.Files{Cert: good.CA, Key: good.Key}, good.CA+" with key "+good.Key)
 	f(certs.Files{Cert: good.Cert, Key: empty}, "failed to find any PEM data")
 }

@@ -38,6 +38,9 @@ type Program struct {
 // configuration.
 func Run(ctx context.Context, args []string, p Program) int {
 	c := &command{stdout: p.Stdout, stderr: p.Stderr, load: p.Load, build: p.Build}
+	if c.load.ReadFile == nil {
+		c.load.ReadFile = config.ReadFile(ctx)
+	}
 	return c.run(ctx, args)
 }
 
@@ -214,7 +217,7 @@ func (c *command) prepare() (*host.App, int) {
 	}
 	app, err := host.New(cfg, host.Options{Log: c.stderr, Build: c.build})
 	if err != nil {
-		fmt.Fprintf(c.stderr, "tracing: %v\n", err)
+		fmt.Fprintf(c.stderr, "tracing: %v\n", cfg.Mask(err))
 		return nil, exitUsage
 	}
 	return app, exitOK

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"reflect"
@@ -137,8 +138,8 @@ func Load(o Options) (*Config, error) {
 	l.warnVariables(&o, used)
 	l.problems = append(l.problems, flags.problems...)
 	l.warnings = append(l.warnings, flags.warnings...)
-	mask(l.problems)
-	mask(l.warnings)
+	l.mask(l.problems)
+	l.mask(l.warnings)
 	if o.Strict {
 		l.problems = append(l.problems, l.warnings...)
 	}
@@ -153,12 +154,17 @@ func Load(o Options) (*Config, error) {
 	return l.config, nil
 }
 
-// mask masks secrets in URLs that messages quote.
-func mask(problems yamltree.Problems) {
+// mask masks what may be a secret in messages: parts of URLs, and the values of environment
+// variables and files.
+func (l *loader) mask(problems yamltree.Problems) {
+	l.tree.Redact(problems)
 	for i := range problems {
 		problems[i].Msg = pipeline.MaskURLs(problems[i].Msg)
 	}
 }
+
+// Mask replaces the values of environment variables and files in an error about the configuration.
+func (c *Config) Mask(err error) error { return errors.New(c.tree.RedactText(err.Error())) }
 
 // Sorted returns all components by kind, then by id.
 func (c *Config) Sorted() []*Component {

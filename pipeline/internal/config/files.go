@@ -49,6 +49,7 @@ func (c *Config) CheckFiles() error {
 	if len(problems) == 0 {
 		return nil
 	}
+	c.tree.Redact(problems)
 	problems.Sort()
 	return problems
 }
@@ -60,11 +61,11 @@ func checkPath(kind, name string) error {
 		if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 			return nil
 		}
-		return checkReadable(name, false)
+		return checkFile(name)
 	case pathFile:
-		return checkReadable(name, false)
+		return checkFile(name)
 	case pathFolder:
-		return checkReadable(name, true)
+		return checkFolder(name)
 	case pathData:
 		if err := checkWritable(name); err != nil {
 			return fmt.Errorf("%w; %s", err, FolderAdvice(name, err))
@@ -74,23 +75,29 @@ func checkPath(kind, name string) error {
 	return fmt.Errorf("BUG: unknown value %q of the tag path", kind)
 }
 
-// checkReadable opens a file or folder.
-func checkReadable(name string, folder bool) error {
-	f, err := os.Open(name)
+// checkFolder opens a folder.
+func checkFolder(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", name)
+	}
+	if err == nil {
+		_, err = os.ReadDir(name)
+	}
 	if err != nil {
 		return cause("cannot read", name, err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return cause("cannot read", name, err)
-	case folder && !info.IsDir():
-		return fmt.Errorf("%s is not a folder", name)
-	case !folder && info.IsDir():
-		return fmt.Errorf("%s is a folder, not a file", name)
-	}
 	return nil
+}
+
+// checkFile opens a file.
+func checkFile(name string) error {
+	err := pipeline.CheckReadable(name)
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return cause("cannot read", name, err)
+	}
+	return err
 }
 
 // checkWritable creates and deletes a file in a folder or, if it does not exist, in the folder

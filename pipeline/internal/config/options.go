@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -57,7 +58,7 @@ type Options struct {
 	Overrides []Override
 	// Strict makes warnings errors.
 	Strict bool
-	// LookupEnv and ReadFile default to os.LookupEnv and os.ReadFile.
+	// LookupEnv defaults to os.LookupEnv, ReadFile to [ReadFile] without a context.
 	LookupEnv func(string) (string, bool)
 	// Environ returns all environment variables as NAME=VALUE. It defaults to os.Environ, or to no
 	// variables if LookupEnv is set.
@@ -79,8 +80,16 @@ func (o *Options) setDefaults() {
 		o.LookupEnv = os.LookupEnv
 	}
 	if o.ReadFile == nil {
-		o.ReadFile = os.ReadFile
+		o.ReadFile = ReadFile(context.Background())
 	}
+}
+
+// maxFile is the maximum size of a file that a configuration consists of or includes.
+const maxFile = 16 << 20
+
+// ReadFile returns the function that reads the files of a configuration until ctx ends.
+func ReadFile(ctx context.Context) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) { return pipeline.ReadFile(ctx, name, maxFile) }
 }
 
 // recordVariables returns a set to which LookupEnv adds the names of the variables that it is asked

@@ -22,11 +22,8 @@ type Watcher struct {
 	reread bool              // all files were read at least once
 }
 
-// NewWatcher returns a Watcher that reads files with readFile; nil is os.ReadFile.
+// NewWatcher returns a Watcher that reads files with readFile.
 func NewWatcher(readFile func(string) ([]byte, error)) *Watcher {
-	if readFile == nil {
-		readFile = os.ReadFile
-	}
 	return &Watcher{readFile: readFile, sums: map[string][]byte{}}
 }
 

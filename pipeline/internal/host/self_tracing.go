@@ -72,7 +72,7 @@ func (a *App) newSpanSource(ctx context.Context, t *config.Telemetry) (*spanSour
 	resource := map[string]string{"service.name": "tracing", "service.version": a.build.Version, "service.instance.id": a.selfTracing.instance}
 	maps.Copy(resource, t.Resource)
 	provider, propagator, err := selfexport.New(ctx, &t.Traces, selfexport.Options{
-		Resource: resource, ReadFile: os.ReadFile, Console: os.Stdout, Exported: a.selfTracing.exported})
+		Resource: resource, ReadFile: config.ReadFile(context.Background()), Console: os.Stdout, Exported: a.selfTracing.exported})
 	if err != nil {
 		return nil, fmt.Errorf("service::telemetry::traces::%w", err)
 	}

@@ -13,6 +13,8 @@ import (
 type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)
+
+	looked bool // a variable or file was read since this was last cleared
 }
 
 // maxValue is the maximum size of a file that ${file:} reads, and of an expanded scalar, in bytes.
@@ -87,6 +89,7 @@ func (e *Expander) lookup(ref string) (string, error) {
 		if len(b) > maxValue {
 			return "", fmt.Errorf("${file:%s} has more than %d bytes", path, maxValue)
 		}
+		e.looked = true
 		return strings.TrimRight(string(b), "\r\n"), nil
 	}
 	name, def, hasDefault := strings.Cut(strings.TrimPrefix(ref, "env:"), ":-")
@@ -94,6 +97,7 @@ func (e *Expander) lookup(ref string) (string, error) {
 		return "", fmt.Errorf("${%s} is neither an environment variable nor ${file:/path}; write $$ for a dollar", ref)
 	}
 	if v, ok := e.LookupEnv(name); ok && (v != "" || !hasDefault) {
+		e.looked = true
 		return v, nil
 	}
 	if hasDefault {

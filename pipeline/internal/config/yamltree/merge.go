@@ -37,6 +37,7 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 		}
 		maps.Copy(out.keys, p.tree.keys)
 		maps.Copy(out.vals, p.tree.vals)
+		out.included = append(out.included, p.tree.included...)
 		problems = append(problems, p.problems...)
 	}
 	out.Root = k.Raw()

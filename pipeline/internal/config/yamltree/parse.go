@@ -138,7 +138,7 @@ func describe(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	return fmt.Sprintf("%q", n.Value)
+	return "text" // of a file that may not be a configuration
 }
 
 // charge counts a value at depth with the bytes of its path and text. It returns false, and reports
@@ -201,12 +201,16 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 		}
 		return removal{}
 	}
+	p.expand.looked = false
 	text, err := p.expand.Expand(n.Value)
 	if err != nil {
 		// Not a problem if another source overrides the value, so decode reports it.
 		return Scalar{Text: n.Value, Quoted: quoted, Bad: err.Error()}
 	}
 	p.bytes += len(text)
+	if p.expand.looked {
+		p.tree.included = append(p.tree.included, included{path: Display(path...), text: text, written: n.Value})
+	}
 	return Scalar{Text: text, Quoted: quoted}
 }
 

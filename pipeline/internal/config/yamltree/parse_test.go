@@ -22,7 +22,7 @@ func TestParseProblems(t *testing.T) {
 	f("# nothing\n", "")
 	f("---\n", "")
 	f("~", "")
-	f("5", `1.yaml:1:1: the file must have keys such as receivers, exporters and service, not "5"`)
+	f("5", `1.yaml:1:1: the file must have keys such as receivers, exporters and service, not text`)
 	f("- a", "1.yaml:1:1: the file must have keys such as receivers, exporters and service, not a list")
 	f("a: 1\n---\nb: 2\n", "1.yaml:2:1: second YAML document; put it into a file of its own and repeat --config")
 	f("a: {b: 1\nc: 2",

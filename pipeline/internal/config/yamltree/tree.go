@@ -111,6 +111,8 @@ type Tree struct {
 	Root map[string]any
 	keys map[string]Pos // by path
 	vals map[string]Pos // by path
+
+	included []included
 }
 
 // Join returns the path as one string.
