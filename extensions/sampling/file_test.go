@@ -103,6 +103,14 @@ func TestWarnings(t *testing.T) {
 	}
 	reload(`{"service_strategies": [{"service": "cart", "type": "const", "param": 1}]}`)
 	expect("probabilistic 0.001", `:1:53: unknown type "const"`)
+	const cart = `"service_strategies": [{"service": "cart", "type": "const", "param": 1}]}`
+	reload(`{"default_strategy": {"type": "probabilistic", "param": 0.5}, ` + cart)
+	expect("probabilistic 0.5", `:1:114: unknown type "const", so the probability 0.5 of default_strategy applies; `)
+	reload(`{"default_strategy": {"type": "ratelimiting", "param": 3}, ` + cart)
+	expect("3 traces per second", `:1:111: unknown type "const", so the limit of 3 traces per second of default_strategy applies; `)
+	reload(`{"service_strategies": [{"service": "cart", "type": "probabilistic", "param": 0.25,
+  "operation_strategies": [{"operation": "a", "type": "const", "param": 1}]}]}`)
+	expect("probabilistic 0.25; 1 operation strategies", `:2:55: unknown type "const", so the probability 0.25 of the enclosing strategy applies; `)
 	reload(`{"default_strategy": {"Type": "probabilistic", "param": 0.5, "operation_strategies": [
   {"operation": "a", "type": "ratelimiting", "param": 1}, {"operation": "b", "type": "probabilistic", "param": 1}]}}`)
 	expect("probabilistic 0.5; 1 operation strategies", ":2:30: clients do not support rate limits for operations, so this one is left out")

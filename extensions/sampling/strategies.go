@@ -54,13 +54,14 @@ type strategiesFile struct {
 }
 
 // readStrategies parses a strategies file. The error has a line for each mistake. `null` is a file
-// without strategies. Strategies of an unknown type have the given probability.
+// without strategies. Strategies of an unknown type are those of the default strategy or, if there
+// is none, have the given probability.
 func readStrategies(name string, text []byte, probability float64) (*strategiesFile, error) {
 	doc, err := parseDocument(name, text)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{doc: doc, probability: probability}
+	r := &reader{doc: doc, fallback: fallback{sampling.Probabilistic, probability, ""}}
 	f := &strategiesFile{doc: doc}
 	if doc.root.kind != scalarKind || doc.root.scalar != nil {
 		r.file(doc.root, f)
@@ -71,11 +72,25 @@ func readStrategies(name string, text []byte, probability float64) (*strategiesF
 
 // reader converts a document and collects its mistakes.
 type reader struct {
-	doc         *document
-	probability float64 // of strategies of an unknown type
-	problems    []problem
-	warnings    []problem
-	ignored     []string
+	doc      *document
+	fallback fallback
+	problems []problem
+	warnings []problem
+	ignored  []string
+}
+
+// fallback takes the place of a strategy of an unknown type.
+type fallback struct {
+	typ   sampling.Type
+	param float64
+	of    string // the strategy that it is taken from; "" if it is built in
+}
+
+func (f fallback) String() string {
+	if f.typ == sampling.RateLimiting {
+		return fmt.Sprintf("the limit of %.10g traces per second%s", f.param, f.of)
+	}
+	return fmt.Sprintf("the probability %v%s", f.param, f.of)
 }
 
 func (r *reader) problem(at int, format string, args ...any) {
@@ -91,6 +106,7 @@ func (r *reader) file(v value, f *strategiesFile) {
 	if m, ok := all[keyDefault]; ok && !m.isNull() {
 		w := r.strategy(m.value, keyDefault)
 		f.byDefault = &w
+		r.fallback = fallback{w.typ, w.param, " of " + keyDefault}
 	}
 	services, ok := all[keyServices]
 	if !ok || services.isNull() {
@@ -138,17 +154,20 @@ func (r *reader) strategy(v value, section string) fileStrategy {
 		r.warn(m.at, "clients ignore the rate limit of a service that has %s, so these are left out; "+
 			"change the type to %s, or delete them", keyOperations, typeProbabilistic)
 	default:
+		outer := r.fallback
+		r.fallback = fallback{w.typ, w.param, " of the enclosing strategy"}
 		w.operations = r.operations(m)
+		r.fallback = outer
 	}
 	return w
 }
 
 // typeAndParam parses the type of a strategy and its parameter. An unknown type is reported; the
-// strategy then is probabilistic, with the probability of services without a strategy.
+// fallback then takes its place.
 func (r *reader) typeAndParam(in value, all map[string]member) (sampling.Type, float64) {
 	typ, ok := r.typ(in, all)
 	if !ok {
-		return sampling.Probabilistic, r.probability
+		return r.fallback.typ, r.fallback.param
 	}
 	return typ, r.param(in, all, typ)
 }
@@ -237,7 +256,7 @@ func (r *reader) typ(in value, all map[string]member) (typ sampling.Type, ok boo
 	name, isText := m.scalar.(string)
 	switch {
 	case !given || m.isNull():
-		r.warn(in.at, "%s is missing, so the probability %v applies; use %q or %q", keyType, r.probability,
+		r.warn(in.at, "%s is missing, so %v applies; use %q or %q", keyType, r.fallback,
 			typeProbabilistic, typeRateLimiting)
 	case isText && name == typeProbabilistic:
 		return sampling.Probabilistic, true
@@ -250,7 +269,7 @@ func (r *reader) typ(in value, all map[string]member) (typ sampling.Type, ok boo
 		} else if name == "const" {
 			hint = fmt.Sprintf("use %q with param 1 or 0", typeProbabilistic)
 		}
-		r.warn(m.value.at, "unknown type %s, so the probability %v applies; %s", quoted(name), r.probability, hint)
+		r.warn(m.value.at, "unknown type %s, so %v applies; %s", quoted(name), r.fallback, hint)
 	default:
 		r.problem(m.value.at, "%s must be a string, not %s", keyType, m.what())
 	}
