@@ -35,6 +35,8 @@ type File interface {
 	Omit(path []string)
 	// Replaced removes a component or a block whose settings are at other paths now.
 	Replaced(path []string, reason string)
+	// Fallback says that there is no key at path, and what that means in the Collector and here.
+	Fallback(path []string, theirs, here, effect string)
 	// Move moves a value to another path, where nothing is yet. An empty reason says that another
 	// change explains it.
 	Move(from, to []string, reason string)
@@ -63,6 +65,7 @@ func Rewrite(f File, known func(section, typ string) bool) {
 	r.accepted()
 	r.jaegerReceivers()
 	r.applyRules()
+	r.fallbacks()
 	r.authenticators()
 	r.dropTokenSources()
 }

@@ -20,8 +20,6 @@ func fromCollector(d *document, components []pipeline.Factory) {
 	}
 	metricsListener(d)
 	foreign.Rewrite(c, c.types.has)
-	c.samplerMode()
-	c.kafkaDefaults()
 	if len(components) == 0 {
 		return
 	}
@@ -138,6 +136,11 @@ func (c *collector) Replaced(path []string, reason string) {
 	b, key := c.parent(path)
 	b.note(changed, key, "%s: %s", key, reason)
 	b.remove(key)
+}
+
+// Fallback implements foreign.File: the result means what the input has meant.
+func (c *collector) Fallback(path []string, theirs, here, _ string) {
+	c.Set(path, theirs, "the default of the Collector; the default here is "+here)
 }
 
 // Move implements foreign.File.

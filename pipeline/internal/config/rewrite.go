@@ -12,13 +12,17 @@ import (
 
 // foreignFile is the merged tree to which the rules for files of other programs are applied. Each
 // change is a warning.
-type foreignFile struct{ *loader }
+type foreignFile struct {
+	*loader
+	own bool // it was written for this program
+}
 
 var _ foreign.File = foreignFile{}
 
 // rewriteForeign applies these rules.
 func (l *loader) rewriteForeign() {
-	foreign.Rewrite(foreignFile{l}, func(section, typ string) bool {
+	own := foreign.IsOwn(foreignFile{loader: l})
+	foreign.Rewrite(foreignFile{l, own}, func(section, typ string) bool {
 		for _, kind := range kinds {
 			if kind.Section() == section {
 				_, known := l.factories[kind][typ]
@@ -70,6 +74,14 @@ func (f foreignFile) Replaced(path []string, reason string) {
 	pos := f.tree.KeyPos(path...)
 	f.tree.Remove(path...)
 	f.warn(pos, path, "%s: %s", pos.Lines(), reason)
+}
+
+// Fallback implements foreign.File. In a file that was written for this program, the default here
+// is meant.
+func (f foreignFile) Fallback(path []string, theirs, here, effect string) {
+	if !f.own {
+		f.warn(f.tree.KeyPos(path[:2]...), path, "not set: %s is used, %s by the OpenTelemetry Collector: %s; set it", here, theirs, effect)
+	}
 }
 
 // Move implements foreign.File.
@@ -136,7 +148,7 @@ func (f foreignFile) Refuse(path []string, problem string) {
 func (l *loader) deletion(section, id string) string {
 	out := "delete " + l.tree.KeyPos(section, id).Lines()
 	var lines []string
-	for _, ref := range foreign.References(foreignFile{l}, section, id) {
+	for _, ref := range foreign.References(foreignFile{loader: l}, section, id) {
 		pos := l.tree.ValuePos(ref...)
 		pos.EndLine = 0
 		if line := pos.Lines(); !slices.Contains(lines, line) {
