@@ -148,8 +148,8 @@ func (e *exporter) writeTombstone(t *tombstone.Tombstone) error {
 // one that a tombstone covers.
 func (e *exporter) loadDeletions() error {
 	d := &e.deletions
-	d.files = tombstone.Dir{FS: e.env.FS, Path: path.Join(e.path, deletionDir)}
-	d.parked = tombstone.Dir{FS: e.env.FS, Path: path.Join(e.dir.QuarantineDir(), deletionDir)}
+	d.files = tombstone.Dir{FS: e.dir.FS(), Path: path.Join(e.path, deletionDir)}
+	d.parked = tombstone.Dir{FS: e.dir.FS(), Path: path.Join(e.dir.QuarantineDir(), deletionDir)}
 	if err := d.parked.MoveAll(d.files); err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ func (e *exporter) maintainDeletions() {
 		case <-e.stop:
 			return
 		case <-ticker.C:
+			if e.dir.InPlace() != nil {
+				continue // the maintenance loop reports it
+			}
 			if err := e.cleanDeletions(ctx); err != nil && ctx.Err() == nil {
 				e.log.Warn("maintenance of deletions failed; will retry", zap.Error(err))
 			}

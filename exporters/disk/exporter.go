@@ -71,9 +71,10 @@ type exporter struct {
 	claimed  int64         // bytes reserved for the output of the running or the next merge
 	fixed    int64         // bytes of logs and reserve at the last measurement
 	capacity chan struct{} // closed and replaced when a memtable was flushed
+	moved    error         // why spans are refused now: the path is no longer that of the folder
 	full     error         // why spans are refused now: the disk is full
 	noLog    error         // why the last write-ahead log could not be created
-	refused  int64         // requests refused because of full or noLog since the store was degraded
+	refused  int64         // requests refused because of moved, full or noLog since the store was degraded
 	stuck    error         // why the last flush failed
 	closed   bool
 }
@@ -118,7 +119,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		deletions: deletions{slot: make(chan struct{}, 1)},
 	}
 	e.lines = pipeline.NewRepeatLog(set)
-	e.samplingStore = newSamplingStore(e.env.FS, e.path, e.env.Now)
+	e.samplingStore = newSamplingStore(e.path, e.env.Now)
 	e.queries = newQueries(e.view, scan.Options{
 		Decoders: c.Decoders, Busy: e.receives, Memory: int64(c.Cache) / 8, OnDamage: e.damaged,
 	})
@@ -199,7 +200,7 @@ func (e *exporter) openFolder() error {
 	}
 	e.dir = dir
 	e.noteFormat()
-	e.logs, err = wal.OpenDir(e.env.FS, dir.Log(), wal.Options{
+	e.logs, err = wal.OpenDir(dir.FS(), dir.Log(), wal.Options{
 		Mode: wal.Mode(e.config.Sync), Interval: time.Duration(e.config.SyncInterval), MinGap: time.Duration(e.config.SyncGap),
 		Size: int64(e.config.Memtable.MaxBytes) + logSlack, Step: e.logStep, Spares: 1,
 	})

@@ -87,7 +87,7 @@ func (e *exporter) write(l *live) (*handle, error) {
 		return nil, err
 	}
 	meta := segment.Meta{FirstEpoch: l.epoch, LastEpoch: l.epoch, FirstArrival: first, LastArrival: last}
-	if _, err := segment.Write(e.env.FS, e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{}); err != nil {
+	if _, err := segment.Write(e.dir.FS(), e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{}); err != nil {
 		return nil, err
 	}
 	return e.open(name)

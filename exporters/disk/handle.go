@@ -32,7 +32,7 @@ type handle struct {
 
 // open opens a segment for the store.
 func (e *exporter) open(name directory.Segment) (*handle, error) {
-	s, err := segment.OpenCached(e.env.FS, e.dir.Path(name), e.cache)
+	s, err := segment.OpenCached(e.dir.FS(), e.dir.Path(name), e.cache)
 	if err != nil {
 		return nil, err
 	}

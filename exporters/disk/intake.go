@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,9 +104,9 @@ func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 	if e.closed {
 		return nil, nil, pipeline.ErrStopping
 	}
-	if e.full != nil {
+	if err := cmp.Or(e.moved, e.full); err != nil {
 		e.refused++
-		return nil, nil, e.full
+		return nil, nil, err
 	}
 	if l := e.active; l != nil {
 		l.failed = l.failed || errors.Is(l.log.Ready(), wal.ErrFailed)
@@ -153,13 +154,13 @@ func (e *exporter) trouble() (refused int64, err error) {
 	defer e.intake.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	err = errors.Join(e.stuck, e.full, e.noLog)
+	err = cmp.Or(e.moved, errors.Join(e.stuck, e.full, e.noLog))
 	if err == nil {
 		e.refused = 0
 		return 0, nil
 	}
 	noTable := e.active == nil || e.active.failed || e.active.table.Full()
-	if e.full != nil || e.noLog != nil || e.stuck != nil && noTable && len(e.frozen) >= maxFrozen {
+	if e.moved != nil || e.full != nil || e.noLog != nil || e.stuck != nil && noTable && len(e.frozen) >= maxFrozen {
 		err = pipeline.NotReady(err)
 	}
 	return e.refused, err

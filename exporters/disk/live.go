@@ -30,6 +30,9 @@ func (e *exporter) begin() (*live, error) {
 	// An epoch is used once. It is a time, so that senders cannot guess it, see wal.Dir.Create.
 	epoch := max(e.lastEpoch+1, uint64(now.UnixNano()))
 	e.lastEpoch = epoch // also if that fails: the rest of the log would collide
+	if err := e.dir.InPlace(); err != nil {
+		return nil, err
+	}
 	log, err := e.logs.Create(epoch)
 	if err != nil {
 		return nil, err

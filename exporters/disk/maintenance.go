@@ -39,6 +39,10 @@ func (e *exporter) maintain() {
 
 // runMaintenance flushes what is frozen and, if all is set, does the rest of the maintenance.
 func (e *exporter) runMaintenance(all bool) {
+	if !e.checkPlace() {
+		e.reportHealth(e.trouble())
+		return
+	}
 	if all {
 		e.freezeOld()
 	}
@@ -64,6 +68,21 @@ func (e *exporter) runMaintenance(all bool) {
 	}
 	e.reportHealth(e.trouble())
 	e.updateGauges()
+}
+
+// checkPlace reports whether the path of the store is still that of the folder which this process
+// has locked. If not, the folder was moved or deleted, and another process may use the path: spans
+// are refused, and no file is changed. Acknowledged spans are in the folder, or in memory. If it is
+// moved back, the store continues.
+func (e *exporter) checkPlace() bool {
+	err := e.dir.InPlace()
+	if err != nil {
+		err = fmt.Errorf("span store: spans are refused: %w", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.moved = err
+	return err == nil
 }
 
 // reportHealth reports an error and damage when they begin, change or end. While the error lasts,

@@ -232,7 +232,7 @@ func (e *exporter) replacedBy(inputs []*handle) []string {
 // writeMerged writes the output and replaces the inputs with it. After an error everything is as
 // before.
 func (e *exporter) writeMerged(m *merge, pace func() error) (segment.Info, error) {
-	info, err := segment.Merge(e.env.FS, e.dir.StagingPath(m.name), m.sources, m.meta, segment.MergeOptions{Pace: pace})
+	info, err := segment.Merge(e.dir.FS(), e.dir.StagingPath(m.name), m.sources, m.meta, segment.MergeOptions{Pace: pace})
 	switch {
 	case err != nil:
 		e.markUnmergeable(m, err)

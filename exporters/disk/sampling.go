@@ -38,11 +38,10 @@ var _ sampling.Store = (*exporter)(nil)
 // process uses the folder.
 type samplingStore struct {
 	*sampling.Memory
-	fs   vfs.FS
 	file string
 
 	changing sync.Mutex // held while something is added and saved
-	open     bool       // guarded by changing
+	fs       vfs.FS     // nil unless the store is open; guarded by changing
 }
 
 var (
@@ -52,8 +51,8 @@ var (
 	samplingSums       = crc32.MakeTable(crc32.Castagnoli)
 )
 
-func newSamplingStore(fsys vfs.FS, dir string, now func() time.Time) *samplingStore {
-	return &samplingStore{Memory: sampling.NewMemory(now), fs: fsys, file: path.Join(dir, samplingFile)}
+func newSamplingStore(dir string, now func() time.Time) *samplingStore {
+	return &samplingStore{Memory: sampling.NewMemory(now), file: path.Join(dir, samplingFile)}
 }
 
 // AddThroughput implements sampling.ThroughputStore. The data is durable when it returns nil.
@@ -70,7 +69,7 @@ func (s *samplingStore) SaveCalculation(ctx context.Context, c *sampling.Calcula
 func (s *samplingStore) change(add func() error) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	if !s.open {
+	if s.fs == nil {
 		return errSamplingClosed
 	}
 	if err := add(); err != nil {
@@ -84,10 +83,10 @@ func (s *samplingStore) change(add func() error) error {
 }
 
 // load reads the file, if it exists, and allows additions. After damage the state is empty.
-func (s *samplingStore) load() (damage, err error) {
+func (s *samplingStore) load(fsys vfs.FS) (damage, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	b, err := vfs.ReadFile(s.fs, s.file, maxSamplingFile)
+	b, err := vfs.ReadFile(fsys, s.file, maxSamplingFile)
 	switch {
 	case errors.Is(err, vfs.ErrTooLarge):
 		damage, err = err, nil
@@ -99,7 +98,9 @@ func (s *samplingStore) load() (damage, err error) {
 			damage = s.Restore(state)
 		}
 	}
-	s.open = err == nil
+	if err == nil {
+		s.fs = fsys
+	}
 	return damage, err
 }
 
@@ -107,7 +108,7 @@ func (s *samplingStore) load() (damage, err error) {
 func (s *samplingStore) close() {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	s.open = false
+	s.fs = nil
 }
 
 func encodeSampling(state sampling.State) ([]byte, error) {
@@ -174,7 +175,7 @@ func decodeSampling(b []byte) (state sampling.State, err error) {
 // loadSampling restores the state of adaptive sampling. A damaged file is moved to the quarantine;
 // operations then start with the initial probability.
 func (e *exporter) loadSampling() error {
-	damage, err := e.samplingStore.load()
+	damage, err := e.samplingStore.load(e.dir.FS())
 	if err != nil {
 		return err
 	}

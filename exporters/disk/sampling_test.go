@@ -27,8 +27,8 @@ func openSampling(tb testing.TB, fsys vfs.FS, now func() time.Time) *samplingSto
 	if err := fsys.MkdirAll(folder); err != nil {
 		tb.Fatal(err)
 	}
-	s := newSamplingStore(fsys, folder, now)
-	if damage, err := s.load(); damage != nil || err != nil {
+	s := newSamplingStore(folder, now)
+	if damage, err := s.load(fsys); damage != nil || err != nil {
 		tb.Fatal(damage, err)
 	}
 	return s
@@ -81,8 +81,8 @@ func TestSamplingCrashes(t *testing.T) {
 				acknowledged = p
 			}
 		}
-		after := newSamplingStore(out.left, folder, time.Now)
-		damage, err := after.load()
+		after := newSamplingStore(folder, time.Now)
+		damage, err := after.load(out.left)
 		if damage != nil || err != nil {
 			t.Fatalf("seed %d: %v, %v", seed, damage, err)
 		}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -30,11 +31,14 @@ type diskQueue struct {
 	countLost   func(spans int64)  // called for lost spans; negative: recovered spans
 	lostBatches prometheus.Counter // batches lost to damaged files
 
-	spool  atomic.Pointer[spool.Queue] // nil before open, when metrics may already be read
-	failed atomic.Bool                 // the last report was a failure
-	lock   io.Closer
-	ctx    context.Context // ends when the queue is closed, so that take returns
-	end    context.CancelFunc
+	spool atomic.Pointer[spool.Queue] // nil before open, when metrics may already be read
+	lock  vfs.Lock
+	ctx   context.Context // ends when the queue is closed, so that take returns
+	end   context.CancelFunc
+
+	reporting sync.Mutex
+	reported  string // the last report, "" if nothing was wrong; guarded by reporting
+	watching  sync.WaitGroup
 }
 
 func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64),
@@ -58,8 +62,9 @@ func (q *diskQueue) open() error {
 		return fmt.Errorf("sending_queue: %w", err)
 	}
 	started := q.env.Now()
-	files, err := spool.Open(q.env.FS, path.Join(q.dir, "log"), spool.Options{LogSize: queueFileSize(), Now: q.env.Now,
-		Quarantine: path.Join(q.dir, "damaged"), Lost: q.recordLoss})
+	files, err := spool.Open(vfs.Locked(q.env.FS, q.dir, lock), path.Join(q.dir, "log"), spool.Options{
+		LogSize: queueFileSize(), Now: q.env.Now, Quarantine: path.Join(q.dir, "damaged"), Lost: q.recordLoss,
+	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("sending_queue: %w", err), lock.Close())
 	}
@@ -68,6 +73,7 @@ func (q *diskQueue) open() error {
 	q.capacity.force(q.loadOfState(s))
 	q.spool.Store(files)
 	q.reportDisk()
+	q.watching.Go(q.watch)
 	q.log.Info("opened sending queue", zap.String("directory", q.dir), zap.Int64("batches", s.Items), zap.Int64("spans", s.Weight),
 		zap.Int64("bytes", s.Bytes), zap.Duration("took", q.env.Now().Sub(started)))
 	return nil
@@ -82,16 +88,50 @@ func (q *diskQueue) loadOfState(s spool.State) load {
 	return l
 }
 
-// reportDisk reports a disk that has failed or recovered.
+// reportDisk reports a disk or folder that has failed or recovered.
 func (q *diskQueue) reportDisk() {
-	err := q.spool.Load().Err()
-	if failed := err != nil; q.failed.Swap(failed) == failed {
-		return
-	}
+	q.reporting.Lock()
+	defer q.reporting.Unlock()
+	err := q.diskError()
+	text := ""
 	if err != nil {
-		err = fmt.Errorf("sending_queue: %w", err)
+		text = err.Error()
 	}
-	q.report(err)
+	if text != q.reported {
+		q.reported = text
+		q.report(err)
+	}
+}
+
+// diskError returns why the queue cannot be read or written.
+func (q *diskQueue) diskError() error {
+	if errors.Is(q.lock.InPlace(), vfs.ErrMoved) {
+		return pipeline.NotReady(fmt.Errorf("sending_queue: batches are refused: %s was moved, deleted or replaced while this process uses it; "+
+			"move the folder back, or restart the process to open what is there now", q.dir))
+	}
+	err := q.spool.Load().Err()
+	if err == nil || errors.Is(err, vfs.ErrMoved) { // the folder was moved and is back
+		return nil
+	}
+	return fmt.Errorf("sending_queue: %w", err)
+}
+
+// watchInterval is the interval at which the folder of a queue is checked.
+const watchInterval = time.Second
+
+// watch checks the folder until the queue is closed, so that a queue that gets no batches because
+// it is not ready notices that its folder was moved back.
+func (q *diskQueue) watch() {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			q.reportDisk()
+		case <-q.ctx.Done():
+			return
+		}
+	}
 }
 
 // recordLoss counts and logs batches that were lost to damage, or recovered after an earlier loss.
@@ -211,7 +251,15 @@ func (q *diskQueue) tight() <-chan struct{} { return q.capacity.tight }
 
 // shut closes the files. A batch that is still being sent cannot be marked as done any more and is
 // sent again after the next start.
-func (q *diskQueue) shut() error { return errors.Join(q.spool.Load().Close(), q.lock.Close()) }
+func (q *diskQueue) shut() error {
+	q.end()
+	q.watching.Wait()
+	if left := q.spool.Load().State(); left.Items > 0 && errors.Is(q.lock.InPlace(), vfs.ErrMoved) {
+		q.log.Error("folder of the sending queue was moved or deleted; the next start does not find its batches", zap.String("directory", q.dir),
+			zap.Int64("batches", left.Items), zap.Int64("spans", left.Weight))
+	}
+	return errors.Join(q.spool.Load().Close(), q.lock.Close())
+}
 
 func (q *diskQueue) state() queueState {
 	files := q.spool.Load()

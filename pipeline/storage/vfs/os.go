@@ -3,7 +3,6 @@ package vfs
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -58,6 +57,17 @@ func (osFS) ReadDir(dir string) ([]Entry, error) {
 // MkdirAll syncs the parent even if dir exists: an earlier process may have died between creating
 // dir and making it durable.
 func (f osFS) MkdirAll(dir string) error {
+	err := f.Mkdir(dir)
+	if parent := path.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := f.MkdirAll(parent); err != nil {
+			return err
+		}
+		err = f.Mkdir(dir)
+	}
+	return err
+}
+
+func (f osFS) Mkdir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
@@ -71,11 +81,6 @@ func (f osFS) MkdirAll(dir string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if parent := path.Dir(dir); parent != dir {
-		if err := f.MkdirAll(parent); err != nil {
-			return err
-		}
-	}
 	if err := os.Mkdir(dir, dirPerm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -84,7 +89,7 @@ func (f osFS) MkdirAll(dir string) error {
 
 func (osFS) SyncDir(dir string) error { return syncDir(dir) }
 
-func (osFS) Lock(name string) (io.Closer, error) {
+func (osFS) Lock(name string) (Lock, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, filePerm)
 	if err != nil {
 		return nil, err
@@ -93,7 +98,7 @@ func (osFS) Lock(name string) (io.Closer, error) {
 		f.Close() // err has the reason
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
-	return f, nil // closing the file releases the lock
+	return osFile{f}, nil // closing the file releases the lock
 }
 
 func (osFS) Free(dir string) (int64, error) {
@@ -124,3 +129,15 @@ func (f osFile) Size() (int64, error) {
 }
 
 func (f osFile) Sync() error { return syncFile(f.File) }
+
+func (f osFile) InPlace() error {
+	open, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Stat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || err == nil && !os.SameFile(open, named) {
+		return &fs.PathError{Op: "stat", Path: f.Name(), Err: ErrMoved}
+	}
+	return nil
+}

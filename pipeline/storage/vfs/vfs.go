@@ -32,6 +32,9 @@ import (
 // ErrLocked is wrapped by FS.Lock when this or another process holds the lock.
 var ErrLocked = errors.New("locked by another process")
 
+// ErrMoved is wrapped by the method InPlace of files and locks.
+var ErrMoved = errors.New("moved, deleted or replaced by another process")
+
 // FS is a file system. Names are full paths with slashes on every operating system. Errors name the
 // operation and the file and wrap the errors of package io/fs (fs.ErrNotExist, fs.ErrExist) where
 // these apply. All methods may be called concurrently.
@@ -53,6 +56,8 @@ type FS interface {
 	// MkdirAll creates a directory and its missing parents, and makes their names durable. An
 	// existing directory is not an error.
 	MkdirAll(dir string) error
+	// Mkdir is like MkdirAll, but fails with fs.ErrNotExist if the parent does not exist.
+	Mkdir(dir string) error
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(dir string) ([]Entry, error)
 	// SyncDir makes all earlier creations, renames and removals in a directory durable (its own
@@ -61,10 +66,19 @@ type FS interface {
 	// Lock acquires an exclusive lock on a file without waiting: if it is held, the error wraps
 	// ErrLocked. The file is created if missing and stays when the lock is released, by Close of
 	// the result or by the end of the process.
-	Lock(name string) (io.Closer, error)
+	Lock(name string) (Lock, error)
 	// Free returns how many bytes a user without privileges may still write to the volume that
 	// holds dir.
 	Free(dir string) (int64, error)
+}
+
+// Lock is a held lock. Both methods may be called concurrently.
+type Lock interface {
+	// InPlace is like File.InPlace for the locked file. While it returns nil, no other process can
+	// hold a lock with the same name.
+	InPlace() error
+	// Close releases the lock.
+	Close() error
 }
 
 // File is an open file. All methods but Close may be called concurrently.
@@ -81,6 +95,10 @@ type File interface {
 	Truncate(size int64) error
 	// Sync makes the bytes and the size durable; see the package comment for a failed Sync.
 	Sync() error
+	// InPlace returns an error that wraps ErrMoved if the name that the file was opened with no
+	// longer refers to it: the file, or a directory above it, was renamed, removed or replaced. It
+	// returns nil if the file is in place and if that cannot be found out.
+	InPlace() error
 	// Close releases the handle. It makes nothing durable.
 	Close() error
 	// Name returns the name that the file was opened with.

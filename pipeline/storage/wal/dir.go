@@ -155,13 +155,13 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 
 // newPart creates the n-th part file of a log, from a spare file if there is one. Its name is
 // durable on return. A new file is preallocated with zeros (Options.Step bytes) and synced. If the
-// directory was deleted, it is created again.
+// directory was deleted but not its parent, it is created again.
 func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	names, err := d.list()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = d.fs.MkdirAll(d.path)
+		err = d.fs.Mkdir(d.path)
 	}
 	if err != nil {
 		return nil, err

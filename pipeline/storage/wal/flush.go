@@ -39,7 +39,23 @@ func (l *Log) flush(sync bool) {
 	if err != nil {
 		err = l.rotate(err)
 	}
+	if err == nil {
+		err = d.checkPlace()
+	}
 	l.finish(g, err)
+}
+
+// checkPlace fails the log if its file is no longer in its directory: the next start would not find
+// what was written to it. The owner still has the acknowledged records in memory, or knows
+// where the directory is.
+func (d *disk) checkPlace() error {
+	err := d.part.file.InPlace()
+	if err == nil {
+		return nil
+	}
+	d.part.close() // the log has failed: the result of Close does not matter
+	d.part = nil
+	return fmt.Errorf("%w: %w", ErrFailed, err)
 }
 
 // takePending moves the pending records to the disk's buffer, as one group, and returns that group,

@@ -25,8 +25,9 @@ const (
 // Errors that callers distinguish; all are wrapped.
 var (
 	// ErrFailed means that the log accepts no more records: a write or sync failed, and so did the
-	// attempt to continue in a new file. It wraps the cause, for vfs.NoSpace. Acknowledged records
-	// are not affected. The owner creates a new log.
+	// attempt to continue in a new file; or the file was moved or deleted. It wraps the cause, for
+	// vfs.NoSpace and vfs.ErrMoved. Acknowledged records are not affected. The owner creates a new
+	// log.
 	ErrFailed = errors.New("log has failed")
 	// ErrFull means that Options.MaxPending bytes wait to be written; nothing was appended. Commit
 	// frees capacity.

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,7 +143,6 @@ func TestQueueDamagedWhileRunning(t *testing.T) {
 		{"file deleted", func(f *queueFolder) { f.remove(f.logs()[1]) }},
 		{"file truncated", func(f *queueFolder) { f.must(os.Truncate(f.logs()[2], 2<<20)) }},
 		{"all files deleted", func(f *queueFolder) { f.remove(f.path("log")) }},
-		{"folder deleted", func(f *queueFolder) { f.remove(f.path("")) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := left.copyFor(t)
@@ -168,6 +169,42 @@ func TestQueueDamagedWhileRunning(t *testing.T) {
 				t.Errorf("%d requests are lost, %d were reported: %v", gone, lostBatches(agent), account)
 			}
 		})
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestQueueFolderMoved moves the folder of the queue of a running agent. The agent refuses spans,
+// is not ready and does not create the folder. When the folder is back, all requests arrive.
+func TestQueueFolderMoved(t *testing.T) {
+	harness.SkipIfShort(t)
+	f := leaveQueue(t).copyFor(t)
+	hop := startCountingHop(t, true)
+	agent := startFolderAgent(t, hop.addr, f.dataDir)
+	awaitRetries(t, agent)
+	moved := filepath.Join(t.TempDir(), "moved")
+	f.must(os.Rename(f.path(""), moved))
+	ready := func() (bool, string) {
+		status, body := harness.Fetch(t, agent.AdminURL()+"/readyz")
+		return status == http.StatusOK, string(body)
+	}
+	harness.Poll(t, "an agent that is not ready", func() bool { is, _ := ready(); return !is })
+	const reason = "was moved, deleted or replaced while this process uses it; move the folder back, or restart"
+	if _, text := ready(); !strings.Contains(text, reason) {
+		t.Errorf("the agent is not ready because: %s", text)
+	}
+	if accepted, _ := sendNumbered(t, agent, 0, requestsLeft, 1); len(accepted) != 0 {
+		t.Errorf("%d requests are accepted", len(accepted))
+	}
+	if _, err := os.Stat(f.path("")); !os.IsNotExist(err) {
+		t.Errorf("the folder was created again: %v", err)
+	}
+	f.must(os.Rename(moved, f.path("")))
+	harness.Poll(t, "a ready agent", func() bool { is, _ := ready(); return is })
+	hop.setDown(false)
+	fresh, _ := sendNumbered(t, agent, 20*time.Second, requestsLeft+1, 20)
+	harness.AwaitQueue(t, agent, 0)
+	if have := hop.arrived(); len(fresh) != 20 || len(have) < requestsLeft+20 || lostBatches(agent) != 0 {
+		t.Errorf("%d requests arrived, %d new ones were accepted, %d batches are lost", len(have), len(fresh), lostBatches(agent))
 	}
 	http.DefaultClient.CloseIdleConnections()
 }

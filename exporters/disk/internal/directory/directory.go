@@ -3,7 +3,6 @@ package directory
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -19,7 +18,7 @@ const Version = 1
 type Dir struct {
 	fs   vfs.FS
 	path string
-	lock io.Closer
+	lock vfs.Lock
 
 	formatDamage *FormatDamage
 }
@@ -47,7 +46,7 @@ func Open(fsys vfs.FS, name string) (*Dir, error) {
 	case err != nil:
 		return nil, fmt.Errorf("locking the span store: %w", err)
 	}
-	d.lock = lock
+	d.lock, d.fs = lock, vfs.Locked(fsys, name, lock)
 	if err := d.prepare(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -240,6 +239,21 @@ func (d *Dir) freeName(base string) (string, error) {
 		name = fmt.Sprintf("%s.%d", base, n)
 	}
 	return d.in(quarantineDir, name), nil
+}
+
+// FS returns the file system through which all files in the folder are accessed. Its methods fail
+// while InPlace does.
+func (d *Dir) FS() vfs.FS { return d.fs }
+
+// InPlace returns an error that wraps vfs.ErrMoved if the path no longer refers to the folder that
+// was opened.
+func (d *Dir) InPlace() error {
+	err := d.lock.InPlace()
+	if errors.Is(err, vfs.ErrMoved) {
+		return fmt.Errorf("%s is not the folder that this process opened (%w); "+
+			"move the folder back, or restart the process to open what is there now", d.path, err)
+	}
+	return err
 }
 
 // Free returns the number of bytes that can still be written to the disk.

@@ -12,6 +12,8 @@ import (
 // unlocked is the lock of a folder that was opened read-only.
 type unlocked struct{}
 
+func (unlocked) InPlace() error { return nil }
+
 func (unlocked) Close() error { return nil }
 
 // OpenReadOnly opens the folder of a store for tools that only read it, possibly while a process

@@ -16,8 +16,15 @@ import (
 // Every file system behaves alike.
 func TestConformance(t *testing.T) {
 	systems := map[string]func(t *testing.T) (vfs.FS, string){
-		"OS":       func(t *testing.T) (vfs.FS, string) { return vfs.OS(), filepath.ToSlash(t.TempDir()) },
-		"Mem":      func(t *testing.T) (vfs.FS, string) { return newMem(t), "/d" },
+		"OS":  func(t *testing.T) (vfs.FS, string) { return vfs.OS(), filepath.ToSlash(t.TempDir()) },
+		"Mem": func(t *testing.T) (vfs.FS, string) { return newMem(t), "/d" },
+		"Locked": func(t *testing.T) (vfs.FS, string) {
+			m := newMem(t)
+			lock, err := m.Lock("/d/LOCK")
+			must(t, err)
+			must(t, m.MkdirAll("/d/e"))
+			return vfs.Locked(m, "/d", lock), "/d/e"
+		},
 		"Injector": func(t *testing.T) (vfs.FS, string) { return vfstest.Inject(newMem(t)), "/d" },
 	}
 	behaviours := map[string]func(t *testing.T, fsys vfs.FS, dir string){
@@ -30,6 +37,7 @@ func TestConformance(t *testing.T) {
 		"remove":    testRemove,
 		"directory": testDirectory,
 		"lock":      testLock,
+		"in place":  testInPlace,
 		"closed":    testClosed,
 		"free":      testFree,
 	}
@@ -244,6 +252,31 @@ func testLock(t *testing.T, fsys vfs.FS, dir string) {
 	wantErr(t, "lock without directory", err, fs.ErrNotExist)
 	_, err = fsys.Lock(dir)
 	wantSomeErr(t, "lock a directory", err)
+}
+
+func testInPlace(t *testing.T, fsys vfs.FS, dir string) {
+	wantErr(t, "create a directory below what is not there", fsys.Mkdir(dir+"/none/d"), fs.ErrNotExist)
+	must(t, fsys.Mkdir(dir+"/d"))
+	must(t, fsys.Mkdir(dir+"/d"))
+	lock, err := fsys.Lock(dir + "/d/lock")
+	must(t, err)
+	f := create(t, fsys, dir+"/d/a", "A")
+	must(t, errors.Join(lock.InPlace(), f.InPlace()))
+	must(t, fsys.Rename(dir+"/d", dir+"/moved"))
+	wantErr(t, "a lock in a moved directory", lock.InPlace(), vfs.ErrMoved)
+	wantErr(t, "a file in a moved directory", f.InPlace(), vfs.ErrMoved)
+	must(t, fsys.Mkdir(dir+"/d"))
+	other, err := fsys.Lock(dir + "/d/lock")
+	must(t, err)
+	wantErr(t, "a lock in a replaced directory", lock.InPlace(), vfs.ErrMoved)
+	must(t, other.InPlace())
+	must(t, other.Close())
+	must(t, fsys.Rename(dir+"/d", dir+"/second"))
+	must(t, fsys.Rename(dir+"/moved", dir+"/d"))
+	must(t, errors.Join(lock.InPlace(), f.InPlace()))
+	must(t, fsys.Remove(dir+"/d/a"))
+	wantErr(t, "a removed file", f.InPlace(), vfs.ErrMoved)
+	must(t, errors.Join(lock.Close(), f.Close()))
 }
 
 func testClosed(t *testing.T, fsys vfs.FS, dir string) {

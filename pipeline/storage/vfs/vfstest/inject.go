@@ -1,7 +1,6 @@
 package vfstest
 
 import (
-	"io"
 	"math/bits"
 	"sync"
 
@@ -112,6 +111,14 @@ func (i *Injector) MkdirAll(dir string) error {
 	return i.fs.MkdirAll(dir)
 }
 
+// Mkdir implements vfs.FS.
+func (i *Injector) Mkdir(dir string) error {
+	if err := i.check(OpMkdir, dir); err != nil {
+		return err
+	}
+	return i.fs.Mkdir(dir)
+}
+
 // ReadDir implements vfs.FS.
 func (i *Injector) ReadDir(dir string) ([]vfs.Entry, error) {
 	if err := i.check(OpReadDir, dir); err != nil {
@@ -128,8 +135,8 @@ func (i *Injector) SyncDir(dir string) error {
 	return i.fs.SyncDir(dir)
 }
 
-// Lock implements vfs.FS. Closing the lock is not counted.
-func (i *Injector) Lock(name string) (io.Closer, error) {
+// Lock implements vfs.FS. Operations of the lock are not counted.
+func (i *Injector) Lock(name string) (vfs.Lock, error) {
 	if err := i.check(OpLock, name); err != nil {
 		return nil, err
 	}
@@ -202,6 +209,13 @@ func (f *injectedFile) failSync() {
 	if below, ok := f.file.(interface{ failSync() }); ok {
 		below.failSync()
 	}
+}
+
+func (f *injectedFile) InPlace() error {
+	if err := f.fs.check(OpInPlace, f.Name()); err != nil {
+		return err
+	}
+	return f.file.InPlace()
 }
 
 func (f *injectedFile) Close() error {

@@ -37,6 +37,8 @@ func everyOperation(fsys vfs.FS, f vfs.File) map[vfstest.Op]error {
 	errs[vfstest.OpSync] = f.Sync()
 	errs[vfstest.OpSyncDir] = fsys.SyncDir("/d")
 	errs[vfstest.OpMkdirAll] = fsys.MkdirAll("/d/e")
+	errs[vfstest.OpMkdir] = fsys.Mkdir("/d/e")
+	errs[vfstest.OpInPlace] = f.InPlace()
 	errs[vfstest.OpRename] = fsys.Rename("/d/f", "/d/g")
 	errs[vfstest.OpRemove] = fsys.Remove("/d/g")
 	errs[vfstest.OpClose] = f.Close()

@@ -2,7 +2,6 @@ package vfstest
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -269,6 +268,18 @@ func (m *Mem) MkdirAll(dir string) error {
 	})
 }
 
+// Mkdir implements vfs.FS.
+func (m *Mem) Mkdir(dir string) error {
+	err := m.do("mkdir", dir, func() error {
+		_, err := m.findDir(path.Dir(path.Clean(dir)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return m.MkdirAll(dir)
+}
+
 // ReadDir implements vfs.FS.
 func (m *Mem) ReadDir(dir string) (entries []vfs.Entry, err error) {
 	err = m.do("open", dir, func() error {
@@ -298,7 +309,7 @@ func (m *Mem) SyncDir(dir string) error {
 }
 
 // Lock implements vfs.FS.
-func (m *Mem) Lock(name string) (lock io.Closer, err error) {
+func (m *Mem) Lock(name string) (lock vfs.Lock, err error) {
 	err = m.do("lock", name, func() error {
 		d, base, err := m.parent(name)
 		if err != nil {

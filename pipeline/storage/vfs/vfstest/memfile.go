@@ -4,6 +4,8 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // memFile is an open file of a Mem.
@@ -110,6 +112,15 @@ func (f *memFile) failSync() {
 	})
 }
 
+func (f *memFile) InPlace() error {
+	return f.do("stat", func(*content) error {
+		if n, err := f.fs.find(f.name); err != nil || n != f.node {
+			return vfs.ErrMoved
+		}
+		return nil
+	})
+}
+
 func (f *memFile) Close() error {
 	return f.do("close", func(*content) error {
 		f.shut()
@@ -126,6 +137,8 @@ func (f *memFile) shut() {
 
 // memLock is a held lock: an open file, and an entry in the locks of the Mem.
 type memLock struct{ file *memFile }
+
+func (l *memLock) InPlace() error { return l.file.InPlace() }
 
 func (l *memLock) Close() error {
 	return l.file.do("unlock", func(*content) error {

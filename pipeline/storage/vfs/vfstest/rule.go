@@ -19,6 +19,7 @@ const (
 	OpRename
 	OpRemove
 	OpMkdirAll
+	OpMkdir
 	OpReadDir
 	OpSyncDir
 	OpLock
@@ -28,17 +29,18 @@ const (
 	OpSize
 	OpTruncate
 	OpSync
+	OpInPlace
 	OpClose
 
 	// OpAny is all kinds.
 	OpAny = OpClose<<1 - 1
 	// OpChanges is what can change the disk: a crash before any other operation has the same
 	// outcomes as one before the next of these.
-	OpChanges = OpCreate | OpRename | OpRemove | OpMkdirAll | OpSyncDir | OpLock | OpWrite | OpTruncate | OpSync
+	OpChanges = OpCreate | OpRename | OpRemove | OpMkdirAll | OpMkdir | OpSyncDir | OpLock | OpWrite | OpTruncate | OpSync
 )
 
-var opNames = [...]string{"create", "open", "openwrite", "rename", "remove", "mkdirall", "readdir", "syncdir", "lock", "free",
-	"read", "write", "size", "truncate", "sync", "close"}
+var opNames = [...]string{"create", "open", "openwrite", "rename", "remove", "mkdirall", "mkdir", "readdir", "syncdir", "lock", "free",
+	"read", "write", "size", "truncate", "sync", "inplace", "close"}
 
 // String returns the names of the kinds, joined by "|".
 func (o Op) String() string {
