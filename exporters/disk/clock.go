@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -36,31 +35,44 @@ func (j *clockGuard) jumped(wall time.Time) bool {
 	return true
 }
 
-// distrust suspends expiry at start when all spans are far older than their retention: the clock of
-// the machine may not be set yet.
+// maxDowntime is how long a store may have been unused before its start questions the clock, or the
+// retention time if that is shorter.
+const maxDowntime = 24 * time.Hour
+
+// distrust suspends expiry by time at start if the last spans arrived so long ago that the clock of
+// the machine may be wrong.
 func (j *clockGuard) distrust(now, newest time.Time, retention time.Duration) bool {
-	if now.Sub(newest) <= retention+maxDowntime {
+	if now.Sub(newest) <= min(retention, maxDowntime) {
 		return false
 	}
 	j.until = time.Now().Add(jumpHold)
 	return true
 }
 
-// maxDowntime is how long a store may have been unused before its start questions the clock.
-const maxDowntime = 30 * 24 * time.Hour
-
 func (j *clockGuard) holds() bool { return time.Now().Before(j.until) }
 
-// checkClock suspends expiry by time if all spans seem to be far too old.
+// checkClock suspends expiry by time if spans would expire now and the last ones arrived long ago:
+// the clock may have been set ahead while no process ran.
 func (e *exporter) checkClock() {
-	retention := time.Duration(e.config.Retention.Time)
-	if retention == 0 || len(e.segments) == 0 {
-		return
+	retention, now := time.Duration(e.config.Retention.Time), e.env.Now()
+	var newest time.Time
+	expired := false
+	for _, h := range e.segments {
+		expired = expired || h.info.LastArrival.Before(now.Add(-retention))
+		newest = latest(newest, h.info.LastArrival)
 	}
-	byArrival := func(a, b *handle) int { return a.info.LastArrival.Compare(b.info.LastArrival) }
-	newest := slices.MaxFunc(e.segments, byArrival).info.LastArrival
-	if now := e.env.Now(); e.clock.distrust(now, newest, retention) {
-		e.log.Warn("all spans are far older than their retention; they will be deleted when the hold period ends; check the clock",
+	for _, l := range e.frozen {
+		newest = latest(newest, time.Unix(0, int64(l.epoch))) // about when the first span of its log arrived
+	}
+	if retention > 0 && expired && e.clock.distrust(now, newest, retention) {
+		e.log.Warn("spans are older than the retention time and none arrived lately; deleting spans by age is suspended; check the clock",
 			zap.Time("now", now), zap.Time("newest_span", newest), zap.Duration("hold", jumpHold))
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
@@ -135,22 +138,29 @@ func TestClockJumps(t *testing.T) {
 		time.Sleep(jumpHold + 5*tick)
 		n.check(t, e)
 	})
-	synctest.Test(t, func(t *testing.T) { // the clock is not set yet when the store first starts
-		mem := vfstest.NewMem()
-		s := newSetup(mem)
-		e := s.start(t)
-		n := newNumbers()
-		n.send(t, e, 100)
-		stopStore(t, e)
-		s.clock.advance(50 * 365 * 24 * time.Hour)
-		e = s.open(t)
-		time.Sleep(5 * tick)
-		n.check(t, e)
-		time.Sleep(jumpHold)
-		if hasSpan(t, e, 0) {
-			t.Error("spans did not expire although the clock stayed at the new time")
-		}
-	})
+	// The clock is not set yet when the store starts, or it is ahead.
+	for _, ahead := range []time.Duration{50 * 365 * 24 * time.Hour, 20 * 24 * time.Hour, 80 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			core, logs := observer.New(zapcore.WarnLevel)
+			s := newSetup(vfstest.NewMem())
+			s.config.Retention.Time, s.log = pipeline.Duration(72*time.Hour), zap.New(core)
+			e := s.start(t)
+			n := newNumbers()
+			n.send(t, e, 100)
+			stopStore(t, e)
+			s.clock.advance(ahead)
+			e = s.open(t)
+			time.Sleep(5 * tick)
+			n.check(t, e)
+			if logs.FilterMessageSnippet("deleting spans by age is suspended; check the clock").Len() != 1 {
+				t.Errorf("%s ahead: no warning: %v", ahead, logs.All())
+			}
+			time.Sleep(jumpHold)
+			if hasSpan(t, e, 0) {
+				t.Errorf("%s ahead: spans did not expire although the clock stayed at the new time", ahead)
+			}
+		})
+	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetup(vfstest.NewMem())
 		s.config.Retention.Size = 190 << 10
