@@ -126,7 +126,7 @@ func roundTime(d time.Duration) string {
 
 // size returns a number of bytes for readers.
 func size(n int64) string {
-	const mib, gib = 1 << 20, 1 << 30
+	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 	switch {
 	case n >= 10*gib:
 		return fmt.Sprintf("%d GiB", n/gib)
@@ -134,6 +134,8 @@ func size(n int64) string {
 		return fmt.Sprintf("%.1f GiB", float64(n)/gib)
 	case n >= mib:
 		return fmt.Sprintf("%d MiB", n/mib)
+	case n >= kib:
+		return fmt.Sprintf("%d KiB", n/kib)
 	}
-	return pipeline.ByteSize(n).String()
+	return fmt.Sprintf("%d B", n)
 }

@@ -3,12 +3,15 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // checkDisk compares free disk space with what stores, queues and dead letters may still take.
@@ -20,11 +23,13 @@ func checkDisk(ctx context.Context, x *examination) []Finding {
 		switch v := c.Value.(type) {
 		case *disk.Config:
 			found = append(found, x.storeSpace(ctx, c, v, folder))
+			found = append(found, x.checkLock(key(c), folder)...)
 		case interface{ DeliveryConfig() *pipeline.Delivery }:
 			if d := v.DeliveryConfig(); d.KeepsOnDisk() {
 				q, _ := d.Queue.Get()
 				limit := cmp.Or(q.MaxBytes, pipeline.DefaultDiskQueue)
 				found = append(found, x.queueSpace(ctx, key(c)+"::sending_queue", folder, int64(limit), "max_bytes"))
+				found = append(found, x.checkLock(key(c)+"::sending_queue", filepath.Join(folder, "queue"))...)
 			}
 		}
 	}
@@ -80,8 +85,12 @@ func (x *examination) storeSpace(ctx context.Context, c *app.Component, config *
 	retention, free := int64(config.Retention.Size), s.free-int64(config.MinFree)
 	switch {
 	case free < 0:
-		return newFinding(subject, Problem, "%s free, below min_free (%s): the disk counts as full", size(s.free), config.MinFree).
-			advise("delete other files, enlarge the disk, or lower %s::retention::size below the %s that the store takes", key(c), size(s.used))
+		full := newFinding(subject, Problem, "%s free, below min_free (%s): the disk counts as full", size(s.free), size(int64(config.MinFree)))
+		if s.used+free <= 0 { // deleting all spans would not be enough
+			return full.advise("delete other files, enlarge the disk, or lower %s::min_free", key(c))
+		}
+		return full.advise("delete other files, enlarge the disk, or set %s::retention::size to at most %s; the store takes %s now",
+			key(c), size(s.used+free), size(s.used))
 	case retention == 0:
 		return newFinding(subject, Warning, "%s free, store takes %s, and retention::size does not limit it", size(s.free), size(s.used)).
 			advise("set %s::retention::size to at most %s", key(c), size(s.used+free))
@@ -91,6 +100,29 @@ func (x *examination) storeSpace(ctx context.Context, c *app.Component, config *
 			advise("enlarge the disk, or set %s::retention::size to at most %s", key(c), size(s.used+free))
 	}
 	return newFinding(subject, OK, "%s free, store takes %s of %s", size(s.free), size(s.used), size(retention))
+}
+
+// checkLock returns a problem if a process that does not run this configuration uses a folder: two
+// processes cannot.
+func (x *examination) checkLock(subject, folder string) []Finding {
+	name := filepath.Join(folder, "LOCK")
+	if _, err := os.Stat(name); err != nil || x.process.running || x.process.hangs != "" {
+		return nil // FS.Lock would create the file
+	}
+	lock, err := x.env.FS.Lock(name)
+	if err == nil {
+		lock.Close() //nolint:errcheck // was not used
+	}
+	if !errors.Is(err, vfs.ErrLocked) {
+		return nil
+	}
+	user := owner{}
+	if at, err := filepath.Abs(name); err == nil {
+		user = ownerOfFiles(map[string]bool{at: true})
+	}
+	subject += " (" + folder + ")"
+	return []Finding{newFinding(subject, Problem, "used by %s, with another configuration: a second process cannot start", user).
+		advise("stop that process, give this command its configuration, or set service::data_dir to another folder")}
 }
 
 // queueSpace checks that the volume has space for files up to a limit.

@@ -14,6 +14,9 @@ import (
 // checkPorts checks each listener: before the start its address must be free, and afterwards the
 // process must listen on it.
 func checkPorts(ctx context.Context, x *examination) []Finding {
+	if x.process.hangs != "" {
+		return []Finding{x.process.hangFinding()}
+	}
 	var found []Finding
 	for i := range x.listeners {
 		l := &x.listeners[i]

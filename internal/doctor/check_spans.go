@@ -67,9 +67,12 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 	skipped := x.unauthenticated(l)
 	switch {
 	case !x.process.running:
-		skipped = "process is not running"
+		skipped = x.process.absence()
 	case p.send == nil:
 		skipped = fmt.Sprintf("this command has no client for the protocol of receivers of type %q", l.component.Factory.Type())
+	}
+	if skipped == "" && l.network == "udp" && x.tenant != "" && x.separatesTenants() {
+		skipped = "datagrams name no tenant, so that a test span cannot be read back as one of --tenant"
 	}
 	if skipped != "" {
 		return newFinding(subject, Skipped, "%s", skipped)
@@ -86,6 +89,11 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 			advise("give --query URL of the installation that stores the spans")
 	}
 	return x.readBack(ctx, subject, s, began)
+}
+
+// separatesTenants reports whether a listener of the configuration requires tenants.
+func (x *examination) separatesTenants() bool {
+	return slices.ContainsFunc(x.listeners, func(l listener) bool { return l.security.SeparatesTenants() })
 }
 
 // readBack reads a test span until it is found or the time is over.

@@ -20,7 +20,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
@@ -91,6 +93,55 @@ func TestSkew(t *testing.T) {
 	f(4*time.Second, Warning, "at least 3.9s")
 	f(5*time.Minute, Problem, "at least 5m0s")
 }
+
+// Texts of files and other processes cannot control the terminal, or add lines to the report.
+func TestTextIsPrintable(t *testing.T) {
+	hostile := "a\x1b[2J\x9b31m\u009b\xff\r\n0 problems\u202e \u2713"
+	finding := newFinding(hostile, Problem, "%s", hostile).advise("%s", hostile)
+	r := Report{Version: "dev", Checks: []Result{newResult("ports", []Finding{finding})}}
+	var b strings.Builder
+	if err := r.writeText(&b); err != nil {
+		t.Fatal(err)
+	}
+	const safe = `a\x1b[2J\x9b31m\u009b\xff\r\n0 problems\u202e ` + "\u2713"
+	if got := strings.Split(b.String(), "\n"); len(got) != 8 || got[3] != "  problem  "+safe+": "+safe || got[4] != "           -> "+safe {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Advice has numbers with units, and is possible.
+func TestAdviceOnFullDisk(t *testing.T) {
+	x := &examination{env: pipeline.SystemEnv()}
+	f := func(minFree pipeline.ByteSize, used int, want string) {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, used), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x.env.FS = freeDisk{vfs.OS(), 1 << 20}
+		component := &app.Component{}
+		component.Key.Kind, component.Key.ID = pipeline.KindExporter, pipeline.ID{Type: "disk"}
+		got := x.storeSpace(t.Context(), component, &disk.Config{MinFree: minFree}, dir)
+		if text := got.Found + " -> " + got.Advice; text != want {
+			t.Errorf("got  %s\nwant %s", text, want)
+		}
+	}
+	f(4<<20, 46, "1 MiB free, below min_free (4 MiB): the disk counts as full -> "+
+		"delete other files, enlarge the disk, or lower exporters::disk::min_free")
+	f(2<<20, 3<<20, "1 MiB free, below min_free (2 MiB): the disk counts as full -> "+
+		"delete other files, enlarge the disk, or set exporters::disk::retention::size to at most 2 MiB; the store takes 3 MiB now")
+	if got := size(46) + size(2048); got != "46 B2 KiB" {
+		t.Error(got)
+	}
+}
+
+// freeDisk has some free bytes.
+type freeDisk struct {
+	vfs.FS
+	free int64
+}
+
+func (d freeDisk) Free(string) (int64, error) { return d.free, nil }
 
 // A check that does not return ends with a problem, and the others still run.
 func TestStuckCheck(t *testing.T) {

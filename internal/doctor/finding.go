@@ -47,9 +47,10 @@ type Result struct {
 
 // Report is the answer of the command.
 type Report struct {
-	Version string   `json:"version"` // of this program
-	Running bool     `json:"running"` // whether a process with this configuration runs
-	Verdict Verdict  `json:"verdict"` // the worst one of the checks
+	Version string   `json:"version"`         // of this program
+	Running bool     `json:"running"`         // whether a process with this configuration runs and answers
+	Hangs   bool     `json:"hangs,omitempty"` // whether one runs and does not answer
+	Verdict Verdict  `json:"verdict"`         // the worst one of the checks
 	Checks  []Result `json:"checks"`
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -33,6 +34,16 @@ func (o owner) String() string {
 func (o owner) isProgram() bool {
 	name, err := os.ReadFile("/proc/self/comm")
 	return err == nil && o.pid > 0 && o.name == strings.TrimSpace(string(name))
+}
+
+// isStopped reports whether the process was stopped by a signal or a debugger.
+func (o owner) isStopped() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ") // the name may have spaces
+	return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t")
 }
 
 // States of listening sockets in /proc/net.
@@ -67,12 +78,13 @@ func ownerOf(ctx context.Context, env pipeline.Env, network, address string) own
 			sockets["socket:["+inode+"]"] = true
 		}
 	}
-	return ownerOfSockets(sockets)
+	return ownerOfFiles(sockets)
 }
 
-// ownerOfSockets returns the process that has one of the sockets open.
-func ownerOfSockets(sockets map[string]bool) owner {
-	if len(sockets) == 0 {
+// ownerOfFiles returns the process that has one of the files or sockets open, which are called as
+// the links in /proc.
+func ownerOfFiles(files map[string]bool) owner {
+	if len(files) == 0 {
 		return owner{}
 	}
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
@@ -80,7 +92,7 @@ func ownerOfSockets(sockets map[string]bool) owner {
 		return owner{}
 	}
 	for _, link := range links {
-		if target, err := os.Readlink(link); err != nil || !sockets[target] {
+		if target, err := os.Readlink(link); err != nil || !files[target] {
 			continue
 		}
 		folder := filepath.Dir(filepath.Dir(link))

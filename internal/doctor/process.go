@@ -16,6 +16,7 @@ const maxAnswer = 4 << 20
 // process is the process that runs the configuration.
 type process struct {
 	running bool
+	hangs   string // why a process that listens does not count as running; "" if there is none
 	pid     int    // 0 if unknown
 	version string // "" if unknown
 	admin   string // URL of the admin API; "" if the configuration has none
@@ -23,8 +24,8 @@ type process struct {
 
 // detect finds the process: the admin API of the configuration answers. Without one, a process of
 // this program has one of the ports open, which only Linux tells.
-func (x *examination) detect(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+func (x *examination) detect(parent context.Context) {
+	ctx, cancel := context.WithTimeout(parent, x.timeout)
 	defer cancel()
 	endpoint, err := x.config.AdminEndpoint()
 	if err != nil {
@@ -42,6 +43,9 @@ func (x *examination) detect(ctx context.Context) {
 	x.process.admin = admin.url()
 	body, err := x.get(ctx, x.process.admin+"/version", x.headerFor(admin))
 	if refused := (*statusError)(nil); err != nil && !errors.As(err, &refused) {
+		if isTimeout(err) && parent.Err() == nil {
+			x.detectHang(parent, admin)
+		}
 		return
 	}
 	x.process.running, x.process.pid = true, ownerOf(ctx, x.env, admin.network, admin.address).pid
@@ -50,6 +54,21 @@ func (x *examination) detect(ctx context.Context) {
 	}
 	if json.Unmarshal(body, &version) == nil { // health_check has no version, and the admin API may need credentials
 		x.process.version = version.Version
+	}
+}
+
+// detectHang finds a process that accepts connections for the admin API and answers none.
+func (x *examination) detectHang(ctx context.Context, admin *listener) {
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	o := ownerOf(ctx, x.env, admin.network, admin.address)
+	if o.pid > 0 && !o.isProgram() || !x.isOpen(ctx, admin) {
+		return
+	}
+	x.process.pid = o.pid
+	x.process.hangs = fmt.Sprintf("%s listens, but does not answer within %s", x.process, x.timeout)
+	if o.isStopped() {
+		x.process.hangs = fmt.Sprintf("%s listens, but is stopped by a signal", x.process)
 	}
 }
 

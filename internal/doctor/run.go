@@ -14,7 +14,7 @@ const graceTime = time.Second
 // measurements of each other.
 func (x *examination) run(ctx context.Context, all []check, skip []string) Report {
 	x.detect(ctx)
-	r := Report{Version: x.build.Version, Running: x.process.running}
+	r := Report{Version: x.build.Version, Running: x.process.running, Hangs: x.process.hangs != ""}
 	for _, c := range all {
 		var findings []Finding
 		if slices.Contains(skip, c.name) {
@@ -50,6 +50,24 @@ func (x *examination) runOne(ctx context.Context, c check) []Finding {
 		return []Finding{newFinding("", Problem, "no result within %s", x.timeout).
 			advise("look for a disk, a name server or a host that does not answer; run with a longer --timeout")}
 	}
+}
+
+// absence says why a check that needs the process is left out.
+func (p process) absence() string {
+	if p.hangs != "" {
+		return "process does not answer"
+	}
+	return "process is not running"
+}
+
+// hangFinding is the one finding about a process that does not answer.
+func (p process) hangFinding() Finding {
+	f := newFinding("", Problem, "%s", p.hangs)
+	if p.pid == 0 {
+		return f.advise("look at its log, and at the load of the host; restart it")
+	}
+	return f.advise("look at its log, and at the load of the host; \"kill -CONT %d\" continues a stopped process; "+
+		"\"kill -QUIT %d\" ends it and writes what it was doing to its log", p.pid, p.pid)
 }
 
 // String describes the process for findings.

@@ -3,7 +3,10 @@ package doctor
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // width of the column of verdicts.
@@ -13,8 +16,11 @@ const verdictWidth = len("problem")
 func (r *Report) writeText(w io.Writer) error {
 	var b strings.Builder
 	state := "no process with this configuration is running; checked whether one can start"
-	if r.Running {
+	switch {
+	case r.Running:
 		state = "checked the running process and its host"
+	case r.Hangs:
+		state = "the process with this configuration does not answer; checked its host"
 	}
 	fmt.Fprintf(&b, "tracing %s: %s\n", r.Version, state)
 	for _, c := range r.Checks {
@@ -24,9 +30,9 @@ func (r *Report) writeText(w io.Writer) error {
 			if subject != "" {
 				subject += ": "
 			}
-			fmt.Fprintf(&b, "  %-*s  %s%s\n", verdictWidth, f.Verdict, subject, f.Found)
+			fmt.Fprintf(&b, "  %-*s  %s\n", verdictWidth, f.Verdict, printable(subject+f.Found))
 			if f.Advice != "" {
-				fmt.Fprintf(&b, "  %-*s  -> %s\n", verdictWidth, "", f.Advice)
+				fmt.Fprintf(&b, "  %-*s  -> %s\n", verdictWidth, "", printable(f.Advice))
 			}
 		}
 	}
@@ -34,6 +40,23 @@ func (r *Report) writeText(w io.Writer) error {
 		r.count(OK), r.count(Skipped))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printable escapes line breaks and what a terminal would interpret: findings quote files, answers
+// of other processes, and names that users of this host choose.
+func printable(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // counted returns a number with a noun.

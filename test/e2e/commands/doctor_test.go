@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -180,6 +181,66 @@ func TestDoctorPortTaken(t *testing.T) {
 	report.has(t, "ports", "problem receivers::otlp::protocols::grpc", fmt.Sprintf("used by process %d (commands.test)", os.Getpid()),
 		"change receivers::otlp::protocols::grpc::endpoint")
 	report.has(t, "ports", "ok receivers::otlp::protocols::http", "free")
+}
+
+// A process that does not answer is one problem: its ports are not free, but there is nothing wrong
+// with them.
+func TestDoctorProcessHangs(t *testing.T) {
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 40))
+	dir := t.TempDir()
+	p := harness.Run(t, "--data-dir", dir)
+	p.AwaitReady()
+	p.Signal(syscall.SIGSTOP)
+	defer p.Signal(syscall.SIGCONT)
+	code, report := doctor(t, "--data-dir", dir, "--timeout", "2s", "--skip", "memory")
+	pid := p.Cmd.Process.Pid
+	report.has(t, "ports", "problem", fmt.Sprintf("process %d listens, but is stopped by a signal", pid), fmt.Sprintf("kill -CONT %d", pid))
+	if problems := report.problems(); code != 1 || report.Running || len(problems) != 1 {
+		t.Errorf("exit code %d, running %t, problems:\n%s", code, report.Running, strings.Join(problems, "\n"))
+	}
+	report.has(t, "spans", "skipped receivers::otlp::protocols::grpc", "process does not answer")
+}
+
+// A process with other ports and the same folder prevents the start.
+func TestDoctorFolderInUse(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 48))
+	p := harness.Run(t, "--data-dir", dir)
+	p.AwaitReady()
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 56))
+	code, report := doctor(t, "--data-dir", dir)
+	report.has(t, "disk", "problem exporters::disk ("+dir+"/disk)", fmt.Sprintf("used by process %d (tracing)", p.Cmd.Process.Pid),
+		"set service::data_dir to another folder")
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, report = doctor(t, "--data-dir", t.TempDir()); len(report.of("disk")) != 1 {
+		t.Errorf("new folder: %q", report.of("disk"))
+	}
+}
+
+// A rate of 0 is a warning, before the start and from a running process.
+func TestDoctorSamplesNothing(t *testing.T) {
+	t.Setenv("TRACING_LISTEN_HOST", ownHost(t, 64))
+	args := []string{"--data-dir", t.TempDir(), "--set", "extensions::sampling::file::default_sampling_probability=0"}
+	_, report := doctor(t, args...)
+	report.has(t, "sampling", "warning extensions::sampling::file::default_sampling_probability", "is 0: no trace is kept")
+	harness.Run(t, args...).AwaitReady()
+	_, report = doctor(t, args...)
+	report.has(t, "sampling", "warning receivers::native::protocols::http", "clients of the service tracing-doctor record no trace")
+	report.has(t, "sampling", "warning receivers::native::protocols::grpc", "record no trace")
+}
+
+// problems returns the problems but those of checks that depend on the machine.
+func (r *doctorReport) problems() (lines []string) {
+	for _, c := range r.Checks {
+		for _, line := range r.of(c.Check) {
+			if strings.HasPrefix(line, "problem") && !slices.Contains(hostDependent, c.Check) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
 }
 
 // detectable is a collector with an observer, whose block is empty or a line.
