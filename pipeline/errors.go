@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,10 +124,38 @@ func GRPCStatus(err error) *status.Status {
 }
 
 // clientMessage returns the text for the client: the message of a gRPC status as the next hop wrote
-// it, or the whole text of any other error.
+// it, or the text of any other error, see [ClientText].
 func clientMessage(err error) string {
 	if s, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
-		return cmp.Or(s.GRPCStatus().Message(), err.Error())
+		return cmp.Or(s.GRPCStatus().Message(), ClientText(err))
 	}
-	return err.Error()
+	return ClientText(err)
+}
+
+// ClientText returns the text of an error for a client: without the folders of files, which clients
+// need not know. Log the error itself for operators.
+func ClientText(err error) string {
+	text := err.Error()
+	for _, path := range filePaths(err) {
+		text = strings.ReplaceAll(text, path, filepath.Base(path))
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// filePaths returns the paths in the file system errors that err wraps.
+func filePaths(err error) (paths []string) {
+	switch e := err.(type) {
+	case *fs.PathError:
+		paths = append(paths, e.Path)
+	case *os.LinkError:
+		paths = append(paths, e.Old, e.New)
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range e.Unwrap() {
+			paths = append(paths, filePaths(wrapped)...)
+		}
+	}
+	if wrapped := errors.Unwrap(err); wrapped != nil {
+		paths = append(paths, filePaths(wrapped)...)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return filepath.Base(path) == path })
 }

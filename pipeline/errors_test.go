@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -156,4 +159,27 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// Clients do not learn where files are. The texts of errors still name them.
+func TestClientText(t *testing.T) {
+	full := &fs.PathError{Op: "open", Path: "/var/lib/tracing/disk/log/0001", Err: syscall.ENOSPC}
+	moved := &os.LinkError{Op: "rename", Old: "data/disk/a.tmp", New: "data/disk/a", Err: syscall.EIO}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("busy"), "busy"},
+		{pipeline.Unavailable(fmt.Errorf("span store: %w", full), 0), "span store: open 0001: no space left on device"},
+		{fmt.Errorf("%w: %w", errors.New("log failed"), errors.Join(full, moved)),
+			"log failed: open 0001: no space left on device\nrename a.tmp a: input/output error"},
+		{&fs.PathError{Op: "open", Path: "name", Err: syscall.EIO}, "open name: input/output error"},
+	} {
+		if got := pipeline.ClientText(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+		if got := pipeline.GRPCStatus(c.err).Message(); got != c.want {
+			t.Errorf("gRPC, %v: %q", c.err, got)
+		}
+	}
 }

@@ -38,12 +38,12 @@ type TenantSeparator interface {
 	SeparatesTenants() bool
 }
 
-// TenantBypass is implemented by the configuration of a component whose clients may reach the data
-// of every tenant without credentials.
+// TenantBypass is implemented by the configuration of a component that may not be covered by the
+// tenants of other listeners: its clients reach the data of every tenant without credentials, or
+// its spans have no tenant.
 type TenantBypass interface {
-	// BypassesTenants returns what clients can do and which key to change, or "" if they need
-	// credentials. It is a mistake if another listener separates tenants, or, if it is allowed, the
-	// reason for a warning.
+	// BypassesTenants returns what is not covered and which key to change, or "". It is a mistake
+	// if another listener separates tenants, or, if it is allowed, the reason for a warning.
 	BypassesTenants() (problem string, allowed bool)
 }
 

@@ -222,7 +222,8 @@ func (e *exporter) openFolder() error {
 	e.expire()
 	e.keepReserve()
 	e.damage = e.damageError()
-	e.reportHealth(0, nil)
+	e.checkSpace() // the process must not be ready before
+	e.reportHealth(e.trouble())
 	return nil
 }
 

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,6 +27,24 @@ func checkRefused(t *testing.T, err error) {
 	if code, after := pipeline.HTTPStatus(err); code != 503 || after <= 0 || pipeline.IsPermanent(err) {
 		t.Errorf("%v: status %d, retry after %v; want 503 with a delay", err, code, after)
 	}
+}
+
+// TestFullDiskAtStart starts a store on a full disk: the process must not be ready before that is
+// known, and then be not ready.
+func TestFullDiskAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := vfstest.NewMem()
+		fs.SetQuota(1 << 20)
+		s := newSetup(fs)
+		s.config.MinFree = 2 << 20
+		var reported error
+		s.report = func(err error) { reported = err }
+		e := s.open(t) // no tick has passed
+		if !pipeline.IsNotReady(reported) || !strings.Contains(fmt.Sprint(reported), "disk is full") {
+			t.Errorf("reported %v, want that the process is not ready", reported)
+		}
+		checkRefused(t, e.Consume(t.Context(), newNumbers().next(1)))
+	})
 }
 
 // fill sends spans until the store refuses them, and returns the error.

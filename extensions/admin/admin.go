@@ -25,8 +25,6 @@ package admin
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"time"
 
 	"go.uber.org/zap"
@@ -54,18 +52,6 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// BypassesTenants implements [pipeline.TenantBypass].
-func (c *Config) BypassesTenants() (problem string, allowed bool) {
-	host, _, err := net.SplitHostPort(string(c.Endpoint))
-	addr, addrErr := netip.ParseAddr(host)
-	local := err == nil && (host == "localhost" || addrErr == nil && addr.IsLoopback())
-	if local || c.AuthenticatesClients() {
-		return "", true
-	}
-	return "every client that can connect to " + string(c.Endpoint) + " can delete the spans of any tenant if the store has allow_delete; " +
-		"set auth or tls.client_ca_file, or listen on localhost", true
-}
-
 // Factory returns the factory of extensions of type admin.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("admin", defaults, build).Doc("Serves the metrics, health, status and profiles of the process over HTTP.")
@@ -83,8 +69,6 @@ var (
 	_ pipeline.Stopper     = (*admin)(nil)
 	_ pipeline.Replaceable = (*admin)(nil)
 	_ pipeline.Addressed   = (*admin)(nil)
-
-	_ pipeline.TenantBypass = (*Config)(nil)
 )
 
 func build(set pipeline.Settings, c Config) (*admin, error) {

@@ -67,7 +67,7 @@ func TestFlags(t *testing.T) {
 }
 
 func TestSecurityFlags(t *testing.T) {
-	got := changedLines(t, "--multi-tenancy.enabled", "--multi-tenancy.tenants=a,b",
+	got := changedLines(t, "--multi-tenancy.enabled", "--multi-tenancy.tenants=a,b", "--set=receivers::thriftudp::tenant=a",
 		"--collector.otlp.grpc.tls.cert=c.pem", "--collector.otlp.grpc.tls.key", "k.pem", "--collector.otlp.grpc.tls.enabled=true",
 		"--collector.otlp.http.cors.allowed-origins=https://a, https://b", "--query.http.tls.enabled=false")
 	const tenancy = "enabled: true # --multi-tenancy.enabled\ntenants: [a, b] # --multi-tenancy.tenants"
@@ -79,6 +79,7 @@ func TestSecurityFlags(t *testing.T) {
 		"allowed_origins: ['https://a', 'https://b'] # --collector.otlp.http.cors.allowed-origins",
 		tenancy, // native, gRPC
 		tenancy, // native, HTTP
+		"tenant: a # --set receivers::thriftudp::tenant",
 		tenancy, // query, HTTP
 		tenancy, // query, gRPC
 	}, "\n")

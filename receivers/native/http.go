@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -118,5 +119,5 @@ func failRead(w http.ResponseWriter, err error) {
 
 // fail responds with the status of the error and sets Retry-After if the client should retry.
 func fail(w http.ResponseWriter, format string, err error) {
-	http.Error(w, fmt.Sprintf(format, err), server.ErrorStatus(w.Header(), err))
+	http.Error(w, fmt.Sprintf(format, pipeline.ClientText(err)), server.ErrorStatus(w.Header(), err))
 }

@@ -41,6 +41,7 @@ type listener struct {
 	server  *udp.Server
 	set     pipeline.Settings
 	port    port
+	tenant  string
 	clients *clients
 	// slots limits concurrent translations to GOMAXPROCS: more would not be faster but would use
 	// more memory.
@@ -48,8 +49,10 @@ type listener struct {
 	next  pipeline.Consumer
 }
 
-func newListener(set pipeline.Settings, p port, c *clients, slots chan struct{}, next pipeline.Consumer) (*listener, error) {
-	l := &listener{set: set, port: p, clients: c, slots: slots, next: next}
+func newListener(
+	set pipeline.Settings, p port, tenant string, c *clients, slots chan struct{}, next pipeline.Consumer,
+) (*listener, error) {
+	l := &listener{set: set, port: p, tenant: tenant, clients: c, slots: slots, next: next}
 	var err error
 	if l.server, err = udp.NewServer(set, p.name, p.config, l.handle); err != nil {
 		return nil, err
@@ -62,7 +65,7 @@ func newListener(set pipeline.Settings, p port, c *clients, slots chan struct{},
 // affects only its own spans. Clients get no response, so errors of the pipeline are only logged;
 // retries are up to later components, such as a sending queue.
 func (l *listener) handle(ctx context.Context, d *udp.Datagrams) {
-	j := joiner{budget: l.set.Budget, meta: otlpdata.Meta{Transport: "udp", Received: l.set.Env.Now()}}
+	j := joiner{budget: l.set.Budget, meta: otlpdata.Meta{Tenant: l.tenant, Transport: "udp", Received: l.set.Env.Now()}}
 	defer j.release()
 	l.translateAll(d, &j)
 	for _, parts := range [][]*otlpdata.Batch{j.native, j.zipkin} {

@@ -31,6 +31,7 @@ type config struct {
 	Compact    pipeline.Optional[udp.Config] `yaml:"compact" doc:"Listener for the compact protocol, which most clients use."`
 	Binary     pipeline.Optional[udp.Config] `yaml:"binary" doc:"Listener for the binary protocol."`
 	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol on the port used by clients that send the Zipkin model."`
+	Tenant     string                        `yaml:"tenant" doc:"Tenant of all spans, because datagrams cannot name one. Empty is the default tenant, which only clients of listeners without tenancy can read."`
 	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients for which statistics are kept. Statistics of further clients are ignored."`
 }
 
@@ -52,7 +53,22 @@ func (c *config) Validate() error {
 	if c.MaxClients < 0 || c.MaxClients > maxMaxClients {
 		errs = append(errs, pipeline.BadKey("max_clients", "must be from 0 to %d, not %d", maxMaxClients, c.MaxClients))
 	}
+	if c.Tenant != "" {
+		if _, err := new(server.TenancyConfig).Tenant([]string{c.Tenant}); err != nil {
+			errs = append(errs, pipeline.BadKey("tenant", "%.300q is not a valid tenant name; use up to 256 printable ASCII characters "+
+				"without leading or trailing spaces", c.Tenant))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// BypassesTenants implements [pipeline.TenantBypass].
+func (c *config) BypassesTenants() (problem string, allowed bool) {
+	if c.Tenant != "" {
+		return "", true
+	}
+	return "spans belong to no tenant, because datagrams cannot name one, so clients that must name a tenant never see them; " +
+		"set tenant, or remove the receiver", true
 }
 
 // port describes a listener. model and protocol are metric labels.
@@ -89,7 +105,10 @@ type receiver struct {
 	memory           int64 // see MaxMemory
 }
 
-var _ pipeline.MemoryUser = (*receiver)(nil)
+var (
+	_ pipeline.MemoryUser   = (*receiver)(nil)
+	_ pipeline.TenantBypass = (*config)(nil)
+)
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	clients, err := newClients(set, c.MaxClients)
@@ -99,7 +118,7 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	r := &receiver{Listeners: server.Listeners{}, clients: clients, memory: clients.maxMemory() + int64(cap(slots))*workMemory}
 	for _, p := range c.ports() {
-		l, err := newListener(set, p, clients, slots, next)
+		l, err := newListener(set, p, c.Tenant, clients, slots, next)
 		if err != nil {
 			return nil, err
 		}

@@ -186,9 +186,9 @@ func TestOverBudget(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	c := defaults()
-	c.MaxClients = -1
+	c.MaxClients, c.Tenant = -1, " a"
 	text := fmt.Sprint(c.Validate())
-	for _, want := range []string{"must have compact, binary or zipkin", "must be from 0 to 1000000, not -1"} {
+	for _, want := range []string{"must have compact, binary or zipkin", "must be from 0 to 1000000, not -1", `" a" is not a valid tenant name`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("error %q does not contain %q", text, want)
 		}
@@ -199,6 +199,23 @@ func TestConfig(t *testing.T) {
 	}
 	if held := start(t, good, 0, &pipelinetest.Sink{}).MaxMemory(); held < 3*16<<20 || held > 256<<20 {
 		t.Errorf("MaxMemory: %d bytes", held)
+	}
+}
+
+// All spans have the tenant of the receiver.
+func TestTenant(t *testing.T) {
+	c := testConfig()
+	c.Tenant = "acme"
+	f := start(t, c, 64<<20, &pipelinetest.Sink{})
+	f.send("compact", message(t, native.Compact, "emitBatch", batch("a")), message(t, native.Compact, "emitZipkinBatch", zipkinBatch("b")))
+	f.stop()
+	for _, b := range f.sink.Batches() {
+		if b.Meta().Tenant != "acme" {
+			t.Errorf("tenant %q", b.Meta().Tenant)
+		}
+	}
+	if f.sink.Spans() != 2 {
+		t.Errorf("%d spans", f.sink.Spans())
 	}
 }
 

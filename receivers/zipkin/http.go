@@ -97,5 +97,5 @@ func isBadRequest(err error) bool {
 // fail responds with the status and text of the error and sets Retry-After if the client should
 // retry.
 func fail(w http.ResponseWriter, err error) {
-	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), server.ErrorStatus(w.Header(), err))
+	http.Error(w, pipeline.ClientText(err), server.ErrorStatus(w.Header(), err))
 }

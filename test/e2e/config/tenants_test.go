@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestTenantBypass checks which settings make the clients of remote storage and admin acceptable
-// beside a listener that separates tenants. testdata/bad/tenants-bypassed.yaml has the error.
+// TestTenantBypass checks which settings make the clients of remote storage acceptable beside a
+// listener that separates tenants. testdata/bad/tenants-bypassed.yaml has the error.
 func TestTenantBypass(t *testing.T) {
 	_, body := splitWant(t, "testdata/bad/tenants-bypassed.yaml")
 	file := filepath.Join(t.TempDir(), "tracing.yaml")
@@ -18,12 +19,12 @@ func TestTenantBypass(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(filepath.Dir(file))
-	for _, name := range []string{"tokens", "c", "k", "ca", "users"} { // validate checks that they exist
+	for _, name := range []string{"tokens", "c", "k", "ca"} { // validate checks that they exist
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const remote, admin, client = "extensions.remote_storage.", "extensions.admin.", "receivers.otlp.protocols.http."
+	const remote, client = "extensions.remote_storage.", "receivers.otlp.protocols.http."
 	validate := func(settings ...string) (code int, stderr string) {
 		args := append([]string{"validate", "--config", file}, harness.SetArgs(settings...)...)
 		code, _, stderr = harness.RunCommand(t, args...)
@@ -44,12 +45,30 @@ func TestTenantBypass(t *testing.T) {
 		t.Errorf("TLS without client certificates: exit code %d, %s", code, stderr)
 	}
 	tenancy := remote + "tenancy.enabled=true"
-	if _, stderr := validate(tenancy); !strings.Contains(stderr, "can delete the spans of any tenant if the store has allow_delete") {
-		t.Errorf("admin on all addresses: no warning, but %q", stderr)
+	if code, stderr := validate(tenancy); code != 0 || stderr != "" {
+		t.Errorf("admin on all addresses: exit code %d, %s", code, stderr)
 	}
-	for _, setting := range []string{"endpoint=localhost:1", "endpoint=127.0.0.2:1", `endpoint="[::1]:1"`, "auth.htpasswd_file=users"} {
-		if code, stderr := validate(tenancy, admin+setting); code != 0 || stderr != "" {
-			t.Errorf("admin with %s: exit code %d, %s", setting, code, stderr)
+}
+
+// Datagrams cannot name a tenant: a receiver of them gives one to its spans, or there is a warning.
+func TestTenantOfDatagrams(t *testing.T) {
+	const config = `
+receivers: {thriftudp: {compact: {endpoint: "127.0.0.1:0"} %s}}
+exporters: {memory: }
+extensions:
+  query: {storage: memory, http: {endpoint: "127.0.0.1:0", tenancy: {tenants: [acme, globex]}}}
+service: {extensions: [query], pipelines: {traces: {receivers: [thriftudp], exporters: [memory]}}}`
+	for tenant, want := range map[string]string{
+		"":               "receivers.thriftudp: extensions.query.http separates tenants, but here spans belong to no tenant",
+		", tenant: acme": "",
+	} {
+		file := filepath.Join(t.TempDir(), "tracing.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, config, tenant), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := harness.RunCommand(t, "validate", "--config", file); code != 0 || !strings.Contains(stderr, want) ||
+			want == "" && stderr != "" {
+			t.Errorf("%q: exit code %d, %s", tenant, code, stderr)
 		}
 	}
 }

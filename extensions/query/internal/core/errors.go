@@ -64,16 +64,16 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, b.TimeoutText(err)
 	case IsBusy(err), pipeline.IsTemporary(err): // a store that is unreachable reports it
-		return server.ErrorStatus(header, err), err.Error()
+		return server.ErrorStatus(header, err), pipeline.ClientText(err)
 	case IsInvalid(err):
-		return http.StatusBadRequest, err.Error()
+		return http.StatusBadRequest, pipeline.ClientText(err)
 	case errors.Is(err, tracestore.ErrUnsupported):
-		return http.StatusNotImplemented, err.Error()
+		return http.StatusNotImplemented, pipeline.ClientText(err)
 	case errors.Is(err, ErrTraceDamaged): // logged by the store
-		return http.StatusNotFound, err.Error()
+		return http.StatusNotFound, pipeline.ClientText(err)
 	}
 	b.opts.Logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
-	return http.StatusInternalServerError, err.Error()
+	return http.StatusInternalServerError, pipeline.ClientText(err)
 }
 
 // TimeoutText returns the message for a query that ended with context.DeadlineExceeded: it exceeded
