@@ -48,9 +48,9 @@ type Stopper interface {
 // which the replacement gets from [Env.Listen] and [Env.ListenPacket] while they are still open.
 // Other components are stopped before their replacement is started.
 //
-// HandOver is called before Stop, after the replacement has started. It accepts no new connections,
-// continues to serve the open ones, asks their clients to connect again, and returns when they have
-// done so or ctx ends. It is not called when the process stops.
+// HandOver is called before Stop, normally after the replacement has started. It accepts no new
+// connections, continues to serve the open ones, asks their clients to connect again, and returns
+// when they have done so or ctx ends. It is not called when the process stops.
 type Replaceable interface {
 	HandOver(ctx context.Context)
 }

@@ -1,10 +1,12 @@
 package host
 
 import (
+	"context"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -62,6 +64,15 @@ func (n *node) dir() string {
 
 // calls reports whether the gate of n leads to m.
 func (n *node) calls(m *node) bool { return m.consumer != nil && slices.Contains(n.next, m.consumer) }
+
+// handOver calls HandOver of the component, if it has it.
+func (n *node) handOver(ctx context.Context, limit time.Duration) {
+	if h, ok := n.component.(pipeline.Replaceable); ok {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		h.HandOver(ctx)
+	}
+}
 
 // hasClients reports whether n is a receiver or an extension.
 func (n *node) hasClients() bool {

@@ -95,11 +95,7 @@ func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 // stop stops a component after the channels are closed. Each step has the stop timeout.
 func (r *retirement) stop(n *node, waits []<-chan struct{}) {
 	defer r.remove(n)
-	if h, ok := n.component.(pipeline.Replaceable); ok {
-		ctx, cancel := context.WithTimeout(r.moving, handOverTime)
-		h.HandOver(ctx)
-		cancel()
-	}
+	n.handOver(r.moving, handOverTime)
 	r.await(waits)
 	ctx, cancel := r.stopContext()
 	defer cancel()

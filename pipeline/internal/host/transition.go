@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -68,6 +69,10 @@ func (t *transition) leadsToBlocking(n *node) bool {
 
 func (t *transition) edgeStays(n *node) bool { return n.edge != nil && t.to.hasEdge(n.edge) }
 
+// briefHandOver is how long a component that stops before its replacement starts waits for clients
+// that are about to send a request on an open connection. New connections wait meanwhile.
+const briefHandOver = time.Second
+
 // stopBlocking stops nodes that block, and drains the gates that lead to them. Receivers and
 // extensions, whose clients may be slow, stop before gates are closed, unless an exporter or a
 // processor that stops needs them. The order is from the receivers on, so that no call that a stop
@@ -81,10 +86,16 @@ func (t *transition) stopBlocking(ctx context.Context) {
 	needed := func(n *node) bool {
 		return slices.ContainsFunc(blocking, func(m *node) bool { return !m.hasClients() && slices.Contains(m.refs, n) })
 	}
-	for _, n := range slices.Backward(blocking) {
-		if n.hasClients() && !needed(n) {
-			t.remove(ctx, n)
+	first := slices.DeleteFunc(slices.Clone(blocking), func(n *node) bool { return !n.hasClients() || needed(n) })
+	var clients sync.WaitGroup
+	for _, n := range first {
+		if slices.Contains(t.app.started, n) {
+			clients.Go(func() { n.handOver(ctx, briefHandOver) })
 		}
+	}
+	clients.Wait()
+	for _, n := range slices.Backward(first) {
+		t.remove(ctx, n)
 	}
 	for _, n := range slices.Backward(t.from.nodes) {
 		switch {

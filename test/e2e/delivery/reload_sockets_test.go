@@ -291,3 +291,20 @@ func TestReloadMovesListener(t *testing.T) {
 	checkStored(t, s, slowTrace, 1)
 	http.DefaultClient.CloseIdleConnections()
 }
+
+// A query extension whose store changes stops before its replacement starts. Its clients wait, but
+// none is refused.
+func TestReloadOfStoreRefusesNoQuery(t *testing.T) {
+	s := newSockets(t)
+	p := harness.StartYAML(t, s.yaml(0, ""))
+	services := func(c *http.Client) (*http.Response, error) { return c.Get("http://" + s.query + "/api/services") }
+	for generation := 1; generation <= 5; generation++ {
+		cache := fmt.Sprintf("disk: {reserve: 0, cache: %dMiB}", generation)
+		done := become(t, p, strings.Replace(s.yaml(generation, ""), "disk: {reserve: 0}", cache, 1))
+		untilGeneration(t, generation, services)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
