@@ -414,7 +414,7 @@ func TestDoctorHost(t *testing.T) {
 
 	_, report = doctor(t, "--data-dir", "/proc/tracing")
 	report.has(t, "fsync", "problem /proc: cannot write", "service::data_dir")
-	cmd = exec.Command(binary, "doctor", "--json", "--data-dir", t.TempDir())
+	cmd = exec.Command(binary, "doctor", "--json", "--data-dir", t.TempDir(), "--set", "service::limits::inflight=256MiB")
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT=300MiB")
 	_, report = doctorOutput(t, cmd)
 	report.has(t, "memory", "problem", "GOMEMLIMIT allows 300 MiB")
