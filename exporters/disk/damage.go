@@ -83,18 +83,9 @@ func (e *exporter) damagedSegments() error {
 }
 
 func (e *exporter) quarantinedFiles() error {
-	entries, err := e.dir.Quarantined()
-	if err != nil {
-		return err
-	}
-	var list []string
-	for _, f := range entries {
-		if !f.IsDir {
-			list = append(list, f.Name)
-		}
-	}
+	list, err := e.noteLosses()
 	if len(list) == 0 {
-		return nil
+		return err
 	}
 	return fmt.Errorf(`%s holds %d files that could not be read: %s; run "tracing store inspect", and delete them when they are no longer needed`,
 		e.dir.QuarantineDir(), len(list), shorten(list))

@@ -3,15 +3,21 @@ package disk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/soak"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
@@ -163,4 +169,92 @@ func TestAnswersFromDamagedSegments(t *testing.T) {
 		t.Error("all answers are complete")
 	}
 	t.Logf("%d damaged bytes, %d queries each, %d answers were partial", tested, len(list), partial)
+}
+
+// TestAnswersAfterLosses: while the quarantine has a segment or a note about a lost log, all
+// answers say that spans are missing, and the loss is counted. When the operator deletes the file,
+// or its spans would have expired, they are complete.
+func TestAnswersAfterLosses(t *testing.T) {
+	v, list := newVictim(t), questions(t)
+	first := func(suffix string) string {
+		return v.files[slices.IndexFunc(v.files, func(name string) bool { return strings.HasSuffix(name, suffix) })]
+	}
+	for what, c := range map[string]struct {
+		name    string
+		content []byte
+	}{
+		"segment without footer": {first(".seg"), v.content[first(".seg")][:500]},
+		"missing log":            {first(".log"), nil},
+		"cut log":                {first(".log"), v.content[first(".log")][:600]},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := *v.setup
+			s.clock = newClock()
+			mem := v.disk(t, c.name, c.content)
+			s.fs, s.config.Retention.Time = mem, pipeline.Duration(1000*time.Hour)
+			e := s.open(t)
+			complete := func() (n int) {
+				got, err := answers(t, e, list)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(list) - len(slices.DeleteFunc(got, func(text string) bool { return text != "" }))
+			}
+			if n := complete(); n > 0 {
+				t.Errorf("%d answers are complete", n)
+			}
+			var err error
+			for _, err = range e.Traces(t.Context(), "", refOf(1000)) {
+			}
+			if d := (*tracestore.DamagedError)(nil); !errors.As(err, &d) {
+				t.Errorf("a trace that is not found: %v, want what is missing", err)
+			}
+			if _, _, err := e.Services(t.Context(), "", tracestore.NameQuery{}); err == nil {
+				t.Error("the list of services is complete")
+			}
+			if _, err := e.TraceVersion(t.Context(), "", refOf(20)[0].ID); err != nil {
+				t.Errorf("version of a trace: %v", err)
+			}
+			m := e.metrics
+			if testutil.ToFloat64(m.quarantined)+testutil.ToFloat64(m.lostSpans)+testutil.ToFloat64(m.lostRecords) == 0 {
+				t.Error("the metrics count no loss")
+			}
+			s.clock.advance(1002 * time.Hour)
+			if e.damageError() == nil || e.lossReason() != "" {
+				t.Errorf("after the retention time %q is missing", e.lossReason())
+			}
+			s.clock.advance(-1002 * time.Hour)
+			files, err := e.dir.Quarantined()
+			for _, f := range files {
+				err = errors.Join(err, mem.Remove(e.dir.QuarantineDir()+"/"+f.Name))
+			}
+			if err = errors.Join(err, e.damageError()); err != nil {
+				t.Fatal(err)
+			}
+			if n := complete(); n < len(list) {
+				t.Errorf("%d of %d answers are complete after the files were deleted", n, len(list))
+			}
+		})
+	}
+}
+
+// TestLossOfNewLog: a log that is gone before its size was recorded counts as one lost request.
+func TestLossOfNewLog(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := newSetup(mem)
+	e := s.start(t)
+	newNumbers().send(t, e, 10)
+	mem = mem.Kill()
+	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
+	for _, name := range filesBelow(t, mem, folder+"/log") {
+		if strings.HasSuffix(name, ".log") {
+			if err := mem.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.fs = mem
+	if n := testutil.ToFloat64(s.open(t).metrics.lostRecords); n < 1 {
+		t.Errorf("%v lost requests are counted, want at least 1", n)
+	}
 }

@@ -54,7 +54,8 @@ type exporter struct {
 	deletions deletions
 
 	damagedFiles damagedFiles
-	reserved     atomic.Bool // the reserve exists
+	losses       atomic.Pointer[string] // see lossReason; nil: not known yet
+	reserved     atomic.Bool            // the reserve exists
 
 	arrived atomic.Int64 // when spans were last stored, in nanoseconds since the Unix epoch
 
@@ -121,7 +122,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	e.lines = pipeline.NewRepeatLog(set)
 	e.samplingStore = newSamplingStore(e.path, e.env.Now)
 	e.queries = newQueries(e.view, scan.Options{
-		Decoders: c.Decoders, Busy: e.receives, Memory: int64(c.Cache) / 8, OnDamage: e.damaged,
+		Decoders: c.Decoders, Busy: e.receives, Memory: int64(c.Cache) / 8, OnDamage: e.damaged, Losses: e.lossReason,
 	})
 	return e, nil
 }

@@ -152,7 +152,7 @@ func (e *exporter) findMissingLogs() error {
 		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.has(m.Epoch) }) || e.dir.IsMarkedDamaged(m.Epoch) {
 			continue
 		}
-		e.metrics.lostRecords.Add(float64(m.Records))
+		e.metrics.lostRecords.Add(float64(max(m.Records, 1))) // 0 if it is younger than the last checkpoint
 		e.metrics.lostSpans.Add(float64(m.Weight))
 		began := time.Unix(0, int64(m.Epoch)).UTC()
 		e.log.Error("write-ahead log is missing; its acknowledged spans are lost", zap.Uint64("epoch", m.Epoch),
@@ -173,7 +173,7 @@ func (e *exporter) noteDamage(epoch uint64, found *memtable.Recovery, rows int) 
 	message := "write-ahead log is damaged; no spans are lost; its files will be kept in quarantine"
 	if lost > 0 || atLeast {
 		message = "write-ahead log is damaged; acknowledged spans are lost; its files will be kept in quarantine"
-		e.metrics.lostRecords.Add(float64(report.Lost))
+		e.metrics.lostRecords.Add(float64(max(report.Lost, 1))) // the number may be unknown
 		e.metrics.lostSpans.Add(float64(lost))
 	}
 	e.log.Error(message, zap.Uint64("epoch", epoch), zap.Int("spans_lost", lost), zap.Bool("more_may_be_lost", atLeast),

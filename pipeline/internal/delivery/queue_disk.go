@@ -151,6 +151,9 @@ func (q *diskQueue) recordLoss(l spool.Loss) {
 	if l.Report.Truncated {
 		cause = fmt.Errorf("%w; the end of the file is missing, and with it an unknown number of batches", cause)
 	}
+	if l.Items == 0 && (l.Report.Truncated || errors.Is(cause, spool.ErrGone)) {
+		l.Items = 1 // the number is not known
+	}
 	q.lostBatches.Add(float64(l.Items))
 	if errors.Is(cause, spool.ErrGone) {
 		q.log.Error("sending queue file is gone; batches that were not sent are lost", zap.String("folder", q.dir),

@@ -1,11 +1,13 @@
 package directory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
@@ -275,6 +277,25 @@ func (d *Dir) MarkDamaged(epoch uint64, text string) error {
 		return fmt.Errorf("recording damage to a write-ahead log: %w", err)
 	}
 	return nil
+}
+
+// LostLog returns the epoch of the log about whose lost spans the quarantine has a note with the
+// given file name. It returns false for other files, and for a note that no spans are lost.
+func (d *Dir) LostLog(name string) (epoch uint64, ok bool) {
+	stem, isNote := strings.CutSuffix(name, damageSuffix)
+	epoch, err := strconv.ParseUint(stem, 16, 64)
+	if !isNote || err != nil {
+		return 0, false
+	}
+	f, err := d.fs.Open(d.in(quarantineDir, name))
+	if err != nil {
+		return epoch, !errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close() // opened for reading: the error of Close is irrelevant
+	nothing := fmt.Appendf(nil, "log %016x: 0 acknowledged spans are lost", epoch)
+	head := make([]byte, len(nothing))
+	_, err = f.ReadAt(head, 0)
+	return epoch, err != nil || !bytes.Equal(head, nothing)
 }
 
 // IsMarkedDamaged reports whether a log was marked as damaged. It also returns true if it cannot

@@ -38,5 +38,8 @@ func (f *Finder) TraceVersion(ctx context.Context, tenant string, id otlpdata.Tr
 			v.Stored = stored
 		}
 	}
+	if s.DamagedParts() == 0 { // lost files do not change the version
+		return v, nil
+	}
 	return v, s.Damaged()
 }

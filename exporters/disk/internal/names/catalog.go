@@ -37,7 +37,7 @@ func (c *Catalog) Services(ctx context.Context, tenant string, q tracestore.Name
 	if err != nil {
 		return nil, false, err
 	}
-	return l.names, l.more(), nil
+	return l.names, l.more(), s.Damaged()
 }
 
 // Operations implements tracestore.Catalog. If the names of a service are too many for the catalog
@@ -51,7 +51,7 @@ func (c *Catalog) Operations(
 	if err != nil {
 		return nil, false, err
 	}
-	return l.first(), l.more(), nil
+	return l.first(), l.more(), s.Damaged()
 }
 
 // adder adds the names in the catalog of a source to a list.

@@ -17,7 +17,8 @@ type damage struct {
 	report func(*source.DamageError)
 	seen   map[part]struct{}
 	files  []string
-	spans  int // number of spans that cannot be read, as far as it is known
+	losses string // what is missing in every answer
+	spans  int    // number of spans that cannot be read, as far as it is known
 	first  error
 }
 
@@ -81,7 +82,7 @@ const namedFiles = 3
 // reason describes for users what is missing. It is empty if nothing is missing.
 func (d *damage) reason() string {
 	if len(d.seen) == 0 {
-		return ""
+		return d.losses
 	}
 	files := strings.Join(d.files[:min(namedFiles, len(d.files))], ", ")
 	if more := len(d.files) - namedFiles; more > 0 {
@@ -91,10 +92,10 @@ func (d *damage) reason() string {
 	if len(d.seen) > 1 {
 		parts = fmt.Sprintf("%d parts", len(d.seen))
 	}
-	if d.spans == 0 {
-		return fmt.Sprintf("%s of %s cannot be read", parts, files)
+	if d.spans > 0 {
+		files += fmt.Sprintf(" with %d spans", d.spans)
 	}
-	return fmt.Sprintf("%s of %s with %d spans cannot be read", parts, files, d.spans)
+	return JoinReasons(fmt.Sprintf("%s of %s cannot be read", parts, files), d.losses)
 }
 
 // JoinReasons joins two reasons; either may be empty.

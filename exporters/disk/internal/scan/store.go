@@ -31,6 +31,9 @@ type Options struct {
 	// OnDamage is called once per query for each part of a file that could not be read. Calls may
 	// be concurrent.
 	OnDamage func(*source.DamageError)
+	// Losses describes for users which spans are missing although no source is damaged, because
+	// files are lost. It is "" if none are. It becomes part of every answer. Default: none.
+	Losses func() string
 }
 
 const (
@@ -69,6 +72,9 @@ func NewStore(snapshot func() View, o Options) *Store {
 	}
 	if o.OnDamage == nil {
 		o.OnDamage = func(*source.DamageError) {}
+	}
+	if o.Losses == nil {
+		o.Losses = func() string { return "" }
 	}
 	s := &Store{snapshot: snapshot, Options: o, decoders: make(chan struct{}, o.Decoders)}
 	if o.Busy != nil && o.Decoders > 1 {
@@ -128,7 +134,8 @@ func (s *Store) BeginQuery(ctx context.Context) *Session {
 // Begin opens a session without a limit of memory. The caller releases it.
 func (s *Store) Begin() *Session {
 	l := &Lease{view: s.snapshot()}
-	return &Session{Sources: l.view.Sources(), Options: &s.Options, Lease: l, store: s, damage: damage{report: s.Options.OnDamage}}
+	d := damage{report: s.Options.OnDamage, losses: s.Options.Losses()}
+	return &Session{Sources: l.view.Sources(), Options: &s.Options, Lease: l, store: s, damage: d}
 }
 
 // Release releases the view and the memory.
@@ -160,7 +167,7 @@ func (s *Session) DamageReason() string { return s.damage.reason() }
 
 // Damaged returns a *tracestore.DamagedError if something is missing from the answer, else nil.
 func (s *Session) Damaged() error {
-	if s.damage.first == nil {
+	if s.damage.reason() == "" {
 		return nil
 	}
 	return &tracestore.DamagedError{Reason: s.DamageReason(), Err: s.damage.first}
