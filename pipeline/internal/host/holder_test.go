@@ -247,16 +247,17 @@ func TestHoldersStayBalanced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round)))
 			s := startShelves(t, "shelf, step", time.Duration(r.IntN(2))*time.Minute)
-			var mu sync.Mutex
+			answers := rand.New(rand.NewPCG(seed, ^uint64(round)))
+			var mu sync.Mutex // of answers and arrived: components also stop in the background
 			arrived := map[string]int{}
 			s.w.Accept = func(_ string, b *otlpdata.Batch) error {
 				mu.Lock()
 				defer mu.Unlock()
-				switch r.IntN(4) {
+				switch answers.IntN(4) {
 				case 0:
 					return pipeline.Unavailable(errors.New("gone"), 0)
 				case 1:
-					return []error{pipeline.Permanent(errors.New("bad")), &pipeline.Partial{Rejected: 1}}[r.IntN(2)]
+					return []error{pipeline.Permanent(errors.New("bad")), &pipeline.Partial{Rejected: 1}}[answers.IntN(2)]
 				}
 				arrived[b.Meta().Tenant] += b.Len()
 				return nil
