@@ -69,6 +69,8 @@ var hints = map[string]map[string]string{
 		"file":                    "use debug, or disk to store traces",
 	},
 	extensions: {
+		"jaegerremotesampling": "use sampling: source.file is file.path, source.remote is remote, and source.reload_interval is " +
+			"file.reload_interval",
 		"jaeger_storage":  "stores are exporters, for example memory",
 		"jaeger_query":    "use query",
 		"remote_sampling": "use sampling",

@@ -52,7 +52,7 @@ func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
 }
 
 // builtInConnectors are the connectors whose results this program calculates from stored spans.
-var builtInConnectors = []string{"spanmetrics", "servicegraph"}
+var builtInConnectors = []string{"spanmetrics", "span_metrics", "servicegraph", "service_graph"}
 
 const (
 	builtIn = "/api/metrics and /api/dependencies answer from stored spans; metrics for Prometheus need a Collector"

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,10 +49,22 @@ func FuzzMigrate(f *testing.F) {
 		if limit := 64<<20 + 100*len(source); len(result.YAML) > limit {
 			t.Errorf("%d bytes from %d", len(result.YAML), len(source))
 		}
-		_, err = app.Load(app.LoadOptions{Files: []string{"output"}, LookupEnv: func(string) (string, bool) { return "", false },
-			ReadFile: func(string) ([]byte, error) { return result.YAML, nil }})
-		if err != nil && notReadable.MatchString(err.Error()) {
-			t.Errorf("%v\n%s", err, result.YAML)
+		documents := bytes.Split(result.YAML, []byte("\n---\n"))
+		if len(documents) < result.Documents {
+			t.Errorf("%d documents, want %d", len(documents), result.Documents)
+		}
+		if result.Documents == 1 {
+			documents = [][]byte{result.YAML} // a text in it may have the separator
+		}
+		if len(documents) > result.Documents {
+			return
+		}
+		for _, d := range documents {
+			_, err = app.Load(app.LoadOptions{Files: []string{"output"}, LookupEnv: func(string) (string, bool) { return "", false },
+				ReadFile: func(string) ([]byte, error) { return d, nil }})
+			if err != nil && notReadable.MatchString(err.Error()) {
+				t.Errorf("%v\n%s", err, d)
+			}
 		}
 	})
 }

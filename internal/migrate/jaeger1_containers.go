@@ -137,8 +137,9 @@ func variables(c *block, p *jaeger1Program) (environ []string) {
 		}
 	}
 	for _, v := range c.blocks("env") {
-		if v.has("valueFrom") {
-			elsewhere([]string{v.text("name")}, "valueFrom is not read; run migrate again with a value, or set the key by hand")
+		others := slices.DeleteFunc(v.keys(), func(key string) bool { return key == "name" || key == "value" })
+		if len(others) > 0 {
+			elsewhere([]string{v.text("name")}, strings.Join(others, ", ")+" is not read; run migrate again with a value, or set the key by hand")
 			continue
 		}
 		environ = append(environ, v.text("name")+"="+v.text("value"))

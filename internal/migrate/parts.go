@@ -122,8 +122,15 @@ func (in *Input) readDocument(d *document, only bool) (found []part, err error) 
 		}
 	}
 	switch {
-	case len(found) > 0 || !only:
+	case len(found) > 0:
 		return found, nil
+	case otherSource(d) != "":
+		return nil, fmt.Errorf("%s: %s", d.title(), otherSource(d))
+	case isRemoteStorage(d):
+		d.taken = append(d.taken, d.root.node)
+		return []part{{doc: remoteStorage(d)}}, nil
+	case !only:
+		return nil, nil
 	case d.root.has("services"):
 		return nil, errNoService
 	case in.From == Jaeger1, in.From == Auto && isFlags(d):

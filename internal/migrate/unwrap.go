@@ -45,7 +45,10 @@ func split(text string) (found []*document, err error) {
 // items returns the items of a List of Kubernetes, or the document.
 func (d *document) items() (items []*document) {
 	list := d.root.value("items")
-	if d.root.text("kind") != "List" || list == nil || list.Kind != yaml.SequenceNode {
+	others := slices.DeleteFunc(d.root.keys(), func(key string) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "metadata", "items"}, key)
+	})
+	if d.root.text("kind") != "List" || len(others) > 0 || list == nil || list.Kind != yaml.SequenceNode {
 		return []*document{d}
 	}
 	for _, n := range list.Content {

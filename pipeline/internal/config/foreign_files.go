@@ -14,6 +14,15 @@ var foreignKinds = []struct {
 	matches func(keys map[string]yaml.Node, text []byte) bool
 	hint    func(file string) string
 }{
+	{isManifest, func(file string) string {
+		return "this is a manifest of Kubernetes; run `tracing migrate " + file + "` for the configurations in it"
+	}},
+	{isRemoteStorage, func(file string) string {
+		return "this is a configuration of jaeger-remote-storage; run `tracing migrate " + file + "`"
+	}},
+	{isChart, func(file string) string {
+		return "these are values of a chart; run `tracing migrate " + file + "` for the configuration in them"
+	}},
 	{isJaeger2, func(file string) string {
 		return "this is a Jaeger 2 configuration; run `tracing migrate " + file + "`"
 	}},
@@ -66,6 +75,31 @@ func isJaeger2(keys map[string]yaml.Node, _ []byte) bool {
 			if jaeger2Component.MatchString(id) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// isManifest reports whether there are the keys of Kubernetes. The file may have more documents.
+func isManifest(keys map[string]yaml.Node, _ []byte) bool {
+	_, kind := keys["kind"]
+	_, version := keys["apiVersion"]
+	return kind && version
+}
+
+// isRemoteStorage reports whether there are the sections of jaeger-remote-storage.
+func isRemoteStorage(keys map[string]yaml.Node, _ []byte) bool {
+	node := keys["storage"]
+	var storage map[string]yaml.Node
+	_, grpc := keys["grpc"]
+	return grpc && node.Decode(&storage) == nil && len(storage) > 0 && storage["backends"].Kind != 0
+}
+
+// isChart reports whether there are values that only charts for Jaeger have.
+func isChart(keys map[string]yaml.Node, _ []byte) bool {
+	for _, key := range []string{"provisionDataStore", "userconfig", "allInOne"} {
+		if _, ok := keys[key]; ok {
+			return true
 		}
 	}
 	return false
