@@ -71,8 +71,8 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 	case p.send == nil:
 		skipped = fmt.Sprintf("this command has no client for the protocol of receivers of type %q", l.component.Factory.Type())
 	}
-	if skipped == "" && l.network == "udp" && x.tenant != "" && x.separatesTenants() {
-		skipped = "datagrams name no tenant, so that a test span cannot be read back as one of --tenant"
+	if own := text(l.component, "tenant"); skipped == "" && l.network == "udp" && own != x.tenant && x.separatesTenants() {
+		skipped = fmt.Sprintf("datagrams have the tenant of the receiver (%q), not that of --tenant (%q)", own, x.tenant)
 	}
 	if skipped != "" {
 		return newFinding(subject, Skipped, "%s", skipped)

@@ -231,6 +231,25 @@ func TestDoctorSamplesNothing(t *testing.T) {
 	report.has(t, "sampling", "warning receivers::native::protocols::grpc", "record no trace")
 }
 
+// Datagrams have the tenant of their receiver, so that another one cannot read them.
+func TestDoctorTenantOfDatagrams(t *testing.T) {
+	host, dir := ownHost(t, 72), t.TempDir()
+	file := filepath.Join(dir, "tracing.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `
+receivers: {thriftudp: {tenant: acme, compact: {endpoint: "%[1]s:6831"}}}
+exporters: {memory: }
+extensions: {query: {storage: memory, http: {endpoint: "%[1]s:16686", tenancy: {header: x-scope-orgid}}}}
+service: {data_dir: %[2]s/data, extensions: [query], pipelines: {traces: {receivers: [thriftudp], exporters: [memory]}}}
+`, host, dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	harness.Run(t, "--config", file).AwaitReady()
+	_, report := doctor(t, "--config", file, "--tenant", "birds")
+	report.has(t, "spans", "skipped receivers::thriftudp::compact", `tenant of the receiver ("acme"), not that of --tenant ("birds")`)
+	_, report = doctor(t, "--config", file, "--tenant", "acme")
+	report.has(t, "spans", "ok receivers::thriftudp::compact", "came back")
+}
+
 // problems returns the problems but those of checks that depend on the machine.
 func (r *doctorReport) problems() (lines []string) {
 	for _, c := range r.Checks {
