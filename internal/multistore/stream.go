@@ -9,6 +9,7 @@ type stream[V any] struct {
 	next   func() (V, error, bool) // nil: not started
 	stop   func()
 	head   *V    // nil: not read yet, or the stream has ended
+	sent   int64 // bytes of the current trace that were passed on
 	ended  bool  // there are no more values
 	err    error // why it ended; nil if it reached its end or was closed
 }

@@ -131,12 +131,31 @@ func (m *traceMerge) fill() error {
 				return err
 			}
 		}
-		if s.head != nil {
+		if s.head == nil {
+			continue
+		}
+		err := m.memory.Resize(held + s.sent + int64(s.head.Spans.Size()))
+		if err == nil {
 			left, held = append(left, s), held+int64(s.head.Spans.Size())
+		} else if err := m.tooLarge(s, err); err != nil {
+			return err
 		}
 	}
 	m.streams = left
 	return m.memory.Resize(held)
+}
+
+// tooLarge ends a stream that has sent so much of a trace that as much again does not fit into the
+// memory of queries. So a store that sends without end leaves memory for what the others have. It
+// returns the error if there are no others.
+func (m *traceMerge) tooLarge(s *stream[tracestore.Trace], err error) error {
+	if m.total == 1 || len(m.failed) == m.total-1 {
+		return err
+	}
+	s.close()
+	m.failed = append(m.failed, err)
+	m.missing.add(s.call.Name, "its part of the trace is too large for service.limits.query_memory and is cut")
+	return nil
 }
 
 // trace yields the pieces of a trace that holders have. If several have the trace, it leaves out
@@ -146,16 +165,24 @@ func (m *traceMerge) trace(id otlpdata.TraceID, holders []*stream[tracestore.Tra
 	if len(holders) > 1 {
 		seen = storequery.NewDedup()
 	}
-	for _, s := range holders {
-		for s.head != nil && s.head.ID == id {
+	for more := len(holders) > 0; more; {
+		more = false
+		for _, s := range holders { // in turn, so that one that sends without end does not come before the others
+			if s.head == nil || s.head.ID != id {
+				continue
+			}
 			if err := m.piece(id, s.head.Spans, seen); err != nil {
 				return err
 			}
-			s.head = nil
-			if err := m.fill(); err != nil {
-				return err
-			}
+			s.sent += int64(s.head.Spans.Size())
+			s.head, more = nil, true
 		}
+		if err := m.fill(); err != nil {
+			return err
+		}
+	}
+	for _, s := range holders {
+		s.sent = 0
 	}
 	m.kept = 0
 	return nil
