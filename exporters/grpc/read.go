@@ -73,6 +73,11 @@ func (e *exporter) readError(ctx context.Context, err error) error {
 		text := fmt.Sprintf("remote storage server %s did not finish in time; narrow the query", e.cfg.Endpoint)
 		return &classified{text, context.DeadlineExceeded, err}
 	}
+	if text := status.Convert(err).Message(); code == codes.ResourceExhausted && strings.Contains(text, "larger than max") {
+		// gRPC refused the message. Without its status, because retrying does not help.
+		return fmt.Errorf("%w: remote storage server %s: %s; increase max_recv_msg_size_mib",
+			tracestore.ErrAnswerTooLarge, e.cfg.Endpoint, text)
+	}
 	err = fmt.Errorf("reading from remote storage server %s: %w", e.cfg.Endpoint, err)
 	switch {
 	case code == codes.Unavailable:

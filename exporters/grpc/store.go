@@ -126,7 +126,7 @@ func (e *exporter) join(ctx context.Context, method string, request, answer prot
 	}
 	defer memory.Release()
 	_, err = receive(ctx, e.store, method, request, func(part []byte) error {
-		if err := memory.Grow(joinedMemory * int64(len(part))); err != nil {
+		if err := memory.Grow(decodedMemory(answer, part)); err != nil {
 			return err
 		}
 		return storewire.Join(answer, part)
@@ -134,8 +134,11 @@ func (e *exporter) join(ctx context.Context, method string, request, answer prot
 	return e.storeError(ctx, err)
 }
 
-// joinedMemory is the approximate number of bytes in memory for each encoded byte of an answer.
-const joinedMemory = 4
+// decodedMemory returns the approximate memory of a part of an answer in bytes: decoded, and
+// converted.
+func decodedMemory(answer proto.Message, part []byte) int64 {
+	return 2 * storewire.DecodedSize(answer.ProtoReflect().Descriptor(), part)
+}
 
 // call is like join, for a method that requires a capability.
 func (e *exporter) call(

@@ -196,11 +196,19 @@ func (e *exporter) Outline(
 	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_OUTLINER); err != nil {
 		return err
 	}
+	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Release()
 	var r storewire.OutlineReader
 	var stopped error
 	req := &store_v1.OutlineRequest{TraceId: id[:], Limit: int64(limit)}
-	_, err := receive(ctx, e.store, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
+	_, err = receive(ctx, e.store, store_v1.StoreService_Outline_FullMethodName, req, func(message []byte) error {
 		var part store_v1.OutlineResponse
+		if err := memory.Resize(r.Held() + decodedMemory(&part, message)); err != nil {
+			return err
+		}
 		if err := storewire.Join(&part, message); err != nil {
 			return err
 		}

@@ -128,6 +128,11 @@ func (s *storeSearch) request(ctx context.Context) error {
 	req := &store_v1.FindRequest{Query: storewire.PutQuery(&s.query), Want: storewire.PutWant(s.want)}
 	_, err := receive(ctx, s.store, store_v1.StoreService_Find_FullMethodName, req, func(message []byte) error {
 		var m store_v1.FindResponse
+		memory, err := tracestore.Reserve(ctx, decodedMemory(&m, message))
+		if err != nil {
+			return err
+		}
+		defer memory.Release()
 		if err := storewire.Join(&m, message); err != nil {
 			return err
 		}

@@ -33,6 +33,16 @@ type storeServer struct {
 	traces  func(*store_v1.TracesRequest, grpc.ServerStreamingServer[store_v1.TracesResponse]) error
 	follow  func(*store_v1.FollowRequest, grpc.ServerStreamingServer[store_v1.FollowResponse]) error
 	delete  func(*store_v1.DeleteRequest) (*store_v1.DeleteResponse, error)
+	names   func(grpc.ServerStreamingServer[store_v1.NamesResponse]) error
+	outline func(grpc.ServerStreamingServer[store_v1.OutlineResponse]) error
+}
+
+func (s *storeServer) Services(_ *store_v1.ServicesRequest, stream grpc.ServerStreamingServer[store_v1.NamesResponse]) error {
+	return s.names(stream)
+}
+
+func (s *storeServer) Outline(_ *store_v1.OutlineRequest, stream grpc.ServerStreamingServer[store_v1.OutlineResponse]) error {
+	return s.outline(stream)
 }
 
 func (s *storeServer) Capabilities(context.Context, *store_v1.CapabilitiesRequest) (*store_v1.CapabilitiesResponse, error) {

@@ -19,6 +19,7 @@ package tracestore
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -45,6 +46,10 @@ type Reader interface {
 	// last result, one of the two errors is that of ctx.
 	Find(ctx context.Context, q Query, want Want) (*Results, error)
 }
+
+// ErrAnswerTooLarge is matched by the error of a store in another process whose answer has a
+// message above a limit of the reader.
+var ErrAnswerTooLarge = errors.New("answer of the store is too large")
 
 // DamagedError is the error of a read that could not return everything because parts of the store
 // are damaged. What was returned before it is sound.

@@ -60,11 +60,18 @@ type OutlineReader struct {
 	Spans     []tracestore.SummarySpan
 	TextBytes int // names and extras of all spans; equal names share memory
 	texts     []string
+	held      int64 // bytes of texts
 }
+
+// Held returns the memory of all received texts in bytes, whether spans have them or not.
+func (r *OutlineReader) Held() int64 { return r.held }
 
 // Get adds the spans of a message.
 func (r *OutlineReader) Get(m *store_v1.OutlineResponse) error {
-	r.texts = append(r.texts, GetTexts(m.GetTexts())...)
+	for _, text := range m.GetTexts() {
+		r.texts = append(r.texts, string(text))
+		r.held += textMemory + int64(len(text))
+	}
 	n, first := len(m.GetId()), len(r.Spans)
 	for _, l := range []int{len(m.GetParent()), len(m.GetStart()), len(m.GetDuration()), len(m.GetService()), len(m.GetName()),
 		len(m.GetKind()), len(m.GetFailed())} {

@@ -69,6 +69,8 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 		return http.StatusBadRequest, pipeline.ClientText(err)
 	case errors.Is(err, tracestore.ErrUnsupported):
 		return http.StatusNotImplemented, pipeline.ClientText(err)
+	case errors.Is(err, tracestore.ErrAnswerTooLarge):
+		return http.StatusBadGateway, pipeline.ClientText(err)
 	case errors.Is(err, ErrTraceDamaged): // logged by the store
 		return http.StatusNotFound, pipeline.ClientText(err)
 	}

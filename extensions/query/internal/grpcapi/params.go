@@ -67,6 +67,9 @@ func refV2(id []byte, from, to *timestamppb.Timestamp) (tracestore.TraceRef, err
 
 // refV3 returns a reference to a trace with an id in hex digits.
 func refV3(id string, from, to *timestamppb.Timestamp) (tracestore.TraceRef, error) {
+	if id == "" {
+		return tracestore.TraceRef{}, status.Error(codes.InvalidArgument, "request has no trace_id")
+	}
 	parsed, err := core.ParseTraceID(id)
 	if err != nil {
 		return tracestore.TraceRef{}, status.Error(codes.Unknown, "malform trace ID: "+err.Error())

@@ -142,6 +142,7 @@ func TestGRPCErrors(t *testing.T) {
 			codes.Internal, "failed to fetch dependencies: disk on fire"},
 		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "zzz"}, codes.Unknown,
 			`malform trace ID: invalid trace id "zzz": use 1 to 32 hexadecimal digits`},
+		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{}, codes.InvalidArgument, "request has no trace_id"},
 		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "77"}, codes.OK, ""},
 		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{}, codes.InvalidArgument, "missing query"},
 		{stream, good, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{},
