@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	examples "github.com/tracing-backend/tracing/config-examples"
+	"github.com/tracing-backend/tracing/connectors/forward"
 	"github.com/tracing-backend/tracing/exporters/clickhouse"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
@@ -71,6 +72,8 @@ func Components() []pipeline.Factory {
 		zipkinexporter.Factory(),
 		debug.Factory().Alias("logging"),
 		nop.Factory(),
+
+		forward.Factory(),
 
 		query.Factory(Documents()).Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...).
 			Commands(democli.Commands(Components, Presets)...).Commands(doctor.Commands()...),

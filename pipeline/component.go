@@ -70,16 +70,17 @@ const (
 	KindReceiver Kind = iota + 1
 	KindProcessor
 	KindExporter
+	KindConnector
 	KindExtension
 )
 
-// String returns `receiver`, `processor`, `exporter` or `extension`.
+// String returns `receiver`, `processor`, `exporter`, `connector` or `extension`.
 func (k Kind) String() string {
-	return [...]string{"component", "receiver", "processor", "exporter", "extension"}[k]
+	return [...]string{"component", "receiver", "processor", "exporter", "connector", "extension"}[k]
 }
 
 // Section returns the key of the configuration section that holds components of this kind:
-// `receivers`, `processors`, `exporters` or `extensions`.
+// `receivers`, `processors`, `exporters`, `connectors` or `extensions`.
 func (k Kind) Section() string { return k.String() + "s" }
 
 // Settings is what the framework passes to a component when it builds it. A component uses nothing

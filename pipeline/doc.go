@@ -1,6 +1,6 @@
-// Package pipeline is what authors of components use: receivers, processors, exporters and
-// extensions. Package [github.com/tracing-backend/tracing/pipeline/app] turns a list of components
-// into a program.
+// Package pipeline is what authors of components use: receivers, processors, exporters, connectors
+// and extensions. Package [github.com/tracing-backend/tracing/pipeline/app] turns a list of
+// components into a program.
 //
 // Spans flow from receivers through processors to exporters:
 //

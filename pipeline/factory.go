@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Factory builds components of one type. It is a value, made by [Receiver], [Processor], [Exporter]
-// or [Extension], that holds the name of the type, its default configuration, its builder, and
-// the command-line flags and commands that belong to it.
+// Factory builds components of one type. It is a value, made by [Receiver], [Processor],
+// [Exporter], [Connector] or [Extension], that holds the name of the type, its default
+// configuration, its builder, and the command-line flags and commands that belong to it.
 type Factory struct {
 	kind      Kind
 	typ       string
@@ -39,6 +39,13 @@ func Processor[C any, P Consumer](typ string, defaults func() C, build func(set 
 // be a concrete type.
 func Exporter[C any, E Consumer](typ string, defaults func() C, build func(set Settings, config C) (E, error)) Factory {
 	return newFactory(KindExporter, typ, defaults, func(s Settings, c C, _ Consumer) (E, error) { return build(s, c) })
+}
+
+// Connector returns the factory of a connector type. A connector is an exporter of some pipelines
+// and a receiver of others: it passes the spans that it consumes to next. build must not open ports
+// or files, and T must be a concrete type.
+func Connector[C any, T Consumer](typ string, defaults func() C, build func(set Settings, config C, next Branches) (T, error)) Factory {
+	return newFactory(KindConnector, typ, defaults, func(s Settings, c C, next Consumer) (T, error) { return build(s, c, next.(Branches)) })
 }
 
 // Extension returns the factory of an extension type. Extensions serve users and client programs
@@ -129,7 +136,7 @@ func (f Factory) Defaults() any { return f.defaults() }
 func (f Factory) ComponentType() reflect.Type { return f.component }
 
 // Build builds a component. config is a pointer as returned by Defaults; next is nil for exporters
-// and extensions.
+// and extensions, and Branches for connectors.
 func (f Factory) Build(set Settings, config any, next Consumer) (any, error) {
 	return f.build(set, config, next)
 }

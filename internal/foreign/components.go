@@ -50,6 +50,7 @@ var hints = map[string]map[string]string{
 		"googlecloudpubsub": "run a Collector with it that sends to the receiver otlp",
 	},
 	processors: {
+		"routing":            "use the connector routing, see docs/connectors.md",
 		"k8sattributes":      enriches + "; SDKs can add k8s.* from the downward API with OTEL_RESOURCE_ATTRIBUTES",
 		"k8s_attributes":     enriches + "; SDKs can add k8s.* from the downward API with OTEL_RESOURCE_ATTRIBUTES",
 		"resourcedetection":  enriches + "; SDKs can add host.*, cloud.* and os.* with their resource detectors",
@@ -68,6 +69,16 @@ var hints = map[string]map[string]string{
 		"opensearch":              "use disk, which stores traces itself",
 		"file":                    "use debug, or disk to store traces",
 	},
+	connectors: {
+		"count":             makesMetrics,
+		"exceptions":        makesMetrics,
+		"grafanacloud":      makesMetrics,
+		"signal_to_metrics": makesMetrics,
+		"signaltometrics":   makesMetrics,
+		"sum":               makesMetrics,
+		"roundrobin":        "the exporter load_balancing sends the spans of a trace to one of several next hops",
+		"round_robin":       "the exporter load_balancing sends the spans of a trace to one of several next hops",
+	},
 	extensions: {
 		"jaegerremotesampling": "use sampling: source.file is file.path, source.remote is remote, and source.reload_interval is " +
 			"file.reload_interval",
@@ -78,9 +89,19 @@ var hints = map[string]map[string]string{
 }
 
 const (
-	enriches    = "only adds attributes"
-	onlyMetrics = "changes metrics, which are not supported"
+	enriches     = "only adds attributes"
+	onlyMetrics  = "changes metrics, which are not supported"
+	makesMetrics = "makes metrics or logs of spans, which are not supported"
 )
+
+// InFront says how a component that this program lacks can be used.
+const InFront = "run it in a Collector in front of this program"
 
 // Hint returns what replaces a component of another program, or "".
 func Hint(section, typ string) string { return hints[section][typ] }
+
+// Distributes reports whether components of a type decide which exporters get which spans. Without
+// such a component, others would get them, so it must not be left out.
+func Distributes(section, typ string) bool {
+	return section == connectors && hints[connectors][typ] != makesMetrics || section == processors && typ == "routing"
+}

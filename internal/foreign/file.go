@@ -47,9 +47,6 @@ type File interface {
 	SetList(path, texts []string, reason string)
 	// Copy sets the value at to to the scalar at from, with a prefix. The value may be a secret.
 	Copy(from, to []string, prefix, reason string)
-	// Append adds the items of the list from to a list, which may not exist yet, unless it has
-	// them.
-	Append(list, from []string)
 	// Replace replaces an item of a list by others.
 	Replace(list []string, item string, by ...string)
 	// Refuse records that the configuration cannot run because of the key at path, and what to do.

@@ -54,23 +54,15 @@ func (r *rewriter) usedOnlyBy(pipeline, leftOut []string) (paths [][]string) {
 // builtInConnectors are the connectors whose results this program calculates from stored spans.
 var builtInConnectors = []string{"spanmetrics", "span_metrics", "servicegraph", "service_graph"}
 
-const (
-	builtIn = "/api/metrics and /api/dependencies answer from stored spans; metrics for Prometheus need a Collector"
-	noOther = `pipelines cannot feed each other: list the receivers, processors and exporters of both pipelines in one, ` +
-		`or run this connector in a Collector in front of this program`
-)
+const builtIn = "/api/metrics and /api/dependencies answer from stored spans; metrics for Prometheus need a Collector"
 
-// connectors leaves out connectors that are built in, and pipelines that only fed them. It joins
-// the pipelines that a connector `forward` connects.
+// connectors leaves out connectors that are built in, and pipelines that only fed them.
 func (r *rewriter) connectors() {
 	var own []string
 	for _, id := range r.Keys(connectors) {
-		switch {
-		case slices.Contains(builtInConnectors, TypeOf(id)):
+		if slices.Contains(builtInConnectors, TypeOf(id)) {
 			r.unlistConnector(id)
 			own = append(own, id)
-		case TypeOf(id) != "forward" || !r.join(id):
-			r.Refuse([]string{connectors, id}, noOther)
 		}
 	}
 	if len(own) > 0 && len(own) == len(r.Keys(connectors)) {
@@ -93,33 +85,6 @@ func (r *rewriter) unlistConnector(id string) {
 			r.Drop(ref[:3], "only connected to "+id, r.usedOnlyBy(ref[:3], ref[2:3])...)
 		}
 	}
-}
-
-// join appends the processors and exporters of the pipeline that a connector feeds to those of the
-// pipelines that feed it. It reports whether this is possible: one pipeline has no other receiver.
-func (r *rewriter) join(id string) bool {
-	var from [][]string
-	var to []string
-	for _, ref := range References(r, connectors, id) {
-		switch {
-		case ref[3] == exporters:
-			from = append(from, ref[:3])
-		case to != nil || len(r.Texts(ref[:4]...)) > 1:
-			return false
-		default:
-			to = ref[:3]
-		}
-	}
-	if to == nil || len(from) == 0 {
-		return false
-	}
-	for _, p := range from {
-		r.Append(at(p, processors), at(to, processors))
-		r.Replace(at(p, exporters), id)
-		r.Append(at(p, exporters), at(to, exporters))
-	}
-	r.Drop(to, "its processors and exporters are in the pipelines that fed it", []string{connectors, id})
-	return true
 }
 
 // jaegerReceivers splits a receiver for all protocols of Jaeger into one for TCP and one for UDP.

@@ -106,7 +106,7 @@ func below(path []string, key string) []string { return append(path[:len(path):l
 func (d *document) dropUnknown(problems app.Problems, places places) (found bool) {
 	for _, p := range problems {
 		b, key := d.find(places[[2]int{p.Pos.Line, p.Pos.Col}])
-		if !unknownKey.MatchString(p.Msg) || b == nil || !b.has(key) {
+		if !unknownKey.MatchString(p.Msg) || b == nil || !b.has(key) || strings.HasPrefix(p.Path, connectors+".") {
 			continue
 		}
 		if sensitive.MatchString(p.Path + " " + key) {
@@ -127,12 +127,12 @@ func (d *document) noteProblems(problems app.Problems, places places) {
 			b, key = d.root, firstOf(d.root.keys()...)
 		}
 		msg := strings.TrimPrefix(fmt.Sprintf("%s: %s", p.Path, p.Msg), ": ")
-		b.note(decide, key, "%s", lines.ReplaceAllString(msg, "delete it"))
+		b.note(decide, key, "%s", lines.ReplaceAllString(msg, "delete it$2"))
 	}
 }
 
 // lines matches numbers of lines in messages, which are not those of the result.
-var lines = regexp.MustCompile(`delete lines? \d+(-\d+)?`)
+var lines = regexp.MustCompile(`delete lines? \d+(-\d+)?( and the references to it)?(: line \d+(, line \d+)*)?`)
 
 // find returns the deepest block on a path, and the key in it that is on the path.
 func (d *document) find(path []string) (found *block, key string) {

@@ -164,20 +164,6 @@ func (c *collector) Copy(from, to []string, prefix, reason string) {
 	c.markListed(c.node(from))
 }
 
-// Append implements foreign.File.
-func (c *collector) Append(list, from []string) {
-	items := c.Texts(from...)
-	if len(items) == 0 {
-		return
-	}
-	last := len(list) - 1
-	b := c.root.ensure(list[:last]...)
-	for _, item := range items {
-		b.addItem(list[last], item)
-	}
-	b.note(changed, list[last], "%s added", strings.Join(items, ", "))
-}
-
 // Set implements foreign.File.
 func (c *collector) Set(path []string, text, reason string) {
 	last := len(path) - 1
@@ -221,6 +207,9 @@ func (c *collector) Refuse(path []string, problem string) {
 		return
 	}
 	b, key := c.parent(path)
+	if foreign.Distributes(path[0], typeOf(path[1])) {
+		return // stays as it is, and the check of the result reports it
+	}
 	b.decideOn(key, "%s", problem)
 }
 
@@ -253,18 +242,23 @@ func (c *collector) renameAliases() {
 	}
 }
 
-// dropUnknown leaves out components of types that this program lacks.
+// dropUnknown leaves out components of types that this program lacks, except those without which
+// spans would reach other exporters: the result is refused because of these, until a user decides.
 func (c *collector) dropUnknown() {
-	for _, section := range []string{receivers, processors, exporters, extensions} {
+	for _, section := range []string{receivers, processors, exporters, connectors, extensions} {
 		for _, id := range c.root.block(section).keys() {
-			if c.types.has(section, typeOf(id)) {
+			if c.types.has(section, typeOf(id)) || foreign.Distributes(section, typeOf(id)) {
 				continue
 			}
 			hint := foreign.Hint(section, typeOf(id))
 			if hint == "" {
 				hint = "there is no such component"
 			}
-			c.leaveOut(section, id, hint+"; a custom build can add it, see docs/collector-components.md")
+			instead := "a custom build can add it, see docs/collector-components.md"
+			if section == connectors {
+				instead = foreign.InFront
+			}
+			c.leaveOut(section, id, hint+"; "+instead)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type HTTPConfig struct {
 	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Maximum time from the request headers to the end of the response. 0 disables the limit."`
 	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a request."`
 	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
-	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys)."`
+	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys) and routing (request)."`
 	SecurityConfig
 	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may name in the header Host, in addition to localhost, IP addresses and the host of endpoint, such as traces.example.com, or *.example.com for all subdomains. Other names are refused on loopback addresses, against DNS rebinding, and on other addresses if this list is not empty. * allows all names."`
 	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Off by default: pages of other origins can neither read responses nor send requests that change state."`
@@ -58,6 +58,9 @@ func DefaultHTTPConfig(endpoint pipeline.Endpoint) HTTPConfig {
 		CORS:               pipeline.Absent(CORSConfig{}),
 	}
 }
+
+// KeepsHeaders implements [pipeline.HeaderKeeper].
+func (c *HTTPConfig) KeepsHeaders() bool { return c.IncludeMetadata }
 
 // Validate reports values that would disable a limit or make the listener unusable.
 func (c *HTTPConfig) Validate() error {
@@ -108,7 +111,7 @@ type GRPCConfig struct {
 	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send the first message of a call."`
 	WriteTimeout         pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for which a client may stop reading a response. Then its connection is closed and the response is discarded. 0 disables the limit."`
 	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"Detection of dead connections and of clients that ping too often."`
-	IncludeMetadata      bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys)."`
+	IncludeMetadata      bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys) and routing (request)."`
 	SecurityConfig
 }
 
@@ -157,6 +160,9 @@ func DefaultGRPCConfig(endpoint pipeline.Endpoint) GRPCConfig {
 		},
 	}
 }
+
+// KeepsHeaders implements [pipeline.HeaderKeeper].
+func (c *GRPCConfig) KeepsHeaders() bool { return c.IncludeMetadata }
 
 // Validate reports values that would disable a limit or make the listener unusable.
 func (c *GRPCConfig) Validate() error {

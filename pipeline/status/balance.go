@@ -10,7 +10,8 @@ import (
 //	received = stored + sent + refused + dropped + queued + held + in progress
 //
 // Pipelines that share processors or exporters have one equation. If spans take several ways, to
-// several pipelines or exporters, each way counts.
+// several pipelines or exporters, each way counts. What a pipeline passes to a connector is sent,
+// and what a connector passes to a pipeline is received.
 type Balance struct {
 	Pipelines []string `json:"pipelines"`
 	Ways      int      `json:"ways"`     // to exporters, of the pipeline with most of them
@@ -87,8 +88,8 @@ func groups(all []Pipeline) [][]Pipeline {
 
 func shareOutput(a, b Pipeline) bool {
 	return slices.ContainsFunc(a.Components, func(c Component) bool {
-		return c.Kind != kindReceiver && slices.ContainsFunc(b.Components, func(o Component) bool {
-			return o.Component == c.Component && o.Kind == c.Kind
+		return c.role() != kindReceiver && slices.ContainsFunc(b.Components, func(o Component) bool {
+			return o.Component == c.Component && o.Kind == c.Kind && o.role() != kindReceiver
 		})
 	})
 }
@@ -97,14 +98,19 @@ const (
 	kindReceiver  = "receiver"
 	kindProcessor = "processor"
 	kindExporter  = "exporter"
+	kindConnector = "connector"
 	kindExtension = "extension"
 )
 
-func ids(p Pipeline, kind string) []string {
-	var out []string
+// role returns what the component is in its pipeline.
+func (c Component) role() string { return cmp.Or(c.Role, c.Kind) }
+
+// members returns the components that have a role in a pipeline.
+func members(p Pipeline, role string) []Component {
+	var out []Component
 	for _, c := range p.Components {
-		if c.Kind == kind {
-			out = append(out, c.Component)
+		if c.role() == role {
+			out = append(out, c)
 		}
 	}
 	return out
@@ -113,38 +119,38 @@ func ids(p Pipeline, kind string) []string {
 // balance returns the equation of a group.
 func (in *BalanceInput) balance(group []Pipeline) Balance {
 	b := Balance{}
-	processors, exporters := map[string]int{}, map[string]bool{} // ways behind a processor
+	processors, exporters := map[string]int{}, map[Component]bool{} // ways behind a processor; kinds and ids of exporters
 	unknown := false
 	for _, p := range group {
 		b.Pipelines = append(b.Pipelines, p.Pipeline)
-		ways := len(ids(p, kindExporter))
+		ways := len(members(p, kindExporter))
 		b.Ways = max(b.Ways, ways)
-		for _, id := range ids(p, kindReceiver) {
-			a := in.account(id, kindReceiver)
-			b.Received += a.In * int64(ways)
-			b.Refused += a.Refused * int64(ways)
+		for _, r := range members(p, kindReceiver) {
+			received, refused := in.received(r, p.Pipeline)
+			b.Received += received * int64(ways)
+			b.Refused += refused * int64(ways)
 		}
-		for _, id := range ids(p, kindProcessor) {
-			before, known := processors[id]
+		for _, c := range members(p, kindProcessor) {
+			before, known := processors[c.Component]
 			unknown = unknown || known && before != ways
-			processors[id] = ways
+			processors[c.Component] = ways
 		}
-		for _, id := range ids(p, kindExporter) {
-			exporters[id] = true
+		for _, e := range members(p, kindExporter) {
+			exporters[Component{Component: e.Component, Kind: e.Kind}] = true
 		}
 	}
 	for id, ways := range processors {
 		b.count(in.account(id, kindProcessor), int64(ways))
 	}
-	for id := range exporters {
-		a := in.account(id, kindExporter)
-		if b.count(a, 1); in.Stores[id] {
+	for e := range exporters {
+		a := in.account(e.Component, e.Kind)
+		if b.count(a, 1); e.Kind == kindExporter && in.Stores[e.Component] {
 			b.Stored += a.Sent
 		} else {
 			b.Sent += a.Sent
 		}
 		for _, w := range in.Writers {
-			if w.Exporter == id {
+			if w.Exporter == e.Component && e.Kind == kindExporter {
 				a := in.account(w.Extension, kindExtension)
 				b.Received += a.In
 				b.Refused += a.Refused
@@ -162,6 +168,21 @@ func (b *Balance) count(a Account, ways int64) {
 	b.Lost += a.Lost * ways
 	b.Queued += a.Queued * ways
 	b.Held += a.Held * ways
+}
+
+// received returns the spans that a pipeline was offered by a receiver or connector, and how many
+// of them it refused.
+func (in *BalanceInput) received(from Component, pipeline string) (offered, refused int64) {
+	a := in.account(from.Component, from.Kind)
+	if from.Kind != kindConnector {
+		return a.In, a.Refused
+	}
+	for _, b := range a.Branches {
+		if b.Pipeline == pipeline {
+			return b.Accepted + b.Refused, b.Refused
+		}
+	}
+	return 0, 0
 }
 
 func (in *BalanceInput) account(id, kind string) Account {
@@ -203,11 +224,12 @@ func (b *Balance) Unaccounted(inProgress int64) int64 {
 // fansOut reports whether a receiver of a group passes its spans on more than one way.
 func (in *BalanceInput) fansOut(group []Pipeline) bool {
 	for _, p := range group {
-		for _, id := range ids(p, kindReceiver) {
+		for _, r := range members(p, kindReceiver) {
 			ways := 0
 			for _, other := range in.Pipelines {
-				if slices.Contains(ids(other, kindReceiver), id) {
-					ways += len(ids(other, kindExporter))
+				feeds := func(o Component) bool { return o.Component == r.Component && o.Kind == r.Kind }
+				if slices.ContainsFunc(members(other, kindReceiver), feeds) {
+					ways += len(members(other, kindExporter))
 				}
 			}
 			if ways > 1 {

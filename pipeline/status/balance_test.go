@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/status"
@@ -10,14 +11,21 @@ import (
 func pipe(name string, components ...string) status.Pipeline {
 	p := status.Pipeline{Pipeline: name}
 	for _, c := range components {
-		kind := map[byte]string{'r': "receiver", 'p': "processor", 'e': "exporter"}[c[0]]
-		p.Components = append(p.Components, status.Component{Component: c, Kind: kind})
+		kind := map[byte]string{'r': "receiver", 'p': "processor", 'e': "exporter", '>': "connector", '<': "connector"}[c[0]]
+		role := map[byte]string{'>': "exporter", '<': "receiver"}[c[0]]
+		p.Components = append(p.Components, status.Component{Component: strings.TrimLeft(c, "<>"), Kind: kind, Role: role})
 	}
 	return p
 }
 
 func received(id string, in, refused int64) status.Account {
 	return status.Account{Component: id, Kind: "receiver", In: in, Accepted: in - refused, Refused: refused}
+}
+
+// connected is the account of a connector that feeds the pipelines a and b.
+func connected(in, dropped, a, b, refusedByB int64) status.Account {
+	return status.Account{Component: "c", Kind: "connector", In: in, Sent: in - dropped - refusedByB, Refused: refusedByB, Dropped: dropped,
+		Branches: []status.Branch{{Pipeline: "a", Accepted: a}, {Pipeline: "b", Accepted: b, Refused: refusedByB}}}
 }
 
 func sent(id string, sent int64) status.Account {
@@ -58,6 +66,17 @@ func TestBalances(t *testing.T) {
 			Pipelines: []status.Pipeline{pipe("a", "r1", "p1", "e1"), pipe("b", "r2", "p1", "e1", "e2")},
 			Accounts:  []status.Account{received("r1", 10, 0), received("r2", 5, 0), sent("e1", 15), sent("e2", 5)}},
 			"[a b] x2: 20 = 0 + 20 + 0 + 0 (0) + 0 + 0, 0 unknown"},
+		"connector": {status.BalanceInput{Pipelines: []status.Pipeline{pipe("x", "r1", "e1", ">c"), pipe("a", "<c", "p1", "e2"),
+			pipe("b", "<c", "e3")},
+			Accounts: []status.Account{received("r1", 100, 0), connected(100, 4, 90, 6, 0), drops, sent("e1", 100), sent("e2", 60), sent("e3", 6)},
+			Stores:   map[string]bool{"e1": true, "e2": true}},
+			"[x] x2: 200 = 100 + 96 + 0 + 4 (0) + 0 + 0, 0 balanced; [a] x1: 90 = 60 + 0 + 0 + 25 (3) + 0 + 5, 0 balanced; " +
+				"[b] x1: 6 = 0 + 6 + 0 + 0 (0) + 0 + 0, 0 balanced"},
+		"connector whose branch refuses": {status.BalanceInput{Pipelines: []status.Pipeline{pipe("x", "r1", ">c"), pipe("a", "<c", "e1"),
+			pipe("b", "<c", "e2")},
+			Accounts: []status.Account{received("r1", 100, 10), connected(100, 0, 100, 90, 10), sent("e1", 100), sent("e2", 90)}},
+			"[x] x1: 100 = 0 + 90 + 10 + 0 (0) + 0 + 0, 0 balanced; [a] x1: 100 = 0 + 100 + 0 + 0 (0) + 0 + 0, 0 balanced; " +
+				"[b] x1: 100 = 0 + 90 + 10 + 0 (0) + 0 + 0, 0 balanced"},
 		"extension that writes": {status.BalanceInput{Pipelines: []status.Pipeline{pipe("a", "r1", "e1")},
 			Accounts: []status.Account{received("r1", 10, 0), {Component: "x", Kind: "extension", In: 7, Refused: 2}, sent("e1", 15)},
 			Writers:  []status.Way{{Extension: "x", Exporter: "e1"}}},

@@ -35,7 +35,15 @@ type Account struct {
 	Lost      int64     `json:"lost"` // the part of Dropped that was not dropped on purpose
 	Queued    int64     `json:"queued"`
 	Held      int64     `json:"held"`
-	Reasons   []Outcome `json:"reasons"` // of Refused and Dropped, the most frequent first
+	Reasons   []Outcome `json:"reasons"`            // of Refused and Dropped, the most frequent first
+	Branches  []Branch  `json:"branches,omitempty"` // of a connector
+}
+
+// Branch counts the spans that a connector passed to a pipeline.
+type Branch struct {
+	Pipeline string `json:"pipeline"`
+	Accepted int64  `json:"accepted"`
+	Refused  int64  `json:"refused"`
 }
 
 // Outcome is why spans were refused or dropped.

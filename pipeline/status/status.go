@@ -76,6 +76,7 @@ type Pipeline struct {
 type Component struct {
 	Component string    `json:"component"`
 	Kind      string    `json:"kind"`
+	Role      string    `json:"role,omitempty"` // of a connector in the pipeline: receiver or exporter
 	State     State     `json:"status"`
 	Reason    string    `json:"reason,omitempty"` // why the component is degraded
 	Since     time.Time `json:"since"`            // when the component entered this state

@@ -42,7 +42,7 @@ type config struct {
 	DeadLetter    deadLetterConfig `yaml:"dead_letter" doc:"Where to write records that cannot be decoded, that have no valid tenant or that the pipeline refuses permanently."`
 
 	Tenancy         pipeline.Optional[server.TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants. If enabled, every record must have a header that names its tenant. Off by default."`
-	IncludeMetadata bool                                    `yaml:"include_metadata" doc:"Whether the headers of records stay available to processors such as batch (metadata_keys). Only consecutive records with the same headers are joined then."`
+	IncludeMetadata bool                                    `yaml:"include_metadata" doc:"Whether the headers of records stay available to components such as batch (metadata_keys) and routing (request). Only consecutive records with the same headers are joined then."`
 	server.RequestLimits
 }
 
@@ -105,6 +105,9 @@ func (c *config) SeparatesTenants() bool {
 	t, on := c.Tenancy.Get()
 	return on && t.Enabled
 }
+
+// KeepsHeaders implements [pipeline.HeaderKeeper].
+func (c *config) KeepsHeaders() bool { return c.IncludeMetadata }
 
 // Validate checks the keys outside of blocks.
 func (c *config) Validate() error {

@@ -24,7 +24,7 @@ func (l *loader) checkListeners() {
 		if !used[c] {
 			continue
 		}
-		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		path := c.path()
 		walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, tag reflect.StructTag) {
 			e, ok := v.Interface().(pipeline.Endpoint)
 			host, port, err := net.SplitHostPort(string(e))
@@ -53,7 +53,7 @@ func (l *loader) warnOpenListeners() {
 		if !used[c] {
 			continue
 		}
-		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		path := c.path()
 		walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
 			if e, ok := v.Interface().(pipeline.Endpoint); ok && strings.HasPrefix(string(e), ":") {
 				if found = append(found, fmt.Sprintf("%s (%s)", yamltree.Display(at...), e)); len(found) == 1 {
@@ -88,7 +88,7 @@ func (l *loader) checkTenants() {
 		if !ok || !used[c] {
 			continue
 		}
-		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		path := c.path()
 		switch problem, allowed := bypass.BypassesTenants(); {
 		case problem == "":
 		case allowed:
@@ -106,7 +106,7 @@ func (l *loader) tenantSeparator() (found string) {
 		if !used[c] {
 			continue
 		}
-		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		path := c.path()
 		walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
 			s, ok := v.Addr().Interface().(pipeline.TenantSeparator)
 			if found == "" && ok && s.SeparatesTenants() {

@@ -10,7 +10,7 @@ func (l *loader) warnHolders() {
 		if h == nil {
 			continue
 		}
-		for _, e := range p.Exporters {
+		for _, e := range l.config.ExportersBehind(p) {
 			if d, ok := e.Value.(pipeline.DurableConfig); ok && d.KeepsOnDisk() {
 				path := []string{"service", "pipelines", p.ID.String()}
 				l.warn(l.tree.KeyPos(path...), path, "%s acknowledges spans and then holds them in memory: if the process is killed, "+

@@ -65,6 +65,18 @@ func (c *Component) Holds() bool {
 	return c.Factory.ComponentType().Implements(reflect.TypeFor[pipeline.Holder]())
 }
 
+// path returns the keys that lead to the configuration of the component.
+func (c *Component) path() []string { return []string{c.Key.Kind.Section(), c.Key.ID.String()} }
+
+// Passes reports whether the component passes spans on to others of its pipelines.
+func (c *Component) Passes() bool {
+	switch c.Key.Kind {
+	case pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindConnector:
+		return true
+	}
+	return false
+}
+
 // Reference is a [pipeline.Ref] field that is set.
 type Reference struct {
 	Target *Component
@@ -94,29 +106,6 @@ var (
 	_ ref      = pipeline.Ref[any]{}
 	_ optional = (*pipeline.Optional[any])(nil)
 )
-
-// Pipeline is one pipeline.
-type Pipeline struct {
-	ID         pipeline.ID
-	Receivers  []*Component
-	Processors []*Component
-	Exporters  []*Component
-}
-
-// Members returns all components in the order that spans pass them.
-func (p Pipeline) Members() []*Component {
-	return slices.Concat(p.Receivers, p.Processors, p.Exporters)
-}
-
-// Holder returns the first processor that acknowledges spans before it passes them on, or nil.
-func (p Pipeline) Holder() *Component {
-	for _, c := range p.Processors {
-		if c.Holds() {
-			return c
-		}
-	}
-	return nil
-}
 
 // Load reads, merges and checks a configuration. The error lists all mistakes, one per line, in the
 // order of the files. Each line has the position, the key, what is wrong and what is expected.

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -116,6 +117,8 @@ func typeWord(t reflect.Type, tag reflect.StructTag) string {
 		return "host:port"
 	case *pipeline.ID:
 		return "id"
+	case *pipeline.PipelineID:
+		return "pipeline id"
 	case ref:
 		if word := tag.Get("ref"); word != "" {
 			return "id of " + word
@@ -151,6 +154,9 @@ func plural(word string) string {
 		return word
 	case "host:port":
 		return "addresses"
+	}
+	if rest, ok := strings.CutPrefix(word, "list of "); ok {
+		return "lists of " + rest
 	}
 	return word + "s"
 }

@@ -126,8 +126,8 @@ const docsHead = `# Configuration reference
 
 <!-- Written by ` + "`tracing docs`" + `; do not edit. -->
 
-A configuration file has the sections ` + "`receivers`, `processors`, `exporters`, `extensions`" + ` and
-` + "`service`" + `. In the first four, each key is the id of a component, ` + "`type` or `type/name`" + `, and holds
+A configuration file has the sections ` + "`receivers`, `processors`, `exporters`, `connectors`, `extensions`" + ` and
+` + "`service`" + `. In the first five, each key is the id of a component, ` + "`type` or `type/name`" + `, and holds
 the keys that are listed here for the type. A block that is "off unless given" is enabled by its key,
 even if the block is empty. In a key, ` + "`<name>`" + ` is a name of your choice and ` + "`[]`" + ` is an item of a list.
 

@@ -25,7 +25,8 @@ type loader struct {
 	preset     *yamltree.Tree
 }
 
-var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindExporter, pipeline.KindExtension}
+var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindExporter, pipeline.KindConnector,
+	pipeline.KindExtension}
 
 // newLoader merges sources and checks the result.
 func newLoader(o *Options, sources []yamltree.Source) *loader {
@@ -65,6 +66,7 @@ func (l *loader) load() {
 	l.loadService()
 	l.resolveReferences()
 	l.checkCycles()
+	l.checkConnectors()
 	l.checkListeners()
 	l.warnOpenListeners()
 	l.checkTenants()
@@ -74,11 +76,15 @@ func (l *loader) load() {
 }
 
 func (l *loader) checkSections() {
-	sections := []string{"receivers", "processors", "exporters", "extensions", "service"}
+	var sections []string
+	for _, kind := range kinds {
+		sections = append(sections, kind.Section())
+	}
+	sections = append(sections, "service")
 	for _, k := range l.tree.Keys() {
 		pos := l.tree.KeyPos(k)
 		switch {
-		case slices.Contains(sections, k), k == "connectors": // rules for connectors have reported them
+		case slices.Contains(sections, k):
 		case slices.Contains(yamltree.Keys(reflect.TypeFor[Service]()), k):
 			l.problem(pos, nil, "%q belongs under service", k)
 		default:
@@ -118,15 +124,20 @@ func (l *loader) loadSection(kind pipeline.Kind) {
 
 func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamltree.Pos) {
 	path := []string{kind.Section()}
-	deletion := l.deletion(kind.Section(), id.String())
+	instead := l.deletion(kind.Section(), id.String()) + ", or add it in a custom build, see docs/collector-components.md"
+	switch {
+	case foreign.Distributes(kind.Section(), id.Type):
+		instead = "do not just delete it, because spans would reach other exporters; " + foreign.InFront
+	case kind == pipeline.KindConnector:
+		instead = l.deletion(kind.Section(), id.String()) + ", or " + foreign.InFront
+	}
 	hint := foreign.Hint(kind.Section(), id.Type)
 	switch {
 	case hint != "" && jaeger2Component.MatchString(id.Type): // nothing to delete: the hint about the file says what to do
 		l.problem(pos, path, "%s %q is not built in: %s", kind, id.Type, hint)
 		return
 	case hint != "":
-		l.problem(pos, path, "%s %q is not built in: %s; %s, or add it in a custom build, see docs/collector-components.md",
-			kind, id.Type, hint, deletion)
+		l.problem(pos, path, "%s %q is not built in: %s; %s", kind, id.Type, hint, instead)
 		return
 	}
 	for _, other := range kinds {
@@ -143,7 +154,10 @@ func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamlt
 	}
 	suggestion := yamltree.Suggest(id.Type, known, "known")
 	if pos.Line > 0 && !strings.Contains(suggestion, "did you mean") {
-		suggestion += "; if another program has it, " + deletion + ", or add it in a custom build, see docs/collector-components.md"
+		if !foreign.Distributes(kind.Section(), id.Type) {
+			instead = "if another program has it, " + instead
+		}
+		suggestion += "; " + instead
 	}
 	l.problem(pos, path, "unknown %s type %q%s", kind, id.Type, suggestion)
 }

@@ -74,8 +74,11 @@ func (l *loader) members(kind pipeline.Kind, ids []pipeline.ID, path ...string) 
 			continue // decode has reported it
 		}
 		pos := l.tree.ValuePos(below(path, fmt.Sprint(i))...)
-		key := Key{kind, id}
-		c, ok := l.config.components[key]
+		c, ok := l.config.components[Key{kind, id}]
+		joins := kind == pipeline.KindReceiver || kind == pipeline.KindExporter
+		if !ok && joins {
+			c, ok = l.config.components[Key{pipeline.KindConnector, id}]
+		}
 		switch {
 		case seen[id]:
 			l.problem(pos, path, "%s %q is listed twice", kind, id)
@@ -84,7 +87,7 @@ func (l *loader) members(kind pipeline.Kind, ids []pipeline.ID, path ...string) 
 			if kind == pipeline.KindExporter {
 				l.checkWrites(c, pos, path)
 			}
-		case l.broken[key]: // reported where it is configured
+		case l.broken[Key{kind, id}] || joins && l.broken[Key{pipeline.KindConnector, id}]: // reported where it is configured
 		default:
 			l.problem(pos, path, "%s %q is not configured%s", kind, id, yamltree.Suggest(id.String(), l.configured(kind), "configured are"))
 		}

@@ -186,7 +186,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add(hosttest.Small, "exporters::sink=[1, {a: b}]")
 	f.Add(hosttest.Small, "receivers=}")
-	for _, name := range []string{"foreign", "foreign-forward", "foreign-refused"} {
+	for _, name := range []string{"foreign", "connectors-unknown", "foreign-refused"} {
 		text, err := os.ReadFile("testdata/load/" + name + ".yaml")
 		if err != nil {
 			f.Fatal(err)

@@ -103,7 +103,8 @@ func (o *Options) recordVariables() map[string]bool {
 	return used
 }
 
-// checkFactories reports two factories of one kind with the same type or alias.
+// checkFactories reports two factories of one kind with the same type or alias, and connectors with
+// that of a receiver or exporter, from which the lists of a pipeline could not tell them apart.
 func (o *Options) checkFactories() error {
 	seen := map[Key]bool{}
 	for _, f := range o.Factories {
@@ -113,6 +114,11 @@ func (o *Options) checkFactories() error {
 				return fmt.Errorf("BUG: this program has two types of %s called %q", f.Kind(), name)
 			}
 			seen[key] = true
+		}
+	}
+	for key := range seen {
+		if key.Kind == pipeline.KindConnector && (seen[Key{pipeline.KindReceiver, key.ID}] || seen[Key{pipeline.KindExporter, key.ID}]) {
+			return fmt.Errorf("BUG: this program has a connector and another type called %q", key.ID)
 		}
 	}
 	return nil

@@ -116,9 +116,6 @@ func (f foreignFile) Copy(from, to []string, prefix, reason string) {
 	}
 }
 
-// Append implements foreign.File.
-func (f foreignFile) Append(list, from []string) { f.tree.AppendItems(list, from) }
-
 // Replace implements foreign.File.
 func (f foreignFile) Replace(list []string, item string, by ...string) {
 	f.tree.ReplaceItem(list, item, by...)
@@ -137,7 +134,7 @@ func (f foreignFile) Refuse(path []string, problem string) {
 		return
 	}
 	for _, kind := range kinds {
-		if kind.Section() == path[0] || path[0] == "connectors" {
+		if kind.Section() == path[0] {
 			f.broken[Key{kind, id}] = true
 		}
 	}

@@ -27,9 +27,9 @@ type Service struct {
 
 // Members lists the components of a pipeline.
 type Members struct {
-	Receivers  []pipeline.ID `yaml:"receivers" doc:"Receivers of the pipeline."`
+	Receivers  []pipeline.ID `yaml:"receivers" doc:"Receivers of the pipeline, and connectors that feed it."`
 	Processors []pipeline.ID `yaml:"processors" doc:"Processors that spans pass through, in this order."`
-	Exporters  []pipeline.ID `yaml:"exporters" doc:"Exporters of the pipeline. Each exporter receives all spans."`
+	Exporters  []pipeline.ID `yaml:"exporters" doc:"Exporters of the pipeline, and connectors that feed other pipelines. Each of them receives all spans."`
 }
 
 // Limits is the `limits` block of the service section.

@@ -25,7 +25,7 @@ func (l *loader) warnUnused() {
 		if c.Key.Kind == pipeline.KindExtension {
 			reason = "service.extensions does not list it"
 		}
-		l.warn(c.pos, []string{c.Key.Kind.Section(), c.Key.ID.String()}, "is configured but not used: %s", reason)
+		l.warn(c.pos, c.path(), "is configured but not used: %s", reason)
 	}
 	for _, list := range slices.Sorted(maps.Keys(replaced)) {
 		l.warnReplaced(strings.Split(list, yamltree.Delim), replaced[list])

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ type account struct {
 	outcomes  map[string]int64
 	lost      int64            // dropped, but not on purpose
 	reasons   []status.Outcome // of refused and dropped spans
+	branches  []status.Branch  // of a connector
 }
 
 // balanced reports whether all spans that came in have an outcome.
@@ -40,6 +42,20 @@ func (a *account) add(outcome, reason string, spans int64) {
 	}
 	if outcome == outcomeDropped && reason != pipeline.DroppedByPolicy {
 		a.lost += spans
+	}
+}
+
+// addBranch adds spans that a connector passed to a pipeline.
+func (a *account) addBranch(to, outcome string, spans int64) {
+	i := slices.IndexFunc(a.branches, func(b status.Branch) bool { return b.Pipeline == to })
+	if i < 0 {
+		i = len(a.branches)
+		a.branches = append(a.branches, status.Branch{Pipeline: to})
+	}
+	if outcome == outcomeAccepted {
+		a.branches[i].Accepted += spans
+	} else {
+		a.branches[i].Refused += spans
 	}
 }
 
@@ -84,7 +100,7 @@ func (m *Metrics) LogAccounting(log *zap.Logger, peakInflight int64) {
 // faulty collector of a component would make gathering fail.
 func (m *Metrics) accounts() (accounts, error) {
 	reg := prometheus.NewRegistry()
-	if err := reg.Register(m.spans); err != nil {
+	if err := errors.Join(reg.Register(m.spans), reg.Register(m.branches)); err != nil {
 		return nil, err
 	}
 	families, err := reg.Gather()
@@ -95,11 +111,16 @@ func (m *Metrics) accounts() (accounts, error) {
 	for _, f := range families {
 		for _, metric := range f.GetMetric() {
 			l := labels(metric)
+			l["kind"] = cmp.Or(l["kind"], pipeline.KindConnector.String()) // branches have no label for it
 			c := Component{Kind: l["kind"], ID: l["component"]}
 			if byComponent[c] == nil {
 				byComponent[c] = &account{component: c, outcomes: map[string]int64{}}
 			}
-			byComponent[c].add(l["outcome"], l["reason"], int64(metric.GetCounter().GetValue()))
+			if spans := int64(metric.GetCounter().GetValue()); l["pipeline"] != "" {
+				byComponent[c].addBranch(l["pipeline"], l["outcome"], spans)
+			} else {
+				byComponent[c].add(l["outcome"], l["reason"], spans)
+			}
 		}
 	}
 	for c, q := range m.queues.states() {

@@ -11,6 +11,7 @@ import (
 type Metrics struct {
 	collector *collectorMetrics
 	spans     *prometheus.CounterVec
+	branches  *prometheus.CounterVec // spans behind connectors
 	retries   *prometheus.CounterVec
 	lost      *prometheus.CounterVec // batches of queues on disk
 	queues    *queueMetrics
@@ -32,8 +33,10 @@ func NewMetrics(now func() time.Time) *Metrics {
 		collector: newCollectorMetrics(),
 		spans: counter("tracing_pipeline_spans_total",
 			"Spans by outcome. Receivers: received = accepted + refused. Processors: in = sent + refused + dropped + held. "+
-				"Exporters: in = sent + refused + dropped + queued.",
+				"Connectors: in = sent + refused + dropped. Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),
+		branches: counter("tracing_connector_spans_total", "Spans that a connector passed to a pipeline: accepted or refused by it.",
+			"component", "pipeline", "outcome"),
 		retries: counter("tracing_exporter_retries_total", "Attempts to send a batch after the first one.", "component"),
 		lost:    counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that were lost to damaged files.", "component"),
 		queues:  newQueueMetrics(now), holders: newHolderMetrics(),
@@ -43,5 +46,5 @@ func NewMetrics(now func() time.Time) *Metrics {
 // Register registers all metrics. It panics if one cannot be registered.
 func (m *Metrics) Register(reg prometheus.Registerer) {
 	m.collector.register(reg)
-	reg.MustRegister(m.spans, m.retries, m.lost, m.queues, m.holders)
+	reg.MustRegister(m.spans, m.branches, m.retries, m.lost, m.queues, m.holders)
 }

@@ -15,8 +15,8 @@ import (
 const (
 	outcomeReceived = "received" // receivers: offered
 	outcomeAccepted = "accepted" // receivers: acknowledged to the client
-	outcomeIn       = "in"       // processors and exporters: offered
-	outcomeSent     = "sent"     // processors: passed on; exporters: stored, or accepted by the next hop
+	outcomeIn       = "in"       // processors, connectors and exporters: offered
+	outcomeSent     = "sent"     // processors and connectors: passed on; exporters: stored, or accepted by the next hop
 	outcomeRefused  = "refused"  // returned to the caller with an error
 	outcomeDropped  = "dropped"  // discarded on purpose, or after they were queued or held
 	outcomeHeld     = "held"     // processors: accepted and not passed on yet; /metrics has a separate gauge
@@ -47,20 +47,29 @@ func (o *outcomes) settle(n int, err error, bad string) int {
 
 // fail counts those of n spans that failed with err, and returns their number.
 func (o *outcomes) fail(n int, err error, bad string) int {
-	failed := 0
-	if err != nil {
-		failed = n
-		var p *pipeline.Partial
-		var u *unfinished
-		switch {
-		case errors.As(err, &p):
-			failed = max(0, min(p.Rejected, n))
-		case bad == outcomeDropped && errors.As(err, &u): // no caller sends the accepted part again
-			failed = max(0, n-u.accepted)
-		}
-		o.add(bad, reason(err), failed)
+	if err == nil {
+		return 0
 	}
+	failed := rejected(n, err)
+	var p *pipeline.Partial
+	var u *unfinished
+	if bad == outcomeDropped && !errors.As(err, &p) && errors.As(err, &u) { // no caller sends the accepted part again
+		failed = max(0, n-u.accepted)
+	}
+	o.add(bad, reason(err), failed)
 	return failed
+}
+
+// rejected returns the number of n spans that failed with err, which may be a partial success.
+func rejected(n int, err error) int {
+	if err == nil {
+		return 0
+	}
+	var p *pipeline.Partial
+	if errors.As(err, &p) {
+		return max(0, min(p.Rejected, n))
+	}
+	return n
 }
 
 // add counts n spans with an outcome that has a reason.

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
-// ProcessorEdge is the Consumer before a processor. It counts spans by the outcome that the
-// processor returns, and turns a panic of the processor into an error.
+// ProcessorEdge is the Consumer before a processor or connector. It counts spans by the outcome
+// that the component returns, and turns a panic of the component into an error.
 type ProcessorEdge struct {
 	processor pipeline.Consumer
 	call      func(context.Context, *otlpdata.Batch) (dropped int, err error)
@@ -22,10 +22,13 @@ type ProcessorEdge struct {
 	spanName  string
 }
 
-// NewProcessorEdge returns the edge of a processor with these settings.
+// NewProcessorEdge returns the edge of a processor or connector with these settings.
 func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, set pipeline.Settings) *ProcessorEdge {
 	e := &ProcessorEdge{processor: processor, count: newOutcomes(m, c, outcomeIn, outcomeSent), log: set.Logger, tracer: set.Tracer,
 		spanName: "process " + c.ID}
+	if c.Kind == pipeline.KindConnector.String() {
+		e.spanName = "connect " + c.ID
+	}
 	_, e.holds = processor.(pipeline.Holder)
 	e.call = func(ctx context.Context, b *otlpdata.Batch) (int, error) { return 0, processor.Consume(ctx, b) }
 	if d, ok := processor.(pipeline.Dropper); ok {

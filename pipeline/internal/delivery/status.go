@@ -36,7 +36,8 @@ func (a account) status() status.Account {
 	o := a.outcomes
 	out := status.Account{Component: a.component.ID, Kind: a.component.Kind, In: o[outcomeReceived] + o[outcomeIn],
 		Accepted: o[outcomeAccepted], Sent: o[outcomeSent], Refused: o[outcomeRefused], Dropped: o[outcomeDropped], Lost: a.lost,
-		Queued: o[outcomeQueued], Held: o[outcomeHeld], Reasons: append([]status.Outcome{}, a.reasons...)}
+		Queued: o[outcomeQueued], Held: o[outcomeHeld], Reasons: append([]status.Outcome{}, a.reasons...),
+		Branches: a.branches}
 	status.SortReasons(out.Reasons)
 	return out
 }

@@ -2,12 +2,10 @@ package host
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,7 +95,7 @@ func New(c *config.Config, o Options) (*App, error) {
 	}
 	for _, n := range g.nodes {
 		a.states.enter(n, status.Starting)
-		g.connect(n, a.log)
+		g.connect(n, a.metrics.delivery, a.log)
 	}
 	a.config, a.graph, a.reload.Since = c, g, a.env.Now()
 	a.planMemory().apply(a)
@@ -191,17 +189,10 @@ func (a *App) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
 }
 
 // Durability returns where acknowledged spans of a pipeline are: `in memory (memory), sent (otlp)`.
+// Behind a connector, they are where the pipelines that it feeds say: `as in traces/a (forward)`.
 func (a *App) Durability(p config.Pipeline) string {
-	_, graph := a.current()
-	var parts []string
-	for _, c := range p.Exporters {
-		parts = append(parts, fmt.Sprintf("%s (%s)", graph.find(c.Key, "").durability, c.Key.ID))
-	}
-	text := strings.Join(parts, ", ")
-	if h := p.Holder(); h != nil {
-		text = fmt.Sprintf("%s (%s), later %s", pipeline.DurabilityMemory, h.Key.ID, text)
-	}
-	return text
+	config, graph := a.current()
+	return durability(config, graph, p, "%[2]s (%[1]s)")
 }
 
 // heldRetry returns the maximum time for which held spans are passed on again.

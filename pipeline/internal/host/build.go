@@ -13,20 +13,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
 )
 
-// graphBuilder builds the graph of a configuration. Receivers, exporters and extensions have one
-// node each, processors one per pipeline.
+// graphBuilder builds the graph of a configuration. Receivers, connectors, exporters and extensions
+// have one node each, processors one per pipeline.
 type graphBuilder struct {
 	app       *App
 	config    *config.Config
 	survivors *survivors
-	nodes     map[*config.Component]*node // all but processors
+	nodes     map[*config.Component]*node    // all but processors
+	heads     map[pipeline.ID][]delivery.Way // of each pipeline: what its receivers call
 	graph     *graph
 }
 
 // buildGraph builds the components of c, except those of survivors that can be used again.
 func buildGraph(a *App, c *config.Config, s *survivors) (*graph, error) {
-	g := &graph{registry: prometheus.NewRegistry(), next: map[*node][]pipeline.Consumer{}, collects: map[*node]bool{}}
-	b := &graphBuilder{app: a, config: c, survivors: s, nodes: map[*config.Component]*node{}, graph: g}
+	g := &graph{registry: prometheus.NewRegistry(), next: map[*node][]delivery.Way{}, collects: map[*node]bool{}}
+	b := &graphBuilder{app: a, config: c, survivors: s, nodes: map[*config.Component]*node{},
+		heads: map[pipeline.ID][]delivery.Way{}, graph: g}
 	if err := b.build(); err != nil {
 		for _, n := range g.nodes {
 			n.collectors.leave(g.registry)
@@ -45,7 +47,7 @@ func (b *graphBuilder) build() error {
 	var observers, others []*config.Component
 	for _, c := range b.config.Sorted() {
 		switch {
-		case !used[c] || c.Key.Kind == pipeline.KindReceiver || c.Key.Kind == pipeline.KindProcessor:
+		case !used[c] || c.Passes():
 		case c.IsObserver():
 			observers = append(observers, c)
 		default:
@@ -57,19 +59,14 @@ func (b *graphBuilder) build() error {
 			return err
 		}
 	}
-	heads := map[*config.Component][]pipeline.Consumer{}
 	for _, p := range b.config.Pipelines {
-		head, err := b.addProcessors(p)
-		if err != nil {
+		if err := b.addPipeline(p); err != nil {
 			return err
-		}
-		for _, r := range p.Receivers {
-			heads[r] = append(heads[r], head...)
 		}
 	}
 	for _, c := range b.config.Sorted() {
-		if h := heads[c]; h != nil {
-			if err := b.addShared(c, h); err != nil {
+		if used[c] && c.Key.Kind == pipeline.KindReceiver {
+			if err := b.addSource(c); err != nil {
 				return err
 			}
 		}
@@ -77,9 +74,50 @@ func (b *graphBuilder) build() error {
 	return nil
 }
 
+// addSource adds a receiver or connector, after the pipelines that it feeds.
+func (b *graphBuilder) addSource(c *config.Component) error {
+	if b.nodes[c] != nil {
+		return nil
+	}
+	var next []delivery.Way
+	for _, p := range b.config.FedBy(c) {
+		if err := b.addPipeline(p); err != nil {
+			return err
+		}
+		next = append(next, b.heads[p.ID]...)
+	}
+	return b.addShared(c, next)
+}
+
+// addPipeline adds the processors of a pipeline, last first, after its connectors, unless the graph
+// has them.
+func (b *graphBuilder) addPipeline(p config.Pipeline) error {
+	if b.heads[p.ID] != nil {
+		return nil
+	}
+	var next []delivery.Way
+	for _, e := range p.Exporters {
+		if e.Key.Kind == pipeline.KindConnector {
+			if err := b.addSource(e); err != nil {
+				return err
+			}
+		}
+		next = append(next, delivery.Way{Pipeline: p.ID, To: b.nodes[e].consumer})
+	}
+	for _, c := range slices.Backward(p.Processors) {
+		n, err := b.add(&node{config: c, pipeline: p.ID.String()}, next)
+		if err != nil {
+			return err
+		}
+		next = []delivery.Way{{Pipeline: p.ID, To: n.consumer}}
+	}
+	b.heads[p.ID] = next
+	return nil
+}
+
 // addShared adds the single node of a component, after all that it refers to, unless the graph has
 // it.
-func (b *graphBuilder) addShared(c *config.Component, next []pipeline.Consumer) error {
+func (b *graphBuilder) addShared(c *config.Component, next []delivery.Way) error {
 	if b.nodes[c] != nil {
 		return nil
 	}
@@ -88,24 +126,8 @@ func (b *graphBuilder) addShared(c *config.Component, next []pipeline.Consumer) 
 	return err
 }
 
-// addProcessors adds the processors of a pipeline, last first, and returns what its receivers call.
-func (b *graphBuilder) addProcessors(p config.Pipeline) ([]pipeline.Consumer, error) {
-	var next []pipeline.Consumer
-	for _, e := range p.Exporters {
-		next = append(next, b.nodes[e].consumer)
-	}
-	for _, c := range slices.Backward(p.Processors) {
-		n, err := b.add(&node{config: c, pipeline: p.ID.String()}, next)
-		if err != nil {
-			return nil, err
-		}
-		next = []pipeline.Consumer{n.consumer}
-	}
-	return next, nil
-}
-
 // add adds a node to the graph: a running one that can be used again, or n, which it builds.
-func (b *graphBuilder) add(n *node, next []pipeline.Consumer) (*node, error) {
+func (b *graphBuilder) add(n *node, next []delivery.Way) (*node, error) {
 	c := n.config
 	for _, r := range c.References {
 		if err := b.addShared(r.Target, nil); err != nil {
@@ -140,9 +162,12 @@ func (b *graphBuilder) buildNode(n *node) error {
 	}
 	kind, set := n.config.Key.Kind, b.settings(n)
 	var next pipeline.Consumer
-	if kind == pipeline.KindReceiver || kind == pipeline.KindProcessor {
+	if n.config.Passes() {
 		n.gate = &delivery.Gate{}
 		next = n.gate
+	}
+	if kind == pipeline.KindConnector {
+		next = delivery.ConnectorBranches{Gate: n.gate}
 	}
 	if kind == pipeline.KindReceiver {
 		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set,
@@ -162,7 +187,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 	n.component = component
 	n.consumer, _ = component.(pipeline.Consumer)
 	switch kind {
-	case pipeline.KindProcessor:
+	case pipeline.KindProcessor, pipeline.KindConnector:
 		n.consumer = delivery.NewProcessorEdge(n.consumer, b.app.metrics.delivery, n.deliveryName(), set)
 	case pipeline.KindExporter:
 		b.addEdge(n, set)
@@ -194,17 +219,9 @@ func (b *graphBuilder) addEdge(n *node, set pipeline.Settings) {
 
 // collects reports whether an exporter behind a receiver keeps or discards spans.
 func (b *graphBuilder) collects(receiver *config.Component) bool {
-	for _, p := range b.config.Pipelines {
-		if !slices.Contains(p.Receivers, receiver) {
-			continue
-		}
-		for _, e := range p.Exporters {
-			if !b.nodes[e].forwardsOnly() {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.config.FedBy(receiver), func(p config.Pipeline) bool {
+		return slices.ContainsFunc(b.config.ExportersBehind(p), func(e *config.Component) bool { return !b.nodes[e].forwardsOnly() })
+	})
 }
 
 func buildSafely(c *config.Component, set pipeline.Settings, next pipeline.Consumer) (component any, err error) {

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
 )
@@ -16,8 +15,8 @@ import (
 type graph struct {
 	nodes    []*node
 	registry *prometheus.Registry
-	next     map[*node][]pipeline.Consumer // successors of receivers and processors
-	collects map[*node]bool                // receivers whose spans are stored or discarded in this process
+	next     map[*node][]delivery.Way // successors of receivers, processors and connectors
+	collects map[*node]bool           // receivers whose spans are stored or discarded in this process
 }
 
 // find returns the node of a component: its only one or, for a processor, the one of the pipeline.
@@ -42,14 +41,14 @@ func (g *graph) hasEdge(e *delivery.ExporterEdge) bool {
 
 // connect connects a node to its successors and opens its gate. left is closed when no call uses
 // its previous successors, or nil if it keeps them.
-func (g *graph) connect(n *node, log *zap.Logger) (left <-chan struct{}) {
+func (g *graph) connect(n *node, m *delivery.Metrics, log *zap.Logger) (left <-chan struct{}) {
 	if n.intake != nil {
 		n.intake.SetCollects(g.collects[n])
 	}
 	if g.connected(n) {
 		return nil
 	}
-	return n.leadTo(g.next[n], log)
+	return n.leadTo(g.next[n], m, log)
 }
 
 // connected reports whether a node leads to its successors in the graph.

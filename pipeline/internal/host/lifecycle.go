@@ -117,22 +117,32 @@ func startSafely(ctx context.Context, n *node) (err error) {
 
 func (a *App) logPipelines(c *config.Config, g *graph) {
 	for _, p := range c.Pipelines {
-		a.logPipeline(p, g)
+		a.log.Info("pipeline ready", zap.String("pipeline", p.ID.String()), zap.Strings("receivers", ids(p.Receivers)),
+			zap.Strings("processors", ids(p.Processors)), zap.Strings("exporters", ids(p.Exporters)),
+			zap.String("acknowledged-spans-are", durability(c, g, p, "%s: %s")))
 	}
 }
 
-func (a *App) logPipeline(p config.Pipeline, g *graph) {
-	var durability []string
+// durability returns where acknowledged spans of a pipeline are. format has the id of a component
+// and where it keeps spans.
+func durability(c *config.Config, g *graph, p config.Pipeline, format string) string {
+	var parts []string
 	for _, e := range p.Exporters {
-		durability = append(durability, e.Key.ID.String()+": "+string(g.find(e.Key, "").durability))
+		where := string(g.find(e.Key, "").durability)
+		if e.Key.Kind == pipeline.KindConnector {
+			var fed []string
+			for _, f := range c.FedBy(e) {
+				fed = append(fed, f.ID.String())
+			}
+			where = "as in " + strings.Join(fed, ", ")
+		}
+		parts = append(parts, fmt.Sprintf(format, e.Key.ID, where))
 	}
-	acknowledged := strings.Join(durability, ", ")
+	text := strings.Join(parts, ", ")
 	if h := p.Holder(); h != nil {
-		acknowledged = fmt.Sprintf("%s: %s, later %s", h.Key.ID, pipeline.DurabilityMemory, acknowledged)
+		text = fmt.Sprintf(format, h.Key.ID, pipeline.DurabilityMemory) + ", later " + text
 	}
-	a.log.Info("pipeline ready", zap.String("pipeline", p.ID.String()), zap.Strings("receivers", ids(p.Receivers)),
-		zap.Strings("processors", ids(p.Processors)), zap.Strings("exporters", ids(p.Exporters)),
-		zap.String("acknowledged-spans-are", acknowledged))
+	return text
 }
 
 func ids(cs []*config.Component) []string {

@@ -26,8 +26,8 @@ type node struct {
 	consumer   pipeline.Consumer      // what predecessors call: the component behind its edge
 	intake     *delivery.ReceiverEdge // of a receiver
 	held       *delivery.HolderEdge   // of a processor that holds spans
-	gate       *delivery.Gate         // of a receiver or processor: leads to its successors
-	next       []pipeline.Consumer    // the successors that gate leads to
+	gate       *delivery.Gate         // of a receiver, processor or connector: leads to its successors
+	next       []delivery.Way         // the successors that gate leads to
 	refs       []*node                // nodes that the component refers to
 	edge       *delivery.ExporterEdge // of an exporter; may come from the node that it replaced
 	writes     []string               // ids of exporters that an extension writes to
@@ -63,7 +63,9 @@ func (n *node) dir() string {
 }
 
 // calls reports whether the gate of n leads to m.
-func (n *node) calls(m *node) bool { return m.consumer != nil && slices.Contains(n.next, m.consumer) }
+func (n *node) calls(m *node) bool {
+	return m.consumer != nil && slices.ContainsFunc(n.next, func(w delivery.Way) bool { return w.To == m.consumer })
+}
 
 // handOver calls HandOver of the component, if it has it.
 func (n *node) handOver(ctx context.Context, limit time.Duration) {
@@ -91,11 +93,14 @@ func (n *node) lead() {
 	n.edge.Lead(n.component.(pipeline.Consumer), delivery.ConfigOf(n.config.Value), isStore)
 }
 
-// leadTo connects a receiver or processor to its successors and opens its gate. left is closed when
-// no call uses the previous ones.
-func (n *node) leadTo(next []pipeline.Consumer, log *zap.Logger) (left <-chan struct{}) {
+// leadTo connects a receiver, processor or connector to its successors and opens its gate. left is
+// closed when no call uses the previous ones.
+func (n *node) leadTo(next []delivery.Way, m *delivery.Metrics, log *zap.Logger) (left <-chan struct{}) {
 	n.next = next
-	return n.gate.Open(delivery.NewFanOut(next, log))
+	if n.config.Key.Kind == pipeline.KindConnector {
+		return n.gate.Open(delivery.NewBranches(next, m, n.deliveryName().ID, log))
+	}
+	return n.gate.Open(delivery.NewSuccessor(next, log))
 }
 
 // forwardsOnly reports whether an exporter sends spans to a next hop and does not keep or discard

@@ -181,6 +181,9 @@ func (a *App) Status() status.Report {
 			if n := graph.find(m.Key, p.ID.String()); n != nil { // nil after a reload that failed to build it again
 				part = a.states.component(n)
 			}
+			if m.Key.Kind == pipeline.KindConnector {
+				part.Role = roleOf(m, p).String()
+			}
 			s.Components = append(s.Components, part)
 			s.State = status.Worse(s.State, part.State)
 		}
@@ -195,4 +198,12 @@ func (a *App) Status() status.Report {
 		}
 	}
 	return report
+}
+
+// roleOf returns what a connector is in a pipeline: a receiver or an exporter.
+func roleOf(connector *config.Component, p config.Pipeline) pipeline.Kind {
+	if slices.Contains(p.Receivers, connector) {
+		return pipeline.KindReceiver
+	}
+	return pipeline.KindExporter
 }

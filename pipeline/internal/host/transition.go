@@ -52,7 +52,7 @@ func (t *transition) blocks(n *node) bool {
 	switch kind := n.config.Key.Kind; {
 	case kind == pipeline.KindExporter || slices.ContainsFunc(n.refs, t.blocks):
 		return true
-	case kind == pipeline.KindProcessor:
+	case kind == pipeline.KindProcessor || kind == pipeline.KindConnector:
 		return t.leadsToBlocking(n)
 	case kind == pipeline.KindReceiver && t.to.find(n.config.Key, "") == nil && t.leadsToBlocking(n):
 		return true // its spans have nowhere else to go
@@ -174,8 +174,8 @@ func (t *transition) interruptRetries(n *node) {
 	if n.edge != nil {
 		n.edge.InterruptRetries()
 	}
-	for _, c := range n.next {
-		i := slices.IndexFunc(t.from.nodes, func(m *node) bool { return m.consumer == c && m.intake == nil })
+	for _, way := range n.next {
+		i := slices.IndexFunc(t.from.nodes, func(m *node) bool { return m.consumer == way.To && m.intake == nil })
 		if i >= 0 {
 			t.interruptRetries(t.from.nodes[i])
 		}
@@ -185,7 +185,7 @@ func (t *transition) interruptRetries(n *node) {
 // startNew starts new nodes and opens closed gates.
 func (t *transition) startNew(ctx context.Context) error {
 	for _, n := range t.to.nodes {
-		if left := t.to.connect(n, t.app.log); left != nil {
+		if left := t.to.connect(n, t.app.metrics.delivery, t.app.log); left != nil {
 			t.left = append(t.left, left)
 		}
 		if slices.Contains(t.app.started, n) {
@@ -209,7 +209,7 @@ func (t *transition) retire() {
 		t.app.removeStarted(n)
 		n.ended.Store(true)
 		if n.gate != nil && n.gate.IsClosed() {
-			n.leadTo(t.to.next[t.to.find(n.config.Key, "")], t.app.log)
+			n.leadTo(t.to.next[t.to.find(n.config.Key, "")], t.app.metrics.delivery, t.app.log)
 		}
 	}
 	t.app.retiring.begin(nodes, t.left)

@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -120,6 +121,27 @@ type watch struct{ Part }
 
 func (w *watch) ObservesProcess() {}
 
+// split is a connector that passes spans to the pipelines of its configuration, or to all.
+type split struct {
+	Part
+	next pipeline.Consumer
+}
+
+type splitConfig struct {
+	Pipelines [][]pipeline.PipelineID `yaml:"pipelines" doc:"Only these pipelines."`
+	Headers   bool                    `yaml:"headers" doc:"Whether headers decide."`
+}
+
+// ReadsHeaders returns the key headers if it is set.
+func (c *splitConfig) ReadsHeaders() string {
+	if c.Headers {
+		return "headers"
+	}
+	return ""
+}
+
+func (s *split) Consume(ctx context.Context, b *otlpdata.Batch) error { return s.next.Consume(ctx, b) }
+
 // Factories returns the factories of all fakes.
 func (w *World) Factories() []pipeline.Factory {
 	none := func() StepConfig { return StepConfig{} }
@@ -136,6 +158,14 @@ func (w *World) Factories() []pipeline.Factory {
 		pipeline.Exporter("sink", func() SinkConfig { return SinkConfig{} }, func(s pipeline.Settings, _ SinkConfig) (*Sink, error) {
 			return &Sink{part(s)}, w.RecordBuild(s, "")
 		}).Alias("drain", "old_drain"),
+		pipeline.Connector("split", func() splitConfig { return splitConfig{} },
+			func(s pipeline.Settings, c splitConfig, next pipeline.Branches) (*split, error) {
+				out := &split{part(s), next}
+				if len(c.Pipelines) > 0 {
+					out.next = next.Only(slices.Concat(c.Pipelines...)...)
+				}
+				return out, w.RecordBuild(s, "")
+			}).Doc("Splits the flow."),
 		pipeline.Extension("ask", func() AskConfig { return AskConfig{HTTP: pipeline.Absent(SourceConfig{Endpoint: "localhost:1"})} },
 			func(s pipeline.Settings, c AskConfig) (*ask, error) {
 				w.Ask = &c
