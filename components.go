@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	examples "github.com/tracing-backend/tracing/config-examples"
+	"github.com/tracing-backend/tracing/connectors/failover"
 	"github.com/tracing-backend/tracing/connectors/forward"
+	"github.com/tracing-backend/tracing/connectors/routing"
 	"github.com/tracing-backend/tracing/exporters/clickhouse"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
@@ -73,7 +75,9 @@ func Components() []pipeline.Factory {
 		debug.Factory().Alias("logging"),
 		nop.Factory(),
 
+		failover.Factory(),
 		forward.Factory(),
+		routing.Factory(),
 
 		query.Factory(Documents()).Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...).
 			Commands(democli.Commands(Components, Presets)...).Commands(doctor.Commands()...),

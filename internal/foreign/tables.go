@@ -21,6 +21,14 @@ var blocks = []block{
 	{receivers, []string{"thriftudp"}, "compact", udpServer},
 	{receivers, []string{"thriftudp"}, "binary", udpServer},
 	{receivers, []string{"zipkin"}, "", httpServer},
+	{connectors, []string{"routing"}, "", []rule{
+		{"match_once", when(drop("spans take the first row that they match, unless its action is copy"), "true")},
+	}},
+	{connectors, []string{"failover"}, "", []rule{
+		{"retry_gap", drop("all higher levels are tried at each retry_interval")},
+		{"max_retries", drop("higher levels are tried again until they accept spans")},
+		{"sending_queue", drop("clients get the answer of the level that accepts their spans; exporters have the key sending_queue")},
+	}},
 	{extensions, []string{"query", "sampling"}, "http", httpServer},
 	{extensions, []string{"query", "sampling"}, "grpc", grpcServer},
 	{extensions, []string{"remote_storage"}, "", grpcServer},

@@ -48,7 +48,7 @@ var allowedImports = map[string][]string{
 	},
 	"receivers":      {"+pipeline", "+internal/wire", "+internal/translate", "internal/kafka"},
 	"processors":     {"+pipeline"},
-	"connectors":     {"+pipeline", "internal/otlpparts"},
+	"connectors":     {"+pipeline"},
 	"exporters/grpc": {"+pipeline", "+internal/wire", "+internal/translate", "internal/multistore"},
 	"exporters": {
 		"+pipeline", "+internal/wire", "+internal/translate", "internal/otlpclient", "internal/otlpparts", "internal/kafka",

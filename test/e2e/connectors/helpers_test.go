@@ -19,15 +19,16 @@ type program struct {
 	t *testing.T
 }
 
-// run starts the executable with stores in memory, the given connectors and the given pipelines.
-func run(t *testing.T, stores []string, yaml string) *program {
+// run starts the executable with stores in memory, the given connectors and pipelines, and more
+// exporters.
+func run(t *testing.T, stores []string, yaml string, more ...string) *program {
 	t.Helper()
-	return &program{harness.RunYAML(t, configuration(stores, yaml)), t}
+	return &program{harness.RunYAML(t, configuration(stores, more, yaml)), t}
 }
 
-// configuration adds to a configuration a receiver otlp, and for each store an exporter and a query
-// API.
-func configuration(stores []string, yaml string) string {
+// configuration adds to a configuration a receiver otlp, for each store an exporter and a query
+// API, and more exporters.
+func configuration(stores, more []string, yaml string) string {
 	var exporters, queries, ids []string
 	for _, s := range stores {
 		exporters = append(exporters, fmt.Sprintf("memory/%s: ", s))
@@ -38,7 +39,7 @@ func configuration(stores []string, yaml string) string {
 receivers: {otlp: {protocols: {http: {endpoint: 127.0.0.1:0, include_metadata: true}}}}
 exporters: {%s}
 extensions: {%s, admin: {endpoint: 127.0.0.1:0}}
-%s`, strings.Join(exporters, ", "), strings.Join(queries, ", "),
+%s`, strings.Join(append(exporters, more...), ", "), strings.Join(queries, ", "),
 		strings.ReplaceAll(yaml, "EXTENSIONS", strings.Join(append(ids, "admin"), ", ")))
 }
 
