@@ -84,6 +84,10 @@ func (b *Budget) take(n, leaves int64) error {
 	for {
 		used := b.used.Load()
 		if n > limit-leaves-used {
+			if n <= limit-used {
+				return Overloaded(fmt.Errorf("%w: %s is %d bytes, of which %d are kept for others", b.exceeded, b.key, configured, leaves),
+					time.Second)
+			}
 			return Overloaded(fmt.Errorf("%w: %s is %d bytes", b.exceeded, b.key, configured), time.Second)
 		}
 		if b.used.CompareAndSwap(used, used+n) {

@@ -47,7 +47,7 @@ type MemtableConfig struct {
 // once, with neighbours in time; a merged segment stays as it is until it expires.
 type MergeConfig struct {
 	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small segments take more disk space and make queries slower."`
-	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge. For segments of past days, two are enough."`
+	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge, or max_segments if that is lower. For segments of past days, two are enough."`
 	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge. Each takes up to 4MiB of memory. The default is 16, or as many as fit into 1/12 of the available memory, at least 4; min_segments is then not larger."`
 	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment. A merged segment also takes at most one eighth of retention::size and covers at most one eighth of retention::time."`
 	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core that merging uses while spans arrive, at most 1. If no span has arrived for a second, or more than 64 segments are waiting, merging uses one whole core. Flushes always have priority."`
@@ -88,7 +88,7 @@ func defaults() Config {
 		SyncInterval: pipeline.Duration(time.Second),
 		Memtable: MemtableConfig{MaxBytes: pipeline.MemoryShare(memtablePart, maxDefaultMemtable), MaxSpans: 500_000,
 			MaxAge: pipeline.Duration(10 * time.Minute)},
-		Merge:    MergeConfig{Enabled: true, MinSegments: min(8, inputs), MaxSegments: inputs, MaxSpans: 8_000_000, BusyShare: 0.25},
+		Merge:    MergeConfig{Enabled: true, MinSegments: 8, MaxSegments: inputs, MaxSpans: 8_000_000, BusyShare: 0.25},
 		MaxWait:  pipeline.Duration(5 * time.Second),
 		DiskFull: refuseWhenFull,
 		MinFree:  128 << 20,
@@ -151,8 +151,7 @@ func (c *MergeConfig) check() error {
 		}
 	}
 	check(c.MinSegments >= 2, "min_segments", "must be at least 2")
-	check(c.MaxSegments >= c.MinSegments && c.MaxSegments <= maxMergeSegments, "max_segments", "must be between min_segments and %d",
-		maxMergeSegments)
+	check(c.MaxSegments >= 2 && c.MaxSegments <= maxMergeSegments, "max_segments", "must be between 2 and %d", maxMergeSegments)
 	check(c.MaxSpans >= minMergeSpans && c.MaxSpans <= maxMergeSpans, "max_spans", "must be between %d and %d", minMergeSpans, maxMergeSpans)
 	check(c.BusyShare > 0 && c.BusyShare <= 1, "busy_share", "must be greater than 0 and at most 1")
 	return errors.Join(errs...)

@@ -167,7 +167,7 @@ func (e *exporter) beginMerge(free int64) *merge {
 // mergeRules returns the current rules. The caller holds mu.
 func (e *exporter) mergeRules(s space) *mergeRules {
 	c := &e.config
-	r := &mergeRules{minSegments: c.Merge.MinSegments, maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans,
+	r := &mergeRules{minSegments: min(c.Merge.MinSegments, c.Merge.MaxSegments), maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans,
 		traces: c.mergeTraces(), nameBytes: maxMergeNames,
 		bytes: int64(c.Retention.Size) / retentionShare, arrivals: time.Duration(c.Retention.Time) / retentionShare, fits: s.fits}
 	// A memtable belongs to the day of its last span, and may be flushed a while later.

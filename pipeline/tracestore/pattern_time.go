@@ -10,7 +10,7 @@ import (
 )
 
 // DefaultPatternTime is the default CPU time of the regular expressions of a query.
-const DefaultPatternTime = 5 * time.Second
+const DefaultPatternTime = 10 * time.Second
 
 // ErrPatternTime is matched by errors that say that the regular expressions of a query took too
 // long. It matches context.DeadlineExceeded, like that of any other query that takes too long.

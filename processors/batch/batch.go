@@ -98,7 +98,7 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	c := &call{key: queueKey{b.Meta().Tenant, headers}, batch: b, caller: ctx, outcome: make(chan error, 1)}
 	if p.config.Timeout > 0 {
-		c.until = time.Now().Add(p.config.Timeout.Std())
+		c.until = time.Now().Add(min(p.config.Timeout.Std(), maxDelay))
 	}
 	p.enqueue(c)
 	p.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // Config configures the processor. Sizes are in spans.
 type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time that a request waits while earlier requests of its tenant are being sent, so that more are joined. It never waits for requests that may come: it is sent when nothing is being sent. 0 waits only while concurrency sends are active."`
+	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time that a request waits while earlier requests of its tenant are being sent, so that more are joined; above 1s it is 1s. It never waits for requests that may come: it is sent when nothing is being sent. 0 waits only while concurrency sends are active."`
 	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time between two batches of a tenant, at most 1s, unless send_batch_size is reached. For destinations that need few and large requests behind a queue on disk; clients wait for it."`
 	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which waiting requests are sent before timeout and min_interval have ended."`
 	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A single request that is already larger is passed on unsplit."`
@@ -20,29 +20,30 @@ type Config struct {
 	MetadataLimit     int               `yaml:"metadata_cardinality_limit" doc:"Maximum number of combinations of values of metadata_keys. Requests with further combinations are refused. 0 disables the limit."`
 }
 
-// maxMinInterval is the maximum of min_interval: clients wait for it.
-const maxMinInterval = time.Second
+// maxDelay is how long a client waits at most so that its spans are joined with others, while a
+// send could begin.
+const maxDelay = time.Second
 
 func defaults() Config {
 	// The default gRPC message limit of a next hop is 4 MiB.
 	return Config{SendBatchSize: 8192, SendBatchMaxSize: 16384, SendBatchMaxBytes: 3 << 20, MetadataLimit: 1000}
 }
 
-// Warnings says that a timeout has no effect if clients are answered earlier.
-func (c *Config) Warnings(maxWait time.Duration) error {
-	if maxWait == 0 || c.Timeout.Std() < maxWait {
+// Warnings says that a long timeout does not collect spans.
+func (c *Config) Warnings(time.Duration) error {
+	if c.Timeout.Std() <= maxDelay {
 		return nil
 	}
-	return pipeline.BadKey("timeout", "is never reached: service.limits.max_wait answers clients after %s; a request waits only "+
-		"while others are being sent, not for spans that may come; to collect spans for some time, use sending_queue.batch of the exporter",
-		pipeline.Duration(maxWait))
+	return pipeline.BadKey("timeout", "is limited to %s, because clients wait until their spans are sent; a request waits only while others "+
+		"are being sent, not for spans that may come; to collect spans for some time, use sending_queue.batch of the exporter",
+		pipeline.Duration(maxDelay))
 }
 
 // Validate reports invalid sizes.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.MinInterval.Std() > maxMinInterval {
-		errs = append(errs, pipeline.BadKey("min_interval", "must be at most %s, not %s; clients wait for it", maxMinInterval,
+	if c.MinInterval.Std() > maxDelay {
+		errs = append(errs, pipeline.BadKey("min_interval", "must be at most %s, not %s; clients wait for it", maxDelay,
 			c.MinInterval))
 	}
 	if c.SendBatchSize < 1 {

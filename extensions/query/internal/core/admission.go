@@ -12,7 +12,8 @@ import (
 // Admission limits how many requests are served at the same time, and shares these slots: a client
 // address, or a tenant, holds at most as many slots as are free, so that another one always finds
 // some. One client alone gets half of them. (This is the "dynamic threshold" of Choudhury and
-// Hahne, 1998, with which switches share their buffers.) It is safe for concurrent use.
+// Hahne, 1998, with which switches share their buffers.) Clients behind one proxy are one client.
+// Admission is safe for concurrent use.
 type Admission struct {
 	key   string // of the limit
 	limit int

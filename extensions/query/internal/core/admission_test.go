@@ -45,7 +45,7 @@ func TestSlotsAreShared(t *testing.T) {
 		t.Errorf("the second client: %d queries, then %v", len(second), err)
 	}
 	for i := range 8 {
-		if _, err := b.Admit(client(t, "2001:db8::"+string(rune('1'+i))), core.OpFindTraces); err != nil {
+		if _, err := b.Admit(client(t, "2001:db8:0:"+string(rune('1'+i))+"::1"), core.OpFindTraces); err != nil {
 			t.Fatalf("client %d: %v", 3+i, err)
 		}
 	}
@@ -55,6 +55,9 @@ func TestSlotsAreShared(t *testing.T) {
 	}
 	if _, err := b.Admit(client(t, "192.0.2.3"), core.OpGetServices); err != nil {
 		t.Errorf("a list of services: %v", err)
+	}
+	if _, err := b.Admit(client(t, "192.0.2.1"), core.OpGetServices); err != nil {
+		t.Errorf("a list of services for another user behind the first client's proxy: %v", err)
 	}
 	for _, slot := range greedy {
 		slot.Release()

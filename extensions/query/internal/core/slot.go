@@ -42,7 +42,11 @@ func (b *Backend) Admit(ctx context.Context, op Operation) (*Slot, error) {
 	if !op.isQuick() {
 		keep, keepBytes = b.opts.Limits.Queries/keptSlots, b.opts.Memory.Limit()/keptMemory
 	}
-	leave, others, err := b.admission.Enter(ctx, keep)
+	sharing := ctx
+	if op.isQuick() {
+		sharing = context.Background() // other users behind the proxy of a greedy client still get names and traces
+	}
+	leave, others, err := b.admission.Enter(sharing, keep)
 	if err != nil {
 		return nil, err
 	}

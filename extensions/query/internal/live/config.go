@@ -9,7 +9,7 @@ import (
 
 // Config are the keys below `tail`.
 type Config struct {
-	MaxClients    int               `yaml:"max_clients" doc:"Maximum number of concurrent live-tail requests. A client address, and a tenant, may use as many as are free: one alone gets half. 0 disables the live tail."`
+	MaxClients    int               `yaml:"max_clients" doc:"Maximum number of concurrent live-tail requests. A client address, or a tenant, may use as many as are free: one alone gets half. 0 disables the live tail."`
 	MaxRate       int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Of further matching spans, the client receives only the number."`
 	MaxExamined   int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Of further spans, the client receives only the number."`
 	MaxDuration   pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request. After that, the client must send the request again."`
