@@ -57,7 +57,10 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 	}
 	mux.HandleFunc("/{$}", h.health)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusNotFound, notFound) })
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store") // the state of now, some of it for holders of credentials only
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // isPrivileged selects the requests that show the memory of the process, or change what it does or

@@ -50,8 +50,9 @@ func TestStatus(t *testing.T) {
 			`"configuration":{"since":"2026-01-02T03:04:06Z","reloads":2,"problem":"typo","problem_since":"2026-01-02T03:04:07Z"}}`,
 			"S", string(state))
 		resp, body := get(t, a, "/status")
-		if resp.StatusCode != code || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %d %s, want %d %s", state, resp.StatusCode, body, code, want)
+		if resp.StatusCode != code || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" ||
+			resp.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %v %s, want %d %s", state, resp.StatusCode, resp.Header, body, code, want)
 		}
 	}
 	f(status.Starting, 503)

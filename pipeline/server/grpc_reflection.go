@@ -2,7 +2,9 @@ package server
 
 import (
 	"errors"
+	"maps"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/reflection"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	reflectionalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
@@ -12,17 +14,30 @@ import (
 )
 
 // AddDescriptors makes reflection look up descriptors in r if they are not in protobuf's global
-// registry. A service without a descriptor is still listed. Call AddDescriptors before Start. r
-// must be safe for concurrent use.
+// registry. A service without a descriptor, such as a name for the health service only, is not
+// listed. Call AddDescriptors before Start. r must be safe for concurrent use.
 func (g *GRPC) AddDescriptors(r protodesc.Resolver) {
 	g.descriptors.additional = append(g.descriptors.additional, r)
 }
 
 // registerReflection registers the reflection service, v1 and v1alpha.
 func (g *GRPC) registerReflection() {
-	opts := reflection.ServerOptions{Services: g, DescriptorResolver: &g.descriptors}
+	opts := reflection.ServerOptions{Services: described{g}, DescriptorResolver: &g.descriptors}
 	reflectionpb.RegisterServerReflectionServer(g, reflection.NewServerV1(opts))
 	reflectionalpha.RegisterServerReflectionServer(g, reflection.NewServer(opts))
+}
+
+// described lists the services that reflection can describe.
+type described struct{ server *GRPC }
+
+// GetServiceInfo implements reflection.ServiceInfoProvider.
+func (d described) GetServiceInfo() map[string]grpc.ServiceInfo {
+	services := maps.Clone(d.server.GetServiceInfo())
+	maps.DeleteFunc(services, func(name string, _ grpc.ServiceInfo) bool {
+		_, err := d.server.descriptors.FindDescriptorByName(protoreflect.FullName(name))
+		return err != nil
+	})
+	return services
 }
 
 // resolvers looks up descriptors in the global registry first, then in the additional resolvers in
