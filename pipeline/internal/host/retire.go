@@ -24,7 +24,7 @@ const maxRetiring = 8
 // replacement is already running, and exporters that still send what is in their queues in memory.
 type retirement struct {
 	app    *App
-	ctx    context.Context // of all stops
+	ctx    context.Context // of all stops; ends when the process may not wait any longer
 	cancel context.CancelFunc
 	moving context.Context // of calls of HandOver
 	hurry  context.CancelFunc
@@ -75,15 +75,16 @@ func (r *retirement) awaitSlot(ctx context.Context) error {
 func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 	var generation sync.WaitGroup
 	for _, n := range slices.Backward(nodes) {
-		waits := r.stopped(func(m *node) bool { return slices.Contains(m.refs, n) || m.calls(n) })
+		callers := r.stopped(func(m *node) bool { return slices.Contains(m.refs, n) || m.calls(n) })
+		var calls []<-chan struct{}
 		if n.config.Key.Kind == pipeline.KindProcessor {
-			waits = append(waits, left...)
+			calls = left
 		}
 		r.add(n)
 		generation.Add(1)
 		r.components.Go(func() {
 			defer generation.Done()
-			r.stop(n, waits)
+			r.stop(n, callers, calls)
 		})
 	}
 	go func() {
@@ -92,11 +93,14 @@ func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 	}()
 }
 
-// stop stops a component after the channels are closed. Each step has the stop timeout.
-func (r *retirement) stop(n *node, waits []<-chan struct{}) {
+// stop stops a component after its callers, which may hold spans that they pass on when they stop,
+// and after other calls have returned. It waits for the callers as long as they take; each further
+// step has the stop timeout.
+func (r *retirement) stop(n *node, callers, calls []<-chan struct{}) {
 	defer r.remove(n)
 	n.handOver(r.moving, handOverTime)
-	r.await(waits)
+	awaitAll(r.ctx, callers)
+	r.await(calls)
 	ctx, cancel := r.stopContext()
 	defer cancel()
 	r.log(n, stopSafely(ctx, n))
@@ -113,13 +117,19 @@ func (r *retirement) stopContext() (context.Context, context.CancelFunc) {
 func (r *retirement) await(channels []<-chan struct{}) {
 	ctx, cancel := r.stopContext()
 	defer cancel()
+	awaitAll(ctx, channels)
+}
+
+// awaitAll waits until all channels are closed, and reports whether they were before ctx ended.
+func awaitAll(ctx context.Context, channels []<-chan struct{}) bool {
 	for _, c := range channels {
 		select {
 		case <-c:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return true
 }
 
 func (r *retirement) add(n *node) {

@@ -65,17 +65,21 @@ type door struct{ hosttest.Part }
 
 func (door) HandOver(ctx context.Context) { <-ctx.Done() }
 
+// doorFactory returns the factory of the receiver door. built is called with the next Consumer.
+func doorFactory(w *hosttest.World, built func(pipeline.Consumer)) pipeline.Factory {
+	return pipeline.Receiver("door", func() hosttest.SourceConfig { return hosttest.SourceConfig{Endpoint: "localhost:1"} },
+		func(s pipeline.Settings, c hosttest.SourceConfig, next pipeline.Consumer) (*door, error) {
+			built(next)
+			return &door{hosttest.Part{World: w, ID: "door at " + string(c.Endpoint)}}, w.RecordBuild(s, "")
+		})
+}
+
 // Components of earlier configurations stop in the background, at most eight of each. The process
 // does not wait for their clients when it stops.
 func TestReloadsWhileOthersRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hosttest.NewWorld()
-		factories := append(w.Factories(), pipeline.Receiver("door",
-			func() hosttest.SourceConfig { return hosttest.SourceConfig{Endpoint: "localhost:1"} },
-			func(s pipeline.Settings, c hosttest.SourceConfig, _ pipeline.Consumer) (*door, error) {
-				id := "door at " + string(c.Endpoint)
-				return &door{hosttest.Part{World: w, ID: id}}, w.RecordBuild(s, "")
-			}))
+		factories := append(w.Factories(), doorFactory(w, func(pipeline.Consumer) {}))
 		yaml := func(i int) string {
 			return fmt.Sprintf("receivers: {door: {endpoint: 'localhost:%d'}}\nexporters: {sink: }\n"+
 				"service: {pipelines: {traces: {receivers: [door], exporters: [sink]}}}\n", i)
@@ -106,6 +110,40 @@ func TestReloadsWhileOthersRetire(t *testing.T) {
 			if event := fmt.Sprint("stop door at localhost:", i); !slices.Contains(w.Events, event) {
 				t.Errorf("no %s: %v", event, w.Events)
 			}
+		}
+	})
+}
+
+// A processor that holds spans passes them on when it stops, which is after its receiver has
+// stopped, however long that takes. The processors behind it are still there.
+func TestRetiredProcessorsPassOnWhatTheyHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		var next pipeline.Consumer // of the latest door
+		factories := append(w.Factories(), w.ShelfFactory(func(*hosttest.Shelf) {}), doorFactory(w, func(c pipeline.Consumer) { next = c }))
+		yaml := func(i int, processors string) string {
+			return fmt.Sprintf("receivers: {door: {endpoint: 'localhost:%d'}}\nprocessors: {shelf: , shelf/b: , step: , step/b: }\n"+
+				"exporters: {sink: }\nservice: {stop_timeout: 5s, "+
+				"pipelines: {traces: {receivers: [door], processors: [%s], exporters: [sink]}}}\n", i, processors)
+		}
+		p := w.StartWith(t, factories, yaml(1, "shelf, step"))
+		if err := next.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
+			t.Fatal(err)
+		}
+		c, err := w.LoadWith(factories, yaml(2, "shelf/b, step/b"))
+		if err == nil {
+			err = p.Reload(t.Context(), func() (*app.Config, error) { return c, nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		order := slices.DeleteFunc(slices.Clone(w.Events), func(e string) bool { return !strings.HasPrefix(e, "stop ") })
+		if got := strings.Join(order, ", "); got != "stop door at localhost:1, stop shelf, stop step" {
+			t.Error(got)
+		}
+		if c := p.Counts(t); c["processor shelf sent"] != 1 || c["exporter sink sent"] != 1 {
+			t.Errorf("counted %v", c)
 		}
 	})
 }
