@@ -2,8 +2,10 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -68,12 +70,18 @@ func (n *node) calls(m *node) bool {
 }
 
 // handOver calls HandOver of the component, if it has it.
-func (n *node) handOver(ctx context.Context, limit time.Duration) {
+func (n *node) handOver(ctx context.Context, limit time.Duration) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: HandOver panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
 	if h, ok := n.component.(pipeline.Replaceable); ok {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		h.HandOver(ctx)
 	}
+	return nil
 }
 
 // hasClients reports whether n is a receiver or an extension.

@@ -98,7 +98,7 @@ func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 // step has the stop timeout.
 func (r *retirement) stop(n *node, callers, calls []<-chan struct{}) {
 	defer r.remove(n)
-	n.handOver(r.moving, handOverTime)
+	r.log(n, n.handOver(r.moving, handOverTime))
 	awaitAll(r.ctx, callers)
 	r.await(calls)
 	ctx, cancel := r.stopContext()
@@ -158,9 +158,10 @@ func (r *retirement) stopped(of func(*node) bool) (channels []<-chan struct{}) {
 	return channels
 }
 
+// log logs an error of a component that was removed.
 func (r *retirement) log(n *node, err error) {
 	if err != nil {
-		r.app.log.Error(msgRemovedUncleanly, zap.Stringer("stopped", n), zap.Error(err))
+		r.app.log.Error("a removed component did not stop cleanly", zap.Stringer("stopped", n), zap.Error(err))
 	}
 }
 

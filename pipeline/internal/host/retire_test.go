@@ -63,7 +63,13 @@ func TestReloadReplacesProcessorBehindCallers(t *testing.T) {
 // door is a receiver whose clients never connect again.
 type door struct{ hosttest.Part }
 
-func (door) HandOver(ctx context.Context) { <-ctx.Done() }
+// HandOver waits for them.
+func (d *door) HandOver(ctx context.Context) {
+	if event := "hand over " + d.ID; d.World.Panics[event] {
+		panic(event)
+	}
+	<-ctx.Done()
+}
 
 // doorFactory returns the factory of the receiver door. built is called with the next Consumer.
 func doorFactory(w *hosttest.World, built func(pipeline.Consumer)) pipeline.Factory {
@@ -146,4 +152,38 @@ func TestRetiredProcessorsPassOnWhatTheyHold(t *testing.T) {
 			t.Errorf("counted %v", c)
 		}
 	})
+}
+
+// A component whose HandOver panics is stopped: in the background, or before a store that it refers
+// to is replaced.
+func TestHandOverPanics(t *testing.T) {
+	for name, exporters := range map[string]string{"in the background": "sink: ", "before its replacement": "sink: {max_traces: 1}"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := hosttest.NewWorld()
+				w.Panics["hand over window"] = true
+				factories := append(w.Factories(), pipeline.Extension("window", func() hosttest.AskConfig { return hosttest.AskConfig{} },
+					func(s pipeline.Settings, _ hosttest.AskConfig) (*door, error) {
+						return &door{hosttest.Part{World: w, ID: "window"}}, w.RecordBuild(s, "")
+					}))
+				yaml := func(http, exporters string) string {
+					return "receivers: {source: }\nexporters: {" + exporters + "}\nextensions: {window: {storage: sink" + http + "}}\n" +
+						"service: {extensions: [window], pipelines: {traces: {receivers: [source], exporters: [sink]}}}\n"
+				}
+				p := w.StartWith(t, factories, yaml("", "sink: "))
+				c, err := w.LoadWith(factories, yaml(", http: {endpoint: 'localhost:2'}", exporters))
+				if err == nil {
+					err = p.Reload(t.Context(), func() (*app.Config, error) { return c, nil })
+				}
+				synctest.Wait()
+				if err != nil || !slices.Contains(w.Events, "stop window") {
+					t.Errorf("%v: %v", err, w.Events)
+				}
+				lines := p.Logged(t, "a removed component did not stop cleanly")
+				if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]["error"]), "BUG: HandOver panicked") {
+					t.Errorf("logged %v", lines)
+				}
+			})
+		})
+	}
 }

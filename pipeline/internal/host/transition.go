@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
@@ -90,7 +88,7 @@ func (t *transition) stopBlocking(ctx context.Context) {
 	var clients sync.WaitGroup
 	for _, n := range first {
 		if slices.Contains(t.app.started, n) {
-			clients.Go(func() { n.handOver(ctx, briefHandOver) })
+			clients.Go(func() { t.app.retiring.log(n, n.handOver(ctx, briefHandOver)) })
 		}
 	}
 	clients.Wait()
@@ -151,16 +149,11 @@ func (t *transition) stop(ctx context.Context, n *node, stop func(context.Contex
 		case <-ticker.C:
 			t.interruptRetries(n)
 		case err := <-done:
-			if err != nil {
-				t.app.log.Error(msgRemovedUncleanly, zap.Stringer("stopped", n), zap.Error(err))
-			}
+			t.app.retiring.log(n, err)
 			return
 		}
 	}
 }
-
-// msgRemovedUncleanly is logged when the Stop of a component that was removed returns an error.
-const msgRemovedUncleanly = "a removed component did not stop cleanly"
 
 // refuseAll is the Consumer behind stopped components.
 type refuseAll struct{}
