@@ -53,19 +53,25 @@ func (r *retirement) emptyQueue(n *node) {
 	})
 }
 
-// awaitSlot waits until another configuration may be replaced.
-func (r *retirement) awaitSlot(ctx context.Context) error {
+// awaitSlot waits until the channels are closed and another configuration may be replaced.
+func (r *retirement) awaitSlot(ctx context.Context, channels []<-chan struct{}) error {
+	if len(channels) > 0 || len(r.slots) == cap(r.slots) {
+		r.app.log.Info("reload waits until components of earlier configurations have finished their requests")
+	}
+	unfinished := errors.New("components of earlier configurations have not finished their requests")
+	if !awaitAll(ctx, channels) {
+		return unfinished
+	}
 	select {
 	case r.slots <- struct{}{}:
 		return nil
 	default:
 	}
-	r.app.log.Info("reload waits until components of earlier configurations have finished their requests")
 	select {
 	case r.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return errors.New("components of earlier configurations have not finished their requests")
+		return unfinished
 	}
 }
 

@@ -187,3 +187,40 @@ func TestHandOverPanics(t *testing.T) {
 		})
 	}
 }
+
+// An exporter is removed when components of earlier configurations have passed on what they hold.
+// A reload that waits for them ends when the process stops, and changes nothing.
+func TestReloadWaitsForEarlierCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		var next pipeline.Consumer // of the latest door
+		factories := append(w.Factories(), w.ShelfFactory(func(*hosttest.Shelf) {}), doorFactory(w, func(c pipeline.Consumer) { next = c }))
+		yaml := func(generation, sink int) string {
+			return fmt.Sprintf("receivers: {door: {endpoint: 'localhost:%d'}}\nprocessors: {shelf/1: , shelf/2: }\n"+
+				"exporters: {sink/%d: }\nservice: {stop_timeout: 5s, "+
+				"pipelines: {traces: {receivers: [door], processors: [shelf/%[1]d], exporters: [sink/%[2]d]}}}\n", generation, sink)
+		}
+		p := w.StartWith(t, factories, yaml(1, 1))
+		if err := next.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
+			t.Fatal(err)
+		}
+		reload := func(ctx context.Context, generation, sink int) error {
+			return p.Reload(ctx, func() (*app.Config, error) { return w.LoadWith(factories, yaml(generation, sink)) })
+		}
+		if err := reload(t.Context(), 2, 1); err != nil {
+			t.Fatal(err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		if err := reload(ended, 2, 2); err == nil || time.Since(began) > 0 || slices.Contains(w.Events, "stop sink/1") {
+			t.Errorf("after %v: %v: %v", time.Since(began), err, w.Events)
+		}
+		if err := reload(t.Context(), 2, 3); err != nil || slices.Index(w.Events, "stop shelf/1") > slices.Index(w.Events, "stop sink/1") {
+			t.Errorf("%v: %v", err, w.Events)
+		}
+		if c := p.Counts(t); c["processor shelf/1 sent"] != 1 || c["exporter sink/1 sent"] != 1 {
+			t.Errorf("counted %v", c)
+		}
+	})
+}

@@ -67,6 +67,21 @@ func (t *transition) leadsToBlocking(n *node) bool {
 
 func (t *transition) edgeStays(n *node) bool { return n.edge != nil && t.to.hasEdge(n.edge) }
 
+// blocking returns the nodes that must have stopped before new nodes are started.
+func (t *transition) blocking() []*node {
+	return slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool { return !t.blocks(n) })
+}
+
+// earlierCallers returns channels that are closed when components of earlier configurations have
+// stopped that use nodes which block: they pass on what they hold, which would be lost without
+// these nodes.
+func (t *transition) earlierCallers() []<-chan struct{} {
+	blocking := t.blocking()
+	return t.app.retiring.stopped(func(m *node) bool {
+		return slices.ContainsFunc(blocking, func(n *node) bool { return slices.Contains(m.refs, n) || m.calls(n) && !t.edgeStays(n) })
+	})
+}
+
 // briefHandOver is how long a component that stops before its replacement starts waits for clients
 // that are about to send a request on an open connection. New connections wait meanwhile.
 const briefHandOver = time.Second
@@ -76,11 +91,7 @@ const briefHandOver = time.Second
 // processor that stops needs them. The order is from the receivers on, so that no call that a stop
 // waits for is held up at a closed gate.
 func (t *transition) stopBlocking(ctx context.Context) {
-	blocking := slices.DeleteFunc(slices.Clone(t.from.nodes), func(n *node) bool { return !t.blocks(n) })
-	for _, n := range blocking {
-		ofEarlier := func(m *node) bool { return slices.Contains(m.refs, n) || m.calls(n) && !t.edgeStays(n) }
-		t.app.retiring.await(t.app.retiring.stopped(ofEarlier))
-	}
+	blocking := t.blocking()
 	needed := func(n *node) bool {
 		return slices.ContainsFunc(blocking, func(m *node) bool { return !m.hasClients() && slices.Contains(m.refs, n) })
 	}
@@ -212,7 +223,7 @@ func (t *transition) retire() {
 // the running configuration. It returns the graph that runs afterwards. If the transition back
 // fails as well, the error wraps errBroken.
 func (t *transition) run(ctx context.Context, previous *config.Config) (now *graph, err error) {
-	if err := t.app.retiring.awaitSlot(ctx); err != nil {
+	if err := t.app.retiring.awaitSlot(ctx, t.earlierCallers()); err != nil {
 		return t.from, err
 	}
 	defer func() { t.app.sockets.withdraw(now) }()
