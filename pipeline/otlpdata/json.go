@@ -23,6 +23,10 @@ const (
 	jsonBracketsAround   = 16
 )
 
+// MaxJSONBrackets returns how many brackets can be open at once in OTLP/JSON whose attribute values
+// are nested no deeper than depth.
+func MaxJSONBrackets(depth int) int { return jsonBracketsAround + jsonBracketsPerValue*depth }
+
 // FromJSON returns a Batch for a request in OTLP/JSON (opentelemetry-proto, "JSON Protobuf
 // Encoding"). Size and nesting are checked before anything is decoded, the other limits afterwards.
 // Errors are those of [FromOTLP].
@@ -62,7 +66,7 @@ func scanJSON(b []byte, depth int) error {
 	if len(b) == 0 || b[0] != '{' {
 		return errJSONStart
 	}
-	limit := jsonBracketsAround + jsonBracketsPerValue*depth
+	limit := MaxJSONBrackets(depth)
 	open := 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {

@@ -72,7 +72,7 @@ func (r *receiver) reject(s *otherSignal, items int) (message string) {
 	if items == 0 {
 		return ""
 	}
-	return fmt.Sprintf("this server accepts traces only, it discarded %d %s; set %s, or send %s to another server with %s",
+	return fmt.Sprintf("this server accepts traces only and discarded %d %s; set %s, or send %s to another server with %s",
 		items, s.items, s.variable, s.name, s.endpoint)
 }
 
@@ -111,7 +111,7 @@ func (s *httpServer) count(signal *otherSignal, enc *encoding, body []byte) (ite
 			return 0, err
 		}
 		defer memory.Release()
-		count = signal.countJSON
+		count = func(body []byte) (int, error) { return signal.countJSON(body, s.receiver.limits.Depth) }
 	}
 	if items, err = count(body); err != nil {
 		return 0, pipeline.Permanent(err)
@@ -139,22 +139,24 @@ func partialSuccess(items int, message string) ptraceotlp.ExportResponse {
 	return resp
 }
 
-// countJSON returns the number of items in a request in JSON. It keeps one token at a time, and the
-// open brackets.
-func (s *otherSignal) countJSON(body []byte) (items int, err error) {
+// countJSON returns the number of items in a request in JSON whose attribute values are nested no
+// deeper than depth. One token is in memory, which can be as large as the body, and a few bytes for
+// each open bracket, the number of which is limited.
+func (s *otherSignal) countJSON(body []byte, depth int) (items int, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
-	if items, err = s.countTokens(dec); err != nil {
+	if items, err = s.countTokens(dec, depth); err != nil {
 		return 0, fmt.Errorf("otlp: JSON: %w", err)
 	}
 	return items, nil
 }
 
 // countTokens reads one JSON object and nothing after it.
-func (s *otherSignal) countTokens(dec *json.Decoder) (items int, err error) {
+func (s *otherSignal) countTokens(dec *json.Decoder, depth int) (items int, err error) {
 	var (
 		open    []bool // for each open bracket, whether it is a list of items
 		counted bool   // whether the next value is a list of items
+		limit   = otlpdata.MaxJSONBrackets(depth)
 	)
 	for first := true; ; first = false {
 		token, err := dec.Token()
@@ -169,6 +171,9 @@ func (s *otherSignal) countTokens(dec *json.Decoder) (items int, err error) {
 		case json.Delim('['), json.Delim('{'):
 			if inItems {
 				items++
+			}
+			if len(open) == limit {
+				return 0, fmt.Errorf("more than %d open brackets; max_nesting_depth limits them", limit)
 			}
 			open = append(open, counted && token == json.Delim('['))
 		case json.Delim(']'), json.Delim('}'):

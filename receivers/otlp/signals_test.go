@@ -1,7 +1,9 @@
 package otlp
 
 import (
+	"io"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
@@ -35,7 +38,7 @@ func TestOtherSignals(t *testing.T) {
 		ResourceMetrics: []*metrics.ResourceMetrics{{ScopeMetrics: []*metrics.ScopeMetrics{{
 			Metrics: []*metrics.Metric{{Name: "a", Data: &metrics.Metric_Gauge{Gauge: points}}}}}}}})
 	if p := m.GetPartialSuccess(); err != nil || p.GetRejectedDataPoints() != 2 ||
-		p.GetErrorMessage() != "this server accepts traces only, it discarded 2 data points; set OTEL_METRICS_EXPORTER=none, "+
+		p.GetErrorMessage() != "this server accepts traces only and discarded 2 data points; set OTEL_METRICS_EXPORTER=none, "+
 			"or send metrics to another server with OTEL_EXPORTER_OTLP_METRICS_ENDPOINT" {
 		t.Errorf("metrics: %v, error %v", m, err)
 	}
@@ -56,12 +59,35 @@ func TestOtherSignals(t *testing.T) {
 	}
 }
 
-// The JSON of the metrics and logs is counted as it is read, so a deep or cut text is no problem.
+// Brackets in JSON are limited like those of spans, whose decoder also keeps something for each.
+func TestDeepJSONOfOtherSignals(t *testing.T) {
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
+	limit := otlpdata.MaxJSONBrackets(f.limits.Depth)
+	for brackets, want := range map[int]int{limit: http.StatusOK, limit + 1: http.StatusBadRequest, 1 << 20: http.StatusBadRequest} {
+		body := `{"a":` + strings.Repeat("[", brackets-1) + strings.Repeat("]", brackets-1) + "}"
+		for _, signal := range otherSignals {
+			resp, err := http.Post("http://"+f.Addr("http")+signal.path, "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != want || want != http.StatusOK && !strings.Contains(string(answer), "max_nesting_depth") {
+				t.Errorf("%s, %d brackets: %d %.300s, error %v", signal.name, brackets, resp.StatusCode, answer, err)
+			}
+		}
+	}
+}
+
+// The JSON of the metrics and logs is counted as it is read, so a cut text is no problem.
 func FuzzCountJSON(f *testing.F) {
+	const depth = 64
+
 	f.Add([]byte(twoDataPointsJSON))
 	f.Add([]byte(`{"a":` + strings.Repeat("[", 1000)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, err := otherSignals[0].countJSON(b); n < 0 || n > len(b) || err != nil && n != 0 {
+		if n, err := otherSignals[0].countJSON(b, depth); n < 0 || n > len(b) || err != nil && n != 0 {
 			t.Errorf("%d, error %v", n, err)
 		}
 	})
