@@ -11,7 +11,7 @@ import (
 // Config configures the processor. Sizes are in spans.
 type Config struct {
 	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time that a request waits while earlier requests of its tenant are being sent, so that more are joined; above 1s it is 1s. It never waits for requests that may come: it is sent when nothing is being sent. 0 waits only while concurrency sends are active."`
-	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time between two batches of a tenant, at most 1s, unless send_batch_size is reached. For destinations that need few and large requests behind a queue on disk; clients wait for it."`
+	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time between two batches of a tenant, at most 1s, unless send_batch_size is reached. Clients wait for it, so set it only for a destination behind a queue on disk that needs few and large requests."`
 	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which waiting requests are sent before timeout and min_interval have ended."`
 	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A single request that is already larger is passed on unsplit."`
 	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a batch. A single request that is already larger is passed on unsplit."`
