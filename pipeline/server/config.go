@@ -39,7 +39,7 @@ type HTTPConfig struct {
 	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys) and routing (request)."`
 	SecurityConfig
-	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may name in the header Host, in addition to localhost, IP addresses and the host of endpoint, such as traces.example.com, or *.example.com for all subdomains. Other names are refused on loopback addresses, against DNS rebinding, and on other addresses if this list is not empty. * allows all names."`
+	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may name in the header Host, in addition to localhost, names below .internal such as host.docker.internal, IP addresses and the host of endpoint, such as traces.example.com, or *.example.com for all subdomains. Other names are refused on loopback addresses, against DNS rebinding, and on other addresses if this list is not empty. * allows all names."`
 	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Off by default: pages of other origins can neither read responses nor send requests that change state."`
 	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers added to every response."`
 }

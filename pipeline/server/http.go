@@ -124,7 +124,7 @@ func (s *HTTP) SetPublic(isPublic func(r *http.Request) bool) { s.public = isPub
 func (s *HTTP) SetUnsafe(isUnsafe func(r *http.Request) bool) { s.unsafe = isUnsafe }
 
 // SetPrivileged sets the function that selects requests that need credentials, unless they are sent
-// to a loopback address. They are also unsafe, see SetUnsafe. Call it before Start.
+// to a loopback address without a proxy. They are also unsafe, see SetUnsafe. Call it before Start.
 func (s *HTTP) SetPrivileged(isPrivileged func(r *http.Request) bool) { s.privileged = isPrivileged }
 
 // Addr returns the listening address, or "" before Start.

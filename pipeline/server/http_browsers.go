@@ -20,7 +20,8 @@ import (
 //     its origin.
 //   - A request that changes state must not come from a page of another origin, unless CORS allows
 //     the origin. Browsers send some POST requests without asking first.
-//   - A privileged request needs credentials, or must come from this machine.
+//   - A privileged request needs credentials, or must come from this machine and not from a proxy
+//     on it, whose clients can be anywhere.
 //
 // gRPC listeners need none of them: browsers do not send the content type of gRPC without asking
 // first, speak HTTP/2 with TLS only, and then a rebound name does not match the certificate.
@@ -36,8 +37,9 @@ func (s *HTTP) checkBrowser(r *http.Request) *Denied {
 		return d
 	}
 	if privileged && !s.authenticates && !s.isLocal(r) {
-		return &Denied{Reason: ReasonPrivileged, Msg: "this path needs credentials, because its listener is open to other machines; " +
-			"set auth or tls::client_ca_file of this listener, or send the request to localhost on the machine or in the container of the process"}
+		return &Denied{Reason: ReasonPrivileged, Msg: "this path needs credentials, because other machines can reach its listener; " +
+			"set auth or tls::client_ca_file of this listener, or send the request to localhost on the machine or in the container " +
+			"of the process, without a proxy"}
 	}
 	return nil
 }
@@ -54,15 +56,22 @@ func (s *HTTP) checkOrigin(r *http.Request, unsafe bool) *Denied {
 		return nil
 	}
 	return &Denied{Reason: ReasonCrossOrigin, Msg: fmt.Sprintf("web pages of other origins may not send this request (origin %.100q); "+
+		"if this listener serves the page through a proxy, let it pass on the host of its clients (nginx: proxy_set_header Host $http_host); "+
 		"if the page is yours, add its origin to cors::allowed_origins of this listener", r.Header.Get("Origin"))}
 }
 
 // isLocal reports whether a request was sent to a loopback address, by a client that knows it as
-// such: a page whose host name resolves to it does not.
+// such: a page whose host name resolves to it does not, and the client of a proxy may be elsewhere.
 func (s *HTTP) isLocal(r *http.Request) bool {
+	if slices.ContainsFunc(proxyHeaders, func(name string) bool { return len(r.Header[name]) > 0 }) {
+		return false
+	}
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return s.acceptor.isLoopback() || ok && isLoopback(addr) && s.hosts.allow(r.Host)
 }
+
+// proxyHeaders are the headers in which proxies name themselves or their clients.
+var proxyHeaders = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
 
 func isLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
@@ -98,10 +107,12 @@ func newHosts(cfg HTTPConfig) hosts {
 func (h hosts) checked(loopback bool) bool { return loopback || h.configured }
 
 // allow reports whether a client may name the host, a name or address with or without a port. Old
-// programs name none; browsers always do.
+// programs name none; browsers always do. Names below localhost and internal are private: no public
+// DNS has them, so no page has such a host. Containers call their machine host.docker.internal.
 func (h hosts) allow(host string) bool {
 	name := hostName(host)
-	if _, err := netip.ParseAddr(name); err == nil || name == "" || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if _, err := netip.ParseAddr(name); err == nil || name == "" || name == "localhost" ||
+		strings.HasSuffix(name, ".localhost") || strings.HasSuffix(name, ".internal") {
 		return true
 	}
 	return slices.ContainsFunc(h.names, func(allowed string) bool {

@@ -50,8 +50,10 @@ func TestHosts(t *testing.T) {
 		refused  []string
 	}{
 		{"loopback", "127.0.0.1:0", false, nil,
-			[]string{"localhost", "LOCALHOST:1", "app.localhost:4318", "127.0.0.1:4318", "192.0.2.7", "[::1]:80", "[::1]", "localhost."},
-			[]string{"evil.example", "evil.example:4318", "localhost.evil.example", "127.0.0.1.evil.example", "xlocalhost"}},
+			[]string{"localhost", "LOCALHOST:1", "app.localhost:4318", "127.0.0.1:4318", "192.0.2.7", "[::1]:80", "[::1]", "localhost.",
+				"host.docker.internal:4318", "host.containers.internal", "host.lima.internal."},
+			[]string{"evil.example", "evil.example:4318", "localhost.evil.example", "127.0.0.1.evil.example", "xlocalhost",
+				"internal", "xinternal", "host.docker.internal.evil.example"}},
 		{"loopback with names", "127.0.0.1:0", false, []string{"Traces.example.com", "*.example.org"},
 			[]string{"traces.example.com:80", "TRACES.example.com", "a.example.org", "a.b.example.org:1", "localhost"},
 			[]string{"example.com", "x.traces.example.com", "example.org", "aexample.org"}},
@@ -143,7 +145,22 @@ func TestCrossOriginRequests(t *testing.T) {
 	}
 }
 
-// Privileged requests need credentials unless they are sent to a loopback address.
+// A page that the listener serves through a proxy is of the same origin if the proxy passes on the
+// host and port of its clients.
+func TestProxyWithoutTLS(t *testing.T) {
+	f := newFixture(t, 1<<20)
+	cfg := httpConfig()
+	cfg.AllowedHosts = []string{"traces.example.com", "backend"}
+	_, client, _ := f.http(cfg, writeData)
+	for host, want := range map[string]int{"backend": 403, "traces.example.com": 403, "traces.example.com:8080": 200} {
+		code, body := sendTo(t, client, http.MethodPost, "http://server/", host, "Origin", "http://traces.example.com:8080")
+		if code != want || want == 403 && !strings.Contains(body, "proxy_set_header Host $http_host") {
+			t.Errorf("%s: %d %s, want %d", host, code, body, want)
+		}
+	}
+}
+
+// Privileged requests need credentials unless they are sent to a loopback address without a proxy.
 func TestPrivilegedRequests(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(tokens, []byte("secret\n"), 0o600); err != nil {
@@ -186,6 +203,25 @@ func TestPrivilegedRequests(t *testing.T) {
 				t.Errorf("other path: %d %s", code, body)
 			}
 		})
+	}
+}
+
+// The clients of a proxy on the same machine can be anywhere.
+func TestPrivilegedRequestsThroughProxy(t *testing.T) {
+	for _, endpoint := range []pipeline.Endpoint{"127.0.0.1:0", "0.0.0.0:0"} {
+		f := newFixture(t, 1<<20)
+		s, client, _ := f.http(server.DefaultHTTPConfig(endpoint), writeData)
+		s.SetPrivileged(func(r *http.Request) bool { return r.URL.Path == "/heap" })
+		for _, header := range [][]string{{"Forwarded", "for=192.0.2.7"}, {"Via", "1.1 proxy"}, {"X-Forwarded-For", "192.0.2.7"},
+			{"X-Forwarded-Host", "traces.example.com"}, {"X-Real-IP", "192.0.2.7"}} {
+			code, body := sendTo(t, client, http.MethodGet, "http://server/heap", "localhost", header...)
+			if code != 403 || !strings.Contains(body, "without a proxy") {
+				t.Errorf("%s, %q: %d %s", endpoint, header, code, body)
+			}
+			if code, body := sendTo(t, client, http.MethodGet, "http://server/metrics", "localhost", header...); code != 200 {
+				t.Errorf("%s, %q, other path: %d %s", endpoint, header, code, body)
+			}
+		}
 	}
 }
 

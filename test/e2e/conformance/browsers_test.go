@@ -31,6 +31,7 @@ var browserCases = []struct {
 }{
 	{"program", nil},
 	{"localhost", []string{"Host", "localhost:1"}},
+	{"from a container", []string{"Host", "host.docker.internal:1"}},
 	{"allowed host", []string{"Host", "traces.example.com"}},
 	{"rebound host", []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}},
 	{"same origin", []string{"Origin", "http://SELF", "Sec-Fetch-Site", "same-origin"}},
