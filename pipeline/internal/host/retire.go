@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/tracing-backend/tracing/pipeline"
 )
 
 // handOverTime is how long a component that was replaced waits for its clients to connect again:
@@ -76,14 +74,14 @@ func (r *retirement) awaitSlot(ctx context.Context, channels []<-chan struct{}) 
 }
 
 // begin stops components, which are ordered as in a graph, each after the components that call it
-// or refer to it. Processors also wait for left: channels that are closed when the calls have
-// returned that entered a gate before it led elsewhere. The caller has called awaitSlot.
+// or refer to it. Processors and connectors also wait for left: channels that are closed when the
+// calls have returned that entered a gate before it led elsewhere. The caller has called awaitSlot.
 func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 	var generation sync.WaitGroup
 	for _, n := range slices.Backward(nodes) {
 		callers := r.stopped(func(m *node) bool { return slices.Contains(m.refs, n) || m.calls(n) })
 		var calls []<-chan struct{}
-		if n.config.Key.Kind == pipeline.KindProcessor {
+		if !n.hasClients() {
 			calls = left
 		}
 		r.add(n)
@@ -100,12 +98,14 @@ func (r *retirement) begin(nodes []*node, left []<-chan struct{}) {
 }
 
 // stop stops a component after its callers, which may hold spans that they pass on when they stop,
-// and after other calls have returned. It waits for the callers as long as they take; each further
-// step has the stop timeout.
+// and after other calls have returned. It waits for the callers as long as they take, also when ctx
+// of all stops ends, which ends theirs; each further step has the stop timeout.
 func (r *retirement) stop(n *node, callers, calls []<-chan struct{}) {
 	defer r.remove(n)
 	r.log(n, n.handOver(r.moving, handOverTime))
-	awaitAll(r.ctx, callers)
+	for _, c := range callers {
+		<-c
+	}
 	r.await(calls)
 	ctx, cancel := r.stopContext()
 	defer cancel()

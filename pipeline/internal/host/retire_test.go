@@ -224,3 +224,34 @@ func TestReloadWaitsForEarlierCallers(t *testing.T) {
 		}
 	})
 }
+
+// A connector is replaced while a call is inside: it stops after the call.
+func TestReloadReplacesConnectorBehindCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		blocked := make(chan struct{})
+		w.Accept = func(string, *otlpdata.Batch) error {
+			<-blocked
+			return nil
+		}
+		p := w.Start(t, connected)
+		outcome := make(chan error, 1)
+		go func() { outcome <- w.Source["source"].Consume(t.Context(), hosttest.OneSpan("a")) }()
+		synctest.Wait()
+		if err := become(t, w, p, strings.Replace(connected, "[[traces/c]]", "[[traces/d]]", 1)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if slices.Contains(w.Events, "stop split/some") {
+			t.Error("the connector has stopped with a call inside")
+		}
+		close(blocked)
+		if err := <-outcome; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if !slices.Contains(w.Events, "stop split/some") {
+			t.Error("the connector has not stopped")
+		}
+	})
+}
