@@ -43,10 +43,10 @@ type Stopper interface {
 	Stop(ctx context.Context) error
 }
 
-// Replaceable is implemented by receivers and extensions that can run beside the component that
-// replaces them when the configuration is reloaded: they hold nothing exclusively except sockets,
-// which the replacement gets from [Env.Listen] and [Env.ListenPacket] while they are still open.
-// Other components are stopped before their replacement is started.
+// Replaceable is implemented by components that can run beside the component that replaces them
+// when the configuration is reloaded: they hold nothing exclusively except sockets, which the
+// replacement gets from [Env.Listen] and [Env.ListenPacket] while they are still open. Other
+// components that have Start are stopped before their replacement is started. So are all exporters.
 //
 // HandOver is called before Stop, normally after the replacement has started. It accepts no new
 // connections, continues to serve the open ones, asks their clients to connect again, and returns

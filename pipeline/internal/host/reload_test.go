@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -136,6 +137,42 @@ func TestReloadHoldsCallers(t *testing.T) {
 		}
 		if c := p.Counts(t); c["receiver source accepted"] != 100 || c["exporter sink sent"] != 100 {
 			t.Errorf("counted %v", c)
+		}
+	})
+}
+
+// A processor that may hold something exclusively is stopped before its replacement is started.
+// Callers wait meanwhile.
+func TestReloadStopsExclusiveProcessorFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hosttest.NewWorld()
+		factories := append(w.Factories(), w.SieveFactory())
+		load := func(processors string) (*app.Config, error) {
+			return w.LoadWith(factories, strings.NewReplacer("exporters: {", "processors: {sieve: , sieve/b: }\nexporters: {",
+				"receivers: [source],", "receivers: [source], processors: ["+processors+"],").Replace(hosttest.Small))
+		}
+		c, err := load("sieve")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := hosttest.NewProgram(t, c, pipeline.SystemEnv())
+		p.StartWithin(t, time.Minute)
+		source := w.Source["source"]
+		outcome := make(chan error, 1)
+		w.OnStop = func(context.Context) {
+			w.OnStop = nil
+			go func() { outcome <- source.Consume(t.Context(), hosttest.OneSpan("a")) }()
+			time.Sleep(time.Second)
+		}
+		w.Events = nil
+		if err := p.Reload(t.Context(), func() (*app.Config, error) { return load("sieve/b") }); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(w.Events, ", "); got != "build sieve/b, stop sieve, start sieve/b" {
+			t.Error(got)
+		}
+		if err := <-outcome; err != nil {
+			t.Error(err)
 		}
 	})
 }

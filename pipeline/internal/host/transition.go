@@ -41,21 +41,24 @@ func (t *transition) empty() bool {
 	return !slices.ContainsFunc(t.from.nodes, removed) && !slices.ContainsFunc(t.to.nodes, changed)
 }
 
-// blocks reports whether a node must have stopped before new nodes are started.
+// blocks reports whether a node must have stopped before new nodes are started. What has no Start
+// holds nothing that its replacement needs.
 func (t *transition) blocks(n *node) bool {
 	if t.to.has(n) {
 		return false
 	}
+	_, starts := n.component.(pipeline.Starter)
 	_, replaceable := n.component.(pipeline.Replaceable)
+	exclusive := starts && !replaceable
 	switch kind := n.config.Key.Kind; {
 	case kind == pipeline.KindExporter || slices.ContainsFunc(n.refs, t.blocks):
 		return true
 	case kind == pipeline.KindProcessor || kind == pipeline.KindConnector:
-		return t.leadsToBlocking(n)
+		return exclusive || t.leadsToBlocking(n)
 	case kind == pipeline.KindReceiver && t.to.find(n.config.Key, "") == nil && t.leadsToBlocking(n):
 		return true // its spans have nowhere else to go
 	default:
-		return !replaceable
+		return exclusive
 	}
 }
 

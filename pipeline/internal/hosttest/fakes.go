@@ -43,9 +43,16 @@ type SourceConfig struct {
 // StepConfig is a configuration without keys.
 type StepConfig struct{}
 
+// Beside is embedded by components that can run beside their replacement.
+type Beside struct{}
+
+// HandOver does nothing.
+func (Beside) HandOver(context.Context) {}
+
 // Step is the processor step. It passes batches on.
 type Step struct {
 	Part
+	Beside
 	Next pipeline.Consumer
 }
 
@@ -124,6 +131,7 @@ func (w *watch) ObservesProcess() {}
 // split is a connector that passes spans to the pipelines of its configuration, or to all.
 type split struct {
 	Part
+	Beside
 	next pipeline.Consumer
 }
 
@@ -153,14 +161,14 @@ func (w *World) Factories() []pipeline.Factory {
 				return &Part{w, s.ID.String()}, w.RecordBuild(s, "")
 			}),
 		pipeline.Processor("step", none, func(s pipeline.Settings, _ StepConfig, next pipeline.Consumer) (*Step, error) {
-			return &Step{part(s), next}, w.RecordBuild(s, "")
+			return &Step{part(s), Beside{}, next}, w.RecordBuild(s, "")
 		}),
 		pipeline.Exporter("sink", func() SinkConfig { return SinkConfig{} }, func(s pipeline.Settings, _ SinkConfig) (*Sink, error) {
 			return &Sink{part(s)}, w.RecordBuild(s, "")
 		}).Alias("drain", "old_drain"),
 		pipeline.Connector("split", func() splitConfig { return splitConfig{} },
 			func(s pipeline.Settings, c splitConfig, next pipeline.Branches) (*split, error) {
-				out := &split{part(s), next}
+				out := &split{part(s), Beside{}, next}
 				if len(c.Pipelines) > 0 {
 					out.next = next.Only(slices.Concat(c.Pipelines...)...)
 				}

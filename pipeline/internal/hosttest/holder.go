@@ -11,6 +11,7 @@ import (
 // Shelf is the processor shelf: it holds all batches until Release or Stop.
 type Shelf struct {
 	Part
+	Beside
 	next pipeline.Consumer
 	set  pipeline.Settings
 	busy chan struct{} // full during Release and Drop: Stop waits for them
