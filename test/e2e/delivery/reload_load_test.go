@@ -17,7 +17,8 @@ import (
 
 // TestReloadsUnderLoad reloads the configuration 30 times while clients send spans on new and on
 // open connections, and others send their requests slowly. Every listener and a processor change
-// each time. All requests are accepted. It logs how long they took with and without reloads.
+// each time. All requests are accepted, also slow ones that are open during a whole reload. It logs
+// how long they took with and without reloads.
 func TestReloadsUnderLoad(t *testing.T) {
 	harness.SkipIfShort(t)
 	const reloads, interval = 30, 500 * time.Millisecond
@@ -41,9 +42,13 @@ func TestReloadsUnderLoad(t *testing.T) {
 		write(generation)
 		p.Signal(syscall.SIGHUP)
 		harness.Poll(t, "a reload", func() bool { return reloadsOf(p) == generation })
+		with.reloads.Add(1)
 		time.Sleep(interval)
 	}
 	with.end("with 30 reloads")
+	if with.spanned.Load() == 0 {
+		t.Error("no slow request was open during a whole reload")
+	}
 	acked, found := l.Check(t, "http://"+s.query)
 	p.Terminate()
 	p.Accounting()
@@ -68,6 +73,8 @@ type mixedLoad struct {
 	clients sync.WaitGroup
 	refused atomic.Int64
 	slow    atomic.Int64
+	reloads atomic.Int64 // that have been seen
+	spanned atomic.Int64 // slow requests that were open during a whole reload
 
 	mu    sync.Mutex
 	times []time.Duration // of requests that are not slow
@@ -112,7 +119,11 @@ func (m *mixedLoad) send(seed int, c *http.Client, url string, l *harness.SentSp
 func (m *mixedLoad) sendSlowly(s *sockets) {
 	for !m.pause(0) {
 		r := startSlowPost(m.t, s.otlp, "/v1/traces", jsonSpan(slowTrace))
+		before := m.reloads.Load()
 		m.pause(3 * time.Second)
+		if m.reloads.Load() >= before+2 { // one may have happened before the request
+			m.spanned.Add(1)
+		}
 		r.finish()
 		r.conn.Close()
 		m.slow.Add(1)
@@ -133,8 +144,11 @@ func (m *mixedLoad) pause(d time.Duration) bool {
 func (m *mixedLoad) end(what string) {
 	close(m.stop)
 	m.clients.Wait()
+	if len(m.times) == 0 {
+		m.t.Fatalf("%s: no request was accepted, %d were refused", what, m.refused.Load())
+	}
 	slices.Sort(m.times)
 	at := func(q float64) time.Duration { return m.times[int(q*float64(len(m.times)-1))] }
-	m.t.Logf("%s: %d requests, %d refused, %d slow ones; p50 %v, p99 %v, maximum %v", what, len(m.times), m.refused.Load(), m.slow.Load(),
-		at(0.5), at(0.99), at(1))
+	m.t.Logf("%s: %d requests, %d refused, %d slow ones, %d during reloads; p50 %v, p99 %v, maximum %v", what, len(m.times),
+		m.refused.Load(), m.slow.Load(), m.spanned.Load(), at(0.5), at(0.99), at(1))
 }
