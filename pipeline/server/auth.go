@@ -57,11 +57,12 @@ type secrets struct {
 }
 
 type authenticator struct {
-	config    AuthConfig
-	log       *zap.Logger
-	files     *certs.Reloader[*secrets]
-	users     *password.Users // last parsed; used by parse only
-	passwords *password.Checker
+	config     AuthConfig
+	forTenants bool // whether the listener has several tenants
+	log        *zap.Logger
+	files      *certs.Reloader[*secrets]
+	users      *password.Users // last parsed; used by parse only
+	passwords  *password.Checker
 }
 
 func newAuthenticator(set pipeline.Settings, listener string, c AuthConfig) (*authenticator, error) {
@@ -97,6 +98,9 @@ func (a *authenticator) parse(contents [][]byte) (*secrets, error) {
 		return nil, errors.New("no token and no user found, so no client could authenticate; add at least one")
 	}
 	a.users = s.users
+	if a.forTenants {
+		a.warnOfTenants(s)
+	}
 	return s, nil
 }
 

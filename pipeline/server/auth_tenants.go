@@ -84,10 +84,9 @@ func (a *authenticator) tenantsOf(user string) grant {
 }
 
 // warnOfTenants says if credentials do not limit their clients to tenants, although the listener
-// separates tenants.
-func (a *authenticator) warnOfTenants() {
+// has several tenants.
+func (a *authenticator) warnOfTenants(s *secrets) {
 	tokens := 0
-	s := a.files.Get()
 	for _, tenants := range s.tokens {
 		if tenants == nil {
 			tokens++

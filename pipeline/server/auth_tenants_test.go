@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +131,11 @@ func TestInvalidTenantsOfCredentials(t *testing.T) {
 	}
 }
 
+// warnings returns how often a listener warned that its clients can name any tenant.
+func warnings(logs *observer.ObservedLogs) int {
+	return logs.FilterMessageSnippet("clients can name any tenant").Len()
+}
+
 // A listener that separates tenants warns at the start if credentials do not.
 func TestWarningOfCredentialsForAllTenants(t *testing.T) {
 	for _, c := range []struct {
@@ -155,8 +161,66 @@ func TestWarningOfCredentialsForAllTenants(t *testing.T) {
 			h.Auth = pipeline.Present(a)
 			h.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: c.tenancy, Header: "x-tenant"})
 		})
-		if n := logs.FilterMessageSnippet("clients can name any tenant").Len(); n != c.want {
+		if n := warnings(logs); n != c.want {
 			t.Errorf("%+v: %d warnings", c, n)
 		}
+	}
+}
+
+// The same holds for certificates of clients, unless clients also need other credentials.
+func TestWarningOfCertificatesForAllTenants(t *testing.T) {
+	_, files, _, _ := authority(t)
+	tokens, _ := credentialFiles(t, "one acme\n")
+	for _, c := range []struct {
+		name                    string
+		clientCA, auth, tenancy bool
+		tenants                 []string
+		want                    int
+	}{
+		{"client certificates", true, false, true, nil, 1},
+		{"client certificates, two tenants", true, false, true, []string{"acme", "globex"}, 1},
+		{"client certificates, one tenant", true, false, true, []string{"acme"}, 0},
+		{"no client certificates", false, false, true, nil, 0},
+		{"no tenants", true, false, false, nil, 0},
+		{"tokens with tenants", true, true, true, nil, 0},
+	} {
+		core, logs := observer.New(zap.WarnLevel)
+		set := secureSettings(time.Now)
+		set.Logger = zap.New(core)
+		startHTTP(t, set, func(h *server.HTTPConfig) {
+			tc := server.TLSConfig{CertFile: files.Cert, KeyFile: files.Key, MinVersion: "1.2"}
+			if c.clientCA {
+				tc.ClientCAFile = files.CA
+			}
+			if c.auth {
+				h.Auth = pipeline.Present(authConfig(tokens, ""))
+			}
+			h.TLS = pipeline.Present(tc)
+			h.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: c.tenancy, Header: "x-tenant", Tenants: c.tenants})
+		})
+		if n := warnings(logs); n != c.want {
+			t.Errorf("%s: %d warnings, want %d", c.name, n, c.want)
+		}
+	}
+}
+
+// A token file that loses its tenants while the listener runs is not accepted in silence.
+func TestWarningAfterReload(t *testing.T) {
+	tokens, _ := credentialFiles(t, "one acme\n")
+	var offset atomic.Int64
+	core, logs := observer.New(zap.WarnLevel)
+	set := secureSettings(func() time.Time { return time.Now().Add(time.Duration(offset.Load())) })
+	set.Logger = zap.New(core)
+	web := startHTTP(t, set, func(h *server.HTTPConfig) {
+		h.Auth = pipeline.Present(authConfig(tokens, ""))
+		h.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: true, Header: "x-tenant"})
+	})
+	if err := os.WriteFile(tokens, []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	offset.Add(int64(time.Hour))
+	code, body, _, err := callHTTP(t, "http://"+web, nil, "authorization", "Bearer one", "x-tenant", "globex")
+	if n := warnings(logs); err != nil || code != 200 || n != 1 {
+		t.Errorf("%d %s %v, %d warnings", code, body, err, n)
 	}
 }

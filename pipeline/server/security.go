@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -37,6 +38,12 @@ func defaultSecurity() SecurityConfig {
 func (c *SecurityConfig) SeparatesTenants() bool {
 	t, on := c.Tenancy.Get()
 	return on && t.Enabled
+}
+
+// severalTenants reports whether clients can name more than one tenant.
+func (c *SecurityConfig) severalTenants() bool {
+	t, _ := c.Tenancy.Get()
+	return c.SeparatesTenants() && len(t.Tenants) != 1
 }
 
 // AuthenticatesClients reports whether clients need credentials or a client certificate.
@@ -101,12 +108,15 @@ type security struct {
 	tls     *certs.TLSSource // nil if plaintext
 	auth    *authenticator   // nil if off
 	tenancy *tenancy         // nil if off
+
+	anyTenant bool // whether clients with no more than a certificate can name several tenants
+	log       *zap.Logger
 }
 
 // newSecurity returns the checks of the named listener. protocols are announced in the TLS
 // handshake (ALPN).
 func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, protocols ...string) (*security, error) {
-	s := &security{}
+	s := &security{log: set.Logger}
 	if t, on := c.TLS.Get(); on {
 		minVersion, maxVersion, errMin, errMax := certs.Versions(t.MinVersion, t.MaxVersion)
 		if err := errors.Join(errMin, errMax); err != nil {
@@ -119,12 +129,14 @@ func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, proto
 		base := &tls.Config{MinVersion: minVersion, MaxVersion: maxVersion, CipherSuites: suites, NextProtos: protocols}
 		s.tls = certs.NewServerTLS(base, certs.Files{Cert: t.CertFile, Key: t.KeyFile, CA: t.ClientCAFile},
 			reloadOptions(set, "certificates", t.ReloadInterval))
+		s.anyTenant = t.ClientCAFile != "" && c.severalTenants()
 	}
 	if a, on := c.Auth.Get(); on {
 		var err error
 		if s.auth, err = newAuthenticator(set, listener, a); err != nil {
 			return nil, fmt.Errorf("auth: %w", err)
 		}
+		s.auth.forTenants, s.anyTenant = c.severalTenants(), false
 	}
 	if t, on := c.Tenancy.Get(); on && t.Enabled {
 		s.tenancy = newTenancy(t)
@@ -148,9 +160,11 @@ func (s *security) load() error {
 		if err := s.auth.load(); err != nil {
 			return fmt.Errorf("auth: %w", err)
 		}
-		if s.tenancy != nil {
-			s.auth.warnOfTenants()
-		}
+	}
+	if s.anyTenant {
+		s.log.Warn("clients can name any tenant, because certificates are not limited to tenants", zap.String("remedy",
+			"set auth, with the tenants of each token after it in auth::bearer_tokens_file, "+
+				"or make a listener for each tenant, with its name in tenancy::tenants"))
 	}
 	return nil
 }
