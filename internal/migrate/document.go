@@ -34,6 +34,7 @@ type document struct {
 
 	taken     []*yaml.Node // values that are configurations
 	fragments []string     // values that are parts of one
+	broken    []string     // values that look like one but cannot be read, with the reason
 }
 
 // newDocument parses YAML text with a map at the top. Aliases are expanded, because a mapping must

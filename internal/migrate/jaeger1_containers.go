@@ -32,21 +32,19 @@ func readManifest(d *document) (programs []*jaeger1Program, err error) {
 		return programs, nil
 	}
 	pod := podOf(d)
-	containers := pod.blocks("containers")
-	for _, c := range containers {
+	var names []string // of the containers of programs
+	for _, c := range pod.blocks("containers") {
 		p, err := readContainer(c, firstOf(d.root.text("metadata", "name"), c.text("name")), "command", "args")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.title(), err)
 		}
 		if p != nil {
-			programs, d.taken = append(programs, p), append(d.taken, c.node)
+			programs, names, d.taken = append(programs, p), append(names, c.text("name")), append(d.taken, c.node)
 		}
 	}
 	if len(programs) > 1 {
-		for i, c := range containers {
-			if i < len(programs) {
-				programs[i].name += "/" + c.text("name")
-			}
+		for i, p := range programs {
+			p.name += "/" + names[i]
 		}
 	}
 	return programs, nil

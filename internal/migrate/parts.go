@@ -58,7 +58,7 @@ func (in *Input) read() ([]part, error) {
 		return nil, in.notRecognized(err)
 	}
 	var parts []part
-	var rest, fragments, options []string
+	var rest, fragments, broken, options []string
 	for i, d := range docs {
 		found, err := in.readDocument(d, len(docs) == 1)
 		if err != nil {
@@ -69,16 +69,19 @@ func (in *Input) read() ([]part, error) {
 				found[j].name = fmt.Sprintf("document-%d", i+1)
 			}
 		}
-		if len(found) == 0 {
+		if len(d.taken) == 0 {
 			rest = append(rest, d.title())
 		} else {
 			rest = append(rest, d.rest()...)
 		}
 		fragments = append(fragments, d.fragments...)
+		broken = append(broken, d.broken...)
 		options = append(options, d.options()...)
 		parts = append(parts, found...)
 	}
 	switch {
+	case len(parts) == 0 && len(broken) > 0:
+		return nil, fmt.Errorf("no configuration that can be read: %s", strings.Join(broken, "; "))
 	case len(parts) == 0 && len(fragments) > 0:
 		return nil, fmt.Errorf("no complete configuration: merge the parts %s into one file", strings.Join(fragments, ", "))
 	case len(parts) == 0 && len(docs) == 1:
@@ -90,6 +93,9 @@ func (in *Input) read() ([]part, error) {
 		return nil, err
 	}
 	parts[0].list(dropped, rest, "no part of a configuration")
+	for _, b := range broken {
+		parts[0].list(decide, []string{b}, "looks like a configuration; correct it, and translate it by itself")
+	}
 	parts[0].list(decide, fragments, "only a part of a configuration; merge it into the configuration that needs it, and translate that")
 	parts[0].list(decide, options, "the program merges these; translate each file by itself, and start tracing with the same options")
 	return parts, nil

@@ -22,6 +22,19 @@ func configMap(name string, keysAndHosts ...string) string {
 	return b.String()
 }
 
+// pod returns a manifest with a container for each name, of Jaeger 1 except for a sidecar.
+func pod(containers ...string) string {
+	text := "kind: Pod\nmetadata: {name: x}\nspec:\n  containers:\n"
+	for _, name := range containers {
+		image := "jaegertracing/jaeger-" + name
+		if name == "sidecar" {
+			image = "nginx"
+		}
+		text += "  - {name: " + name + ", image: " + image + "}\n"
+	}
+	return text
+}
+
 // Every configuration of a file is in the output, in a note, or in the error.
 func TestSeveralConfigurations(t *testing.T) {
 	operator := "kind: OpenTelemetryCollector\nmetadata: {name: op}\nspec:\n  replicas: 2\n  config:\n    " +
@@ -56,6 +69,16 @@ func TestSeveralConfigurations(t *testing.T) {
 	f(configMap("one", "a.yaml", "first", "b.yaml", "second"), "", "# one/a.yaml: one of 2", "# one/b.yaml: one of 2", "first", "second")
 	f(configMap("one", "a.yaml", "first")+"  other.json: |\n    {}\n  part.yaml: |\n    exporters: {nop: }\n", "",
 		"# dropped: data.other.json", "# decide: part.yaml of ConfigMap one: only a part of a configuration")
+	templated := "kind: ConfigMap\nmetadata: {name: two}\ndata:\n  b.yaml: |\n    exporters:\n    {{ .Values.exporters }}\n" +
+		"  notes: |\n    a: {{ b }}\n"
+	f(configMap("one", "a.yaml", "first")+"---\n"+templated, "", "endpoint: first",
+		"# decide: b.yaml of ConfigMap two: not valid YAML: ", "translate it by itself", "# dropped: data.notes: no part")
+	f(configMap("one", "a.yaml", "first")+"  b.yaml: |\n    receivers: {otlp: \n    exporters: [\n", "", "endpoint: first",
+		"# decide: b.yaml of ConfigMap one: not valid YAML: ", "1 to decide")
+	f(templated, "", "no configuration that can be read: b.yaml of ConfigMap two: not valid YAML: ")
+	f(pod("sidecar", "collector", "query"), "x/sidecar", "input has these configurations: x/collector, x/query")
+	f(pod("sidecar", "collector", "query"), "x/collector", "preset collector is missing")
+	f(pod("sidecar", "collector", "query"), "x/query", "preset query is missing")
 	f("kind: ConfigMap\ndata: {a: 'exporters: {nop: }'}\n", "", "no complete configuration: merge the parts a of ConfigMap")
 	f(otlp("first")+"---\n"+otlp("second"), "", "# document-1: one of 2", "first", "# document-2: one of 2", "second")
 	f(configMap("one", "config.yaml", "first")+"---\n"+merging, "", "# dropped: Deployment d: no part",

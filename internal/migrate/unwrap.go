@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -76,6 +77,9 @@ func isFragment(d *document) bool {
 		func(section string) bool { return d.root.has(section) })
 }
 
+// sectionLine matches the start of a section of the Collector in a text that is not valid YAML.
+var sectionLine = regexp.MustCompile(`(?m)^["']?(receivers|processors|exporters|connectors|extensions|service)["']?[ \t]*:`)
+
 // title returns how to call a document that is not a configuration: its kind and name, or its keys.
 func (d *document) title() string {
 	if kind := d.root.text("kind"); kind != "" {
@@ -120,6 +124,9 @@ func (d *document) inner(where string, b *block, keys ...string) (found []part) 
 		default:
 			parsed, err := newDocument(v.Value)
 			if err != nil {
+				if sectionLine.MatchString(v.Value) {
+					d.broken, d.taken = append(d.broken, fmt.Sprintf("%s of %s: %v", key, where, err)), append(d.taken, v)
+				}
 				continue
 			}
 			inner = parsed
