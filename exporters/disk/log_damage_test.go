@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -141,3 +142,45 @@ func TestTrailingData(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroedEndOfLog: zeros from the middle of a sector of a log on are said as a possible loss,
+// also if the list of logs does not know the records yet. Zeros from the start of a sector on are
+// what an interrupted write leaves, and zeros from the padding of a group on are no damage.
+func TestZeroedEndOfLog(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := newSetup(mem)
+	e := s.start(t)
+	for r := range bench.New(1, s.clock.now()).Requests(100, 100) {
+		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{Received: s.clock.now()}, otlpdata.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Consume(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mem = mem.Kill()
+	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
+	names := filesBelow(t, mem, folder)
+	name := names[slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, ".log") })]
+	content, err := vfs.ReadFile(mem, name, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(bytes.TrimRight(content, "\x00"))
+	for at := 512; at < used; at += 64 {
+		damaged := slices.Clone(content)
+		clear(damaged[at:])
+		s.fs = mem.Kill()
+		if err := vfs.WriteFileAtomic(s.fs, name, damaged); err != nil {
+			t.Fatal(err)
+		}
+		e := s.start(t)
+		if said := e.damageError() != nil && e.lossReason() != ""; said == isZero(content[at:(at+511)/512*512]) {
+			t.Errorf("zeros from byte %d of %d: a loss is said: %v", at, used, said)
+		}
+		stopStore(t, e)
+	}
+}
+
+func isZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }

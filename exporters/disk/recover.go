@@ -171,7 +171,10 @@ func (e *exporter) noteDamage(epoch uint64, found *memtable.Recovery, rows int) 
 	report := &found.Report
 	lost, atLeast := found.Lost(rows)
 	message := "write-ahead log is damaged; no spans are lost; its files will be kept in quarantine"
-	if lost > 0 || atLeast {
+	if lost == 0 && report.Doubtful {
+		message = "write-ahead log is damaged; acknowledged spans may be lost; its files will be kept in quarantine"
+		e.metrics.lostRecords.Inc()
+	} else if lost > 0 || atLeast {
 		message = "write-ahead log is damaged; acknowledged spans are lost; its files will be kept in quarantine"
 		e.metrics.lostRecords.Add(float64(max(report.Lost, 1))) // the number may be unknown
 		e.metrics.lostSpans.Add(float64(lost))

@@ -17,6 +17,9 @@ type Report struct {
 	// Unsynced counts missing records that had not been synced when the writer died, as far as
 	// later records show. In mode SyncAlways none of them was committed.
 	Unsynced uint64
+	// Doubtful reports that a record counted in Unsynced may have been synced and committed: it is
+	// unreadable, but not because its write was interrupted.
+	Doubtful bool
 	// Truncated reports that the end of the log is missing. Lost counts what is known of the
 	// records there.
 	Truncated bool
@@ -29,7 +32,7 @@ type Report struct {
 
 // Sound reports whether nothing was lost and everything was readable. If not, the owner should keep
 // the files, see Dir.Quarantine.
-func (r Report) Sound() bool { return r.Lost == 0 && len(r.Damage) == 0 && !r.Truncated }
+func (r Report) Sound() bool { return r.Lost == 0 && len(r.Damage) == 0 && !r.Truncated && !r.Doubtful }
 
 // Damage is a range of a file that may have held lost records.
 type Damage struct {
@@ -208,6 +211,8 @@ func (r *replay) classifyGaps() {
 		}
 		r.report.Lost += lost
 		r.report.Unsynced += g.missing - lost
+		doubted := func(s *scanner) bool { return s.doubted > durable && s.doubted >= g.first && s.doubted <= g.last }
+		r.report.Doubtful = r.report.Doubtful || slices.ContainsFunc(r.parts, doubted)
 	}
 	r.gaps = slices.DeleteFunc(r.gaps, func(g gap) bool { return g.first > durable })
 	r.collectDamage()

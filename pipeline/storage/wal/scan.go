@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"math/bits"
 
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -41,6 +40,7 @@ type scanner struct {
 	last    int64  // end of the last record with a sound header, also if the file ends before it
 	seen    uint64 // highest in any sound header
 	durable uint64 // highest claim in any sound header
+	doubted uint64 // highest number of a record that is unreadable, but not because its write was interrupted
 
 	damage     []Damage
 	unreadable []badSector // rising offsets, at most maxUnreadable
@@ -79,6 +79,7 @@ func (s *scanner) next() (record, bool, error) {
 		s.seen, s.durable = max(s.seen, h.seq), max(s.durable, h.durable)
 		payload := s.window(at+headerSize, int(h.length))
 		if len(payload) != int(h.length) || crc32.Checksum(payload, castagnoli) != h.payloadCRC {
+			s.judge(at, h)
 			continue
 		}
 		if h.seq <= s.prev {
@@ -90,37 +91,6 @@ func (s *scanner) next() (record, bool, error) {
 			s.first = h.seq
 		}
 		return record{seq: h.seq, payload: payload}, true, nil
-	}
-}
-
-// maxFlips is the number of bits in which a header may differ from the expected one to be taken for
-// a damaged header, of the 160 bits that are known in advance.
-const maxFlips = 8
-
-// findDamagedTail looks for the damaged header of a record after the last one. Without it, that
-// record would look as if it had never been written.
-func (s *scanner) findDamagedTail() {
-	var want [headerSize]byte
-	header{version: formatVersion, epoch: s.epoch, seq: s.seen + 1}.put(want[:])
-	for _, at := range []int64{s.last, roundUp(s.last, groupUnit)} {
-		b := s.window(at, headerSize)
-		if len(b) < headerSize {
-			continue
-		}
-		if _, sound := parseHeader(b); sound {
-			continue // stale, or counted already
-		}
-		flips := 0
-		for i := range 24 {
-			if i < 4 || i >= 8 { // the length is not known
-				flips += bits.OnesCount8(b[i] ^ want[i])
-			}
-		}
-		if flips <= maxFlips {
-			s.seen++
-			s.last = at + headerSize
-			return
-		}
 	}
 }
 

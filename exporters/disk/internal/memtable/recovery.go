@@ -36,6 +36,8 @@ func (r *Recovery) Describe(rows int) string {
 	n, atLeast := r.Lost(rows)
 	text := fmt.Sprintf("%d acknowledged spans are lost", n)
 	switch {
+	case atLeast && n == 0 && !r.Report.Truncated && len(r.Report.Damage) == 0:
+		text = "acknowledged spans may be lost"
 	case atLeast && n == 0:
 		text = "an unknown number of acknowledged spans is lost"
 	case atLeast:
@@ -54,7 +56,7 @@ func (r *Recovery) Describe(rows int) string {
 // the log is missing or damaged.
 func (r *Recovery) Lost(rows int) (n int, atLeast bool) {
 	n = max(r.Unreadable+r.Missing, int(r.Report.Weight)-rows)
-	atLeast = r.Report.Truncated
+	atLeast = r.Report.Truncated || r.Report.Doubtful
 	for _, d := range r.Report.Damage {
 		atLeast = atLeast || d.Last > r.Report.Last
 	}

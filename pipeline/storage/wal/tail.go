@@ -1,0 +1,96 @@
+package wal
+
+import (
+	"bytes"
+	"math/bits"
+)
+
+// An interrupted write leaves whole sectors of groupUnit bytes as they were before: zeros, or stale
+// bytes in a reused file. A record that is unreadable for another reason may have been synced, even
+// if no later record says so.
+
+// maxFlips is the number of bits in which a header may differ from the expected one to be taken for
+// a damaged header, of the 160 bits that are known in advance.
+const maxFlips = 8
+
+// findDamagedTail looks for the damaged header of a record after the last one. Without it, that
+// record would look as if it had never been written.
+func (s *scanner) findDamagedTail() {
+	for _, at := range []int64{s.last, roundUp(s.last, groupUnit)} {
+		b := s.window(at, headerSize)
+		if len(b) < headerSize {
+			continue
+		}
+		if _, sound := parseHeader(b); sound {
+			continue // stale, or counted already
+		}
+		written := at%groupUnit != 0 && s.seen == s.prev // the sector has the end of a sound record
+		if s.isDamagedHeader(b) || written && !isZero(b[:min(headerSize, roundUp(at, groupUnit)-at)]) {
+			s.seen++
+			s.last = at + headerSize
+			if (at+headerSize-1)/groupUnit == at/groupUnit && at+groupUnit <= s.size {
+				s.doubted = s.seen
+			}
+			return
+		}
+	}
+}
+
+// isDamagedHeader reports whether b is the header that follows the last one, apart from some bits
+// or from its second half.
+func (s *scanner) isDamagedHeader(b []byte) bool {
+	var want [headerSize]byte
+	header{version: formatVersion, epoch: s.epoch, seq: s.seen + 1}.put(want[:])
+	flips := 0
+	for i := range 24 {
+		if i < 4 || i >= 8 { // the length is not known
+			flips += bits.OnesCount8(b[i] ^ want[i])
+		}
+	}
+	return flips <= maxFlips || bytes.Equal(b[:4], want[:4]) && bytes.Equal(b[8:16], want[8:16])
+}
+
+// judge doubts the record at an offset, of which the payload is unreadable, unless an interrupted
+// write can be the reason.
+func (s *scanner) judge(at int64, h header) {
+	if !s.isTorn(at, at+int64(recordSize(int(h.length)))) {
+		s.doubted = max(s.doubted, h.seq)
+	}
+}
+
+// minCut is the number of zeros at the end of a sector from which on it is taken for a damaged one
+// if the next sector is zero.
+const minCut = 8
+
+// isTorn reports whether sectors of a record whose header is sound may not have been written.
+func (s *scanner) isTorn(start, end int64) bool {
+	at := (start + headerSize - 1) / groupUnit * groupUnit // the sector with the end of the header
+	switch {
+	case end > s.size || s.isStale(end):
+		return true
+	case at+groupUnit >= end:
+		return false
+	}
+	torn, cut := false, false
+	for ; at < end; at += groupUnit {
+		b := s.window(at, int(min(groupUnit, end-at)))
+		if isZero(b) {
+			if cut {
+				return false
+			}
+			torn = true
+		}
+		cut = len(b) >= minCut && !isZero(b) && isZero(b[len(b)-minCut:])
+	}
+	return torn
+}
+
+// staleRange is a number of bytes that are not all zero if the file was used before: the padding of
+// groups is shorter.
+const staleRange = 2 * groupUnit
+
+// isStale reports whether other data follows the record that ends at the offset: stale bytes, or
+// records, after which there may be some.
+func (s *scanner) isStale(end int64) bool { return !isZero(s.window(end, staleRange)) }
+
+func isZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
