@@ -84,6 +84,9 @@ var (
 	_ pipeline.Holder  = (*holdingProcessor)(nil)
 	_ pipeline.Starter = (*holdingProcessor)(nil)
 	_ pipeline.Stopper = (*holdingProcessor)(nil)
+
+	_ pipeline.Replaceable = (*holdingProcessor)(nil)
+	_ pipeline.Replaceable = (*tracesProcessor)(nil)
 )
 
 func newHoldingProcessor(f processor.Factory, h Holding, set pipeline.Settings, c Config,
@@ -137,6 +140,9 @@ func (p *holdingProcessor) Start(ctx context.Context) error {
 	go p.sweep(ctx)
 	return nil
 }
+
+// HandOver does nothing: the processor runs beside its replacement and passes on what it holds.
+func (p *holdingProcessor) HandOver(context.Context) {}
 
 // Held returns the number of spans that were accepted and are not settled.
 func (p *holdingProcessor) Held() int64 { return p.held.Load() }

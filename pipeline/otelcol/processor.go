@@ -73,6 +73,9 @@ func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pip
 		mutates: inner.Capabilities().MutatesData}, nil
 }
 
+// HandOver does nothing: the processor runs beside its replacement.
+func (p *tracesProcessor) HandOver(context.Context) {}
+
 // Consume passes the spans of b to the component. See ConsumeDropping.
 func (p *tracesProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	_, err := p.ConsumeDropping(ctx, b)
