@@ -176,3 +176,32 @@ func TestDeletedLog(t *testing.T) {
 	stopStore(t, e)
 	n.check(t, m.open(t))
 }
+
+// TestDeletedLockFile deletes the file LOCK of a running store. Spans are refused, and the report
+// says what to do; there is no folder to move back. The next process has all acknowledged spans.
+func TestDeletedLockFile(t *testing.T) {
+	m, n := newMovable(t), newNumbers()
+	e := m.start(t)
+	n.send(t, e, 30)
+	if err := os.Remove(filepath.Join(m.path, "LOCK")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Consume(t.Context(), n.next(10)); err == nil || pipeline.IsPermanent(err) {
+		t.Errorf("%v, want a temporary error", err)
+	}
+	for err := range m.reports {
+		if err == nil {
+			continue
+		}
+		text := err.Error()
+		if !strings.Contains(text, "LOCK was deleted") || !strings.Contains(text, "restart the process") ||
+			strings.Contains(text, "move the folder") {
+			t.Errorf("reported %v, want that LOCK is gone, and what to do", err)
+		}
+		break
+	}
+	if err := e.Stop(t.Context()); err == nil {
+		t.Error("Stop returns no error although spans could not be flushed")
+	}
+	n.check(t, m.open(t))
+}

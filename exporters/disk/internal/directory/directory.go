@@ -18,7 +18,8 @@ const Version = 1
 
 // Dir is an open folder. Methods other than Close may be called concurrently.
 type Dir struct {
-	fs   vfs.FS
+	fs   vfs.FS // fails while the lock is not in place
+	disk vfs.FS
 	path string
 	lock vfs.Lock
 
@@ -37,7 +38,7 @@ const (
 // files of an earlier process. It fails if another process uses the folder, or if its version is
 // newer.
 func Open(fsys vfs.FS, name string) (*Dir, error) {
-	d := &Dir{fs: fsys, path: name}
+	d := &Dir{fs: fsys, disk: fsys, path: name}
 	if err := fsys.MkdirAll(name); err != nil {
 		return nil, fmt.Errorf("creating the span store folder: %w", err)
 	}
@@ -251,11 +252,24 @@ func (d *Dir) FS() vfs.FS { return d.fs }
 // was opened.
 func (d *Dir) InPlace() error {
 	err := d.lock.InPlace()
+	if errors.Is(err, vfs.ErrMoved) && !d.has(lockFile) && d.has(formatFile) {
+		return fmt.Errorf("%s was deleted (%w), so another process could use the folder; restart the process", d.in(lockFile), err)
+	}
 	if errors.Is(err, vfs.ErrMoved) {
 		return fmt.Errorf("%s is not the folder that this process opened (%w); "+
 			"move the folder back, or restart the process to open what is there now", d.path, err)
 	}
 	return err
+}
+
+// has reports whether the path has a file, whether or not it is still that of the folder.
+func (d *Dir) has(name string) bool {
+	f, err := d.disk.Open(d.in(name))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	f.Close() // opened for reading: the error of Close is irrelevant
+	return true
 }
 
 // Free returns the number of bytes that can still be written to the disk.
