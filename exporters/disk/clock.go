@@ -40,13 +40,14 @@ func (j *clockGuard) jumped(wall time.Time) bool {
 const maxDowntime = 24 * time.Hour
 
 // distrust suspends expiry by time at start if the last spans arrived so long ago that the clock of
-// the machine may be wrong.
-func (j *clockGuard) distrust(now, newest time.Time, retention time.Duration) bool {
+// the machine may be wrong. It returns for how long: not longer than spans are kept.
+func (j *clockGuard) distrust(now, newest time.Time, retention time.Duration) (hold time.Duration) {
 	if now.Sub(newest) <= min(retention, maxDowntime) {
-		return false
+		return 0
 	}
-	j.until = time.Now().Add(jumpHold)
-	return true
+	hold = min(jumpHold, retention)
+	j.until = time.Now().Add(hold)
+	return hold
 }
 
 func (j *clockGuard) holds() bool { return time.Now().Before(j.until) }
@@ -64,9 +65,12 @@ func (e *exporter) checkClock() {
 	for _, l := range e.frozen {
 		newest = latest(newest, time.Unix(0, int64(l.epoch))) // about when the first span of its log arrived
 	}
-	if retention > 0 && expired && e.clock.distrust(now, newest, retention) {
+	if retention == 0 || !expired {
+		return
+	}
+	if hold := e.clock.distrust(now, newest, retention); hold > 0 {
 		e.log.Warn("spans are older than the retention time and none arrived lately; deleting spans by age is suspended; check the clock",
-			zap.Time("now", now), zap.Time("newest_span", newest), zap.Duration("hold", jumpHold))
+			zap.Time("now", now), zap.Time("newest_span", newest), zap.Duration("hold", hold))
 	}
 }
 

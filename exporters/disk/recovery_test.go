@@ -181,6 +181,27 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
+// TestHoldIsBounded: after a stop that is longer than the retention time, spans stay for at most
+// the retention time once more.
+func TestHoldIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(vfstest.NewMem())
+		s.config.Retention.Time = pipeline.Duration(time.Hour)
+		e := s.start(t)
+		n := newNumbers()
+		n.send(t, e, 100)
+		stopStore(t, e)
+		s.clock.advance(2 * time.Hour)
+		e = s.open(t)
+		time.Sleep(time.Hour - 5*tick)
+		n.check(t, e)
+		time.Sleep(10 * tick)
+		if hasSpan(t, e, 0) {
+			t.Error("spans did not expire an hour after the start")
+		}
+	})
+}
+
 // TestExpiredSpansStayAway: a segment does not expire until its log is removed; otherwise the next
 // start would recover its spans from the log.
 func TestExpiredSpansStayAway(t *testing.T) {
