@@ -1,6 +1,7 @@
 package pipelinetest
 
 import (
+	"encoding"
 	"reflect"
 	"strings"
 
@@ -34,6 +35,9 @@ func (s *suite) documented(where string, typ reflect.Type, seen map[reflect.Type
 	case reflect.Struct:
 	default:
 		return
+	}
+	if reflect.PointerTo(typ).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return // a value, not a block of keys
 	}
 	if block, ok := optionalBlock(typ); ok {
 		s.documented(where, block, seen)

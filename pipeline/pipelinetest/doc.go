@@ -1,5 +1,5 @@
 // Package pipelinetest tests that components keep the contracts of package pipeline. One call in a
-// test runs a suite of checks for a receiver, a processor or an exporter:
+// test runs a suite of checks for a receiver, a processor, a connector or an exporter:
 //
 //	func TestConformance(t *testing.T) {
 //		o := pipelinetest.ProcessorOptions{Config: "key: value"}

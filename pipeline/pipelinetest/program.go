@@ -106,6 +106,13 @@ service: {pipelines: {traces: {receivers: [%s], exporters: [pipelinetest]}}}`
 receivers: {pipelinetest: }
 exporters: {pipelinetest: }
 service: {pipelines: {traces: {receivers: [pipelinetest], processors: [%s], exporters: [pipelinetest]}}}`
+	connectorFile = `
+receivers: {pipelinetest: }
+exporters: {pipelinetest: }
+service:
+  pipelines:
+    traces: {receivers: [pipelinetest], exporters: [%[1]s]}
+    traces/next: {receivers: [%[1]s], exporters: [pipelinetest]}`
 	exporterFile = `
 receivers: {pipelinetest: }
 extensions: {pipelinetest: {exporter: %[1]s}}
@@ -122,10 +129,12 @@ func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 		file, section = receiverFile, "receivers"
 	case pipeline.KindProcessor:
 		file, section = processorFile, "processors"
+	case pipeline.KindConnector:
+		file, section = connectorFile, "connectors"
 	case pipeline.KindExporter:
 		file, section = exporterFile, "exporters"
 	default:
-		s.Fatalf("%s %s: the suite tests receivers, processors and exporters", f.Kind(), f.Type())
+		s.Fatalf("%s %s: the suite tests receivers, processors, connectors and exporters", f.Kind(), f.Type())
 	}
 	o := app.LoadOptions{Factories: append(p.probes(), f), Files: []string{name}}
 	o.ReadFile = func(path string) ([]byte, error) {

@@ -71,6 +71,10 @@ func processorSubject(f pipeline.Factory, o ProcessorOptions) *subject {
 	return &subject{factory: f, config: fixed(o.Config), expect: o.Expect, partial: true}
 }
 
+// Connector runs the suite for a connector type. Config may name the pipeline `traces/next`, which is
+// the only one that the connector feeds.
+func Connector(t *testing.T, f pipeline.Factory, o ProcessorOptions) { Processor(t, f, o) }
+
 // ExporterOptions describe the configuration of an exporter and how to find what it has exported.
 type ExporterOptions struct {
 	// Config returns the configuration of the exporter in YAML. It is called once for each check.
@@ -129,7 +133,9 @@ type subject struct {
 }
 
 // isProcessor reports whether the component is a processor.
-func (s *subject) isProcessor() bool { return s.factory.Kind() == pipeline.KindProcessor }
+func (s *subject) isProcessor() bool {
+	return s.factory.Kind() == pipeline.KindProcessor || s.factory.Kind() == pipeline.KindConnector
+}
 
 // isConsumer reports whether the suite calls the component's Consume.
 func (s *subject) isConsumer() bool { return s.factory.Kind() != pipeline.KindReceiver }

@@ -177,7 +177,7 @@ func (s *suite) wrongClass(got, refusal error) string {
 	if got == nil || refusal == nil {
 		return ""
 	}
-	if s.sub.factory.Kind() != pipeline.KindProcessor {
+	if !s.sub.isProcessor() {
 		if g, w := pipeline.IsPermanent(got), pipeline.IsPermanent(refusal); g != w {
 			return fmt.Sprintf("the refusal %q is %s, but the answer is %s: %v", refusal, permanence(w), permanence(g), got)
 		}

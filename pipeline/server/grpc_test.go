@@ -395,13 +395,16 @@ func TestGRPCHandlerPanics(t *testing.T) {
 }
 
 func TestUndecodableMessageIsCounted(t *testing.T) {
-	f := newFixture(t, 0)
-	conn, _ := f.grpc(grpcConfig(), noop)
-	garbage := server.Raw("\xff\xff\xff")
-	err := conn.Invoke(t.Context(), "/test.Echo/Message", &garbage, &server.Raw{}, grpc.ForceCodecV2(server.RawCodec()))
-	if status.Code(err) != codes.Internal || f.refused(server.ReasonUndecodable) != 1 {
-		t.Errorf("got %v, counted %v", err, f.refused(server.ReasonUndecodable))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1<<20).inMemory()
+		conn, _ := f.grpc(grpcConfig(), noop)
+		garbage := server.Raw("\xff\xff\xff")
+		err := conn.Invoke(t.Context(), "/test.Echo/Message", &garbage, &server.Raw{}, grpc.ForceCodecV2(server.RawCodec()))
+		synctest.Wait() // the call is counted when it ends, just after its answer
+		if status.Code(err) != codes.Internal || f.refused(server.ReasonUndecodable) != 1 {
+			t.Errorf("got %v, counted %v", err, f.refused(server.ReasonUndecodable))
+		}
+	})
 }
 
 func TestCallsRefusedByGRPCAreCounted(t *testing.T) {

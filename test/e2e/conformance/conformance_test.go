@@ -21,6 +21,9 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing"
+	"github.com/tracing-backend/tracing/connectors/failover"
+	forwardconnector "github.com/tracing-backend/tracing/connectors/forward"
+	"github.com/tracing-backend/tracing/connectors/routing"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
 	loadbalancing "github.com/tracing-backend/tracing/exporters/load_balancing"
@@ -39,7 +42,8 @@ import (
 	"github.com/tracing-backend/tracing/receivers/otlp"
 )
 
-// TestConformance runs the conformance suite for every built-in receiver, processor and exporter.
+// TestConformance runs the conformance suite for every built-in receiver, processor, connector and
+// exporter.
 func TestConformance(t *testing.T) {
 	tests := map[string]func(*testing.T){
 		"receiver otlp": func(t *testing.T) {
@@ -57,6 +61,9 @@ func TestConformance(t *testing.T) {
 		"processor resource_tags":         resourceTagsProcessor,
 		"processor probabilistic_sampler": probabilisticSampler,
 		"processor adaptive_sampling":     adaptiveSampling,
+		"connector forward":               connector(forwardconnector.Factory(), ""),
+		"connector routing":               connector(routing.Factory(), routes),
+		"connector failover":              connector(failover.Factory(), "priority_levels: [[traces/next]]"),
 		"exporter disk":                   diskExporter,
 		"exporter clickhouse":             clickhouseExporter,
 		"exporter memory":                 memoryExporter,
@@ -87,6 +94,15 @@ func TestConformance(t *testing.T) {
 // probabilisticSampler uses the default configuration, which drops no spans.
 func probabilisticSampler(t *testing.T) {
 	pipelinetest.Processor(t, probabilisticsampler.Factory(), pipelinetest.ProcessorOptions{})
+}
+
+// routes divide each request and send all spans to the same pipeline.
+const routes = `
+default_pipelines: [traces/next]
+table: [{context: span, condition: 'name != ""', pipelines: [traces/next]}]`
+
+func connector(f pipeline.Factory, config string) func(*testing.T) {
+	return func(t *testing.T) { pipelinetest.Connector(t, f, pipelinetest.ProcessorOptions{Config: config}) }
 }
 
 // adaptiveSampling uses an observer that discards what it is given.
