@@ -174,8 +174,8 @@ func (r *crashRun) check(t *testing.T) {
 			found, report = replay(t, d, e)
 		}
 	}
-	if r.cutsSectors() {
-		report.Doubtful = false // it may be set: a disk that writes half a sector and fails is damaged
+	if r.cutsWrites() {
+		report.Doubtful = false // it may be set: what a failed write has left can look like damage
 	}
 	if !report.Sound() {
 		t.Errorf("seed %d: %+v, want no damage: the disk lost nothing that was synced", r.seed, report)
@@ -195,8 +195,8 @@ func (r *crashRun) check(t *testing.T) {
 	}
 }
 
-// cutsSectors reports whether a failing write may end within a sector.
-func (r *crashRun) cutsSectors() bool {
+// cutsWrites reports whether a failing write may write a part of its bytes.
+func (r *crashRun) cutsWrites() bool {
 	return slices.ContainsFunc(r.faults, func(f *vfstest.Rule) bool { return f.Op == vfstest.OpWrite && f.Short })
 }
 

@@ -174,11 +174,23 @@ func (f *injectedFile) WriteAt(p []byte, off int64) (int, error) {
 	if !r.Short {
 		return 0, r.failure(OpWrite, f.Name())
 	}
-	n, err := f.file.WriteAt(p[:len(p)/2], off)
+	n, err := f.file.WriteAt(p[:shortOf(len(p), off)], off)
 	if err != nil {
 		return n, err
 	}
 	return n, r.failure(OpWrite, f.Name())
+}
+
+// sector is the number of bytes that a disk writes whole or not at all.
+const sector = 512
+
+// shortOf returns how many of n bytes a short write at an offset writes.
+func shortOf(n int, off int64) int {
+	half := n / 2
+	if n >= sector {
+		half = max(0, half-int((off+int64(half))%sector))
+	}
+	return half
 }
 
 func (f *injectedFile) Size() (int64, error) {

@@ -69,7 +69,8 @@ type Rule struct {
 	// the Hook. After a failed Sync of a file in a Mem, the state of its unsynced bytes stays
 	// unknown; a failed Close closes the file anyway.
 	Err error
-	// Short makes a failing write write the first half of its bytes.
+	// Short makes a failing write write the first half of its bytes. A write of at least a sector
+	// (512 bytes) ends between sectors, as on disks.
 	Short bool
 	// Hook is called before the operation, for example to crash the file system, wait or count. It
 	// may use the file system.
