@@ -144,6 +144,7 @@ func TestRetiredProcessorsPassOnWhatTheyHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		order := slices.DeleteFunc(slices.Clone(w.Events), func(e string) bool { return !strings.HasPrefix(e, "stop ") })
 		if got := strings.Join(order, ", "); got != "stop door at localhost:1, stop shelf, stop step" {
 			t.Error(got)
