@@ -70,7 +70,7 @@ type connector struct {
 }
 
 // Consume passes b to the current level and, if that refuses it, to the next ones. From time to
-// time, it begins at the top. The error is that of the last level.
+// time, it begins at the top. If all levels refuse b, it returns the error of the last one.
 func (c *connector) Consume(ctx context.Context, b *otlpdata.Batch) (err error) {
 	for i := c.first(); i < len(c.levels); i++ {
 		err = c.try(ctx, i, b)

@@ -64,8 +64,8 @@ func compileRequest(text string) (condition, error) {
 	}}, nil
 }
 
-// compileStatement parses a statement of OTTL. Without a context, that of the names in it is used
-// or, if they have no prefix, the resource.
+// compileStatement parses an OTTL statement. Without a configured context, the prefix of the names
+// in the statement determines it; names without a prefix belong to the resource.
 func compileStatement(text, name string, log *zap.Logger) (condition, error) {
 	if strings.Contains(text, "otelcol.") {
 		return condition{}, errors.New(`otelcol is not available here; write context: request and condition: request["NAME"] == "VALUE"`)

@@ -262,7 +262,8 @@ func (d *Dir) InPlace() error {
 	return err
 }
 
-// has reports whether the path has a file, whether or not it is still that of the folder.
+// has reports whether a file with this name exists at the path of the folder, even if another
+// folder has taken its place.
 func (d *Dir) has(name string) bool {
 	f, err := d.disk.Open(d.in(name))
 	if err != nil {

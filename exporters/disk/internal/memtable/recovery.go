@@ -31,7 +31,7 @@ func (r *Recovery) Damaged() bool {
 	return r.Unreadable > 0 || r.Missing > 0 || r.Invalid != nil || !r.Report.Sound()
 }
 
-// Describe describes the damage of a log of which the given number of rows was read.
+// Describe says what a damaged log has lost. rows is the number of rows that were read.
 func (r *Recovery) Describe(rows int) string {
 	n, atLeast := r.Lost(rows)
 	text := fmt.Sprintf("%d acknowledged spans are lost", n)
