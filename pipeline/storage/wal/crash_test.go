@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -174,9 +173,6 @@ func (r *crashRun) check(t *testing.T) {
 			found, report = replay(t, d, e)
 		}
 	}
-	if r.cutsWrites() {
-		report.Doubtful = false // it may be set: what a failed write has left can look like damage
-	}
 	if !report.Sound() {
 		t.Errorf("seed %d: %+v, want no damage: the disk lost nothing that was synced", r.seed, report)
 	}
@@ -193,11 +189,6 @@ func (r *crashRun) check(t *testing.T) {
 			t.Errorf("seed %d: committed record %d of %d missing (mode %s, power cut %v)", r.seed, seq, r.committed, r.opts.Mode, r.power)
 		}
 	}
-}
-
-// cutsWrites reports whether a failing write may write a part of its bytes.
-func (r *crashRun) cutsWrites() bool {
-	return slices.ContainsFunc(r.faults, func(f *vfstest.Rule) bool { return f.Op == vfstest.OpWrite && f.Short })
 }
 
 // goOn uses the directory as the crash left it, including recycled files.

@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -87,6 +88,48 @@ func TestTruncationKeepsWhatIsThere(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubtfulEnd damages the last record of a log, which no later record proves to be synced. The
+// damage is doubtful unless an interrupted write explains it: it leaves whole sectors as they were,
+// zeros in a new file, and anything in a reused one.
+func TestDoubtfulEnd(t *testing.T) {
+	oneSector, twoSectors := repeated('x', 300), repeated('x', 700)
+	for name, c := range map[string]struct {
+		reused   bool
+		payload  string
+		damage   func(content []byte)
+		doubtful bool
+	}{
+		"new file, sector is zero":             {false, twoSectors, func(b []byte) { clear(b[512:1024]) }, false},
+		"new file, flipped bit":                {false, twoSectors, func(b []byte) { b[600] ^= 1 }, true},
+		"new file, zeros inside a sector":      {false, twoSectors, func(b []byte) { clear(b[400:1024]) }, true},
+		"reused file, sector is stale":         {true, twoSectors, func(b []byte) { fill(b[512:1024], 's') }, false},
+		"reused file, flipped bit in sector":   {true, oneSector, func(b []byte) { b[100] ^= 1 }, true},
+		"reused file, flipped bit in header":   {true, oneSector, func(b []byte) { b[20] ^= 1 }, true},
+		"reused file, the record is not there": {true, oneSector, func(b []byte) { fill(b[:512], 's') }, false},
+	} {
+		mem := vfstest.NewMem()
+		d := openDir(t, mem, small)
+		if c.reused {
+			filled(t, d, 1, 1)
+			if err := d.Recycle(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := create(t, d, 2)
+		commit(t, l, appendTo(t, l, c.payload))
+		closeLog(t, l)
+		content := readAll(t, mem, partPath(2, 0))
+		c.damage(content)
+		write(t, mem, partPath(2, 0), content)
+		_, report := replay(t, openDir(t, mem, small), 2)
+		if report.Doubtful != c.doubtful || report.Sound() == c.doubtful {
+			t.Errorf("%s: %+v; want doubtful: %t", name, report, c.doubtful)
+		}
+	}
+}
+
+func fill(b []byte, with byte) { copy(b, bytes.Repeat([]byte{with}, len(b))) }
 
 // A hole before records that were written later but synced with it was never acknowledged.
 func TestUnsyncedHoleIsNoDamage(t *testing.T) {

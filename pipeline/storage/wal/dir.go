@@ -154,8 +154,8 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 }
 
 // newPart creates the n-th part file of a log, from a spare file if there is one. Its name is
-// durable on return. A new file is preallocated with zeros (Options.Step bytes) and synced. If the
-// directory was deleted but not its parent, it is created again.
+// durable on return, and the log in the list. A new file is preallocated with zeros (Options.Step
+// bytes) and synced. If the directory was deleted but not its parent, it is created again.
 func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,7 +174,8 @@ func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 		return nil, fmt.Errorf("create log %s: %w", name, fs.ErrExist)
 	}
 	p := d.reuseSpare(names.spares, name)
-	if p == nil {
+	reused := p != nil
+	if !reused {
 		if p, err = d.freshPart(name); err != nil {
 			return nil, err
 		}
@@ -182,6 +183,7 @@ func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	if err := d.fs.SyncDir(d.path); err != nil {
 		return nil, errors.Join(fmt.Errorf("create log: %w", err), d.discard(p))
 	}
+	d.enlist(epoch, reused)
 	return p, nil
 }
 

@@ -17,7 +17,7 @@ import (
 // that is gone or too short. A log is in the list from its creation until it is removed:
 //
 //	tracing logs, version 1
-//	<epoch in hexadecimal> <records> <weight>     for each log
+//	<epoch in hexadecimal> <records> <weight> <file>     for each log; file is new or reused
 //	crc32c <checksum of everything before>
 //
 // It is written after a log is created and before a log is removed. If that fails, for example on a
@@ -26,7 +26,7 @@ import (
 const (
 	listFile   = "logs.list"
 	listHead   = "tracing logs, version 1\n"
-	listLine   = "%016x %d %d\n"
+	listLine   = "%016x %d %d %s\n"
 	listSum    = "crc32c %08x\n"
 	maxListing = 64 << 20 // bytes
 )
@@ -35,6 +35,15 @@ const (
 type listed struct {
 	records uint64 // highest sequence number that was synced
 	weight  int64
+	reused  bool // a file of the log may hold stale records: it was a spare
+}
+
+// file is the word for reused.
+func (l listed) file() string {
+	if l.reused {
+		return "reused"
+	}
+	return "new"
 }
 
 var errList = errors.New("list of logs is damaged: checksum mismatch")
@@ -42,7 +51,8 @@ var errList = errors.New("list of logs is damaged: checksum mismatch")
 func encodeList(logs map[uint64]listed) []byte {
 	b := []byte(listHead)
 	for _, epoch := range slices.Sorted(maps.Keys(logs)) {
-		b = fmt.Appendf(b, listLine, epoch, logs[epoch].records, logs[epoch].weight)
+		l := logs[epoch]
+		b = fmt.Appendf(b, listLine, epoch, l.records, l.weight, l.file())
 	}
 	return fmt.Appendf(b, listSum, crc32.Checksum(b, castagnoli))
 }
@@ -53,7 +63,9 @@ func decodeList(b []byte) (map[uint64]listed, error) {
 	for line := range strings.Lines(strings.TrimPrefix(text, listHead)) {
 		var epoch uint64
 		var l listed
-		if _, err := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight); err == nil {
+		var file string
+		if _, err := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight, &file); err == nil {
+			l.reused = file == listed{reused: true}.file()
 			logs[epoch] = l
 		}
 	}
@@ -89,12 +101,18 @@ func (d *Dir) saveList() error {
 	return err
 }
 
-// enlist adds a new log to the list.
-func (d *Dir) enlist(epoch uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.logs[epoch] = listed{}
-	d.saveList() // an error leaves the list stale
+// enlist adds a new log to the list, or a reused file of a log. The caller holds mu. If the list
+// cannot be written, it stays without a new log, but it must not say that all files are new.
+func (d *Dir) enlist(epoch uint64, reused bool) {
+	l, known := d.logs[epoch]
+	if known && (l.reused || !reused) {
+		return
+	}
+	l.reused = reused
+	d.logs[epoch] = l
+	if d.saveList() != nil && known {
+		d.fs.Remove(d.file(listFile)) // the list stays stale: it is written again later
+	}
 }
 
 // unlist takes a log out of the list before it is removed. The caller holds mu.
@@ -115,8 +133,9 @@ func (d *Dir) Checkpoint(weights map[*Log]int64) error {
 	defer d.mu.Unlock()
 	changed := d.stale
 	for l, weight := range weights {
-		now := listed{l.synced(), weight}
-		if before, ok := d.logs[l.epoch]; ok && now.records > before.records {
+		before, ok := d.logs[l.epoch]
+		now := listed{records: l.synced(), weight: weight, reused: before.reused}
+		if ok && now.records > before.records {
 			d.logs[l.epoch], changed = now, true
 		}
 	}

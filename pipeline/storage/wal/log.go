@@ -62,7 +62,6 @@ func (d *Dir) Create(epoch uint64) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.enlist(epoch)
 	l := &Log{
 		dir:   d,
 		epoch: epoch,

@@ -100,6 +100,7 @@ func (r *replay) open(d *Dir, epoch uint64) error {
 			return err
 		}
 		s, err := newScanner(file, epoch)
+		s.fresh = r.inList && !r.expected.reused
 		if err != nil {
 			return errors.Join(err, file.Close())
 		}

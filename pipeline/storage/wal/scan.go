@@ -30,6 +30,7 @@ type scanner struct {
 	epoch uint64
 	size  int64 // of the file
 	end   int64 // where reading ends: before size if too much is unreadable
+	fresh bool  // the file was zeros before records were written to it
 
 	buf  []byte // file bytes from base on
 	base int64

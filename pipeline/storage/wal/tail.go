@@ -6,8 +6,8 @@ import (
 )
 
 // An interrupted write leaves whole sectors of groupUnit bytes as they were before: zeros, or stale
-// bytes in a reused file. A record that is unreadable for another reason may have been synced, even
-// if no later record says so.
+// bytes in a reused file, which nothing tells from damage. A record that is unreadable for another
+// reason may have been synced, even if no later record says so.
 
 // maxFlips is the number of bits in which a header may differ from the expected one to be taken for
 // a damaged header, of the 160 bits that are known in advance.
@@ -59,17 +59,19 @@ func (s *scanner) judge(at int64, h header) {
 }
 
 // minCut is the number of zeros at the end of a sector from which on it is taken for a damaged one
-// if the next sector is zero.
-const minCut = 8
+// if the next sector is zero. Payloads have runs of zeros too, but shorter ones.
+const minCut = 64
 
 // isTorn reports whether sectors of a record whose header is sound may not have been written.
 func (s *scanner) isTorn(start, end int64) bool {
 	at := (start + headerSize - 1) / groupUnit * groupUnit // the sector with the end of the header
 	switch {
-	case end > s.size || s.isStale(end):
+	case end > s.size:
 		return true
 	case at+groupUnit >= end:
 		return false
+	case !s.fresh:
+		return true
 	}
 	torn, cut := false, false
 	for ; at < end; at += groupUnit {
@@ -84,13 +86,5 @@ func (s *scanner) isTorn(start, end int64) bool {
 	}
 	return torn
 }
-
-// staleRange is a number of bytes that are not all zero if the file was used before: the padding of
-// groups is shorter.
-const staleRange = 2 * groupUnit
-
-// isStale reports whether other data follows the record that ends at the offset: stale bytes, or
-// records, after which there may be some.
-func (s *scanner) isStale(end int64) bool { return !isZero(s.window(end, staleRange)) }
 
 func isZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
