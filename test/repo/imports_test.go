@@ -15,7 +15,7 @@ const module = "github.com/tracing-backend/tracing"
 // allowedImports lists the packages of this module that the packages in a folder may import. The
 // entry with the longest matching folder applies. "." is the root of the module. "+" before a
 // folder allows all packages in it and below. A package may always import packages below its own
-// folder. ARCHITECTURE.md has the same table.
+// folder.
 var allowedImports = map[string][]string{
 	".":               {"+"},
 	"cmd":             {".", "pipeline/app"},
@@ -187,7 +187,7 @@ func TestImports(t *testing.T) {
 		seen++
 		folder := entryFor(dir)
 		if folder == "" {
-			t.Errorf("%s: no entry for folder %s; add it to the table in test/repo/imports_test.go and in ARCHITECTURE.md", file, dir)
+			t.Errorf("%s: no entry for folder %s; add it to the table in test/repo/imports_test.go", file, dir)
 			return
 		}
 		for _, imp := range f.Imports {
