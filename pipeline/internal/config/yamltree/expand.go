@@ -14,7 +14,7 @@ type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)
 
-	looked bool // a variable or file was read since this was last cleared
+	included []included // values of variables and files since this was last cleared, without paths
 }
 
 // maxValue is the maximum size of a file that ${file:} reads, and of an expanded scalar, in bytes.
@@ -89,19 +89,22 @@ func (e *Expander) lookup(ref string) (string, error) {
 		if len(b) > maxValue {
 			return "", fmt.Errorf("${file:%s} has more than %d bytes", path, maxValue)
 		}
-		e.looked = true
-		return strings.TrimRight(string(b), "\r\n"), nil
+		return e.include(ref, strings.TrimRight(string(b), "\r\n")), nil
 	}
 	name, def, hasDefault := strings.Cut(strings.TrimPrefix(ref, "env:"), ":-")
 	if !envName.MatchString(name) {
 		return "", fmt.Errorf("${%s} is neither an environment variable nor ${file:/path}; write $$ for a dollar", ref)
 	}
 	if v, ok := e.LookupEnv(name); ok && (v != "" || !hasDefault) {
-		e.looked = true
-		return v, nil
+		return e.include(ref, v), nil
 	}
 	if hasDefault {
 		return e.Expand(def) // may be another variable
 	}
 	return "", fmt.Errorf("environment variable %s is not set; write ${%s:-default} for a default", name, name)
+}
+
+func (e *Expander) include(ref, text string) string {
+	e.included = append(e.included, included{text: text, written: "${" + ref + "}"})
+	return text
 }

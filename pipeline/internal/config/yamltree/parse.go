@@ -201,15 +201,19 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 		}
 		return removal{}
 	}
-	p.expand.looked = false
+	p.expand.included = nil
 	text, err := p.expand.Expand(n.Value)
 	if err != nil {
 		// Not a problem if another source overrides the value, so decode reports it.
 		return Scalar{Text: n.Value, Quoted: quoted, Bad: err.Error()}
 	}
 	p.bytes += len(text)
-	if p.expand.looked {
-		p.tree.included = append(p.tree.included, included{path: Display(path...), text: text, written: n.Value})
+	if len(p.expand.included) > 0 && mayBeSecret(text) {
+		for _, v := range append([]included{{text: text, written: n.Value}}, p.expand.included...) {
+			if mayBeSecret(v.text) {
+				p.tree.included = append(p.tree.included, included{Display(path...), v.text, v.written})
+			}
+		}
 	}
 	return Scalar{Text: text, Quoted: quoted}
 }
