@@ -119,10 +119,10 @@ type login struct {
 	denied       *Denied // answer if the password is right; nil if the request is accepted
 }
 
-// check verifies the values of the header Authorization of a request from the remote address. It
-// does not block. If the password must be compared, the identity has a login that decides. The
-// error is a *[Denied].
-func (a *authenticator) check(remote string, header func(name string) []string) (identity, error) {
+// check verifies the values of the header Authorization of a request of a client. It does not
+// block. If the password must be compared, the identity has a login that decides. The error is a
+// *[Denied].
+func (a *authenticator) check(client string, header func(name string) []string) (identity, error) {
 	none := &Denied{Reason: ReasonUnauthenticated, Msg: "no " + a.method() + " auth provided"}
 	values := header("authorization")
 	if len(values) != 1 {
@@ -145,7 +145,7 @@ func (a *authenticator) check(remote string, header func(name string) []string) 
 		user, password, _ := bytes.Cut(decoded, []byte(":"))
 		who := identity{tenants: a.tenantsOf(string(user))}
 		if !s.users.Proven(string(user), password) {
-			who.login = &login{auth: a, users: s.users, client: a.passwords.Client(remote, header), user: string(user), password: password}
+			who.login = &login{auth: a, users: s.users, client: client, user: string(user), password: password}
 		}
 		return who, nil
 	}

@@ -2,32 +2,112 @@ package server
 
 import (
 	"context"
-	"net"
 	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
 )
 
 type clientKey struct{}
 
-// withClient is http.Server.ConnContext. It adds the address of the client, once per connection.
-func withClient(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, clientKey{}, conn.RemoteAddr())
+// Client returns the IPv4 address, or the /64 network of the IPv6 address (one client has a whole
+// network), from which the request with the context ctx was sent, see trusted_proxies. It is "" if
+// the address is unknown, for example because the client uses a Unix socket, and for requests that
+// need no credentials, see [HTTP.SetPublic].
+func Client(ctx context.Context) string {
+	client, _ := ctx.Value(clientKey{}).(string)
+	return client
 }
 
-// Client returns the IPv4 address, or the /64 network of the IPv6 address (one client has a whole
-// network), from which the request with the context ctx was sent. It is "" if the address is
-// unknown, for example because the client uses a Unix socket.
-func Client(ctx context.Context) string {
-	address := remoteAddress(ctx)
-	if a, ok := ctx.Value(clientKey{}).(net.Addr); ok {
-		address = a.String()
-	}
-	ap, err := netip.ParseAddrPort(address)
-	switch addr := ap.Addr().Unmap().WithZone(""); {
-	case err != nil:
-		return ""
+// WithClient returns a context for which Client returns client. Listeners use it for each request.
+func WithClient(ctx context.Context, client string) context.Context {
+	return context.WithValue(ctx, clientKey{}, client)
+}
+
+// forwardedHeader is the header in which a proxy appends the address of its client.
+const forwardedHeader = "X-Forwarded-For"
+
+// proxies are the networks of trusted_proxies.
+type proxies []netip.Prefix
+
+// client returns what Client returns for a request.
+func (ps proxies) client(remote string, header func(name string) []string) string {
+	switch addr := ps.address(remote, header); {
 	case addr.Is6():
 		return netip.PrefixFrom(addr, 64).Masked().String()
-	default:
+	case addr.IsValid():
 		return addr.String()
 	}
+	return ""
+}
+
+// describe returns the address of the client of a request for the log: that of the connection, with
+// its port, unless a trusted proxy reports another one.
+func (ps proxies) describe(remote string, header func(name string) []string) string {
+	if addr := ps.address(remote, header); addr != parseAddress(remote) {
+		return addr.String()
+	}
+	return remote
+}
+
+// address returns the address of the client of a request, or the zero address if it is unknown.
+// remote is the address of the connection. If it is a trusted proxy, the client is the last address
+// in the header X-Forwarded-For that is none: clients can set those before it to any value.
+func (ps proxies) address(remote string, header func(name string) []string) netip.Addr {
+	addr := parseAddress(remote)
+	if !ps.trust(addr) {
+		return addr
+	}
+	hops := strings.Split(strings.Join(header(forwardedHeader), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		next := parseAddress(strings.TrimSpace(hop))
+		if !next.IsValid() {
+			break // the client of this proxy is unknown
+		}
+		if addr = next; !ps.trust(addr) {
+			break
+		}
+	}
+	return addr
+}
+
+func (ps proxies) trust(addr netip.Addr) bool {
+	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// parseAddress parses an address with or without a port, without its zone. It returns the zero
+// address if there is none.
+func parseAddress(s string) netip.Addr {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap().WithZone("")
+	}
+	addr, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Unmap().WithZone("")
+}
+
+// parseProxies parses trusted_proxies: addresses, and networks in CIDR notation.
+func parseProxies(texts []string) (proxies, error) {
+	var ps proxies
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, err := netip.ParseAddr(text)
+			if err != nil {
+				return nil, pipeline.BadKey("trusted_proxies", "%q is neither an address nor a network; write 10.0.0.1 or 10.0.0.0/8", text)
+			}
+			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		ps = append(ps, p.Masked())
+	}
+	return ps, nil
+}
+
+// checkProxies reports values of trusted_proxies that are no networks.
+func checkProxies(texts []string) error {
+	_, err := parseProxies(texts)
+	return err
 }

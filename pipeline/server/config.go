@@ -72,6 +72,7 @@ func (c *HTTPConfig) Validate() error {
 		listen.CheckTimeout("idle_timeout", c.IdleTimeout),
 		listen.CheckRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
 		checkHosts(c.AllowedHosts),
+		checkProxies(c.TrustedProxies),
 		checkHeaders(c.ResponseHeaders),
 	)
 }
@@ -175,6 +176,7 @@ func (c *GRPCConfig) Validate() error {
 		listen.CheckTimeout("read_timeout", c.ReadTimeout),
 		listen.CheckTimeout("keepalive::server_parameters::time", c.Keepalive.ServerParameters.Time),
 		listen.CheckTimeout("keepalive::server_parameters::timeout", c.Keepalive.ServerParameters.Timeout),
+		checkProxies(c.TrustedProxies),
 	)
 }
 

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
@@ -233,8 +234,9 @@ func (g *GRPC) recover(ctx context.Context, method string, err *error) {
 		return
 	}
 	g.acceptor.metrics.panics.Inc()
+	headers, _ := metadata.FromIncomingContext(ctx)
 	g.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("method", method),
-		zap.String("client", remoteAddress(ctx)), zap.Stack("stack"))
+		zap.String("client", g.acceptor.security.proxies.describe(remoteAddress(ctx), headers.Get)), zap.Stack("stack"))
 	*err = status.Error(codes.Internal, "internal error")
 }
 

@@ -93,7 +93,6 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		IdleTimeout:       cfg.IdleTimeout.Std(),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnState:         s.unused.onStateChange,
-		ConnContext:       withClient,
 		ErrorLog:          errorLog,
 	}
 	return s, nil
@@ -239,8 +238,8 @@ func (s *HTTP) recover(w *responseTracker, r *http.Request) {
 		panic(v)
 	}
 	s.acceptor.metrics.panics.Inc()
-	s.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("path", r.URL.Path), zap.String("client", r.RemoteAddr),
-		zap.Stack("stack"))
+	s.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("path", r.URL.Path),
+		zap.String("client", s.acceptor.security.proxies.describe(r.RemoteAddr, r.Header.Values)), zap.Stack("stack"))
 	if w.begun {
 		panic(http.ErrAbortHandler)
 	}

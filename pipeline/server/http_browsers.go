@@ -80,7 +80,8 @@ func isLoopback(addr net.Addr) bool {
 
 // refuseBrowser responds to a request that checkBrowser refused.
 func (s *HTTP) refuseBrowser(w http.ResponseWriter, r *http.Request, d *Denied) {
-	s.acceptor.refusals.Warn("refused request by its host, origin or path", zap.String("reason", d.Reason), zap.String("client", r.RemoteAddr),
+	s.acceptor.refusals.Warn("refused request by its host, origin or path", zap.String("reason", d.Reason),
+		zap.String("client", s.acceptor.security.proxies.describe(r.RemoteAddr, r.Header.Values)),
 		zap.String("path", tracedText(r.URL.Path)), zap.String("remedy", d.Msg))
 	s.deny(w, r, d)
 }

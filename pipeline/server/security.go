@@ -24,6 +24,8 @@ type SecurityConfig struct {
 	TLS     pipeline.Optional[TLSConfig]     `yaml:"tls" doc:"TLS settings. If set, plaintext connections are refused."`
 	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients. Off by default."`
 	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants. If enabled, every request must have a header that names its tenant. Off by default."`
+
+	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies that set the header X-Forwarded-For. For their requests, that header contains the client address, for which wrong passwords are counted and shares of queries are calculated. By default no proxy is trusted, and all clients of a proxy are one client."`
 }
 
 func defaultSecurity() SecurityConfig {
@@ -108,6 +110,7 @@ type security struct {
 	tls     *certs.TLSSource // nil if plaintext
 	auth    *authenticator   // nil if off
 	tenancy *tenancy         // nil if off
+	proxies proxies
 
 	anyTenant bool // whether clients with no more than a certificate can name several tenants
 	log       *zap.Logger
@@ -116,7 +119,11 @@ type security struct {
 // newSecurity returns the checks of the named listener. protocols are announced in the TLS
 // handshake (ALPN).
 func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, protocols ...string) (*security, error) {
-	s := &security{log: set.Logger}
+	trusted, err := parseProxies(c.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	s := &security{proxies: trusted, log: set.Logger}
 	if t, on := c.TLS.Get(); on {
 		minVersion, maxVersion, errMin, errMax := certs.Versions(t.MinVersion, t.MaxVersion)
 		if err := errors.Join(errMin, errMax); err != nil {
@@ -132,7 +139,6 @@ func newSecurity(set pipeline.Settings, listener string, c SecurityConfig, proto
 		s.anyTenant = t.ClientCAFile != "" && c.severalTenants()
 	}
 	if a, on := c.Auth.Get(); on {
-		var err error
 		if s.auth, err = newAuthenticator(set, listener, a); err != nil {
 			return nil, fmt.Errorf("auth: %w", err)
 		}
@@ -176,8 +182,8 @@ func (s *security) stop() {
 	}
 }
 
-// check authenticates a request from the remote address and returns its context with the tenant. It
-// may wait for the comparison of a password. The error is a *[Denied].
+// check authenticates a request from the remote address and returns its context with the tenant and
+// the client. It may wait for the comparison of a password. The error is a *[Denied].
 func (s *security) check(ctx context.Context, remote string, header func(name string) []string) (context.Context, error) {
 	checked, l, err := s.begin(ctx, remote, header)
 	if l != nil {
@@ -193,8 +199,10 @@ func (s *security) check(ctx context.Context, remote string, header func(name st
 func (s *security) begin(ctx context.Context, remote string, header func(name string) []string) (context.Context, *login, error) {
 	var who identity
 	var err error
+	client := s.proxies.client(remote, header)
+	ctx = WithClient(ctx, client)
 	if s.auth != nil {
-		if who, err = s.auth.check(remote, header); err != nil {
+		if who, err = s.auth.check(client, header); err != nil {
 			return ctx, nil, err
 		}
 	}

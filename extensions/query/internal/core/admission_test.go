@@ -3,21 +3,19 @@ package core_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
-
-	"google.golang.org/grpc/peer"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 // client returns the context of a request from an address.
 func client(t *testing.T, ip string) context.Context {
 	t.Helper()
-	return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}})
+	return server.WithClient(t.Context(), ip)
 }
 
 // admitMany admits queries of one kind until one is refused, and returns the slots and the error.

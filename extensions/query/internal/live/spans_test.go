@@ -14,11 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc/peer"
-
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 func TestTailConfig(t *testing.T) {
@@ -116,7 +115,7 @@ func TestOneClientDoesNotTakeAllTails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tails, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), func(c *Config) { c.MaxClients = 4 })
 		from := func(ip string) context.Context {
-			return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 1}})
+			return server.WithClient(t.Context(), ip)
 		}
 		greedy, polite := from("192.0.2.1"), from("192.0.2.2")
 		_, _ = watch(greedy, h, "")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -47,7 +46,6 @@ const (
 // Checker compares passwords within the limits of its Config. It is safe for concurrent use.
 type Checker struct {
 	config  Config
-	proxies []netip.Prefix
 	now     func() time.Time
 	compare func(hash, password []byte) error // bcrypt, replaced in tests
 	results *prometheus.CounterVec
@@ -77,11 +75,7 @@ type check struct {
 
 // New returns a checker and registers its metrics.
 func New(cfg Config, now func() time.Time, reg prometheus.Registerer) (*Checker, error) {
-	proxies, err := parseNetworks(cfg.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
-	c := &Checker{config: cfg, proxies: proxies, now: now, compare: bcrypt.CompareHashAndPassword,
+	c := &Checker{config: cfg, now: now, compare: bcrypt.CompareHashAndPassword,
 		slots: make(chan struct{}, cfg.MaxConcurrent), stopped: make(chan struct{}), checks: map[checkKey]*check{}}
 	c.clients = newClients(&c.config)
 	return c, c.register(reg)
@@ -90,8 +84,8 @@ func New(cfg Config, now func() time.Time, reg prometheus.Registerer) (*Checker,
 // Stop ends all calls of Check. It does not wait for comparisons that run.
 func (c *Checker) Stop() { c.stop.Do(func() { close(c.stopped) }) }
 
-// Check compares the password of a user whose password is not [Users.Proven], for a client as
-// returned by Client. It returns nil if the password is correct, ErrWrong, a [*DelayedError],
+// Check compares the password of a user whose password is not [Users.Proven], for a client, see
+// Client in package server. It returns nil if the password is correct, ErrWrong, a [*DelayedError],
 // ErrStopping, or the error of ctx. It returns early if ctx ends.
 func (c *Checker) Check(ctx context.Context, users *Users, client, name string, password []byte) error {
 	key := checkKey{users, client, name, sha256.Sum256(password)}

@@ -2,7 +2,6 @@ package password
 
 import (
 	"errors"
-	"net/netip"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
@@ -22,7 +21,6 @@ type Config struct {
 	MinDelay            pipeline.Duration `yaml:"min_delay" doc:"Time that a client address must wait after the first wrong password beyond allowed_failures. It doubles with each further one. Until then, requests are answered with 429 unless their password was correct before. 0 disables the delay."`
 	MaxDelay            pipeline.Duration `yaml:"max_delay" doc:"Maximum time that a client address must wait. After three times this period without a wrong password, its failures are forgotten."`
 	MaxClients          int               `yaml:"max_clients" doc:"Maximum number of client addresses whose wrong passwords are counted. The one that was checked least recently is forgotten first."`
-	TrustedProxies      []string          `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies that set the header X-Forwarded-For. For their requests, that header contains the client address. All clients of other proxies count as one address."`
 }
 
 // DefaultConfig returns limits for an open network: password guessing uses at most one CPU.
@@ -42,10 +40,6 @@ func DefaultConfig() Config {
 
 // Validate reports values that would disable a limit or refuse every password.
 func (c *Config) Validate() error {
-	var proxies error
-	if _, err := parseNetworks(c.TrustedProxies); err != nil {
-		proxies = pipeline.BadKey("trusted_proxies", "%v", err)
-	}
 	var delay error
 	if c.MaxDelay < c.MinDelay {
 		delay = pipeline.BadKey("max_delay", "must not be below min_delay (%v)", c.MinDelay)
@@ -58,22 +52,6 @@ func (c *Config) Validate() error {
 		listen.CheckRange("max_cost", int64(c.MaxCost), int64(bcrypt.MinCost), int64(bcrypt.MaxCost)),
 		listen.CheckRange("allowed_failures", int64(c.AllowedFailures), 0, 1_000_000),
 		listen.CheckRange("max_clients", int64(c.MaxClients), 1, 10_000_000),
-		delay, proxies,
+		delay,
 	)
-}
-
-// parseNetworks parses addresses and networks in CIDR notation.
-func parseNetworks(texts []string) (networks []netip.Prefix, err error) {
-	for _, text := range texts {
-		p, prefixErr := netip.ParsePrefix(text)
-		if prefixErr != nil {
-			a, addrErr := netip.ParseAddr(text)
-			if addrErr != nil {
-				return nil, errors.New("\"" + text + "\" is neither an address nor a network; write 10.0.0.1 or 10.0.0.0/8")
-			}
-			p = netip.PrefixFrom(a, a.BitLen())
-		}
-		networks = append(networks, p.Masked())
-	}
-	return networks, nil
 }
