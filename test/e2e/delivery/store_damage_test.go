@@ -1,12 +1,15 @@
 package delivery_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,50 +18,64 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// The store of TestDamagedStore has this number of traces, each with this number of spans. The
-// first one is deleted.
+// The store of TestDamagedStore has this number of traces, each with this number of spans.
 const storeTraces, spansPerStoredTrace = 60, 40
 
-// TestDamagedStore damages one file of the store of a killed program: flips bits, truncates it, or
-// overwrites a part. The program starts every time. Each trace is found by its id, or the answer,
-// the log or the status say what is damaged. No answer is a server error.
+// roundsPerStore is the number of rounds of TestDamagedStore with the same store.
+const roundsPerStore = 50
+
+// deletedTraces are traces of both segments. A deletion of a trace in a log would write a segment.
+var deletedTraces = []int{0, 7, 30, 42}
+
+// TestDamagedStore damages one file of the store of a killed program, in which deletions are
+// pending: flips a bit, truncates, deletes or overwrites it. The program starts every time. It
+// returns no span that was not stored, and no deleted one. An answer is complete and that of the
+// sound store, or it says that it is incomplete, and so do the log, the metrics and the status.
 func TestDamagedStore(t *testing.T) {
 	rounds, seed := soak.Rounds(t, 50, 4), soak.Seed(t)
-	left := leaveStore(t)
-	var files []string
-	err := filepath.WalkDir(left, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && d.Name() != "LOCK" && !strings.HasPrefix(d.Name(), "spare") && !strings.Contains(name, "queue") {
-			files = append(files, strings.TrimPrefix(name, left))
-		}
-		return err
-	})
-	if err != nil || len(files) < 6 {
-		t.Fatalf("files %v, %v", files, err)
-	}
+	kinds := map[string]int{}
+	var store *soundStore
 	for round := range rounds {
-		rnd := rand.New(rand.NewPCG(seed, uint64(round)))
-		name := files[rnd.IntN(len(files))]
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(left)); err != nil {
-			t.Fatal(err)
+		if round%roundsPerStore == 0 {
+			store = leaveSoundStore(t)
 		}
-		what := damageFile(t, rnd, filepath.Join(dir, name))
-		p := runDamagedStore(t, dir)
-		found, silent := readStore(t, p)
-		reports := len(problems(p))
-		t.Logf("round %d: %s, %s: %d traces found, %d reports in the log", round, name, what, found, reports)
-		if found != storeTraces-1 {
-			awaitDegraded(t, p)
-		}
-		if silent > 0 && (reports == 0 || strings.HasSuffix(name, ".seg")) {
-			t.Errorf("%s=%d, round %d: %s, %s: %d traces are lost without a report", soak.SeedVariable, seed, round, name, what, silent)
-		}
-		p.Kill()
-		if t.Failed() {
-			return
-		}
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, uint64(round)))
+			name := store.files[rnd.IntN(len(store.files))]
+			dir := store.copyFor(t)
+			what := damageFile(t, rnd, filepath.Join(dir, name))
+			kinds[strings.Fields(what)[0]]++
+			t.Logf("%s: %s", name, what)
+			checkDamagedStore(t, runDamagedStore(t, dir), store)
+		})
 	}
+	t.Logf("kinds of damage: %v", kinds)
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// checkDamagedStore reads a damaged store, and ends its program.
+func checkDamagedStore(t *testing.T, p *harness.Process, sound *soundStore) {
+	t.Helper()
+	lost, silent := compareTraces(t, readTraces(t, p), sound.traces)
+	incomplete := checkAnswers(t, sound.questions, askAll(t, p, sound.questions), sound.answers)
+	t.Logf("%d spans lost, %d answers incomplete, %d reports in the log", lost, incomplete, len(problems(p)))
+	if silent > 0 {
+		t.Errorf("%d spans are missing in answers that do not say so", silent)
+	}
+	if lost > 0 || incomplete > 0 {
+		checkReports(t, p)
+	}
+	checkPanics(t, p)
+	p.Kill()
+}
+
+// soundStore is the data directory of a killed program, and what it answers before it is damaged.
+type soundStore struct {
+	dir       string
+	files     []string // to be damaged, relative to dir
+	traces    []foundTrace
+	questions []*storeQuestion
+	answers   []answer
 }
 
 func runDamagedStore(t *testing.T, dir string, more ...string) *harness.Process {
@@ -69,121 +86,218 @@ func runDamagedStore(t *testing.T, dir string, more ...string) *harness.Process 
 
 func traceName(i int) string { return fmt.Sprintf("%032x", i+1) }
 
-// leaveStore runs a program that stores traces in two segments and a log, deletes one, and is
+// leaveStore runs a program that stores traces in two segments and a log, deletes some, and is
 // killed. It returns the data directory.
-func leaveStore(t *testing.T) string {
+func leaveStore(t *testing.T, began time.Time, deleted ...int) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	p := runDamagedStore(t, dir)
 	for i := range storeTraces {
-		p.PostJSON(storedTrace(i))
+		p.PostJSON(storedTrace(i, began))
 	}
 	harness.Poll(t, "two segments", func() bool {
 		return harness.Metrics(t, p.AdminURL())[`tracing_disk_segments{component="disk",kind="exporter"}`] == 2
 	})
-	code, _, stderr := harness.RunCommand(t, "delete", "--yes", "--admin", p.AdminURL(), "--trace", traceName(0))
-	if code != 0 {
+	args := []string{"delete", "--yes", "--admin", p.AdminURL()}
+	for _, i := range deleted {
+		args = append(args, "--trace", traceName(i))
+	}
+	if code, _, stderr := harness.RunCommand(t, args...); code != 0 {
 		t.Fatal(stderr)
 	}
 	p.Kill()
 	return dir
 }
 
-// storedTrace returns an OTLP request with a trace.
-func storedTrace(i int) string {
-	spans := make([]string, spansPerStoredTrace)
-	now := time.Now().UnixNano()
-	for j := range spans {
-		spans[j] = fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","name":"pay %d","startTimeUnixNano":"%d","endTimeUnixNano":"%d",
-			"attributes":[{"key":"order","value":{"stringValue":"%x"}}]}`, traceName(i), j+1, i, now, now+int64(j), i*7919+j*104729)
-	}
-	return `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},
-		"scopeSpans":[{"spans":[` + strings.Join(spans, ",") + `]}]}]}`
+// leaveSoundStore leaves a store with deletions, and starts the program with a copy for the
+// answers.
+func leaveSoundStore(t *testing.T) *soundStore {
+	t.Helper()
+	began := time.Now().Add(-10 * time.Minute) // answers do not end with the present time
+	s := &soundStore{dir: leaveStore(t, began, deletedTraces...)}
+	s.listFiles(t)
+	p := runDamagedStore(t, s.copyFor(t))
+	s.traces, s.questions = readTraces(t, p), storeQuestions(began)
+	s.answers = askAll(t, p, s.questions)
+	p.Kill()
+	s.checkSound(t)
+	return s
 }
 
-// damageFile changes a file in a random way.
-func damageFile(t *testing.T, rnd *rand.Rand, name string) (what string) {
+func (s *soundStore) listFiles(t *testing.T) {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
+	err := filepath.WalkDir(s.dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() != "LOCK" && !strings.HasPrefix(d.Name(), "spare") && !strings.Contains(name, "queue") {
+			s.files = append(s.files, strings.TrimPrefix(name, s.dir))
+		}
+		return err
+	})
+	if err != nil || len(s.files) < 6 {
+		t.Fatalf("files %v, %v", s.files, err)
 	}
-	used := len(strings.TrimRight(string(b), "\x00")) // the rest is preallocated
-	at := rnd.IntN(used)
-	switch rnd.IntN(4) {
-	case 0:
-		b[at] ^= 1 << rnd.IntN(8)
-		what = fmt.Sprintf("bit flipped in byte %d", at)
-	case 1:
-		b = b[:at]
-		what = fmt.Sprintf("cut to %d bytes", at)
-	case 2:
-		b = nil
-		what = "cut to nothing"
-	case 3:
-		clear(b[at:min(used, at+512)])
-		what = fmt.Sprintf("zeros from byte %d", at)
-	}
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return what
 }
 
-// readStore requests every trace by id and all of them by a search. It returns the number of traces
-// found, and of those that are missing without a message in the answer.
-func readStore(t *testing.T, p *harness.Process) (found, silent int) {
+func (s *soundStore) copyFor(t *testing.T) (dir string) {
 	t.Helper()
-	all := 0
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// checkSound checks that the store has all spans but the deleted ones, and that its answers are
+// complete.
+func (s *soundStore) checkSound(t *testing.T) {
+	t.Helper()
+	for i, tr := range s.traces {
+		want := spansPerStoredTrace
+		if slices.Contains(deletedTraces, i) {
+			want = 0
+		}
+		if len(tr.spans) != want {
+			t.Fatalf("trace %d of the sound store has %d spans", i, len(tr.spans))
+		}
+	}
+	for i, a := range s.answers {
+		if !a.complete {
+			t.Fatalf("the answer of the sound store to %s is incomplete", s.questions[i])
+		}
+		for name, n := range a.counts {
+			if n == 0 && !strings.Contains(name, "errors") && !strings.Contains(name, "selected") {
+				t.Fatalf("the sound store counts none of %s in %s", name, s.questions[i])
+			}
+		}
+		if s.questions[i].counts != nil && len(a.counts) == 0 {
+			t.Fatalf("the sound store has no answer to %s", s.questions[i])
+		}
+	}
+}
+
+// storedTrace returns an OTLP request with a trace: a request to a service and its calls of itself
+// and of another one.
+func storedTrace(i int, began time.Time) string {
+	var spans [2][]string // by service
+	for j := range spansPerStoredTrace {
+		service, parent, kind := j%2, "", 2+j%2
+		switch j {
+		case 0:
+		case 1:
+			parent = fmt.Sprintf("%016x", 1)
+		default:
+			parent = fmt.Sprintf("%016x", j-j%2)
+			kind = 3 - j%2
+		}
+		start := began.UnixNano() + int64(i)*int64(10*time.Millisecond) + int64(j)*int64(time.Microsecond)
+		duration := int64(spansPerStoredTrace-j) * int64(i+1) * int64(7*time.Microsecond)
+		spans[service] = append(spans[service], fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","parentSpanId":"%s","kind":%d,"name":"pay %d",
+			"startTimeUnixNano":"%d","endTimeUnixNano":"%d","status":{"code":%d},"attributes":[{"key":"order","value":{"stringValue":"%x"}}]}`,
+			traceName(i), j+1, parent, kind, i, start, start+duration, j%10/9*2, i*7919+j*104729))
+	}
+	var services []string
+	for i, name := range []string{"shop", "bank"} {
+		services = append(services, fmt.Sprintf(`{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":%q}}]},
+			"scopeSpans":[{"spans":[%s]}]}`, name, strings.Join(spans[i], ",")))
+	}
+	return `{"resourceSpans":[` + strings.Join(services, ",") + `]}`
+}
+
+// foundTrace is what a program answers to a request for a trace.
+type foundTrace struct {
+	spans      map[string]string // by id: what was stored
+	incomplete bool              // the answer says so
+}
+
+// readTraces requests every trace by id, and all of them by a search, which finds the same.
+func readTraces(t *testing.T, p *harness.Process) (traces []foundTrace) {
+	t.Helper()
+	all := map[string]string{}
 	for i := range storeTraces {
 		status, body := harness.Fetch(t, p.QueryURL()+"/api/traces/"+traceName(i))
-		spans := strings.Count(string(body), fmt.Sprintf(`"operationName":"pay %d"`, i))
-		all += spans
-		switch {
-		case status == http.StatusOK && spans > 0:
-			found++
-			if i == 0 || spans < spansPerStoredTrace && !strings.Contains(string(body), "result is incomplete") {
-				silent++ // the deletion is lost, or spans are
-			}
-		case status == http.StatusNotFound && strings.Contains(string(body), "the part of the store that can be read"):
-		case status == http.StatusNotFound:
-			if i > 0 {
-				silent++
-			}
-		default:
+		if status != http.StatusOK && status != http.StatusNotFound {
 			t.Errorf("trace %d: status %d: %.300s", i, status, body)
 		}
-	}
-	for _, line := range p.LogLines() {
-		if strings.Contains(fmt.Sprint(line), "panic") {
-			t.Errorf("panic: %v", line)
+		tr := foundTrace{map[string]string{}, strings.Contains(string(body), "result is incomplete") ||
+			status == http.StatusNotFound && strings.Contains(string(body), "the part of the store that can be read")}
+		if status == http.StatusOK {
+			tr.spans = spanContents(t, body)
 		}
+		maps.Copy(all, tr.spans)
+		traces = append(traces, tr)
 	}
 	status, body := harness.Fetch(t, p.QueryURL()+"/api/traces?service=shop&limit=1000&start=1")
-	if n := strings.Count(string(body), `"operationName":"pay `); status != http.StatusOK || n != all {
-		t.Errorf("search: status %d, %d spans; %d are found by id", status, n, all)
+	if status != http.StatusOK {
+		t.Fatalf("search: status %d: %.300s", status, body)
+	}
+	if found := spanContents(t, body); !maps.Equal(found, all) {
+		t.Errorf("%d spans are found by a search, %d by id", len(found), len(all))
 	}
 	if status, body := harness.Fetch(t, p.AdminURL()+"/readyz"); status != http.StatusOK {
 		t.Errorf("not ready: %d %s", status, body)
 	}
-	return found, silent
+	return traces
 }
 
-// awaitDegraded waits until the status shows the store as degraded: the store checks once a second.
-func awaitDegraded(t *testing.T, p *harness.Process) {
+// spanContents returns the content of the spans in an answer by trace and span id.
+func spanContents(t *testing.T, body []byte) map[string]string {
 	t.Helper()
-	harness.Poll(t, "degraded store", func() bool {
-		_, body := harness.Fetch(t, p.AdminURL()+"/status")
-		return strings.Contains(string(body), `"degraded"`)
-	})
+	contents := map[string]string{}
+	for _, tr := range decode[[]harness.UITrace](t, decode[harness.UIAnswer](t, body).Data) {
+		for _, s := range tr.Spans {
+			id := s.TraceID + " " + s.SpanID
+			if _, twice := contents[id]; twice {
+				t.Errorf("span %s is found twice", id)
+			}
+			service := tr.Processes[s.ProcessID].ServiceName
+			b, err := json.Marshal([]any{s.OperationName, s.StartTime, s.Duration, harness.TagStrings(s.Tags), service})
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents[id] = string(b)
+		}
+	}
+	return contents
+}
+
+// compareTraces compares what a damaged store returns with what the sound one does. It returns the
+// number of spans that are missing, and of those that are missing without a message in the answer.
+func compareTraces(t *testing.T, got, want []foundTrace) (lost, silent int) {
+	t.Helper()
+	for i := range got {
+		for id, content := range got[i].spans {
+			if content != want[i].spans[id] {
+				t.Errorf("span %s is %s, stored was %q", id, content, want[i].spans[id])
+			}
+		}
+		missing := len(want[i].spans) - len(got[i].spans)
+		lost += missing
+		if !got[i].incomplete {
+			silent += missing
+		}
+	}
+	return lost, silent
+}
+
+// checkReports checks that the log and the metrics of a damaged store say so, and waits until the
+// status does: the store checks once a second.
+func checkReports(t *testing.T, p *harness.Process) {
+	t.Helper()
+	if len(problems(p)) == 0 {
+		t.Error("the log does not report the damage")
+	}
+	counted, metrics := 0.0, harness.Metrics(t, p.AdminURL())
+	for _, name := range []string{"lost_spans", "lost_requests", "damaged_reads", "quarantined_segments"} {
+		counted += metrics["tracing_disk_"+name+`_total{component="disk",kind="exporter"}`]
+	}
+	if counted == 0 {
+		t.Error("the metrics do not count the damage")
+	}
+	harness.Poll(t, "degraded store", func() bool { return isDegraded(t, p) })
 }
 
 // problems returns the warnings and errors that the store has logged.
 func problems(p *harness.Process) (list []map[string]any) {
-	for _, line := range p.LogLines() {
-		if level := line["level"]; line["component"] == "disk" && (level == "error" || level == "warn") {
-			list = append(list, line)
-		}
-	}
-	return list
+	return slices.DeleteFunc(p.LogLines(), func(line map[string]any) bool {
+		return line["component"] != "disk" || line["level"] != "error" && line["level"] != "warn"
+	})
 }
