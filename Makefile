@@ -127,7 +127,7 @@ fuzz: ## run every fuzz target for FUZZTIME (20s)
 soak: ## run every fuzz target for 10 minutes, and the tests with random input with random seeds and many rounds (hours)
 	@./.ci/fuzz 10m
 	TRACING_SEED=random TRACING_SOAK=500 go test -run '^TestSimulation$$' -timeout 24h ./test/simulation
-	TRACING_SEED=random TRACING_SOAK=200 go test -run '^Test(Kill|DamagedQueue|DamagedStore|Outage)$$' -timeout 24h ./test/e2e/delivery
+	TRACING_SEED=random TRACING_SOAK=200 go test -run '^Test(Kill|DamagedQueue|DamagedQueueFile|DamagedStore|Outage)$$' -timeout 24h ./test/e2e/delivery
 	TRACING_SEED=random TRACING_SOAK=1000 go test -timeout 24h ./exporters/disk
 	TRACING_SEED=random TRACING_SOAK=100 go test -run 'OfTheQueue$$' -timeout 24h ./pipeline/storage/spool
 	TRACING_SEED=random TRACING_SOAK=1000 go test -run 'Balanced$$' -timeout 24h ./processors/tail_sampling ./pipeline/internal/host

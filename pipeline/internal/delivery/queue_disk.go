@@ -30,6 +30,7 @@ type diskQueue struct {
 	evicted     func(queued)       // called for batches that are dropped for newer ones
 	countLost   func(spans int64)  // called for lost spans; negative: recovered spans
 	lostBatches prometheus.Counter // batches lost to damaged files
+	lost        atomic.Uint64      // the same since the start
 
 	spool atomic.Pointer[spool.Queue] // nil before open, when metrics may already be read
 	lock  vfs.Lock
@@ -63,7 +64,7 @@ func (q *diskQueue) open() error {
 	}
 	started := q.env.Now()
 	files, err := spool.Open(vfs.Locked(q.env.FS, q.dir, lock), path.Join(q.dir, "log"), spool.Options{
-		LogSize: queueFileSize(), Now: q.env.Now, Quarantine: path.Join(q.dir, "damaged"), Lost: q.recordLoss,
+		LogSize: queueFileSize(), Now: q.env.Now, Quarantine: q.damagedFiles(), Lost: q.recordLoss,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("sending_queue: %w", err), lock.Close())
@@ -103,18 +104,24 @@ func (q *diskQueue) reportDisk() {
 	}
 }
 
-// diskError returns why the queue cannot be read or written.
+// diskError returns why the queue cannot be read or written, or what it has lost.
 func (q *diskQueue) diskError() error {
 	if errors.Is(q.lock.InPlace(), vfs.ErrMoved) {
 		return pipeline.NotReady(fmt.Errorf("sending_queue: batches are refused: %s was moved, deleted or replaced while this process uses it; "+
 			"move the folder back, or restart the process to open what is there now", q.dir))
 	}
-	err := q.spool.Load().Err()
-	if err == nil || errors.Is(err, vfs.ErrMoved) { // the folder was moved and is back
-		return nil
+	if err := q.spool.Load().Err(); err != nil && !errors.Is(err, vfs.ErrMoved) { // if it was moved, it is back
+		return fmt.Errorf("sending_queue: %w", err)
 	}
-	return fmt.Errorf("sending_queue: %w", err)
+	if n := q.lost.Load(); n > 0 {
+		return fmt.Errorf("sending_queue: at least %d batches of damaged or deleted files are lost since the start; see the log; "+
+			"damaged files are in %s", n, q.damagedFiles())
+	}
+	return nil
 }
+
+// damagedFiles returns the folder of damaged files.
+func (q *diskQueue) damagedFiles() string { return path.Join(q.dir, "damaged") }
 
 // watchInterval is the interval at which the folder of a queue is checked.
 const watchInterval = time.Second
@@ -144,24 +151,37 @@ func (q *diskQueue) recordLoss(l spool.Loss) {
 		q.log.Warn("recovered batches of the sending queue that could not be read before", zap.Int64("batches", -l.Gone.Items))
 		return
 	}
-	cause := l.Err
-	if cause == nil {
-		cause = fmt.Errorf("%d records are missing at %d places in the file", l.Report.Lost, len(l.Report.Damage))
-	}
-	if l.Report.Truncated {
-		cause = fmt.Errorf("%w; the end of the file is missing, and with it an unknown number of batches", cause)
-	}
-	if l.Items == 0 && (l.Report.Truncated || errors.Is(cause, spool.ErrGone)) {
-		l.Items = 1 // the number is not known
-	}
-	q.lostBatches.Add(float64(l.Items))
-	if errors.Is(cause, spool.ErrGone) {
-		q.log.Error("sending queue file is gone; batches that were not sent are lost", zap.String("folder", q.dir),
-			zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items))
+	if l.Epoch == 0 {
+		q.log.Error("list of the sending queue's files is damaged; cannot tell whether files are missing; it will be written again",
+			zap.Error(l.Err))
 		return
 	}
-	q.log.Error("sending queue file is damaged; batches are lost; moved the file to "+path.Join(q.dir, "damaged"),
-		zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items), zap.Error(cause))
+	if l.Items == 0 && (l.Err != nil || l.Report.Truncated) {
+		l.Items = 1 // the number is not known
+	}
+	q.lost.Add(l.Items)
+	q.lostBatches.Add(float64(l.Items))
+	log := q.log.With(zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items))
+	if errors.Is(l.Err, spool.ErrGone) {
+		log.Error("sending queue file is gone; batches that were not sent are lost", zap.String("folder", q.dir))
+		return
+	}
+	log.Error("sending queue file is damaged; batches are lost; moved the file to "+q.damagedFiles(), zap.Error(causeOf(&l)))
+}
+
+// causeOf describes a loss.
+func causeOf(l *spool.Loss) error {
+	if l.Err != nil {
+		return l.Err
+	}
+	text := fmt.Sprintf("%d records are missing at %d places in the file", l.Report.Lost, len(l.Report.Damage))
+	if l.Report.Truncated {
+		text += "; the end of the file is missing, and with it an unknown number of batches"
+	}
+	if l.Report.Doubtful {
+		text += "; the last record may have been acknowledged"
+	}
+	return errors.New(text)
 }
 
 func (q *diskQueue) put(ctx context.Context, b *otlpdata.Batch) error {

@@ -111,7 +111,11 @@ func (q *Queue) scan(p *part, done map[uint64][]uint64) error {
 	})
 	if unknown != nil || err == nil && !report.Sound() {
 		p.damaged = true
-		q.opt.Lost(Loss{Epoch: p.epoch, Items: report.Lost, Report: report, Err: unknown})
+		lost := report.Lost
+		if report.Doubtful {
+			lost++ // the last one may have been acknowledged
+		}
+		q.opt.Lost(Loss{Epoch: p.epoch, Items: lost, Report: report, Err: unknown})
 	}
 	for _, seq := range done[p.epoch] {
 		delete(items, seq)

@@ -39,21 +39,25 @@ func numbered(first, n int) func(func(bench.Request) bool) {
 // random text, which also ends with the number, so that the number can be found in the files of the
 // queue.
 func numberedRequest(number int) bench.Request {
-	var seed [32]byte
-	copy(seed[:], strconv.Itoa(number))
-	noise := make([]byte, textOfRequest/2)
-	rand.NewChaCha8(seed).Read(noise) //nolint:errcheck // never fails
-	text := fmt.Sprintf("%x(request %06d)", noise, number)
 	var b otlpdata.Builder
 	b.Resource([]otlpdata.KeyValue{{Key: "service.name", Value: otlpdata.StringValue("queued")}})
 	for i := range spansOfRequest {
 		s := otlpdata.Span{Name: strconv.Itoa(number), Start: 1, End: 2, TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{byte(i + 1)}}
 		if i == spansOfRequest-1 {
-			s.Attributes = []otlpdata.KeyValue{{Key: "text", Value: otlpdata.StringValue(text)}}
+			s.Attributes = []otlpdata.KeyValue{{Key: "text", Value: otlpdata.StringValue(numberedText(number))}}
 		}
 		b.Span(&s)
 	}
 	return bench.Request{Resource: number, Spans: spansOfRequest, Body: slices.Clone(b.Bytes())}
+}
+
+// numberedText returns the random text of a request.
+func numberedText(number int) string {
+	var seed [32]byte
+	copy(seed[:], strconv.Itoa(number))
+	noise := make([]byte, textOfRequest/2)
+	rand.NewChaCha8(seed).Read(noise) //nolint:errcheck // never fails
+	return fmt.Sprintf("%x(request %06d)", noise, number)
 }
 
 // markers matches the ends of the texts.
@@ -84,9 +88,10 @@ type countingHop struct {
 	api_v2.UnimplementedCollectorServiceServer
 	addr string
 
-	mu   sync.Mutex
-	down bool
-	got  map[int]int
+	mu    sync.Mutex
+	down  bool
+	got   map[int]int
+	wrong []string // spans that are not those of a numbered request
 }
 
 func startCountingHop(t *testing.T, down bool) *countingHop {
@@ -109,6 +114,9 @@ func (h *countingHop) PostSpans(_ context.Context, req *api_v2.PostSpansRequest)
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
 		h.got[number]++
+		if tags := s.GetTags(); len(tags) > 0 && tags[0].GetVStr() != numberedText(number) {
+			h.wrong = append(h.wrong, fmt.Sprintf("request %d has another text", number))
+		}
 	}
 	return &api_v2.PostSpansResponse{}, nil
 }
@@ -130,4 +138,18 @@ func (h *countingHop) arrived() map[int]bool {
 		}
 	}
 	return whole
+}
+
+// problems returns what is wrong with the spans that have arrived: other content, or more spans
+// than a request has.
+func (h *countingHop) problems() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := slices.Clone(h.wrong)
+	for number, spans := range h.got {
+		if spans != spansOfRequest {
+			list = append(list, fmt.Sprintf("request %d has %d spans", number, spans))
+		}
+	}
+	return list
 }

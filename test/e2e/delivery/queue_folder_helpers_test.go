@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -114,6 +115,14 @@ func (f *queueFolder) flip(rnd *rand.Rand, name string, n int) {
 		content[rnd.IntN(len(content))] ^= 1 << rnd.IntN(8)
 	}
 	f.must(os.WriteFile(name, content, 0o600))
+}
+
+// used returns the length of a file without the zeros at its end.
+func (f *queueFolder) used(name string) int64 {
+	f.t.Helper()
+	content, err := os.ReadFile(name)
+	f.must(err)
+	return int64(len(bytes.TrimRight(content, "\x00")))
 }
 
 func (f *queueFolder) overwrite(name string, at int64, with []byte) {
