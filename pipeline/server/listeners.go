@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -50,23 +52,31 @@ func (ls Listeners) Start(ctx context.Context) error {
 	return nil
 }
 
-// HandOver hands over all listeners concurrently.
+// HandOver hands over all listeners concurrently. If one panics, HandOver panics after the others
+// have finished.
 func (ls Listeners) HandOver(ctx context.Context) {
-	var wg sync.WaitGroup
-	for _, l := range ls {
-		wg.Go(func() { l.HandOver(ctx) })
+	err := ls.each(func(l Listener) error {
+		l.HandOver(ctx)
+		return nil
+	})
+	if err != nil {
+		panic(err)
 	}
-	wg.Wait()
 }
 
-// Stop drains all listeners concurrently.
+// Stop drains all listeners concurrently. A panic of one is an error.
 func (ls Listeners) Stop(ctx context.Context) error {
+	return ls.each(func(l Listener) error { return l.Stop(ctx) })
+}
+
+// each calls f for all listeners concurrently and joins the errors. A panic of f is an error, too.
+func (ls Listeners) each(f func(Listener) error) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs []error
-	for _, l := range ls {
+	for name, l := range ls {
 		wg.Go(func() {
-			err := l.Stop(ctx)
+			err := safely(name, func() error { return f(l) })
 			mu.Lock()
 			defer mu.Unlock()
 			errs = append(errs, err)
@@ -74,6 +84,15 @@ func (ls Listeners) Stop(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+func safely(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: listener %s panicked: %v\n%s", name, p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // Addr returns the address of the named listener, or "" if there is no such listener.

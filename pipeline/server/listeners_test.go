@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -49,4 +51,25 @@ func TestListenersStopAll(t *testing.T) {
 	if err := g.Stop(t.Context()); !errors.Is(err, broken) || a.stopped != 1 || b.stopped != 1 {
 		t.Errorf("%v; stops: %d and %d", err, a.stopped, b.stopped)
 	}
+}
+
+// panickingListener panics when it is stopped or replaced.
+type panickingListener struct{ fakeListener }
+
+func (s *panickingListener) HandOver(context.Context)   { panic("hands over") }
+func (s *panickingListener) Stop(context.Context) error { panic("stops") }
+
+// A panic of a listener does not end the process: callers recover from it. Other listeners stop.
+func TestListenersPanic(t *testing.T) {
+	good := &fakeListener{}
+	ls := Listeners{"good": good, "bad": &panickingListener{}}
+	if err := ls.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "BUG: listener bad panicked: stops") || good.stopped != 1 {
+		t.Errorf("%v; %d stops", err, good.stopped)
+	}
+	defer func() {
+		if p := fmt.Sprint(recover()); !strings.Contains(p, "BUG: listener bad panicked: hands over") || good.handed != 1 {
+			t.Errorf("%s; handed over: %d", p, good.handed)
+		}
+	}()
+	ls.HandOver(t.Context())
 }
