@@ -255,6 +255,6 @@ func TestLossOfNewLog(t *testing.T) {
 	}
 	s.fs = mem
 	if n := testutil.ToFloat64(s.open(t).metrics.lostRecords); n < 1 {
-		t.Errorf("%v lost requests are counted, want at least 1", n)
+		t.Errorf("%v lost log records are counted, want at least 1", n)
 	}
 }

@@ -58,7 +58,7 @@ func newMetrics(reg prometheus.Registerer, c *Config) (*metrics, error) {
 		logRotations:    counter("log_rotations_total", "Failed log writes that were repeated in another file without loss."),
 		damage:          counter("damaged_reads_total", "Reads of damaged parts of segments."),
 		quarantined:     counter("quarantined_segments_total", "Segments moved to the quarantine because they could not be opened."),
-		lostRecords:     counter("lost_requests_total", "Log records with acknowledged spans that are missing or damaged at start."),
+		lostRecords:     counter("lost_log_records_total", "Log records with acknowledged spans that are missing or damaged at start."),
 		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start or could not be flushed."),
 		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start; the spans they hid are visible again."),
 		restored:        counter("restored_files_total", "Damaged files at start that were restored without loss."),

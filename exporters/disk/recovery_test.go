@@ -62,7 +62,7 @@ func TestEveryRecordFits(t *testing.T) {
 // checkNothingLost checks that recovery reported no lost spans or requests.
 func checkNothingLost(t testing.TB, e *exporter) {
 	t.Helper()
-	for name, c := range map[string]prometheus.Counter{"spans": e.metrics.lostSpans, "requests": e.metrics.lostRecords} {
+	for name, c := range map[string]prometheus.Counter{"spans": e.metrics.lostSpans, "log records": e.metrics.lostRecords} {
 		if n := testutil.ToFloat64(c); n > 0 {
 			t.Errorf("recovery reports %v acknowledged %s as lost, want none", n, name)
 		}
