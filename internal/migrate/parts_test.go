@@ -68,7 +68,9 @@ func TestSeveralConfigurations(t *testing.T) {
 		"endpoint: first", "# dropped: Service s: no part of a configuration", "1 dropped")
 	f(configMap("one", "a.yaml", "first", "b.yaml", "second"), "", "# one/a.yaml: one of 2", "# one/b.yaml: one of 2", "first", "second")
 	f(configMap("one", "a.yaml", "first")+"  other.json: |\n    {}\n  part.yaml: |\n    exporters: {nop: }\n", "",
-		"# dropped: data.other.json", "# decide: part.yaml of ConfigMap one: only a part of a configuration")
+		"# dropped: data.other.json: no part", "# decide: part.yaml of ConfigMap one: only a part of a configuration")
+	f(configMap("one", "a.yaml", "first")+"---\nkind: ConfigMap\nmetadata: {name: two}\ndata: {c: 'exporters: {nop: }'}\n", "",
+		"# decide: c of ConfigMap two: only a part of a configuration", ", 1 to decide")
 	templated := "kind: ConfigMap\nmetadata: {name: two}\ndata:\n  b.yaml: |\n    exporters:\n    {{ .Values.exporters }}\n" +
 		"  notes: |\n    a: {{ b }}\n"
 	f(configMap("one", "a.yaml", "first")+"---\n"+templated, "", "endpoint: first",

@@ -137,7 +137,7 @@ func (d *document) inner(where string, b *block, keys ...string) (found []part) 
 			d.taken = append(d.taken, v)
 			found = append(found, part{name: firstOf(d.root.text("metadata", "name"), key), key: key, doc: inner})
 		case isFragment(inner):
-			d.fragments = append(d.fragments, key+" of "+where)
+			d.fragments, d.taken = append(d.fragments, key+" of "+where), append(d.taken, v)
 		}
 	}
 	if len(found) > 1 {
