@@ -25,6 +25,9 @@ type Holding struct {
 	// Flushes says that Shutdown of the processor passes on what it holds. Before the Shutdown of
 	// any other processor, Stop waits until it has passed on all spans.
 	Flushes bool
+	// Discards reports whether Shutdown of a processor that Flushes drops what it holds instead. It
+	// may be nil.
+	Discards func(component.Config) bool
 	// Observe returns a copy of the configuration with which the processor reports to events what
 	// it does. It is nil if the processor cannot do that.
 	Observe func(c component.Config, events Events) (component.Config, error)
@@ -65,15 +68,16 @@ func HoldingProcessor(f processor.Factory, h Holding, options ...Option) pipelin
 // reserved from when they are accepted until they are settled.
 type holdingProcessor struct {
 	explainer
-	create func(*instance) (processor.Traces, error)
-	set    pipeline.Settings
-	settle time.Duration // after the last event of a trace
-	flush  bool
-	memory *pipeline.Reservation
-	held   atomic.Int64 // spans
-	outlet *outlet
-	cancel context.CancelFunc // ends sweeps
-	swept  chan struct{}
+	create   func(*instance) (processor.Traces, error)
+	set      pipeline.Settings
+	settle   time.Duration // after the last event of a trace
+	flush    bool
+	discards bool // what it holds when it stops, although flush is set
+	memory   *pipeline.Reservation
+	held     atomic.Int64 // spans
+	outlet   *outlet
+	cancel   context.CancelFunc // ends sweeps
+	swept    chan struct{}
 
 	mu        sync.Mutex
 	instances map[string]*instance // by tenant
@@ -101,6 +105,7 @@ func newHoldingProcessor(f processor.Factory, h Holding, set pipeline.Settings, 
 	}
 	p := &holdingProcessor{set: set, flush: h.Flushes, settle: h.Longest(c.value) + settleMargin, memory: memory,
 		instances: map[string]*instance{}}
+	p.discards = h.Discards != nil && h.Discards(c.value)
 	p.outlet = newOutlet(next, p.settled)
 	p.create = func(i *instance) (processor.Traces, error) {
 		value := c.value
@@ -313,13 +318,19 @@ func (p *holdingProcessor) Stop(ctx context.Context) error {
 	if p.cancel != nil {
 		p.cancel()
 		<-p.swept
-		for _, i := range p.all() {
-			errs = append(errs, i.stop(ctx))
-		}
 	}
 	var left int64
 	for _, i := range p.all() {
+		var err error
+		if p.cancel != nil {
+			err = i.stop(ctx)
+			errs = append(errs, err)
+		}
 		spans, bytes := i.ledger.close()
+		if p.flush && !p.discards && err == nil { // it has passed on all that it held
+			p.drop(spans, bytes, pipeline.DroppedByEvicted)
+			continue
+		}
 		p.drop(spans, bytes, pipeline.DroppedByStop)
 		left += spans
 	}

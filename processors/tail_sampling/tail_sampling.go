@@ -24,7 +24,7 @@ import (
 // Factory returns the factory of processors of type tail_sampling.
 func Factory() pipeline.Factory {
 	return otelcol.HoldingProcessor(tailsamplingprocessor.NewFactory(), otelcol.Holding{
-		Longest: longest, Flushes: true, Observe: observed,
+		Longest: longest, Flushes: true, Discards: discards, Observe: observed,
 	}, otelcol.CheckedByStart(), otelcol.Explained(explain),
 		otelcol.Summary("Holds the spans of each trace until policies decide whether the trace is kept or dropped."))
 }
@@ -32,6 +32,11 @@ func Factory() pipeline.Factory {
 // longest returns the time until the decision about a trace: late spans wait for nothing.
 func longest(c component.Config) time.Duration {
 	return c.(*tailsamplingprocessor.Config).DecisionWait
+}
+
+// discards reports whether a stop drops the traces that wait for their decision.
+func discards(c component.Config) bool {
+	return c.(*tailsamplingprocessor.Config).DropPendingTracesOnShutdown
 }
 
 // observed returns a copy of a configuration with which the component reports to events.

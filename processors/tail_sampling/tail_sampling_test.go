@@ -111,11 +111,15 @@ func TestEverySpanHasAnOutcome(t *testing.T) {
 func TestStopDecides(t *testing.T) {
 	for name, c := range map[string]struct{ settings, want string }{
 		"decides": {"decision_wait: 5s, " + keepPolicy, "in:7 sent:3 dropped_policy:4 held:0"},
+		"evicts":  {"decision_wait: 5s, num_traces: 1, " + keepPolicy, "in:12 sent:3 dropped_policy:4 dropped_evicted:5 held:0"},
 		"drops":   {"decision_wait: 5s, drop_pending_traces_on_shutdown: true, " + keepPolicy, "in:7 dropped_stopping:7 held:0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, stop := start(t, "tail_sampling", c.settings, "")
+				if name == "evicts" {
+					mustSend(t, p, "", 3, 5, true)
+				}
 				mustSend(t, p, "a", 1, 3, true)
 				mustSend(t, p, "", 2, 4, false)
 				if err := stop(time.Minute); (err != nil) != (name == "drops") {
