@@ -2,7 +2,13 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 VERSION_VARIABLE := github.com/tracing-backend/tracing/pipeline/app.version
 LDFLAGS := -s -w -X $(VERSION_VARIABLE)=$(VERSION)
-TEST := go test -shuffle=on -timeout 20m $(TESTFLAGS)
+# The program and the tests are compiled in the same way, so that each package is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+# make lint runs go vet. A random order would keep Go from using the results of tests again.
+TEST := go test -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
+TEST_PROGRAM := $(abspath bin/test/tracing)
+STAGE := .ci/stage
 BENCH := go test -run '^$$' -timeout 1h
 UI_INSTALLED := command -v npm >/dev/null && [ -d ui/node_modules ]
 NO_NODE := npm or the packages of ui are not installed
@@ -17,7 +23,7 @@ run: build ## build and start all-in-one; README.md lists its ports
 	@exec bin/tracing all-in-one
 
 build: ui-if-needed ## build bin/tracing, with the web UI if Node.js is installed
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/tracing ./cmd/tracing
+	go build -ldflags '$(LDFLAGS)' -o bin/tracing ./cmd/tracing
 
 ldflags: # print the linker flags of build
 	@echo '$(LDFLAGS)'
@@ -36,6 +42,13 @@ test-browser: build ## test the pages in Chromium against bin/tracing, if Node.j
 	@if $(UI_INSTALLED); then cd ui && npm run --silent test-browser; \
 	else echo "$(NO_NODE); the tests in a browser are skipped"; fi
 
+test-ui: # run the tests of the web UI that have not passed with the current files, if Node.js is installed
+	@if $(UI_INSTALLED); then \
+		$(STAGE) 'unit tests of the web UI' ui/test/unless-passed ui-test ui extensions pipeline/tracestore/callpath/testdata \
+			test/e2e/query/testdata -- npm --prefix ui run --silent test && \
+		$(STAGE) 'tests in a browser' ui/test/unless-passed test-browser ui bin/tracing -- npm --prefix ui run --silent test-browser; \
+	else echo "$(NO_NODE); the tests of the web UI are skipped"; fi
+
 ui-screenshots: build ## draw every page in Chromium, light and dark, large and small, into SCREENSHOTS (ui-screenshots)
 	@cd ui && SCREENSHOTS=$(abspath $(or $(SCREENSHOTS),ui-screenshots)) npm run --silent test-browser
 
@@ -45,9 +58,22 @@ ui-images: build ## draw the pictures of README and docs in Chromium, into docs/
 bench-ui: build ## measure the pages in Chromium: times, frames, memory and sizes beside their budgets
 	@cd ui && BENCH=1 npm run --silent test-browser
 
-test: build node-clients ui-test test-browser ## run all tests
-	$(TEST) ./...
-	cd tools && TEST_PROGRAM=$(abspath bin/tracing) $(TEST) ./...
+test: build node-clients ## run the tests; long ones briefly or not at all: make test-long test-tools
+	@$(MAKE) --no-print-directory -j 2 test-go test-ui
+
+test-go: test-program # run the tests in Go, the long ones briefly or not at all
+	@$(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short ./...
+
+test-long: build node-clients test-program ## run in full what make test shortens
+	@$(STAGE) 'long tests' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) $$(.ci/packages long)
+
+test-tools: build test-program ## run the tests of the module tools: images, packages, the Helm chart, releases
+	@cd tools && ../$(STAGE) 'tests of tools' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) ./...
+
+# Go repeats tests if a file that they use has another time. Tests use this copy, which gets another
+# time only if the program has changed.
+test-program:
+	@mkdir -p bin/test && { cmp -s bin/tracing $(TEST_PROGRAM) || { cp bin/tracing bin/test/new && mv bin/test/new $(TEST_PROGRAM); }; }
 
 test-examples: ## install the packages of examples/apps for the languages that are installed, and test the programs
 	@if command -v npm >/dev/null; then cd $(EXAMPLES)/node && npm ci --ignore-scripts --prefer-offline; \
@@ -87,9 +113,9 @@ image: image-program ## build the container image tracing:VERSION with docker, p
 	@deploy/docker/build Dockerfile tracing:$(VERSION) $(IMAGE_ARCH)
 
 image-debug: ui-if-needed ## build the image tracing-debug:VERSION, in which the program runs under a debugger
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) go build -trimpath -gcflags 'github.com/tracing-backend/tracing/...=-N -l' -ldflags '-X $(VERSION_VARIABLE)=$(VERSION)' \
+	GOOS=linux GOARCH=$(IMAGE_ARCH) go build -gcflags 'github.com/tracing-backend/tracing/...=-N -l' -ldflags '-X $(VERSION_VARIABLE)=$(VERSION)' \
 		-o bin/linux-$(IMAGE_ARCH)/tracing-debug ./cmd/tracing
-	cd tools && CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) go build -trimpath -o ../bin/linux-$(IMAGE_ARCH)/dlv github.com/go-delve/delve/cmd/dlv
+	cd tools && GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o ../bin/linux-$(IMAGE_ARCH)/dlv github.com/go-delve/delve/cmd/dlv
 	@deploy/docker/build Dockerfile.debug tracing-debug:$(VERSION) $(IMAGE_ARCH)
 
 image-oci: ui-if-needed ## write the image for amd64 and arm64 to bin/tracing-VERSION-oci.tar, without a container engine
@@ -98,15 +124,19 @@ image-oci: ui-if-needed ## write the image for amd64 and arm64 to bin/tracing-VE
 		-program amd64=../bin/linux-amd64/tracing -program arm64=../bin/linux-arm64/tracing
 
 image-program: ui-if-needed # build the program for the images of IMAGE_ARCH
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(IMAGE_ARCH) go build -trimpath -ldflags '$(LDFLAGS)' -o bin/linux-$(IMAGE_ARCH)/tracing ./cmd/tracing
+	GOOS=linux GOARCH=$(IMAGE_ARCH) go build -ldflags '$(LDFLAGS)' -o bin/linux-$(IMAGE_ARCH)/tracing ./cmd/tracing
 
 test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all); CLEAN=1 with empty Go caches, FULL=1 with make test
 	@deploy/test $(WAYS)
 
-race: ## run the tests with the race detector, without the longest ones and those of engines (needs a C compiler)
-	packages=$$(go list ./... | grep -v /test/engines/) && CGO_ENABLED=1 $(TEST) -race -short $$packages ./test/engines/clickhouse/chserver
+race: build test-program ## run the tests with the race detector, without the longest ones and those of engines (needs a C compiler)
+	@packages=$$(go list ./... | grep -v /test/engines/) && $(STAGE) 'tests with the race detector' \
+		env CGO_ENABLED=1 TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -race -short $$packages ./test/engines/clickhouse/chserver
 
 lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
+	@$(STAGE) lint $(MAKE) --no-print-directory lint-all
+
+lint-all:
 	@if $(UI_INSTALLED); then cd ui && npm run --silent check; \
 	else echo "$(NO_NODE); the types of the web UI are not checked"; fi
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
@@ -122,7 +152,10 @@ generate: ## generate the Go code of the files in internal/wire/proto
 	go run ./internal/wire/generate
 
 fuzz: ## run every fuzz target for FUZZTIME (20s)
-	@./.ci/fuzz $(or $(FUZZTIME),20s)
+	@$(STAGE) fuzzing .ci/fuzz $(or $(FUZZTIME),20s)
+
+fuzz-changed: ## like fuzz for the packages that have changed since the commit BASE (where the branch left origin/main, or the last commit)
+	@$(STAGE) 'fuzzing of changed packages' env BASE=$(BASE) .ci/fuzz --changed $(or $(FUZZTIME),20s)
 
 soak: ## run every fuzz target for 10 minutes, and the tests with random input with random seeds and many rounds (hours)
 	@./.ci/fuzz 10m
@@ -147,7 +180,7 @@ bench-store: ## measure the span store: whole servers, queries under load, bytes
 	$(BENCH) -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 
 clickhouse-cluster: ## start four ClickHouse 18.16 servers, two collectors and two query services on this machine, with traffic
-	CGO_ENABLED=0 go build -trimpath -o bin/tracing-legacy ./test/engines/clickhouse/legacy/tracing
+	go build -o bin/tracing-legacy ./test/engines/clickhouse/legacy/tracing
 	go run ./test/engines/clickhouse/demo -program bin/tracing-legacy
 
 bench-clickhouse: ## measure the ClickHouse store beside the schemas of Jaeger and the OpenTelemetry Collector: SPANS (1000000)
@@ -165,4 +198,4 @@ release-check: ## make the release VERSION=x.y.z twice, in different folders, an
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-examples node-clients test-collector test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint docs generate fuzz soak bench bench-store clickhouse-cluster bench-clickhouse bench-kafka release release-check sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-store clickhouse-cluster bench-clickhouse bench-kafka release release-check sampling-plot

@@ -79,7 +79,7 @@ func (h *heapWatcher) Write(p []byte) (int, error) {
 // The largest trace that is shown takes at most three times its size plus 64 MiB.
 func TestMemoryOfTheLargestTrace(t *testing.T) {
 	if testing.Short() {
-		t.Skip("tests are shortened: this one takes a second for each form of an answer; make test runs it")
+		t.Skip("tests are shortened: this one takes a second for each form of an answer; make test-long runs it")
 	}
 	store := &pieceStore{Store: querytest.NewStore(querytest.Shop())}
 	most, size := defaults().MaxTraceSize, 0

@@ -1,5 +1,5 @@
-// Package soak decides with which seed, and for how long, tests with random input run: the same
-// short run in `make test`, long random ones in `make soak`.
+// Package soak decides with which seed, and for how long, tests with random input run: a short
+// run in `make test`, the same one with more rounds in `make test-long`, long random ones in `make soak`.
 package soak
 
 import (

@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,8 @@ const ProgramVariable = "TEST_PROGRAM"
 
 var buildBinary = sync.OnceValues(func() (path string, err error) {
 	if path = os.Getenv(ProgramVariable); path != "" {
-		return path, nil
+		_, err := os.Stat(path) // Go repeats the test when the file has changed
+		return path, err
 	}
 	if binaryDir, err = os.MkdirTemp("", "tracing-test"); err != nil {
 		return "", err
@@ -56,7 +58,7 @@ func Cleanup(code int) {
 	os.Exit(code)
 }
 
-// SkipIfShort skips a long test if tests run with -short, as they do under the race detector.
+// SkipIfShort skips a long test if tests run with -short, as they do in `make test` and under the race detector.
 func SkipIfShort(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
@@ -72,6 +74,16 @@ func Root(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	return dir
+}
+
+// DependsOn lets Go repeat the test if a file at the path or below it has changed. It is for files
+// that only commands read.
+func DependsOn(tb testing.TB, path string) {
+	tb.Helper()
+	err := filepath.WalkDir(path, func(_ string, _ fs.DirEntry, err error) error { return err })
+	if err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // moduleRoot searches the working directory and its parents for the module of the program, which

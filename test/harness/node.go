@@ -26,5 +26,14 @@ func NodeDir(tb testing.TB) string {
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err != nil {
 		missing("the libraries of the Node.js clients are not installed; run `make node-clients`")
 	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			DependsOn(tb, filepath.Join(dir, e.Name()))
+		}
+	}
 	return dir
 }

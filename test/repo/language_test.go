@@ -124,7 +124,12 @@ func trackedFiles(t *testing.T) []string {
 		t.Skipf("skipped: git ls-files: %v", err)
 	}
 	var present []string
+	listed := map[string]bool{}
 	for _, f := range strings.Fields(string(out)) {
+		if folder := filepath.Dir(filepath.Join(repositoryFolder, f)); !listed[folder] {
+			listed[folder] = true
+			os.ReadDir(folder) //nolint:errcheck // so that Go repeats the test when there is a new file; the folder may be gone
+		}
 		if _, err := os.Stat(filepath.Join(repositoryFolder, f)); err == nil {
 			present = append(present, f)
 		}

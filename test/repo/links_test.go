@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/tracing-backend/tracing/test/harness"
@@ -24,8 +23,8 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "dist") {
-			return filepath.SkipDir // not in the repository, except for .ci
+		if d.IsDir() && path != root && notSources(d.Name()) {
+			return filepath.SkipDir
 		}
 		if d.Type()&fs.ModeSymlink == 0 {
 			return nil

@@ -24,6 +24,7 @@ const collectorComponents = "../../../examples/collector-components"
 // module proxy; if that is out of reach, the test is skipped, except in continuous integration.
 func buildExample(t *testing.T, folder string) (path string) {
 	t.Helper()
+	harness.DependsOn(t, folder)
 	tool := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = folder

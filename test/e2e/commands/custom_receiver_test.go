@@ -24,7 +24,7 @@ func goTool(t *testing.T, mod string, args ...string) {
 	args = append([]string{args[0], "-mod=mod", "-modfile=" + filepath.Join(mod, "go.mod")}, args[1:]...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir = customReceiver
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -33,6 +33,7 @@ func goTool(t *testing.T, mod string, args ...string) {
 // TestCustomReceiver builds, tests and runs a program with a custom component, which is a module of
 // its own. The listener of the component has TLS from the framework.
 func TestCustomReceiver(t *testing.T) {
+	harness.DependsOn(t, customReceiver)
 	mod := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum"} {
 		copyFile(t, filepath.Join(customReceiver, name), filepath.Join(mod, name))

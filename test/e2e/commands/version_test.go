@@ -16,6 +16,7 @@ func TestVersion(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip(err)
 	}
+	harness.DependsOn(t, filepath.Join(harness.Root(t), "Makefile"))
 	run := func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(name, args...)

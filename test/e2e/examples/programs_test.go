@@ -36,10 +36,14 @@ func programs() map[string]program {
 }
 
 // folder returns the folder of an example. Without a file that the installation of its packages
-// makes, it skips the test; `make test` installs none, on developers' machines and in CI.
+// makes, it skips the test; `make test-long` installs none, on developers' machines and in CI.
 func folder(t *testing.T, language, installed string) string {
 	t.Helper()
 	dir := filepath.Join(harness.Root(t), "examples", "apps", language)
+	_, err := os.ReadDir(dir) // so that Go repeats the test if a file has changed
+	if err != nil {
+		t.Fatal(err)
+	}
 	if found, err := filepath.Glob(filepath.Join(dir, installed)); err != nil || len(found) == 0 {
 		t.Skipf("packages of the example are not installed (no %s); run `make test-examples`", filepath.Join(dir, installed))
 	}
@@ -61,6 +65,7 @@ func goProgram(t *testing.T, orders, pause int) *exec.Cmd {
 	path := filepath.Join(t.TempDir(), "shop")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./examples/apps/go")
 	build.Dir = harness.Root(t)
+	harness.DependsOn(t, filepath.Join(build.Dir, "examples", "apps", "go"))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -85,7 +85,7 @@ func heapSize() int64 {
 // A trace of 200,000 spans takes at most three times its size plus 64 MiB.
 func TestGRPCLargeTraceMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("tests are shortened: this one writes large traces; make test runs it")
+		t.Skip("tests are shortened: this one writes large traces; make test-long runs it")
 	}
 	const spans = 200_000
 	store, size := newLargeStore(t, spans/piece)
