@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"maps"
 	"path"
@@ -27,7 +26,6 @@ const (
 	listFile   = "logs.list"
 	listHead   = "tracing logs, version 1\n"
 	listLine   = "%016x %d %d %s\n"
-	listSum    = "crc32c %08x\n"
 	maxListing = 64 << 20 // bytes
 )
 
@@ -46,7 +44,7 @@ func (l listed) file() string {
 	return "new"
 }
 
-var errList = errors.New("list of logs is damaged: checksum mismatch")
+var errList = errors.New("list of logs is damaged")
 
 func encodeList(logs map[uint64]listed) []byte {
 	b := []byte(listHead)
@@ -54,7 +52,7 @@ func encodeList(logs map[uint64]listed) []byte {
 		l := logs[epoch]
 		b = fmt.Appendf(b, listLine, epoch, l.records, l.weight, l.file())
 	}
-	return fmt.Appendf(b, listSum, crc32.Checksum(b, castagnoli))
+	return b
 }
 
 func decodeList(b []byte) (map[uint64]listed, error) {
@@ -77,7 +75,7 @@ func decodeList(b []byte) (map[uint64]listed, error) {
 
 // readList returns the logs in the list, nil if there is no list: early programs wrote none.
 func (d *Dir) readList() (map[uint64]listed, error) {
-	b, err := vfs.ReadFile(d.fs, d.file(listFile), maxListing)
+	b, err := vfs.ReadChecked(d.fs, d.file(listFile), maxListing)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -91,7 +89,7 @@ func (d *Dir) readList() (map[uint64]listed, error) {
 func (d *Dir) saveList() error {
 	var err error
 	if len(d.logs) > 0 {
-		err = vfs.WriteFileAtomic(d.fs, d.file(listFile), encodeList(d.logs))
+		err = vfs.WriteChecked(d.fs, d.file(listFile), encodeList(d.logs))
 	} else if err = d.fs.Remove(d.file(listFile)); err == nil {
 		err = d.fs.SyncDir(d.path)
 	} else if errors.Is(err, fs.ErrNotExist) {

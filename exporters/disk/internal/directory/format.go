@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"slices"
 
@@ -14,20 +13,16 @@ import (
 // The file FORMAT has two lines: the version of the layout, and the checksum of the first line. All
 // versions begin like that. Files of early programs have only the first line, with version 1.
 const (
-	formatFile   = "FORMAT"
-	formatLine   = "tracing span store, version %d\n"
-	checksumLine = "crc32c %08x\n"
+	formatFile = "FORMAT"
+	formatLine = "tracing span store, version %d\n"
 	// maxFormatFile is the maximum size of the file in bytes.
 	maxFormatFile = 1 << 10
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 var errFormat = errors.New("checksum mismatch, or not the version of a span store")
 
 func encodeFormat(version int) []byte {
-	b := fmt.Appendf(nil, formatLine, version)
-	return fmt.Appendf(b, checksumLine, crc32.Checksum(b, castagnoli))
+	return vfs.AppendChecksum(fmt.Appendf(nil, formatLine, version))
 }
 
 // decodeFormat returns the version. Without a valid checksum, a version other than that of early
