@@ -212,6 +212,12 @@ func TestAnswersAfterLosses(t *testing.T) {
 			if _, _, err := e.Services(t.Context(), "", tracestore.NameQuery{}); err == nil {
 				t.Error("the list of services is complete")
 			}
+			if _, err := e.AttributeKeys(t.Context(), "", "", 0); err == nil {
+				t.Error("the list of attribute keys is complete")
+			}
+			if _, err := e.AttributeValues(t.Context(), "", "n", "", 0); err == nil {
+				t.Error("the list of attribute values is complete")
+			}
 			if _, err := e.TraceVersion(t.Context(), "", refOf(20)[0].ID); err != nil {
 				t.Errorf("version of a trace: %v", err)
 			}

@@ -62,7 +62,7 @@ func (c *Catalog) complete(ctx context.Context, t topic, prefix string, limit in
 			break
 		}
 	}
-	return l.list.sorted(), nil
+	return l.list.sorted(), s.Damaged()
 }
 
 // newestFirst returns the numbers of all sources, ordered by their newest span.
