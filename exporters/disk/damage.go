@@ -52,10 +52,13 @@ func (e *exporter) damaged(d *source.DamageError) {
 	}
 }
 
-// damageError returns an error while the store has damaged segments, or unreadable files in the
-// quarantine.
+// damageError returns an error while the store has damaged segments, segments whose files were
+// deleted and could not be restored, or unreadable files in the quarantine.
 func (e *exporter) damageError() error {
-	return errors.Join(e.damagedSegments(), e.quarantinedFiles())
+	e.mu.Lock()
+	deleted := e.deleted
+	e.mu.Unlock()
+	return errors.Join(e.damagedSegments(), deleted, e.quarantinedFiles())
 }
 
 // namedFiles is the maximum number of files that an error names.

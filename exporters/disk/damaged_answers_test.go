@@ -184,6 +184,7 @@ func TestAnswersAfterLosses(t *testing.T) {
 		content []byte
 	}{
 		"segment without footer": {first(".seg"), v.content[first(".seg")][:500]},
+		"missing segment":        {first(".seg"), nil},
 		"missing log":            {first(".log"), nil},
 		"cut log":                {first(".log"), v.content[first(".log")][:600]},
 	} {

@@ -2,7 +2,6 @@ package disk
 
 import (
 	"context"
-	"path"
 	"slices"
 	"time"
 
@@ -187,7 +186,7 @@ func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 		return err
 	}
 	for _, f := range set {
-		if s, ok := directory.ParseSegment(path.Join(anyDay, f.Name)); ok {
+		if s, ok := directory.ParseQuarantined(f.Name); ok {
 			visit(s)
 		} else if epoch, ok := wal.ParseName(f.Name); ok {
 			visit(directory.Segment{First: epoch, Last: epoch})
@@ -195,6 +194,3 @@ func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 	}
 	return nil
 }
-
-// anyDay completes the name of a quarantined segment, which does not contain its day.
-const anyDay = "20000101"

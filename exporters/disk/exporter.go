@@ -77,6 +77,7 @@ type exporter struct {
 	noLog    error         // why the last write-ahead log could not be created
 	refused  int64         // requests refused because of moved, full or noLog since the store was degraded
 	stuck    error         // why the last flush failed
+	deleted  error         // why deleted segment files could not be restored
 	closed   bool
 }
 
@@ -186,6 +187,7 @@ func (e *exporter) Start(context.Context) error {
 	e.mu.Unlock()
 	e.stopped.Go(e.maintain)
 	e.stopped.Go(e.maintainDeletions)
+	e.stopped.Go(e.watchFiles)
 	if e.config.Merge.Enabled {
 		e.stopped.Go(e.mergeLoop)
 	}

@@ -49,6 +49,7 @@ func operateWithFaults(t testing.TB, seed uint64) {
 	}
 	for range 2 {
 		e := open(newSetup(mem)).start(t)
+		checkNoFileLost(t, e)
 		spans.check(t, e)
 		flushStore(t, e)
 		if visible, counted := spans.numbers.check(t, e), rowsOf(t, e); visible != counted {
@@ -61,7 +62,7 @@ func operateWithFaults(t testing.TB, seed uint64) {
 // randomFaults returns rules that each fail one or several consecutive operations of a kind.
 func randomFaults(rnd *rand.Rand) (rules []*vfstest.Rule) {
 	kinds := []vfstest.Op{vfstest.OpChanges, vfstest.OpSyncDir, vfstest.OpRemove, vfstest.OpRename, vfstest.OpSync, vfstest.OpOpen}
-	places := []string{"", "", "*.seg*", "*.mark*", "20261121", "deletions", "log"}
+	places := []string{"", "", "*.seg*", "*.mark*", "20261121", "deletions", "log", "segments.list*", "disk"}
 	for range 2 + rnd.IntN(8) {
 		rules = append(rules, &vfstest.Rule{Op: kinds[rnd.IntN(len(kinds))], Path: places[rnd.IntN(len(places))], Skip: rnd.IntN(30),
 			Times: 1 + rnd.IntN(4), Err: syscall.EIO})

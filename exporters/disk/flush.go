@@ -90,7 +90,11 @@ func (e *exporter) write(l *live) (*handle, error) {
 	if _, err := segment.Write(e.dir.FS(), e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{}); err != nil {
 		return nil, err
 	}
-	return e.open(name)
+	h, err := e.open(name)
+	if err == nil {
+		e.dir.Enlist(name, h.info.Rows)
+	}
+	return h, err
 }
 
 // giveUp drops a memtable that cannot be turned into a segment, so that the store goes on. No input

@@ -90,4 +90,7 @@ func (e *exporter) checkpoint() {
 	if err := e.logs.Checkpoint(weights); err != nil {
 		e.log.Debug("cannot record the size of the write-ahead logs; will retry", zap.Error(err))
 	}
+	if err := e.dir.SaveList(); err != nil {
+		e.log.Debug("cannot record the names of the segments; will retry", zap.Error(err))
+	}
 }

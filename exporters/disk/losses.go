@@ -2,7 +2,6 @@ package disk
 
 import (
 	"fmt"
-	"path"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
@@ -34,16 +33,20 @@ func (e *exporter) noteLosses() (all []string, err error) {
 }
 
 // isLoss reports whether a file in the quarantine is a segment, or a note about the lost spans of a
-// log, and its spans would not have expired by now.
+// log or segment, and its spans would not have expired by now.
 func (e *exporter) isLoss(name string) bool {
-	last := uint64(0) // epoch: about when its spans arrived
-	if s, ok := directory.ParseSegment(path.Join(anyDay, name)); ok {
-		last = s.Last
-	} else if last, ok = e.dir.LostLog(name); !ok {
-		return false
+	if s, ok := directory.ParseQuarantined(name); ok {
+		return !e.wouldHaveExpired(s.Last)
 	}
-	expires := time.Unix(0, int64(last)).Add(time.Duration(e.config.Retention.Time) + lossMargin)
-	return e.config.Retention.Time == 0 || e.env.Now().Before(expires)
+	last, ok := e.dir.Lost(name)
+	return ok && !e.wouldHaveExpired(last)
+}
+
+// wouldHaveExpired reports whether the spans of the log with this epoch are older than the
+// retention time. An epoch is about when the spans arrived.
+func (e *exporter) wouldHaveExpired(epoch uint64) bool {
+	retention := time.Duration(e.config.Retention.Time)
+	return retention > 0 && !e.env.Now().Before(time.Unix(0, int64(epoch)).Add(retention+lossMargin))
 }
 
 // lossMargin is for spans that arrived after the epoch of their log.

@@ -266,6 +266,7 @@ func (e *exporter) swap(m *merge) error {
 		e.withdraw(m)
 		return err
 	}
+	e.dir.Enlist(m.name, output.info.Rows, namesOf(m.inputs)...)
 	e.mu.Lock()
 	rest := slices.DeleteFunc(slices.Clone(e.segments), func(h *handle) bool { return slices.Contains(m.inputs, h) })
 	e.segments = insert(rest, output)
@@ -278,6 +279,13 @@ func (e *exporter) swap(m *merge) error {
 		e.releaseHandle(h)
 	}
 	return nil
+}
+
+func namesOf(segments []*handle) (names []directory.Segment) {
+	for _, h := range segments {
+		names = append(names, h.name)
+	}
+	return names
 }
 
 // withdraw deletes an output that may already have its name. While the file exists, no input

@@ -73,6 +73,7 @@ func (m *machine) open() {
 	s.config.Memtable.MaxAge = pipeline.Duration(1000 * time.Hour) // only the model flushes
 	s.config.Merge.MinSegments = 3
 	m.store = s.start(m.t)
+	checkNoFileLost(m.t, m.store)
 }
 
 // holder is an extension that references a store, which gives the test access to it.

@@ -18,7 +18,11 @@ import (
 // recover restores the state of the previous process: segments as they are, and memtables from logs
 // that are in no segment.
 func (e *exporter) recover() error {
+	missing, listDamage := e.dir.Missing() // before a segment is removed
 	if err := e.openSegments(); err != nil {
+		return err
+	}
+	if err := e.noteMissingSegments(missing, listDamage); err != nil {
 		return err
 	}
 	if err := e.findMissingLogs(); err != nil { // before a log is removed
@@ -115,6 +119,44 @@ func (e *exporter) dropReplaced() {
 	}
 }
 
+// noteMissingSegments reports the segments whose files are gone although no segment has their
+// spans, and makes the list of segments name those that the store has.
+func (e *exporter) noteMissingSegments(missing []directory.Missing, listDamage error) error {
+	if listDamage != nil {
+		e.log.Error("list of segments is damaged; cannot tell whether segments are missing; it will be written again", zap.Error(listDamage))
+	}
+	for _, m := range missing {
+		e.lastEpoch = max(e.lastEpoch, m.Last)
+		if e.holdsSpans(m.Segment) || e.wouldHaveExpired(m.Last) {
+			continue
+		}
+		e.metrics.lostSpans.Add(float64(m.Spans))
+		from, to := time.Unix(0, int64(m.First)).UTC(), time.Unix(0, int64(m.Last)).UTC()
+		e.log.Error("segment file is missing; its acknowledged spans are lost", zap.String("file", e.dir.Path(m.Segment)),
+			zap.Int("spans", m.Spans), zap.Time("first_log_began", from), zap.Time("last_log_began", to))
+		text := fmt.Sprintf("segment %s is missing: it held %d spans from logs that began from %s to %s\n", m.Segment, m.Spans,
+			from.Format(time.RFC3339), to.Format(time.RFC3339))
+		if err := e.recordDamage(func() error { return e.dir.MarkMissing(m.Segment, text) }); err != nil {
+			return err
+		}
+	}
+	spans := make(map[string]int, len(e.segments))
+	for _, h := range e.segments {
+		spans[h.name.String()] = h.info.Rows
+	}
+	e.dir.SetList(spans)
+	return nil
+}
+
+// holdsSpans reports whether readable segments have the first and the last log of a segment: they
+// were merged from it, perhaps by an early program, which did not write the list.
+func (e *exporter) holdsSpans(s directory.Segment) bool {
+	has := func(epoch uint64) bool {
+		return slices.ContainsFunc(e.segments, func(h *handle) bool { return h.has(epoch) })
+	}
+	return has(s.First) && has(s.Last)
+}
+
 // replay rebuilds a memtable from its log.
 func (e *exporter) replay(epoch uint64) error {
 	table, found, err := memtable.ReplayLog(e.logs, epoch, e.newTable)
@@ -158,7 +200,7 @@ func (e *exporter) findMissingLogs() error {
 		e.log.Error("write-ahead log is missing; its acknowledged spans are lost", zap.Uint64("epoch", m.Epoch),
 			zap.Time("began", began), zap.Uint64("records_lost_at_least", m.Records), zap.Int64("spans_lost_at_least", m.Weight))
 		text := fmt.Sprintf("log %016x is missing: it began at %s and held at least %d spans\n", m.Epoch, began.Format(time.RFC3339), m.Weight)
-		if err := e.markDamaged(m.Epoch, text); err != nil {
+		if err := e.recordDamage(func() error { return e.dir.MarkDamaged(m.Epoch, text) }); err != nil {
 			return err
 		}
 	}
@@ -186,16 +228,16 @@ func (e *exporter) noteDamage(epoch uint64, found *memtable.Recovery, rows int) 
 	for _, d := range report.Damage {
 		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
 	}
-	return e.markDamaged(epoch, text)
+	return e.recordDamage(func() error { return e.dir.MarkDamaged(epoch, text) })
 }
 
-// markDamaged records durably that a log is damaged. If the disk is full, it deletes the reserve
-// first, so that damage does not stop the start.
-func (e *exporter) markDamaged(epoch uint64, text string) error {
-	err := e.dir.MarkDamaged(epoch, text)
+// recordDamage calls mark. If the disk is full, it deletes the reserve first, so that damage does
+// not stop the start.
+func (e *exporter) recordDamage(mark func() error) error {
+	err := mark()
 	if vfs.NoSpace(err) {
 		e.makeSpace("record damage", err)
-		err = e.dir.MarkDamaged(epoch, text)
+		err = mark()
 	}
 	return err
 }

@@ -67,6 +67,21 @@ func checkNothingLost(t testing.TB, e *exporter) {
 			t.Errorf("recovery reports %v acknowledged %s as lost, want none", n, name)
 		}
 	}
+	checkNoFileLost(t, e)
+}
+
+// checkNoFileLost checks that no segment is in the quarantine, or reported as missing.
+func checkNoFileLost(t testing.TB, e *exporter) {
+	t.Helper()
+	files, err := e.dir.Quarantined()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, f := range files {
+		if strings.Contains(f.Name, ".seg") {
+			t.Errorf("quarantine has %s", f.Name)
+		}
+	}
 }
 
 // TestDropOldestCountsDeferredDeletions: files that a query still reads are deleted later but count

@@ -249,7 +249,16 @@ func (r *repairer) rewrite(ctx context.Context, g *stored, f *RepairFile) error 
 		return errors.Join(err, r.dir.Discard(name))
 	}
 	f.New = r.dir.Path(name)
-	return r.dir.Publish(name)
+	return r.publish(name, info.Rows)
+}
+
+// publish makes a staged segment a part of the store.
+func (r *repairer) publish(name directory.Segment, spans int) error {
+	err := r.dir.Publish(name)
+	if err == nil {
+		r.dir.Enlist(name, spans)
+	}
+	return err
 }
 
 // checkQuarantine checks the segments that were in the quarantine before this repair.
@@ -321,7 +330,9 @@ func (r *repairer) restore(ctx context.Context, s *stored, f RepairFile) error {
 	r.back = append(r.back, s)
 	f.Action, f.New, f.Spans = restored, r.dir.Path(s.name), s.info.Rows
 	if !r.dry {
-		err = r.dir.Restore(s.name)
+		if err = r.dir.Restore(s.name); err == nil {
+			r.dir.Enlist(s.name, s.info.Rows)
+		}
 	}
 	r.add(f)
 	return err

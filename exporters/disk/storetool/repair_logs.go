@@ -98,6 +98,9 @@ func (r *repairer) salvage(l *replayed, f *RepairFile) error {
 	meta := segment.Meta{FirstEpoch: l.epoch, LastEpoch: l.epoch, FirstArrival: began, LastArrival: began}
 	info, err := segment.Write(r.fs, r.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{})
 	f.Spans = info.Rows
+	if err == nil {
+		r.dir.Enlist(name, info.Rows)
+	}
 	return err
 }
 
@@ -126,5 +129,5 @@ func (r *repairer) complete(ctx context.Context, g *stored, l *replayed, f *Repa
 		return errors.Join(err, r.dir.Discard(name))
 	}
 	f.Action, f.New, f.Spans, f.Lost = salvaged, r.dir.Path(name), info.Rows, lostOf(l)
-	return r.dir.Publish(name)
+	return r.publish(name, info.Rows)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 )
 
 // verified runs verify and returns its result.
@@ -181,6 +183,36 @@ func TestLostLog(t *testing.T) {
 		if text := mustRun(t, "inspect", dir); !strings.Contains(text, want) {
 			t.Errorf("inspect says nothing of the log:\n%s", text)
 		}
+	}
+}
+
+// A segment whose file is gone is damage, until the quarantine has a note about it. Repair enlists
+// the segments that it writes.
+func TestLostSegment(t *testing.T) {
+	const want = "file of the segment is gone"
+	s := newStore(t)
+	damaged := s.segment(1, synthetic(t, 1, 12_000, "")...)
+	other := s.segment(2, synthetic(t, 2, 500, "")...)
+	name, _ := directory.ParseSegment(strings.TrimPrefix(filepath.ToSlash(other), s.path+"/seg/"))
+	s.dir.Enlist(name, 500)
+	damage(t, damaged, 20_000)
+	dir := s.unlock()
+	check(t, os.Remove(other))
+	if v := verified(t, dir); len(v.Damage) == 0 || v.Damage[0].File != other || v.Damage[0].Spans != 500 {
+		t.Errorf("verify: %+v, want %s", v.Damage, want)
+	}
+	if text := mustRun(t, "inspect", dir); !strings.Contains(text, want) {
+		t.Errorf("inspect says nothing of the segment:\n%s", text)
+	}
+	check(t, os.Remove(repaired(t, dir).Files[0].New))
+	if text := mustRun(t, "inspect", dir); strings.Count(text, want) != 2 {
+		t.Errorf("inspect after repair:\n%s", text)
+	}
+	s.open()
+	check(t, s.dir.MarkMissing(name, "its file is missing"))
+	s.unlock()
+	if text := mustRun(t, "inspect", dir); strings.Count(text, want) != 1 || !strings.Contains(text, "its file is missing") {
+		t.Errorf("inspect with a note:\n%s", text)
 	}
 }
 

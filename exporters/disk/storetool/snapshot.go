@@ -76,9 +76,11 @@ type snapshot struct {
 	replaced []directory.Segment // their spans are in another segment; the server deletes them
 	logs     []*replayed         // by epoch, without those whose spans are in a segment
 	missing  []wal.Missing       // logs whose files are gone
+	gone     []directory.Missing // segments whose files are gone
 	spares   logFiles            // files kept for reuse
 
-	listDamage error // why missing logs are not known, or nil
+	listDamage        error // why missing logs are not known, or nil
+	segmentListDamage error // why missing segments are not known, or nil
 
 	deletions        []*tombstone.Rule
 	damagedDeletions []tombstone.Damaged
@@ -167,7 +169,28 @@ func (s *snapshot) open(keepRows bool) error {
 		}
 		s.logs = append(s.logs, r)
 	}
-	return s.findMissing()
+	if err := s.findMissing(); err != nil {
+		return err
+	}
+	return s.findMissingSegments()
+}
+
+// findMissingSegments lists the segments that are gone although no segment has their spans.
+func (s *snapshot) findMissingSegments() error {
+	missing, err := s.dir.Missing()
+	if errors.Is(err, fs.ErrNotExist) {
+		return errChanged
+	}
+	s.segmentListDamage = err
+	has := func(epoch uint64) bool {
+		return slices.ContainsFunc(s.segments, func(g *stored) bool { return g.holds(epoch) })
+	}
+	for _, m := range missing {
+		if !has(m.First) || !has(m.Last) {
+			s.gone = append(s.gone, m)
+		}
+	}
+	return nil
 }
 
 // findMissing lists the logs that are gone although no segment has their spans.

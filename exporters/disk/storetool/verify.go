@@ -86,6 +86,13 @@ func (v *Verification) unopened(s *snapshot) {
 		v.Damage = append(v.Damage, Damage{path.Join(s.dir.Log(), fmt.Sprintf("%016x", m.Epoch)), "log", int(m.Weight),
 			fmt.Sprintf("files of the log are gone; at least %d acknowledged spans are lost", m.Weight)})
 	}
+	for _, m := range s.gone {
+		v.Damage = append(v.Damage, Damage{s.dir.Path(m.Segment), "file", m.Spans,
+			fmt.Sprintf("file of the segment is gone; its %d acknowledged spans are lost", m.Spans)})
+	}
+	if s.segmentListDamage != nil {
+		v.note(fmt.Errorf("%w; missing segments are not known; the server writes it again", s.segmentListDamage), s.dir.ListFile(), "list")
+	}
 	if s.listDamage != nil {
 		v.note(fmt.Errorf("%w; missing logs are not known; the server writes it again", s.listDamage), wal.ListFile(s.dir.Log()), "list")
 	}

@@ -24,6 +24,7 @@ type Dir struct {
 	lock vfs.Lock
 
 	formatDamage *FormatDamage
+	list         list
 }
 
 const (
@@ -68,7 +69,11 @@ func (d *Dir) prepare() error {
 			return fmt.Errorf("creating the span store folders: %w", err)
 		}
 	}
-	return d.removeUnfinished()
+	if err := d.removeUnfinished(); err != nil {
+		return err
+	}
+	d.loadList()
+	return nil
 }
 
 // removeUnfinished removes unfinished files and makes all file names durable.
@@ -103,10 +108,11 @@ func (d *Dir) removeUnfinished() error {
 	return nil
 }
 
-// days lists the folders of segments.
+// days lists the folders of segments. There are none if something else deleted the folder of them
+// all.
 func (d *Dir) days() ([]string, error) {
 	entries, err := d.fs.ReadDir(d.in(segmentDir))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing segments: %w", err)
 	}
 	var out []string
@@ -179,6 +185,9 @@ func (d *Dir) Discard(s Segment) error {
 
 // Remove deletes a segment.
 func (d *Dir) Remove(s Segment) error {
+	if err := d.unlist(s.String()); err != nil {
+		return err
+	}
 	if err := d.fs.Remove(d.Path(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting segment %s: %w", s, err)
 	}
@@ -219,6 +228,9 @@ func (d *Dir) Log() string { return d.in(logDir) }
 // name.
 func (d *Dir) Quarantine(name string) (string, error) {
 	to, err := d.freeName(path.Base(name))
+	if err == nil {
+		err = d.unlist(strings.TrimPrefix(name, d.in(segmentDir)+"/"))
+	}
 	if err == nil {
 		err = d.fs.Rename(name, to)
 	}
@@ -282,22 +294,33 @@ func (d *Dir) Close() error { return d.lock.Close() }
 // QuarantineDir returns the folder for unreadable files.
 func (d *Dir) QuarantineDir() string { return d.in(quarantineDir) }
 
-// damageSuffix is the suffix of files in the quarantine that describe the damage of a log.
+// damageSuffix is the suffix of files in the quarantine that describe the damage of a log, or a
+// missing segment.
 const damageSuffix = ".damage.txt"
 
 // MarkDamaged records durably that a log is damaged, with a description.
 func (d *Dir) MarkDamaged(epoch uint64, text string) error {
-	name := d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, damageSuffix))
-	if err := vfs.WriteFileAtomic(d.fs, name, []byte(text)); err != nil {
-		return fmt.Errorf("recording damage to a write-ahead log: %w", err)
+	return d.mark(fmt.Sprintf("%016x", epoch), text)
+}
+
+// MarkMissing records durably that the file of a segment is missing, with a description.
+func (d *Dir) MarkMissing(s Segment, text string) error { return d.mark(path.Base(s.String()), text) }
+
+func (d *Dir) mark(file, text string) error {
+	if err := vfs.WriteFileAtomic(d.fs, d.in(quarantineDir, file+damageSuffix), []byte(text)); err != nil {
+		return fmt.Errorf("recording damage to %s: %w", file, err)
 	}
 	return nil
 }
 
-// LostLog returns the epoch of the log about whose lost spans the quarantine has a note with the
-// given file name. It returns false for other files, and for a note that no spans are lost.
-func (d *Dir) LostLog(name string) (epoch uint64, ok bool) {
+// Lost returns the last epoch of the log or segment about whose lost spans the quarantine has a
+// note with the given file name. It returns false for other files, and for a note that no spans are
+// lost.
+func (d *Dir) Lost(name string) (epoch uint64, ok bool) {
 	stem, isNote := strings.CutSuffix(name, damageSuffix)
+	if s, ok := ParseQuarantined(stem); ok && isNote {
+		return s.Last, true
+	}
 	epoch, err := strconv.ParseUint(stem, 16, 64)
 	if !isNote || err != nil {
 		return 0, false

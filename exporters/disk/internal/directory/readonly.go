@@ -59,6 +59,14 @@ func ParseSegment(name string) (Segment, bool) {
 	return parseSegment(path.Dir(name), path.Base(name))
 }
 
+// ParseQuarantined parses the name of a segment in the quarantine. It does not contain the day.
+func ParseQuarantined(name string) (Segment, bool) {
+	const anyDay = "20000101"
+	s, ok := parseSegment(anyDay, name)
+	s.Day = ""
+	return s, ok
+}
+
 // Restore moves the file of a segment from the quarantine back to its folder, durably.
 func (d *Dir) Restore(s Segment) error {
 	if err := d.CreateDay(s); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -75,5 +76,20 @@ func (s *Segment) Trim(fsys vfs.FS) error {
 		return fmt.Errorf("removing data after a segment: %w", err)
 	}
 	s.rest = 0
+	return nil
+}
+
+// Restore writes the file again from the open one. It is for a file whose name was deleted.
+func (s *Segment) Restore(fsys vfs.FS) error {
+	_, err := create(fsys, s.name, func(f vfs.File) (Info, error) {
+		n, err := io.Copy(io.NewOffsetWriter(f, 0), io.NewSectionReader(s.file, 0, s.size))
+		if err == nil && n < s.size {
+			err = io.ErrUnexpectedEOF
+		}
+		return s.info, err
+	})
+	if err != nil {
+		return fmt.Errorf("writing segment %s again: %w", s.name, err)
+	}
 	return nil
 }
