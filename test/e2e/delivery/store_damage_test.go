@@ -286,7 +286,7 @@ func checkReports(t *testing.T, p *harness.Process) {
 		t.Error("the log does not report the damage")
 	}
 	counted, metrics := 0.0, harness.Metrics(t, p.AdminURL())
-	for _, name := range []string{"lost_spans", "lost_requests", "damaged_reads", "quarantined_segments"} {
+	for _, name := range []string{"lost_spans", "lost_log_records", "damaged_reads", "quarantined_segments"} {
 		counted += metrics["tracing_disk_"+name+`_total{component="disk",kind="exporter"}`]
 	}
 	if counted == 0 {
