@@ -22,7 +22,8 @@ import (
 // versions stay as they are. A release that changes a format gets a new version here.
 const formatsVersion = "0.1"
 
-const queuedTraces = 5
+// The archives have this number of traces in the queue, and of spans in each trace.
+const queuedTraces, spansPerStoredTrace = 5, 40
 
 // TestFormats reads what earlier versions have left behind when they were killed: a store with
 // segments, a log and a deletion, and a queue on disk. Nothing is missing, reported as damaged, or
@@ -110,7 +111,7 @@ func writeFormats(t *testing.T, file string) {
 	p.AwaitReady()
 	began := time.Now()
 	for i := range queuedTraces {
-		p.PostJSON(storedTrace(i, began))
+		p.PostJSON(storedTrace(i, began, spansPerStoredTrace))
 	}
 	p.Kill()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -122,7 +123,8 @@ func writeFormats(t *testing.T, file string) {
 	}
 	z := gzip.NewWriter(f)
 	w := tar.NewWriter(z)
-	err = errors.Join(addFolder(w, "store", leaveStore(t, began, 0)), addFolder(w, "queue", forwarder), w.Close(), z.Close(), f.Close())
+	store := leaveStore(t, began, spansPerStoredTrace, 0)
+	err = errors.Join(addFolder(w, "store", store), addFolder(w, "queue", forwarder), w.Close(), z.Close(), f.Close())
 	if err != nil {
 		t.Fatal(err)
 	}

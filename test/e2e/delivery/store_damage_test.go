@@ -18,21 +18,27 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// The store of TestDamagedStore has this number of traces, each with this number of spans.
-const storeTraces, spansPerStoredTrace = 60, 40
+// leaveStore leaves this number of traces, of which some are in each of two segments, and the
+// others in a log.
+const storeTraces, tracesPerSegment = 60, 25
+
+// spansPerDamagedTrace is the number of spans of a trace of TestDamagedStore: a segment has two
+// blocks.
+const spansPerDamagedTrace = 200
 
 // roundsPerStore is the number of rounds of TestDamagedStore with the same store.
-const roundsPerStore = 50
+const roundsPerStore = 25
 
-// deletedTraces are traces of both segments. A deletion of a trace in a log would write a segment.
-var deletedTraces = []int{0, 7, 30, 42}
+// deletedTraces are traces of all blocks of both segments: so few that the segments are not written
+// again, and none of the log, of which a segment would be written.
+var deletedTraces = []int{0, 22, 30, 47}
 
 // TestDamagedStore damages one file of the store of a killed program, in which deletions are
 // pending: flips a bit, truncates, deletes or overwrites it. The program starts every time. It
 // returns no span that was not stored, and no deleted one. An answer is complete and that of the
 // sound store, or it says that it is incomplete, and so do the log, the metrics and the status.
 func TestDamagedStore(t *testing.T) {
-	rounds, seed := soak.Rounds(t, 50, 4), soak.Seed(t)
+	rounds, seed := soak.Rounds(t, 25, 4), soak.Seed(t)
 	kinds := map[string]int{}
 	var store *soundStore
 	for round := range rounds {
@@ -80,20 +86,20 @@ type soundStore struct {
 
 func runDamagedStore(t *testing.T, dir string, more ...string) *harness.Process {
 	t.Helper()
-	return harness.RunAllInOne(t, dir, append(more, "exporters::disk::reserve=0", "exporters::disk::allow_delete=true",
-		"exporters::disk::memtable::max_spans=1000")...)
+	return harness.RunAllInOne(t, dir, append(more, "exporters::disk::reserve=0")...)
 }
 
 func traceName(i int) string { return fmt.Sprintf("%032x", i+1) }
 
-// leaveStore runs a program that stores traces in two segments and a log, deletes some, and is
-// killed. It returns the data directory.
-func leaveStore(t *testing.T, began time.Time, deleted ...int) (dir string) {
+// leaveStore runs a program that stores traces of a number of spans, deletes some, and is killed.
+// It returns the data directory.
+func leaveStore(t *testing.T, began time.Time, spans int, deleted ...int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	p := runDamagedStore(t, dir)
+	p := runDamagedStore(t, dir, "exporters::disk::allow_delete=true",
+		fmt.Sprintf("exporters::disk::memtable::max_spans=%d", tracesPerSegment*spans))
 	for i := range storeTraces {
-		p.PostJSON(storedTrace(i, began))
+		p.PostJSON(storedTrace(i, began, spans))
 	}
 	harness.Poll(t, "two segments", func() bool {
 		return harness.Metrics(t, p.AdminURL())[`tracing_disk_segments{component="disk",kind="exporter"}`] == 2
@@ -105,8 +111,19 @@ func leaveStore(t *testing.T, began time.Time, deleted ...int) (dir string) {
 	if code, _, stderr := harness.RunCommand(t, args...); code != 0 {
 		t.Fatal(stderr)
 	}
+	awaitCheckpoint(t, dir, (storeTraces-2*tracesPerSegment)*spans)
 	p.Kill()
 	return dir
+}
+
+// awaitCheckpoint waits until the list of logs says how many spans the last log has. Before, damage
+// to its last record may look like a write that the kill interrupted, which was not acknowledged.
+func awaitCheckpoint(t *testing.T, dir string, spans int) {
+	t.Helper()
+	harness.Poll(t, "checkpoint of the log", func() bool {
+		list, err := os.ReadFile(filepath.Join(dir, "disk/log/logs.list"))
+		return err == nil && strings.Contains(string(list), fmt.Sprintf(" %d ", spans))
+	})
 }
 
 // leaveSoundStore leaves a store with deletions, and starts the program with a copy for the
@@ -114,7 +131,7 @@ func leaveStore(t *testing.T, began time.Time, deleted ...int) (dir string) {
 func leaveSoundStore(t *testing.T) *soundStore {
 	t.Helper()
 	began := time.Now().Add(-10 * time.Minute) // answers do not end with the present time
-	s := &soundStore{dir: leaveStore(t, began, deletedTraces...)}
+	s := &soundStore{dir: leaveStore(t, began, spansPerDamagedTrace, deletedTraces...)}
 	s.listFiles(t)
 	p := runDamagedStore(t, s.copyFor(t))
 	s.traces, s.questions = readTraces(t, p), storeQuestions(began)
@@ -151,7 +168,7 @@ func (s *soundStore) copyFor(t *testing.T) (dir string) {
 func (s *soundStore) checkSound(t *testing.T) {
 	t.Helper()
 	for i, tr := range s.traces {
-		want := spansPerStoredTrace
+		want := spansPerDamagedTrace
 		if slices.Contains(deletedTraces, i) {
 			want = 0
 		}
@@ -174,12 +191,13 @@ func (s *soundStore) checkSound(t *testing.T) {
 	}
 }
 
-// storedTrace returns an OTLP request with a trace: a request to a service and its calls of itself
-// and of another one.
-func storedTrace(i int, began time.Time) string {
-	var spans [2][]string // by service
-	for j := range spansPerStoredTrace {
-		service, parent, kind := j%2, "", 2+j%2
+// storedTrace returns an OTLP request with a trace of n spans: a request to a service and its calls
+// of itself and of another one. Attributes and instances of services vary, so that segments have
+// long columns of shapes and resources.
+func storedTrace(i int, began time.Time, n int) string {
+	spans := map[string][]string{} // by resource
+	for j := range n {
+		parent, kind := "", 2+j%2
 		switch j {
 		case 0:
 		case 1:
@@ -188,18 +206,27 @@ func storedTrace(i int, began time.Time) string {
 			parent = fmt.Sprintf("%016x", j-j%2)
 			kind = 3 - j%2
 		}
+		mixed := uint32(i*n+j+1) * 2654435761 >> 16
+		resource := fmt.Sprintf(`{"key":"service.name","value":{"stringValue":"%s"}},{"key":"instance","value":{"intValue":"%d"}}`,
+			[]string{"shop", "bank"}[j%2], mixed%8)
+		attributes := fmt.Sprintf(`{"key":"order","value":{"stringValue":"%x"}}`, i*7919+j*104729)
+		for bit, key := range []string{"amount", "user", "retry"} {
+			if mixed>>(3+bit)%2 == 1 {
+				attributes += fmt.Sprintf(`,{"key":"%s","value":{"intValue":"%d"}}`, key, mixed%16)
+			}
+		}
 		start := began.UnixNano() + int64(i)*int64(10*time.Millisecond) + int64(j)*int64(time.Microsecond)
-		duration := int64(spansPerStoredTrace-j) * int64(i+1) * int64(7*time.Microsecond)
-		spans[service] = append(spans[service], fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","parentSpanId":"%s","kind":%d,"name":"pay %d",
-			"startTimeUnixNano":"%d","endTimeUnixNano":"%d","status":{"code":%d},"attributes":[{"key":"order","value":{"stringValue":"%x"}}]}`,
-			traceName(i), j+1, parent, kind, i, start, start+duration, j%10/9*2, i*7919+j*104729))
+		duration := int64(n-j) * int64(i+1) * int64(7*time.Microsecond)
+		spans[resource] = append(spans[resource], fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","parentSpanId":"%s","kind":%d,
+			"name":"pay %d","startTimeUnixNano":"%d","endTimeUnixNano":"%d","status":{"code":%d},"attributes":[%s]}`,
+			traceName(i), j+1, parent, kind, i, start, start+duration, j%10/9*2, attributes))
 	}
-	var services []string
-	for i, name := range []string{"shop", "bank"} {
-		services = append(services, fmt.Sprintf(`{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":%q}}]},
-			"scopeSpans":[{"spans":[%s]}]}`, name, strings.Join(spans[i], ",")))
+	var resources []string
+	for _, attributes := range slices.Sorted(maps.Keys(spans)) {
+		resources = append(resources, fmt.Sprintf(`{"resource":{"attributes":[%s]},"scopeSpans":[{"spans":[%s]}]}`,
+			attributes, strings.Join(spans[attributes], ",")))
 	}
-	return `{"resourceSpans":[` + strings.Join(services, ",") + `]}`
+	return `{"resourceSpans":[` + strings.Join(resources, ",") + `]}`
 }
 
 // foundTrace is what a program answers to a request for a trace.
