@@ -44,7 +44,7 @@ func (l listed) file() string {
 	return "new"
 }
 
-var errList = errors.New("list of logs is damaged")
+var errList = errors.New("list of logs has lines that cannot be read")
 
 func encodeList(logs map[uint64]listed) []byte {
 	b := []byte(listHead)
@@ -55,20 +55,23 @@ func encodeList(logs map[uint64]listed) []byte {
 	return b
 }
 
+// decodeList reads a list whose checksum is right. Lines of earlier programs do not have the word
+// for the file, which may be reused.
 func decodeList(b []byte) (map[uint64]listed, error) {
-	text := string(b)
+	lines, ok := strings.CutPrefix(string(b), listHead)
+	if !ok {
+		return nil, errList
+	}
 	logs := make(map[uint64]listed)
-	for line := range strings.Lines(strings.TrimPrefix(text, listHead)) {
+	for line := range strings.Lines(lines) {
 		var epoch uint64
 		var l listed
 		var file string
-		if _, err := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight, &file); err == nil {
-			l.reused = file == listed{reused: true}.file()
-			logs[epoch] = l
+		if n, _ := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight, &file); n < 3 {
+			return nil, errList
 		}
-	}
-	if string(encodeList(logs)) != text {
-		return nil, errList
+		l.reused = file != listed{}.file()
+		logs[epoch] = l
 	}
 	return logs, nil
 }
