@@ -13,9 +13,17 @@ type Branches interface {
 type PipelineID struct{ ID }
 
 // HeaderReader is implemented by configurations of connectors that may read the headers of
-// requests. It returns the path of a key that does so, or "". The framework checks that the
-// receivers in front of the connector keep the headers.
-type HeaderReader interface{ ReadsHeaders() (key string) }
+// requests. It returns the paths of the keys that do so, by the names of the headers. The framework
+// checks that receivers and processors in front of the connector keep the headers.
+type HeaderReader interface {
+	ReadsHeaders() (keys map[string]string)
+}
+
+// HeaderJoiner is implemented by configurations of processors that join requests. It returns the
+// path of a key with the headers that joined requests keep, and these headers.
+type HeaderJoiner interface {
+	JoinsHeaders() (key string, kept []string)
+}
 
 // HeaderKeeper is implemented by blocks of receiver configurations that say whether the headers of
 // requests stay available (include_metadata).

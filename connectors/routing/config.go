@@ -3,6 +3,7 @@ package routing
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -56,13 +57,14 @@ func (c *config) Validate() error {
 }
 
 // ReadsHeaders implements [pipeline.HeaderReader].
-func (c *config) ReadsHeaders() string {
-	for i, r := range c.Table {
-		if r.Context == contextRequest {
-			return fmt.Sprintf("table::%d::condition", i)
+func (c *config) ReadsHeaders() map[string]string {
+	keys := map[string]string{}
+	for i, r := range slices.Backward(c.Table) {
+		if m := requestCondition.FindStringSubmatch(strings.TrimSpace(r.Condition)); m != nil && r.Context == contextRequest {
+			keys[m[1]] = fmt.Sprintf("table::%d::condition", i)
 		}
 	}
-	return ""
+	return keys
 }
 
 func (r *row) check(key string) error {

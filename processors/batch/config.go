@@ -29,6 +29,9 @@ func defaults() Config {
 	return Config{SendBatchSize: 8192, SendBatchMaxSize: 16384, SendBatchMaxBytes: 3 << 20, MetadataLimit: 1000}
 }
 
+// JoinsHeaders implements [pipeline.HeaderJoiner].
+func (c *Config) JoinsHeaders() (key string, kept []string) { return "metadata_keys", c.MetadataKeys }
+
 // Warnings says that a long timeout does not collect spans.
 func (c *Config) Warnings(time.Duration) error {
 	if c.Timeout.Std() <= maxDelay {

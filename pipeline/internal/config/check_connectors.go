@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,17 +65,45 @@ func (l *loader) checkBranches(c *Component) {
 	}
 }
 
-// checkHeaders reports receivers that do not keep the headers of requests although a connector
-// behind them reads headers.
+// checkHeaders reports receivers and processors that do not keep the headers of requests although a
+// connector behind them reads headers.
 func (l *loader) checkHeaders(c *Component) {
 	reader, ok := c.Value.(pipeline.HeaderReader)
-	if !ok || reader.ReadsHeaders() == "" {
+	if !ok {
 		return
 	}
-	at := append(c.path(), strings.Split(reader.ReadsHeaders(), yamltree.Delim)...)
+	keys := reader.ReadsHeaders()
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		l.checkJoinsHeaders(c, name, append(c.path(), strings.Split(keys[name], yamltree.Delim)...))
+	}
+	if len(keys) == 0 {
+		return
+	}
+	at := append(c.path(), strings.Split(slices.Min(slices.Collect(maps.Values(keys))), yamltree.Delim)...)
 	for _, r := range l.components {
 		if r.Key.Kind == pipeline.KindReceiver && l.config.leadsTo(r, c) {
 			l.checkKeepsHeaders(r, at)
+		}
+	}
+}
+
+// checkJoinsHeaders warns of processors in front of a connector that join requests with different
+// values of a header.
+func (l *loader) checkJoinsHeaders(c *Component, header string, reader []string) {
+	for _, p := range l.config.Pipelines {
+		if !slices.ContainsFunc(p.Exporters, func(e *Component) bool { return l.config.leadsTo(e, c) }) {
+			continue
+		}
+		for _, m := range p.Processors {
+			j, ok := m.Value.(pipeline.HeaderJoiner)
+			if !ok {
+				continue
+			}
+			key, kept := j.JoinsHeaders()
+			if !slices.ContainsFunc(kept, func(name string) bool { return strings.EqualFold(name, header) }) {
+				l.warn(l.valuePos(reader), reader, "reads the header %s, which is lost when %s joins requests that differ in it, in pipeline %s; "+
+					"add it to %s", header, m.Key, p.ID, yamltree.Display(append(m.path(), strings.Split(key, yamltree.Delim)...)...))
+			}
 		}
 	}
 }

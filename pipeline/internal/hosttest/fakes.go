@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -137,16 +138,25 @@ type split struct {
 
 type splitConfig struct {
 	Pipelines [][]pipeline.PipelineID `yaml:"pipelines" doc:"Only these pipelines."`
-	Headers   bool                    `yaml:"headers" doc:"Whether headers decide."`
+	Headers   []string                `yaml:"headers" doc:"Headers that decide."`
 }
 
-// ReadsHeaders returns the key headers if it is set.
-func (c *splitConfig) ReadsHeaders() string {
-	if c.Headers {
-		return "headers"
+// ReadsHeaders returns the keys of headers.
+func (c *splitConfig) ReadsHeaders() map[string]string {
+	keys := map[string]string{}
+	for i, name := range c.Headers {
+		keys[name] = fmt.Sprint("headers::", i)
 	}
-	return ""
+	return keys
 }
+
+// joinConfig is the configuration of the processor join, which passes batches on.
+type joinConfig struct {
+	Headers []string `yaml:"headers" doc:"Headers that joined requests have."`
+}
+
+// JoinsHeaders returns the key headers.
+func (c *joinConfig) JoinsHeaders() (key string, kept []string) { return "headers", c.Headers }
 
 func (s *split) Consume(ctx context.Context, b *otlpdata.Batch) error { return s.next.Consume(ctx, b) }
 
@@ -191,6 +201,10 @@ func (w *World) Factories() []pipeline.Factory {
 		pipeline.Extension("watch", none, func(s pipeline.Settings, _ StepConfig) (*watch, error) {
 			return &watch{part(s)}, w.RecordBuild(s, "")
 		}),
+		pipeline.Processor("join", func() joinConfig { return joinConfig{} },
+			func(s pipeline.Settings, _ joinConfig, next pipeline.Consumer) (*Step, error) {
+				return &Step{part(s), Beside{}, next}, w.RecordBuild(s, "")
+			}),
 	}
 }
 
