@@ -18,9 +18,8 @@ type listener struct {
 	network   string // tcp or udp
 	address   string // as configured
 	security  server.SecurityConfig
-	plainTLS  bool // TLS without a SecurityConfig
-	buffer    int  // socket_buffer of UDP listeners in bytes
-	clients   int  // max_connections; 0 if it has none
+	buffer    int // socket_buffer of UDP listeners in bytes
+	clients   int // max_connections; 0 if it has none
 }
 
 // String names the listener in findings.
@@ -48,7 +47,7 @@ func (l *listener) hostPort() string {
 // tls returns whether clients must use TLS, and whether they need a certificate.
 func (l *listener) tls() (on, certificate bool) {
 	t, on := l.security.TLS.Get()
-	return on || l.plainTLS, on && t.ClientCAFile != ""
+	return on, on && t.ClientCAFile != ""
 }
 
 // url returns the base URL of an HTTP listener.
@@ -71,9 +70,6 @@ func listenersOf(c *app.Component) (all []listener) {
 			l.address, l.security, l.clients = string(f.Endpoint), f.SecurityConfig, f.MaxConnections
 		case *server.HTTPConfig:
 			l.address, l.security, l.clients = string(f.Endpoint), f.SecurityConfig, f.MaxConnections
-		case *server.TCPConfig:
-			_, l.plainTLS = f.TLS.Get()
-			l.address, l.clients = string(f.Endpoint), f.MaxConnections
 		case *udp.Config:
 			l.network, l.address, l.buffer = "udp", string(f.Endpoint), int(f.SocketBuffer)
 		case *pipeline.Endpoint:

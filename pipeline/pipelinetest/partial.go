@@ -14,7 +14,7 @@ func checkPartial(s *suite) {
 	if s.sub.isConsumer() {
 		all = forms()
 	}
-	spans := s.sub.requestSpans()
+	spans := spansPerRequest
 	for _, f := range all {
 		for _, rejected := range []int{1, spans - 1} {
 			if rejected > 0 {

@@ -2,7 +2,6 @@ package pipelinetest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -40,8 +39,6 @@ func (r request) String() string {
 	return fmt.Sprintf("request %d (%s)", r.number, r.form.name)
 }
 
-func (s *subject) requestSpans() int { return cmp.Or(s.spans, spansPerRequest) }
-
 // request returns a request with span names that are unique in the check. A Batch of it has one of
 // the forms, in turn.
 func (s *suite) request() request {
@@ -52,7 +49,7 @@ func (s *suite) request() request {
 		f = all[s.made%len(all)]
 		s.mu.Unlock()
 	}
-	return s.requestOf(f, s.sub.requestSpans())
+	return s.requestOf(f, spansPerRequest)
 }
 
 // requestOf is like request with a given form and number of spans.

@@ -21,9 +21,6 @@ type ReceiverOptions struct {
 	Config string
 	// Listener is the name of the listener, as in [pipeline.Addressed].
 	Listener string
-	// Spans is the number of spans of a request. 0 is a small number. Set it to 1 for a protocol
-	// that answers each span separately.
-	Spans int
 	// Unanswered is set for a protocol without answers, such as datagrams. Send returns nil when it
 	// has sent a request. The suite looks for the spans when the receiver has stopped: by then it
 	// has received everything that was sent before.
@@ -48,7 +45,7 @@ func Receiver(t *testing.T, f pipeline.Factory, o ReceiverOptions) {
 }
 
 func receiverSubject(f pipeline.Factory, o ReceiverOptions) *subject {
-	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send, silent: o.Unanswered,
+	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, send: o.Send, silent: o.Unanswered,
 		normalize: o.Normalize, partial: o.PartialSuccess}
 }
 
@@ -119,7 +116,6 @@ type subject struct {
 	factory  pipeline.Factory
 	config   func(tb testing.TB, next pipeline.Consumer) string
 	listener string
-	spans    int // of a request; 0 is spansPerRequest
 	// send is nil if the suite calls Consume.
 	send func(ctx context.Context, addr string, spans ptrace.Traces) error
 	// stored is nil if spans arrive at the destination.
@@ -152,9 +148,6 @@ func (s *subject) answers() bool { return !s.silent }
 // passesAnswersOn reports whether senders get the answer of the destination.
 func (s *subject) passesAnswersOn() bool { return s.hasDestination() && s.answers() }
 
-// sendsBatches reports whether a request can have any number of spans, and is answered.
-func (s *subject) sendsBatches() bool { return s.answers() && s.spans != 1 }
-
 // check is one check of the suite. It runs for the subjects that on selects, or for all if on is
 // nil.
 type check struct {
@@ -172,7 +165,7 @@ func checks() []check {
 		{"every span arrives once", (*subject).answers, checkArrival},
 		{"every span has arrived after Stop", (*subject).isSilent, checkArrivalAfterStop},
 		{"joined batches arrive whole", (*subject).isConsumer, checkJoined},
-		{"a batch without spans", (*subject).sendsBatches, checkEmpty},
+		{"a batch without spans", (*subject).answers, checkEmpty},
 		{"batches are not modified", nil, checkBatches},
 		{"outcomes are passed on", (*subject).passesAnswersOn, checkOutcomes},
 		{"some spans are rejected", (*subject).passesAnswersOn, checkPartial},

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
-// acceptor opens the TCP listener of an [HTTP], [GRPC] or [TCP] server and runs its accept loop.
+// acceptor opens the TCP listener of an [HTTP] or [GRPC] server and runs its accept loop.
 type acceptor struct {
 	name      string // path of the listener's block below its component
 	transport string

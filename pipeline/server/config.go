@@ -16,7 +16,6 @@ import (
 const (
 	maxRecvMsgSizeMiB = 2047 // gRPC stores some message lengths as int32
 	maxBodySize       = 1 << 40
-	maxMessageSize    = 1 << 30
 )
 
 // The default of max_request_body_size is one part of bodyPart of the available memory, which is
@@ -177,45 +176,5 @@ func (c *GRPCConfig) Validate() error {
 		listen.CheckTimeout("keepalive::server_parameters::time", c.Keepalive.ServerParameters.Time),
 		listen.CheckTimeout("keepalive::server_parameters::timeout", c.Keepalive.ServerParameters.Timeout),
 		checkProxies(c.TrustedProxies),
-	)
-}
-
-// TCPConfig is the configuration of a listener for a custom protocol over TCP. It has neither
-// authentication nor tenancy, because both need headers; client certificates (tls with
-// client_ca_file) can restrict access. A config that embeds TCPConfig should define its own
-// Validate that checks only its own keys: the loader also calls the Validate of embedded configs.
-type TCPConfig struct {
-	Endpoint       pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
-	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Maximum size of a message, including its delimiter."`
-	ReadTimeout    pipeline.Duration `yaml:"read_timeout" doc:"Maximum time from the first byte of a message to its last. It is also the maximum duration of a TLS handshake."`
-	WriteTimeout   pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for a client to receive a response."`
-	IdleTimeout    pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a message."`
-	MaxConnections int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
-
-	TLS pipeline.Optional[TLSConfig] `yaml:"tls" doc:"TLS settings. If set, plaintext connections are refused."`
-}
-
-// DefaultTCPConfig returns a config for the endpoint with limits that are safe on an open network.
-func DefaultTCPConfig(endpoint pipeline.Endpoint) TCPConfig {
-	return TCPConfig{
-		Endpoint:       endpoint,
-		MaxMessageSize: 64 << 10,
-		ReadTimeout:    pipeline.Duration(30 * time.Second),
-		WriteTimeout:   pipeline.Duration(30 * time.Second),
-		IdleTimeout:    pipeline.Duration(time.Minute),
-		MaxConnections: 4096,
-		TLS:            defaultSecurity().TLS,
-	}
-}
-
-// Validate reports values that would disable a limit or make the listener unusable.
-func (c *TCPConfig) Validate() error {
-	return errors.Join(
-		listen.CheckEndpoint(c.Endpoint),
-		listen.CheckRange("max_message_size", int64(c.MaxMessageSize), 1, maxMessageSize),
-		listen.CheckTimeout("read_timeout", c.ReadTimeout),
-		listen.CheckTimeout("write_timeout", c.WriteTimeout),
-		listen.CheckTimeout("idle_timeout", c.IdleTimeout),
-		listen.CheckRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
 	)
 }

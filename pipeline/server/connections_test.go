@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"io"
 	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ func TestConnectionLimitOfProcess(t *testing.T) {
 	f.set.Connections.SetLimit(limit)
 	addresses := []string{}
 	for _, name := range []string{"first", "second"} {
-		srv, err := server.NewTCP(f.set, name, tcpConfig(), respondToLines(size))
+		srv, err := server.NewHTTP(f.set, name, server.DefaultHTTPConfig("127.0.0.1:0"), http.NotFoundHandler())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +69,7 @@ func dialAdmitted(t *testing.T, address string) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn.Write([]byte("a\n")) //nolint:errcheck // the read fails, too
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") //nolint:errcheck // the read fails, too
 	if _, err := conn.Read(make([]byte, 16)); err != nil {
 		conn.Close()
 		return nil

@@ -1,11 +1,11 @@
-// Package server provides listeners for components, including custom receivers: [HTTP], [GRPC], and
-// [TCP] for custom protocols. The sub-package udp serves datagrams.
+// Package server provides listeners for components, including custom receivers: [HTTP] and [GRPC].
+// The sub-package udp serves datagrams.
 //
 // Components embed the config of a listener in their own. Every listener has a limit on
 // connections, timeouts against slow clients, size limits before and after decompression, admission
 // of request bytes to the budget of the process before they are read into memory, TLS, recovery
-// from panics, draining on stop, and metrics. HTTP and gRPC also have authentication and tenancy.
-// gRPC servers also serve grpc.health.v1 and reflection.
+// from panics, draining on stop, authentication, tenancy, and metrics. gRPC servers also serve
+// grpc.health.v1 and reflection.
 //
 //	socket ─▶ connection limit ─▶ admission (pipeline.Budget) ─▶ decompression ─▶ handler
 //

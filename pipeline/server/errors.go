@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,7 +21,7 @@ const (
 	ReasonEncoding        = "encoding"         // unknown compression or corrupt compressed data
 	ReasonIncomplete      = "incomplete"       // the client stopped sending or was too slow
 	ReasonProtocol        = "protocol"         // refused by gRPC, or canceled before the handler ran
-	ReasonStopping        = "stopping"         // TCP and UDP: received during shutdown and not processed
+	ReasonStopping        = "stopping"         // UDP: received during shutdown and not processed
 	ReasonUndecodable     = "undecodable"      // not a message of the protocol
 	ReasonUnauthenticated = "unauthenticated"  // missing or invalid credentials
 	ReasonPasswordDelay   = "password_delay"   // too many wrong passwords from the client address
@@ -99,18 +98,6 @@ func (e *bodyTooLarge) Unwrap() error {
 }
 
 func tooLarge(max int64) *Refusal { return refuse(ReasonTooLarge, &bodyTooLarge{max}) }
-
-// messageTooLarge names the configuration key. It unwraps to a limit error, which determines its
-// status.
-type messageTooLarge struct{ max int }
-
-func (e *messageTooLarge) Error() string {
-	return fmt.Sprintf("message exceeds max_message_size of %d bytes", e.max)
-}
-
-func (e *messageTooLarge) Unwrap() error {
-	return &otlpdata.LimitError{Limit: "message in bytes", Max: e.max, TooLarge: true}
-}
 
 // badEncoding returns a permanent error: retrying the same bytes cannot succeed.
 func badEncoding(err error) *Refusal { return refuse(ReasonEncoding, pipeline.Permanent(err)) }

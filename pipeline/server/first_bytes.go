@@ -62,7 +62,6 @@ func (a *acceptor) wrongProtocol(b []byte) *wrongProtocol {
 	isHTTP2 := strings.HasPrefix(http2.ClientPreface, start)
 	hasTLS := a.security.tls != nil
 	switch {
-	case a.transport == transportTCP:
 	case hasTLS && (isHTTP || isHTTP2):
 		return &plaintextOnTLS
 	case hasTLS:

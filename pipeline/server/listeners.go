@@ -17,7 +17,7 @@ type Listener interface {
 	pipeline.Stopper
 	pipeline.Replaceable
 	Addr() string
-	// Transport returns `grpc`, `http`, `udp` or `tcp`.
+	// Transport returns `grpc`, `http` or `udp`.
 	Transport() string
 }
 
@@ -25,7 +25,6 @@ type Listener interface {
 const (
 	transportGRPC = "grpc"
 	transportHTTP = "http"
-	transportTCP  = "tcp"
 )
 
 // Listeners are the listeners of one component by name. Components embed it to start and stop their

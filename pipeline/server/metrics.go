@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
-// metrics are the metrics of one HTTP, gRPC or TCP listener.
+// metrics are the metrics of one HTTP or gRPC listener.
 type metrics struct {
 	openConns    prometheus.Gauge
 	refusedConns prometheus.Counter

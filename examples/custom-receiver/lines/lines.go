@@ -1,17 +1,16 @@
-// Package lines is a receiver of spans as lines of text over TCP, for shell scripts and cron jobs:
+// Package lines is a receiver of spans as lines of text over HTTP, for shell scripts and cron jobs:
 //
-//	printf 'backup copy 5300\n' | nc -N localhost 4320
+//	curl --data 'backup copy 5300' localhost:4320
 //
-// A line is `service operation duration_ms`. It becomes a trace of one span that ended when the line
-// arrived. Each line is answered with a line: `ok`, or what is wrong.
+// A line is `service operation duration_ms`. It becomes a trace of one span that ended when the
+// request arrived. The answer is `ok`, or what is wrong.
 package lines
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"net/http"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -20,13 +19,13 @@ import (
 )
 
 type config struct {
-	server.TCPConfig
+	server.HTTPConfig
 	MaxDuration pipeline.Duration `yaml:"max_duration" doc:"Maximum span duration accepted."`
 }
 
 func defaults() config {
-	c := config{TCPConfig: server.DefaultTCPConfig("localhost:4320"), MaxDuration: pipeline.Duration(24 * time.Hour)}
-	c.MaxMessageSize = 4 << 10
+	c := config{HTTPConfig: server.DefaultHTTPConfig("localhost:4320"), MaxDuration: pipeline.Duration(24 * time.Hour)}
+	c.MaxRequestBodySize = 64 << 10
 	return c
 }
 
@@ -41,12 +40,12 @@ func (c *config) Validate() error {
 // Factory returns the factory of receivers of type lines.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("lines", defaults, newReceiver).
-		Doc("Accepts spans as lines of text over TCP: service, operation and duration in milliseconds.")
+		Doc("Accepts spans as lines of text over HTTP: service, operation and duration in milliseconds.")
 }
 
 // receiver has Start, HandOver and Stop from the server that it embeds.
 type receiver struct {
-	*server.TCP
+	*server.HTTP
 	set         pipeline.Settings
 	next        pipeline.Consumer
 	maxDuration time.Duration
@@ -60,44 +59,31 @@ var (
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	r := &receiver{set: set, next: next, maxDuration: c.MaxDuration.Std()}
 	var err error
-	r.TCP, err = server.NewTCP(set, "tcp", c.TCPConfig, r.serve)
+	r.HTTP, err = server.NewHTTP(set, "http", c.HTTPConfig, r)
 	return r, err
 }
 
 // Addr returns the address of the only listener.
-func (r *receiver) Addr(string) string { return r.TCP.Addr() }
+func (r *receiver) Addr(string) string { return r.HTTP.Addr() }
 
-// serve answers the lines of one connection.
-func (r *receiver) serve(ctx context.Context, conn *server.Conn) {
-	for {
-		text, err := conn.Next(server.SplitLines)
-		if err == io.EOF {
-			return
-		}
-		if err != nil { // too long, too slow, or over the memory budget
-			io.WriteString(conn, answer(err)) //nolint:errcheck // the connection is closed anyway
-			return
-		}
-		if _, err := io.WriteString(conn, answer(r.take(ctx, string(text)))); err != nil {
-			return
-		}
-	}
-}
+// ServeHTTP passes the spans of a request on and answers with the outcome.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) { reply(w, r.take(req)) }
 
 // bytesPerSpan is the memory of the objects of a span, without the text of the line.
 const bytesPerSpan = 2048
 
-// take passes the span of a line on.
-func (r *receiver) take(ctx context.Context, text string) error {
-	l, err := parseLine(text)
-	if err == nil && l.duration > r.maxDuration {
-		err = fmt.Errorf("duration exceeds max_duration (%s)", r.maxDuration)
+// take passes the spans of a request on.
+func (r *receiver) take(req *http.Request) error {
+	body, err := server.ReadBody(req) // charged to the budget until ServeHTTP returns
+	if err != nil {
+		return err
 	}
+	lines, err := parseLines(string(body), r.maxDuration)
 	if err != nil {
 		r.CountRefused(server.ReasonUndecodable)
 		return pipeline.Permanent(err)
 	}
-	memory, err := r.set.Budget.Reserve(int64(len(text)) + bytesPerSpan)
+	memory, err := r.set.Budget.Reserve(int64(len(lines)) * bytesPerSpan)
 	if err != nil {
 		r.CountRefused(server.ReasonOverBudget)
 		return err
@@ -105,23 +91,23 @@ func (r *receiver) take(ctx context.Context, text string) error {
 	defer memory.Release()
 
 	now := r.set.Env.Now()
-	meta := otlpdata.Meta{Format: "lines", Transport: "tcp", Received: now}
-	err = r.next.Consume(ctx, otlpdata.FromTraces(l.traces(now, r.set.Env.Rand), meta))
-	if partial := (*pipeline.Partial)(nil); errors.As(err, &partial) {
-		return pipeline.Permanent(err) // the only span was rejected
-	}
-	return err
+	meta := otlpdata.Meta{Tenant: server.Tenant(req.Context()), Format: "lines", Transport: "http", Received: now}
+	return r.next.Consume(req.Context(), otlpdata.FromTraces(traces(lines, now, r.set.Env.Rand), meta))
 }
 
-// answer returns the line for an outcome. Its first word tells clients whether, and when, to send
-// the span again.
-func answer(err error) string {
-	if err == nil {
-		return "ok\n"
+// reply writes the answer for an error of Consume. The status and Retry-After tell clients whether,
+// and when, to send the lines again. A Partial is a success: with another status, the client would
+// send the accepted lines again.
+func reply(w http.ResponseWriter, err error) {
+	text := "ok"
+	if err != nil {
+		text = err.Error()
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ") // errors of next hops may have several lines
-	if _, after := pipeline.HTTPStatus(err); after > 0 {
-		return fmt.Sprintf("retry after %s: %s\n", after, text)
+	if partial := (*pipeline.Partial)(nil); errors.As(err, &partial) {
+		err = nil
 	}
-	return fmt.Sprintf("refused: %s\n", text)
+	code := server.ErrorStatus(w.Header(), err)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	io.WriteString(w, fmt.Sprintln(text)) //nolint:errcheck // the client is gone
 }

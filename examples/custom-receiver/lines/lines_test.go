@@ -1,12 +1,12 @@
 package lines
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"iter"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +25,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // The receiver passes the conformance suite.
 func TestConformance(t *testing.T) {
 	pipelinetest.Receiver(t, Factory(), pipelinetest.ReceiverOptions{
-		Config:    "endpoint: localhost:0",
-		Spans:     1, // per message: each line has its own answer
-		Normalize: transported,
+		Config:         "endpoint: localhost:0",
+		PartialSuccess: true,
+		Normalize:      transported,
 		Send: func(ctx context.Context, addr string, spans ptrace.Traces) error {
 			return send(ctx, addr, written(spans))
 		},
@@ -37,46 +37,67 @@ func TestConformance(t *testing.T) {
 // transported leaves what a line transports: service, name and duration in milliseconds.
 func transported(spans ptrace.Traces) {
 	rest := ptrace.NewTraces()
-	for _, from := range spans.ResourceSpans().All() {
+	for service, span := range each(spans) {
 		to := rest.ResourceSpans().AppendEmpty()
-		service, _ := from.Resource().Attributes().Get("service.name")
-		to.Resource().Attributes().PutStr("service.name", service.Str())
-		span, short := from.ScopeSpans().At(0).Spans().At(0), to.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		to.Resource().Attributes().PutStr("service.name", service)
+		short := to.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 		short.SetName(span.Name())
 		short.SetEndTimestamp((span.EndTimestamp() - span.StartTimestamp()) / 1e6)
 	}
 	rest.MoveTo(spans)
 }
 
-// written returns the line for a span.
-func written(td ptrace.Traces) string {
-	rs := td.ResourceSpans().At(0)
-	service, _ := rs.Resource().Attributes().Get("service.name")
-	span := rs.ScopeSpans().At(0).Spans().At(0)
-	return fmt.Sprintf("%s %s %d\n", service.Str(), span.Name(), (span.EndTimestamp()-span.StartTimestamp())/1e6)
+// each returns the spans with their services.
+func each(td ptrace.Traces) iter.Seq2[string, ptrace.Span] {
+	return func(yield func(string, ptrace.Span) bool) {
+		for _, rs := range td.ResourceSpans().All() {
+			service, _ := rs.Resource().Attributes().Get("service.name")
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					if !yield(service.Str(), span) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
-// send sends a line and returns the outcome as a client sees it.
-func send(ctx context.Context, addr, line string) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+// written returns the lines for spans.
+func written(td ptrace.Traces) string {
+	var b strings.Builder
+	for service, span := range each(td) {
+		fmt.Fprintf(&b, "%s %s %d\n", service, span.Name(), (span.EndTimestamp()-span.StartTimestamp())/1e6)
+	}
+	return b.String()
+}
+
+// send sends lines and returns the outcome as a client sees it.
+func send(ctx context.Context, addr, lines string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr, strings.NewReader(lines))
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.WriteString(conn, line); err != nil {
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(conn).ReadString('\n')
-	switch {
-	case err != nil:
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
 		return err
-	case answer == "ok\n":
+	}
+	answer := strings.TrimSpace(string(body))
+	rejected := 0
+	switch _, err := fmt.Sscanf(answer, "%d spans rejected", &rejected); {
+	case resp.StatusCode == http.StatusOK && err == nil:
+		return &pipeline.Partial{Rejected: rejected, Err: errors.New(answer)}
+	case resp.StatusCode == http.StatusOK:
 		return nil
-	case strings.HasPrefix(answer, "refused: "):
-		return pipeline.Permanent(errors.New(answer))
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
+		return errors.New(answer)
 	}
-	return errors.New(answer)
+	return pipeline.Permanent(errors.New(answer))
 }
 
 // sink accepts spans of all services but two.
@@ -85,15 +106,15 @@ type sink struct{}
 func (sink) Consume(_ context.Context, b *otlpdata.Batch) error {
 	switch b.Services()[0].Service {
 	case "busy":
-		return pipeline.Overloaded(errors.New("too much\nat once"), 7*time.Second)
+		return pipeline.Overloaded(errors.New("too much at once"), 7*time.Second)
 	case "unwanted":
 		return &pipeline.Partial{Rejected: 1, Err: errors.New("not wanted")}
 	}
 	return nil
 }
 
-// start runs a program with the receiver and a sink, and returns a connection to the receiver.
-func start(t *testing.T, config string) net.Conn {
+// start runs a program with the receiver and a sink, and returns the URL of the receiver.
+func start(t *testing.T, config string) string {
 	t.Helper()
 	file := fmt.Sprintf(`
 receivers: {lines: %s}
@@ -121,39 +142,42 @@ service: {limits: {inflight: 1MiB}, pipelines: {traces: {receivers: [lines], exp
 			t.Error(err)
 		}
 	})
-	conn, err := net.Dial("tcp", a.Addr(pipeline.ID{Type: "lines"}, "tcp"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	return conn
+	return "http://" + a.Addr(pipeline.ID{Type: "lines"}, "http")
 }
 
 func TestAnswers(t *testing.T) {
-	conn := start(t, "{endpoint: localhost:0, max_duration: 1m, max_message_size: 100}")
-	answers := bufio.NewReader(conn)
-	for _, c := range []struct{ line, answer string }{
-		{"backup copy 5300\n", "ok\n"},
-		{" shop  pay\t20\r\n", "ok\n"},
-		{"backup copy\n", "refused: 2 words; " + formatHint + "\n"},
-		{"\n", "refused: 0 words; " + formatHint + "\n"},
-		{"shop pay -1\n", "refused: duration is not a whole number of milliseconds; " + formatHint + "\n"},
-		{"shop pay 60000\n", "ok\n"},
-		{"shop pay 60001\n", "refused: duration exceeds max_duration (1m0s)\n"},
-		{"busy pay 20\n", "retry after 7s: too much at once\n"},
-		{"unwanted pay 20\n", "refused: 1 spans rejected: not wanted\n"},
-		{"shop " + strings.Repeat("y", 200) + " 20\n", "refused: message exceeds max_message_size of 100 bytes\n"},
+	url := start(t, "{endpoint: localhost:0, max_duration: 1m, max_request_body_size: 100}")
+	for _, c := range []struct {
+		lines  string
+		code   int
+		answer string
+	}{
+		{"backup copy 5300", 200, "ok"},
+		{" shop  pay\t20\r\n\nshop pay 60000\n", 200, "ok"},
+		{"backup copy 1\nbackup copy\n", 400, "line 2: 2 words; " + formatHint},
+		{"shop pay -1\n", 400, "line 1: duration is not a whole number of milliseconds; " + formatHint},
+		{"shop pay 60001\n", 400, "line 1: duration exceeds max_duration (1m0s)"},
+		{"busy pay 20\n", 429, "too much at once"},
+		{"unwanted pay 20\n", 200, "1 spans rejected: not wanted"},
+		{"shop " + strings.Repeat("y", 200) + " 20\n", 413, ""},
 	} {
-		if _, err := io.WriteString(conn, c.line); err != nil {
+		resp, err := http.Post(url, "text/plain", strings.NewReader(c.lines))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := answers.ReadString('\n'); err != nil || got != c.answer {
-			t.Errorf("%q: answer %q %v, want %q", c.line, got, err, c.answer)
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.TrimSpace(string(body))
+		if resp.StatusCode != c.code || c.answer != "" && got != c.answer {
+			t.Errorf("%q: answer %d %q, want %d %q", c.lines, resp.StatusCode, got, c.code, c.answer)
+		}
+		if after := resp.Header.Get("Retry-After"); (after == "7") != (c.code == 429) {
+			t.Errorf("%q: Retry-After %q", c.lines, after)
 		}
 	}
-	if rest, err := io.ReadAll(answers); err != nil || len(rest) > 0 {
-		t.Errorf("more data after a line that is too long: %q %v", rest, err)
-	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestSpan(t *testing.T) {
@@ -162,7 +186,7 @@ func TestSpan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs := l.traces(now, func() uint64 { return 7 }).ResourceSpans().At(0)
+	rs := traces([]line{l}, now, func() uint64 { return 7 }).ResourceSpans().At(0)
 	service, _ := rs.Resource().Attributes().Get("service.name")
 	span := rs.ScopeSpans().At(0).Spans().At(0)
 	if service.Str() != "backup" || span.Name() != "copy" || span.TraceID().IsEmpty() || span.SpanID().IsEmpty() {

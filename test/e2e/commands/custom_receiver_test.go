@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,11 +53,13 @@ func TestCustomReceiver(t *testing.T) {
 		harness.SetArgs("receivers::lines::endpoint=localhost:0",
 			"receivers::lines::tls={cert_file: "+dir+"/cert.pem, key_file: "+dir+"/key.pem}")...)
 	p := harness.RunExecutable(t, path, harness.PresetArgs("all-in-one", t.TempDir(), args...)...)
-	lines, query := p.Address("lines", "tcp"), p.QueryURL()
+	lines, query := p.Address("lines", "http"), p.QueryURL()
 	p.AwaitReady()
 
-	if got, want := exchange(t, client, lines, "backup copy 5300\nbackup\n"), "ok\nrefused: 1 words; "; !strings.HasPrefix(got, want) {
-		t.Errorf("answer %q, want one that begins with %q", got, want)
+	for text, want := range map[string]string{"backup copy 5300\n": "ok\n", "backup\n": "line 1: 1 words; "} {
+		if got := post(t, client, lines, text); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: answer %q, want one that begins with %q", text, got, want)
+		}
 	}
 	status, body := harness.Fetch(t, query+"/api/traces?service=backup&operation=copy")
 	var answer struct{ Data []harness.UITrace }
@@ -130,21 +133,17 @@ func needsNoOtherModules(t *testing.T) {
 	}
 }
 
-// exchange sends text over TLS and returns the answer.
-func exchange(t *testing.T, client *tls.Config, addr, text string) string {
+// post sends text over HTTPS and returns the text of the answer.
+func post(t *testing.T, client *tls.Config, addr, text string) string {
 	t.Helper()
-	conn, err := tls.Dial("tcp", addr, client)
+	transport := &http.Transport{TLSClientConfig: client}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Post("https://"+addr, "text/plain", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(conn)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
