@@ -54,7 +54,13 @@ func TestQueriesOfSyntheticSources(t *testing.T) {
 	for _, tables := range []int{1, 2, 5} {
 		t.Run(fmt.Sprint(tables, " sources"), func(t *testing.T) {
 			seed := soak.Seed(t)
-			storetest.Store(t, func(tb testing.TB) storetest.Subject {
+			run := storetest.Store
+			if tables != 2 {
+				run = func(t *testing.T, open func(testing.TB) storetest.Subject) {
+					storetest.Variant(t, open, layoutChecks...)
+				}
+			}
+			run(t, func(tb testing.TB) storetest.Subject {
 				s := newSyntheticStore(tables, seed, scan.Options{PieceBytes: 64 << 10})
 				tb.Cleanup(func() {
 					if n := s.Blocks.Open.Load(); n != 0 {

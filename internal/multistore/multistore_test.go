@@ -13,7 +13,13 @@ import (
 func TestStore(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("%d stores", n), func(t *testing.T) {
-			storetest.Store(t, func(tb testing.TB) storetest.Subject { return newShop(tb, n, byTrace(n, 1)) })
+			open := func(tb testing.TB) storetest.Subject { return newShop(tb, n, byTrace(n, 1)) }
+			if n == 2 {
+				storetest.Store(t, open)
+				return
+			}
+			storetest.Variant(t, open, append([]string{"random span sets", "random calls", "random rates, errors and durations",
+				"random aggregates", "random path profiles", "random deletions"}, searches...)...)
 		})
 	}
 }

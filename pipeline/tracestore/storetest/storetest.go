@@ -41,6 +41,16 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	}
 }
 
+// Variant runs the suite for a further configuration of a store with which Store runs already. With
+// -short, only the named checks run: those whose outcome may differ.
+func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string) {
+	if testing.Short() {
+		Checks(t, open, differing...)
+		return
+	}
+	Store(t, open)
+}
+
 // Checks runs the named checks of the suite, for stores with which the whole suite takes long.
 func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
 	left := slices.Clone(names)
