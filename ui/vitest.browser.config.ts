@@ -17,6 +17,8 @@ export default defineConfig({
     testTimeout: BENCH ? 300_000 : 60_000,
     hookTimeout: BENCH ? 300_000 : 60_000,
     expect: { poll: { timeout: 15_000 } }, // a loaded machine
-    fileParallelism: false, // each file starts programs and a browser
+    globalSetup: 'test/browser/setup.ts',
+    fileParallelism: !special, // each file starts its own programs
+    maxWorkers: 2,
   },
 });

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, CDPSession } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from '../browser/browser.ts';
+import { connect, newPage } from '../browser/browser.ts';
 import { Program } from '../browser/program.ts';
 import { sendLoad } from './spans-load.ts';
 import { median, printTable, quantile, report } from './table.ts';
@@ -21,7 +21,7 @@ let url: string;
 let receiver: string;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   [url, receiver] = await Promise.all([program.url(), program.address('otlp', 'protocols.http')]);
 });
 

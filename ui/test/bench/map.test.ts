@@ -2,7 +2,7 @@
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from '../browser/browser.ts';
+import { connect, newPage } from '../browser/browser.ts';
 import { Program } from '../browser/program.ts';
 import { generate } from '../map/generate.ts';
 import { printTable, report } from './table.ts';
@@ -15,7 +15,7 @@ let browser: Browser;
 let url: string;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
 });
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, type TestPage } from '../browser/browser.ts';
+import { connect, newPage, type TestPage } from '../browser/browser.ts';
 import { Program } from '../browser/program.ts';
 import { sendShop } from '../browser/shop.ts';
 import { sendSpans } from '../browser/spans.ts';
@@ -30,7 +30,7 @@ let url: string;
 beforeAll(async () => {
   program = await Program.start();
   url = await program.url();
-  browser = await launch();
+  browser = await connect();
   await sendShop(program);
   for (const { spans } of sizes) {
     const trace = largeTrace(traceOf(spans), spans, Date.now() - 600_000);

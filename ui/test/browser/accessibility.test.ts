@@ -3,7 +3,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { check } from './axe.ts';
-import { large, launch, newPage, small } from './browser.ts';
+import { connect, large, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 
@@ -14,7 +14,7 @@ let url = '';
 let checkout = '';
 
 beforeAll(async () => {
-  [browser, program] = await Promise.all([launch(), Program.start()]);
+  [browser, program] = await Promise.all([connect(), Program.start()]);
   url = await program.url();
   ({ page } = await newPage(browser));
   page.setDefaultTimeout(15_000);

@@ -1,16 +1,16 @@
 // The browser of a test file.
 
+import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContextOptions, type Locator, type Page } from 'playwright-core';
+import { inject } from 'vitest';
 
 /** Size of a large and a small screen in pixels. */
 export const large = { width: 1440, height: 900 };
 export const small = { width: 390, height: 844 };
 
-/** Starts Chromium. The caller closes it. */
-export function launch(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: process.env.CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
-  });
+/** Connects to the Chromium of all files, which setup.ts has started. The caller closes the connection. */
+export function connect(): Promise<Browser> {
+  return chromium.connect(inject('browser'));
 }
 
 /** A page, and what went wrong in it. */
@@ -34,6 +34,14 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
     if (m.type() === 'error') problems.push(`console: ${m.text()} (${m.location().url})`);
   });
   return { page, problems };
+}
+
+/** Saves the download that an action starts in a folder, and returns the path. */
+export async function download(page: Page, folder: string, action: () => Promise<void>): Promise<string> {
+  const [file] = await Promise.all([page.waitForEvent('download'), action()]);
+  const path = join(folder, file.suggestedFilename());
+  await file.saveAs(path);
+  return path;
 }
 
 /** Moves the pointer to a position in an element, once it has found its place. Returns the edges of the element. */

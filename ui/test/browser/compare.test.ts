@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, small } from './browser.ts';
+import { connect, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -13,7 +13,7 @@ const [slow, normal, other, alone] = [traceID(), traceID(), traceID(), traceID()
 const start = Date.now() - 600_000;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   const spans: TestSpan[] = [];
   for (let i = 0; i < 150; i++) spans.push(...order(traceID(), start - 1000 * i, { stock: 40 + (i % 10) }));

@@ -3,7 +3,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { check } from './axe.ts';
-import { launch, newPage, small } from './browser.ts';
+import { connect, newPage, small } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 
 let browser: Browser;
@@ -13,7 +13,7 @@ let problems: string[];
 let root = '';
 
 beforeAll(async () => {
-  [browser, program] = await Promise.all([launch(), Program.start(allInOne, ['extensions::query::base_path=/base'])]);
+  [browser, program] = await Promise.all([connect(), Program.start(allInOne, ['extensions::query::base_path=/base'])]);
   root = (await program.url()) + '/base/docs';
   ({ page, problems } = await newPage(browser));
 });

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { check } from './axe.ts';
-import { launch, newPage, small } from './browser.ts';
+import { connect, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -23,7 +23,7 @@ function request(i: number): TestSpan[] {
 }
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   await sendSpans(program, Array.from({ length: 400 }, (_, i) => request(i)).flat());
 });

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, pointAt, small } from './browser.ts';
+import { connect, newPage, pointAt, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -24,7 +24,7 @@ function request(i: number): TestSpan[] {
 }
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   await sendSpans(program, Array.from({ length: traces }, (_, i) => request(i)).flat());
 });

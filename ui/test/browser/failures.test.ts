@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { Proxy, type Fault } from './proxy.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
@@ -27,7 +27,7 @@ function shop(): TestSpan[] {
 }
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   await sendSpans(program, shop());
   proxy = await Proxy.start(await program.url());
 });

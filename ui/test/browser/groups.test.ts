@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -25,7 +25,7 @@ function request(i: number): TestSpan {
 }
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   // An error in the hour before: only what is new in this hour is called new.
   const before: TestSpan = { ...request(0), start: Date.now() - 100 * 60_000, error: true };

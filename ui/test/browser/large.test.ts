@@ -3,7 +3,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { largeTrace, marker } from '../bench/large-trace.ts';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, traceID, type TestSpan } from './spans.ts';
 
@@ -15,7 +15,7 @@ let spans: TestSpan[];
 let url: string;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   spans = largeTrace(id, size, Date.now() - 600_000);
   for (let i = 0; i < size; i += 5000) await sendSpans(program, spans.slice(i, i + 5000));

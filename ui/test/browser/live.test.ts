@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { large, launch, newPage, small } from './browser.ts';
+import { connect, large, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
 
@@ -16,7 +16,7 @@ let short: Program; // with short answers
 const settings = (...tail: string[]): string[] => ['quiet=100ms', ...tail].map((s) => `extensions::query::tail::${s}`);
 
 beforeAll(async () => {
-  [program, short, browser] = await Promise.all([Program.start(undefined, settings('max_clients=1')), Program.start(undefined, settings('max_duration=1s')), launch()]);
+  [program, short, browser] = await Promise.all([Program.start(undefined, settings('max_clients=1')), Program.start(undefined, settings('max_duration=1s')), connect()]);
   url = await program.url();
 });
 

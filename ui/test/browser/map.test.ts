@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generate } from '../map/generate.ts';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
@@ -11,7 +11,7 @@ let browser: Browser;
 let url: string;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   await sendShop(program, 300);
   await sendSpans(program, [{ traceID: traceID(), spanID: spanID(), service: 'lonely', name: 'work', kind: 'internal', start: Date.now() - 60_000, duration: 20 }]);

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
 
@@ -12,7 +12,7 @@ let browser: Browser;
 let url: string;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
 });
 

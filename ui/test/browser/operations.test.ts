@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, small } from './browser.ts';
+import { connect, newPage, small } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendShop } from './shop.ts';
 
@@ -74,7 +74,7 @@ const dropped = '0af7651916cd43dd0040000000000000';
 const kept = '0af7651916cd43dd00c0000000000000';
 
 beforeAll(async () => {
-  browser = await launch();
+  browser = await connect();
   const collector = await start(collectorConfig, { 'strategies.json': strategies });
   const agent = await start(agentConfig(host(await collector.address('native', 'protocols.grpc'))));
   const admins = await Promise.all([agent, collector].map((p) => p.address('admin', 'http')));

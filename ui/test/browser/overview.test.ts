@@ -1,13 +1,13 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
 
 let browser: Browser;
 beforeAll(async () => {
-  browser = await launch();
+  browser = await connect();
 });
 afterAll(() => browser?.close());
 

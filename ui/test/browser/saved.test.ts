@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, small } from './browser.ts';
+import { connect, download, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 
 let browser: Browser;
@@ -11,7 +11,7 @@ let program: Program;
 let url: string;
 
 beforeAll(async () => {
-  browser = await launch();
+  browser = await connect();
   program = await Program.start();
   url = await program.url();
 });
@@ -79,8 +79,7 @@ test('a link and a file carry the searches to another browser', async () => {
   await first.page.getByRole('button', { name: 'Copy as link' }).click();
   await first.page.getByText('Link to all saved searches copied').first().waitFor();
   const shared = await first.page.evaluate(() => navigator.clipboard.readText());
-  const [file] = await Promise.all([first.page.waitForEvent('download'), first.page.getByRole('button', { name: 'Download' }).click()]);
-  const path = await file.path();
+  const path = await download(first.page, program.folder, () => first.page.getByRole('button', { name: 'Download' }).click());
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual([{ name: 'Größte Fehler', url: search }]);
   const second = await newPage(browser);
   await second.page.goto(shared);

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
@@ -15,7 +15,7 @@ let url: string;
 const span = (service: string, kind: TestSpan['kind']): TestSpan => ({ traceID: traceID(), spanID: spanID(), service, name: `${service} work`, kind, start: Date.now() - 60_000, duration: 20 });
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
   await sendShop(program, 300);
   await sendSpans(program, [span('job', 'internal'), span('job', 'internal'), span('caller', 'client')]);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
 
@@ -13,7 +13,7 @@ let browser: Browser;
 const cleanups: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  browser = await launch();
+  browser = await connect();
 });
 
 afterAll(() => browser?.close());

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
 
@@ -8,7 +8,7 @@ let program: Program;
 let browser: Browser;
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(), launch()]);
+  [program, browser] = await Promise.all([Program.start(), connect()]);
 });
 
 afterAll(async () => {

@@ -3,7 +3,7 @@
 import { createSocket } from 'node:dgram';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage } from './browser.ts';
+import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
@@ -59,7 +59,7 @@ async function start(config: string): Promise<Program> {
 const host = (address: string): string => new URL(address).host;
 
 beforeAll(async () => {
-  browser = await launch();
+  browser = await connect();
   collector = await start(collectorConfig);
   const storage = host(await collector.address('remote_storage', 'grpc'));
   const agent = await start(agentConfig(host(await collector.address('native', 'protocols.grpc'))));

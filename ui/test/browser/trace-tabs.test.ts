@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, pointAt } from './browser.ts';
+import { connect, newPage, pointAt } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -21,7 +21,7 @@ const templates = `link_templates: [
 
 beforeAll(async () => {
   const config = allInOne.replace('query: {storage: disk,', `query: {storage: disk, ${templates},`);
-  [program, browser] = await Promise.all([Program.start(config), launch()]);
+  [program, browser] = await Promise.all([Program.start(config), connect()]);
   url = await program.url();
   await sendSpans(program, checkout(Date.now() - 60_000));
 });

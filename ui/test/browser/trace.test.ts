@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch, newPage, pointAt } from './browser.ts';
+import { connect, download, newPage, pointAt } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -15,7 +15,7 @@ const trace = traceID();
 const charge = spanID();
 
 beforeAll(async () => {
-  [program, browser] = await Promise.all([Program.start(withArchive), launch()]);
+  [program, browser] = await Promise.all([Program.start(withArchive), connect()]);
   url = await program.url();
   await sendSpans(program, checkout(trace, charge, Date.now() - 10_000));
 });
@@ -194,8 +194,8 @@ test('downloads are traces that the program reads', async () => {
   const { page } = await openTrace();
   for (const [item, member] of [['Download Jaeger JSON', 'data'], ['Download OTLP JSON', 'resourceSpans']]) {
     await page.getByRole('button', { name: 'Actions', exact: true }).click();
-    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: item }).click()]);
-    const answer = JSON.parse(readFileSync(await file.path(), 'utf8')) as Record<string, unknown[]>;
+    const path = await download(page, program.folder, () => page.getByRole('menuitem', { name: item }).click());
+    const answer = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown[]>;
     expect(answer[member].length, item).toBeGreaterThan(0);
   }
   await page.context().close();

@@ -4,7 +4,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { launch } from '../browser/browser.ts';
+import { connect } from '../browser/browser.ts';
 import { makeScene, openPage, settle, type Scene } from './scene.ts';
 
 const folder = process.env.IMAGES!;
@@ -15,7 +15,7 @@ let browser: Browser;
 let scene: Scene;
 
 beforeAll(async () => {
-  [browser, scene] = await Promise.all([launch(), makeScene(folder)]);
+  [browser, scene] = await Promise.all([connect(), makeScene(folder)]);
 }, 180_000);
 
 afterAll(() => Promise.all([browser?.close(), scene?.shop.stop(), scene?.empty.stop()]));

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { large, launch, small } from '../browser/browser.ts';
+import { large, connect, small } from '../browser/browser.ts';
 import type { Program } from '../browser/program.ts';
 import { makeScene, openPage, settle, type Scene } from './scene.ts';
 
@@ -13,7 +13,7 @@ let browser: Browser;
 let scene: Scene;
 
 beforeAll(async () => {
-  [browser, scene] = await Promise.all([launch(), makeScene(folder)]);
+  [browser, scene] = await Promise.all([connect(), makeScene(folder)]);
 }, 180_000);
 
 afterAll(() => Promise.all([browser?.close(), scene?.shop.stop(), scene?.empty.stop()]));
