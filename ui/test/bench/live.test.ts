@@ -10,7 +10,7 @@ import { sendLoad } from './spans-load.ts';
 import { median, printTable, quantile, report } from './table.ts';
 
 const rate = 20_000;
-const rounds = 8;
+const rounds = Number(process.env.RUNS ?? 8);
 const roundSeconds = 5;
 const watched = Number(process.env.LIVE_SECONDS ?? 60);
 const sampleSeconds = 10;

@@ -7,7 +7,7 @@ import { Program } from '../browser/program.ts';
 import { generate } from '../map/generate.ts';
 import { printTable, report } from './table.ts';
 
-const runs = 5;
+const runs = Number(process.env.RUNS ?? 5);
 const ready = '[data-state=ready] svg[role=group]';
 
 let program: Program;

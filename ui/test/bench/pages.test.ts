@@ -15,7 +15,8 @@ import { memoryOf, type Memory } from './memory.ts';
 import { clickUntil, scrollFrames, watch } from './probe.ts';
 import { printTable, quantile, report } from './table.ts';
 
-const runs = 5;
+const runs = Number(process.env.RUNS ?? 5);
+const few = Math.min(runs, 3); // of measurements that take long
 const sizes = [{ spans: 100, budget: '300' }, { spans: 10_000, budget: '500' }, { spans: 100_000, budget: '1000' }];
 const largest = 100_000;
 const traceOf = (spans: number): string => spans.toString(16).padStart(32, 'a');
@@ -77,7 +78,7 @@ test('first row', async () => {
 
 test('scroll, and the heap after it', async () => {
   const blank: number[][] = [];
-  for (let i = 0; i < 3; i++) blank.push(await scrollBlank());
+  for (let i = 0; i < few; i++) blank.push(await scrollBlank());
   const rows = await repeat(unfolded, row, async (page) => {
     const count = Number(await page.locator('#spans').getAttribute('aria-rowcount'));
     expect(count).toBeGreaterThan(largest / 2); // repeated siblings are one row
@@ -87,7 +88,7 @@ test('scroll, and the heap after it', async () => {
     const frames = await page.evaluate(scrollFrames, { selector: '#spans', frames: 300 });
     const work = ((await taskTime(session)) - before) / frames.length;
     return { count, frames, work, memory: await memoryOf(page), nodes: await page.evaluate(() => document.getElementsByTagName('*').length) };
-  }, 3);
+  }, few);
   const part = (frames: number[][], share: number): number[] => frames.map((f) => quantile(f, share));
   const frames = rows.map((r) => r.frames);
   report('empty scrolling page, frame p95', '', 'ms', part(blank, 0.95));
@@ -136,7 +137,7 @@ test('find', async () => {
     }
     await page.getByText('100', { exact: true }).first().waitFor(); // one of 1000
     return times;
-  }, 3);
+  }, few);
   report('find in 100,000 spans, worker', '100', 'ms', results.flat().map((t) => t.worker));
   report('find in 100,000 spans, attributes on the server', '', 'ms', results.flat().map((t) => t.server));
 });

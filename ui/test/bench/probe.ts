@@ -72,6 +72,9 @@ export function clickUntil({ click, until }: { click: string; until: string }): 
       requestAnimationFrame(() => port2.postMessage(0));
     });
     observer.observe(document, { childList: true, subtree: true });
-    document.querySelector<HTMLElement>(click)!.click();
+    const element = document.querySelector(click)!;
+    const { left, top, width, height } = element.getBoundingClientRect();
+    // In the middle: a row has a check box at its left edge.
+    element.dispatchEvent(new MouseEvent('click', { bubbles: true, clientX: left + width / 2, clientY: top + height / 2 }));
   });
 }
