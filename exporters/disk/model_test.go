@@ -217,6 +217,8 @@ func (m *machine) advance(d time.Duration) {
 	if expired == 0 {
 		return
 	}
+	m.model.Write(m.store, m.memory) // without a recent span, the store does not trust the clock at start
+	m.lastWrite = m.clock.now()
 	m.model.Forget(expired)
 	m.reopen() // at start the store removes expired segments immediately
 	m.memory = openMemory(m.t)
