@@ -100,13 +100,14 @@ func TestDoubtfulEnd(t *testing.T) {
 		damage   func(content []byte)
 		doubtful bool
 	}{
-		"new file, sector is zero":             {false, twoSectors, func(b []byte) { clear(b[512:1024]) }, false},
-		"new file, flipped bit":                {false, twoSectors, func(b []byte) { b[600] ^= 1 }, true},
-		"new file, zeros inside a sector":      {false, twoSectors, func(b []byte) { clear(b[400:1024]) }, true},
-		"reused file, sector is stale":         {true, twoSectors, func(b []byte) { fill(b[512:1024], 's') }, false},
-		"reused file, flipped bit in sector":   {true, oneSector, func(b []byte) { b[100] ^= 1 }, true},
-		"reused file, flipped bit in header":   {true, oneSector, func(b []byte) { b[20] ^= 1 }, true},
-		"reused file, the record is not there": {true, oneSector, func(b []byte) { fill(b[:512], 's') }, false},
+		"new file, sector is zero":                  {false, twoSectors, func(b []byte) { clear(b[512:1024]) }, false},
+		"new file, flipped bit":                     {false, twoSectors, func(b []byte) { b[600] ^= 1 }, true},
+		"new file, zeros inside a sector":           {false, twoSectors, func(b []byte) { clear(b[400:1024]) }, true},
+		"reused file, flipped bit in a long record": {true, twoSectors, func(b []byte) { b[600] ^= 64 }, true},
+		"reused file, sector is stale":              {true, twoSectors, func(b []byte) { fill(b[512:1024], 's') }, false},
+		"reused file, flipped bit in sector":        {true, oneSector, func(b []byte) { b[100] ^= 1 }, true},
+		"reused file, flipped bit in header":        {true, oneSector, func(b []byte) { b[20] ^= 1 }, true},
+		"reused file, the record is not there":      {true, oneSector, func(b []byte) { fill(b[:512], 's') }, false},
 	} {
 		mem := vfstest.NewMem()
 		d := openDir(t, mem, small)

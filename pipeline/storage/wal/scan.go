@@ -80,7 +80,7 @@ func (s *scanner) next() (record, bool, error) {
 		s.seen, s.durable = max(s.seen, h.seq), max(s.durable, h.durable)
 		payload := s.window(at+headerSize, int(h.length))
 		if len(payload) != int(h.length) || crc32.Checksum(payload, castagnoli) != h.payloadCRC {
-			s.judge(at, h)
+			s.judge(at, h, payload)
 			continue
 		}
 		if h.seq <= s.prev {

@@ -2,12 +2,13 @@ package wal
 
 import (
 	"bytes"
+	"hash/crc32"
 	"math/bits"
 )
 
 // An interrupted write leaves whole sectors of groupUnit bytes as they were before: zeros, or stale
-// bytes in a reused file, which nothing tells from damage. A record that is unreadable for another
-// reason may have been synced, even if no later record says so.
+// bytes in a reused file. A record that is unreadable for another reason may have been synced, even
+// if no later record says so.
 
 // maxFlips is the number of bits in which a header may differ from the expected one to be taken for
 // a damaged header, of the 160 bits that are known in advance.
@@ -52,10 +53,33 @@ func (s *scanner) isDamagedHeader(b []byte) bool {
 
 // judge doubts the record at an offset, of which the payload is unreadable, unless an interrupted
 // write can be the reason.
-func (s *scanner) judge(at int64, h header) {
-	if !s.isTorn(at, at+int64(recordSize(int(h.length)))) {
+func (s *scanner) judge(at int64, h header, payload []byte) {
+	if isFlipped(payload, h) || !s.isTorn(at, at+int64(recordSize(int(h.length)))) {
 		s.doubted = max(s.doubted, h.seq)
 	}
+}
+
+// isFlipped reports whether one bit of the payload is wrong: with it, the checksum would be right.
+// Stale bytes of n bits look like that with a probability of n / 2^32.
+func isFlipped(payload []byte, h header) bool {
+	if len(payload) != int(h.length) {
+		return false
+	}
+	// CRCs are linear: a wrong bit changes the checksum by an amount that depends on its place.
+	wrong := crc32.Checksum(payload, castagnoli) ^ h.payloadCRC
+	var change [8]uint32 // by each bit of a byte
+	for bit := range change {
+		change[bit] = castagnoli[1<<bit]
+	}
+	for range payload { // from the last byte to the first
+		for bit, c := range change {
+			if c == wrong {
+				return true
+			}
+			change[bit] = castagnoli[byte(c)] ^ c>>8
+		}
+	}
+	return false
 }
 
 // minCut is the number of zeros at the end of a sector from which on it is taken for a damaged one
