@@ -34,6 +34,7 @@ func goTool(t *testing.T, mod string, args ...string) {
 // TestCustomReceiver builds, tests and runs a program with a custom component, which is a module of
 // its own. The listener of the component has TLS from the framework.
 func TestCustomReceiver(t *testing.T) {
+	harness.SkipIfShort(t) // compiles all packages again, as those of another module
 	harness.DependsOn(t, customReceiver)
 	mod := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum"} {
