@@ -46,7 +46,8 @@ test-ui: # run the tests of the web UI that have not passed with the current fil
 	@if $(UI_INSTALLED); then \
 		$(STAGE) 'unit tests of the web UI' ui/test/unless-passed ui-test ui extensions pipeline/tracestore/callpath/testdata \
 			test/e2e/query/testdata -- npm --prefix ui run --silent test && \
-		$(STAGE) 'tests in a browser' ui/test/unless-passed test-browser ui bin/tracing -- npm --prefix ui run --silent test-browser; \
+		$(STAGE) 'tests in a browser' ui/test/unless-passed test-browser ui bin/tracing -- \
+			env SHORT=$(if $(filter true,$(CI)),,1) npm --prefix ui run --silent test-browser; \
 	else echo "$(NO_NODE); the tests of the web UI are skipped"; fi
 
 ui-screenshots: build ## draw every page in Chromium, light and dark, large and small, into SCREENSHOTS (ui-screenshots)
@@ -172,6 +173,13 @@ bench: ## measure decoding and whole servers, as ratios to pdata
 	$(BENCH) -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
 	$(BENCH) -bench '^Benchmark(Server|Protocols|Queue|Batch)$$' -benchtime 3x ./test/bench
 
+bench-once: build test-program # run each benchmark once, so that none breaks unnoticed; those with millions of spans, of whole servers and of engines are left out
+	@$(STAGE) 'benchmarks, once' go test -vet=off -run '^$$' -bench . -skip 'WithDeletion$$|ManyServices$$' -benchtime 1x -timeout 20m \
+		$$(.ci/packages benched)
+	@$(STAGE) 'benchmarks of servers, once' env TEST_PROGRAM=$(TEST_PROGRAM) \
+		go test -vet=off -run '^$$' -bench '^Benchmark(Decode|Ratio|Queue|Batch)$$' -benchtime 1x -timeout 20m ./test/bench
+	@$(STAGE) 'benchmarks of the web UI, once' env BENCH=1 RUNS=1 LIVE_SECONDS=40 npm --prefix ui run --silent test-browser
+
 bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data
 	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench
 	$(BENCH) -bench '^Benchmark(Together|Heavy)$$' -benchtime 1x ./test/bench
@@ -198,4 +206,4 @@ release-check: ## make the release VERSION=x.y.z twice, in different folders, an
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-store clickhouse-cluster bench-clickhouse bench-kafka release release-check sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-once bench-store clickhouse-cluster bench-clickhouse bench-kafka release release-check sampling-plot

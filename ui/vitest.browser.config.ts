@@ -1,17 +1,18 @@
 // `npm run test-browser`: tests of the pages in Chromium, against the built program, and of the build itself.
-// BENCH measures the pages instead, SCREENSHOTS draws them.
+// SHORT leaves out the longest file. BENCH measures the pages instead, SCREENSHOTS draws them.
 
 import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
 
 const chromium = findChromium();
-const { BENCH, SCREENSHOTS, IMAGES } = process.env;
+const { BENCH, SCREENSHOTS, IMAGES, SHORT } = process.env;
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
 const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 
 export default defineConfig({
   test: {
     include: [special ? '' : 'test/build/*.test.ts', chromium ? tests : ''].filter(Boolean),
+    exclude: SHORT ? ['test/browser/accessibility.test.ts'] : [],
     passWithNoTests: true,
     env: { CHROMIUM: chromium },
     testTimeout: BENCH ? 300_000 : 60_000,
