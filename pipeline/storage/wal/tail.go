@@ -54,15 +54,19 @@ func (s *scanner) isDamagedHeader(b []byte) bool {
 // judge doubts the record at an offset, of which the payload is unreadable, unless an interrupted
 // write can be the reason.
 func (s *scanner) judge(at int64, h header, payload []byte) {
-	if isFlipped(payload, h) || !s.isTorn(at, at+int64(recordSize(int(h.length)))) {
+	flipped := !s.fresh && isFlipped(payload, h)
+	if flipped || !s.isTorn(at, at+int64(recordSize(int(h.length)))) {
 		s.doubted = max(s.doubted, h.seq)
 	}
 }
 
+// maxFlipped is the maximum length of a payload in which a wrong bit is looked for, in bytes. Stale
+// bytes look like one wrong bit with a probability of 8 * maxFlipped / 2^32, one in 8192.
+const maxFlipped = 64 << 10
+
 // isFlipped reports whether one bit of the payload is wrong: with it, the checksum would be right.
-// Stale bytes of n bits look like that with a probability of n / 2^32.
 func isFlipped(payload []byte, h header) bool {
-	if len(payload) != int(h.length) {
+	if len(payload) != int(h.length) || len(payload) > maxFlipped {
 		return false
 	}
 	// CRCs are linear: a wrong bit changes the checksum by an amount that depends on its place.
