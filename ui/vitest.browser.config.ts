@@ -1,5 +1,5 @@
 // `npm run test-browser`: tests of the pages in Chromium, against the built program, and of the build itself.
-// SHORT leaves out the longest file. BENCH measures the pages instead, SCREENSHOTS draws them.
+// SHORT leaves out the longest files. BENCH measures the pages instead, SCREENSHOTS draws them.
 
 import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
@@ -12,7 +12,7 @@ const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 export default defineConfig({
   test: {
     include: [special ? '' : 'test/build/*.test.ts', chromium ? tests : ''].filter(Boolean),
-    exclude: SHORT ? ['test/browser/accessibility.test.ts'] : [],
+    exclude: SHORT ? ['test/browser/accessibility.test.ts', 'test/build/*.test.ts'] : [],
     passWithNoTests: true,
     env: { CHROMIUM: chromium },
     testTimeout: BENCH ? 300_000 : 60_000,

@@ -36,7 +36,7 @@ function copy(): string {
   return folder;
 }
 
-test('the same sources give the same bytes, in every folder', () => {
+test('the same sources give the same bytes, in every folder', { timeout: 600_000 }, () => {
   const hashes = (files: Map<string, Buffer>): string[] =>
     [...files].map(([name, content]) => `${createHash('sha256').update(content).digest('hex')} ${name}`);
   const first = build(ui, 'first');
