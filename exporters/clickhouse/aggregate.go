@@ -43,7 +43,7 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, want trace
 		if err = errors.Join(err, ctx.Err()); err != nil && !a.isPartial(err) {
 			return tracestore.Aggregate{}, fmt.Errorf("counting spans: %w", err)
 		}
-		a.reason = joinReasons(a.reason, e.missingShards(ctx))
+		a.reasons.Add(e.missingShards(ctx)...)
 	}
 	return a.answer(), nil
 }
@@ -67,7 +67,7 @@ type aggregation struct {
 	details                 total // of facets and groups
 	counted                 bool  // totals are known
 	scanned                 int
-	reason                  string
+	reasons                 tracestore.Reasons
 }
 
 // total is the number of counted spans.
@@ -114,19 +114,20 @@ func (a *aggregation) choose(s *tracestore.Selection) {
 	a.selectedByWhole = c.Whole
 }
 
-// isPartial reports whether what was counted before an error is an answer, and sets the reason that
+// isPartial reports whether what was counted before an error is an answer, and sets the reason why
 // it is not complete.
 func (a *aggregation) isPartial(err error) bool {
-	limit, ok := serverLimit(err)
+	limit := serverLimit(err)
 	switch {
 	case !a.counted:
 		return false
-	case ok:
-		a.reason = limit
+	case limit != nil:
+		a.reasons = limit
 	case errors.Is(err, context.DeadlineExceeded):
-		a.reason = "deadline exceeded before everything was counted; narrow the query or the time range"
+		a.reasons = tracestore.Because(tracestore.ReasonTime,
+			"deadline exceeded before everything was counted; narrow the query or the time range")
 	case tracestore.IsOutOfMemory(err):
-		a.reason = "not everything was counted: " + err.Error()
+		a.reasons = tracestore.Because(tracestore.ReasonLimit, "not everything was counted: "+err.Error())
 	default:
 		return false
 	}
@@ -298,7 +299,7 @@ func (a *aggregation) each(ctx context.Context, sql string, to []any, take func(
 }
 
 func (a *aggregation) answer() tracestore.Aggregate {
-	out := tracestore.Aggregate{Scanned: a.scanned, Reason: a.reason}
+	out := tracestore.Aggregate{Scanned: a.scanned, Reasons: a.reasons}
 	total := &a.totals
 	if a.heatmap == nil && (a.facets != nil || a.groups != nil) {
 		total = &a.details
@@ -310,26 +311,17 @@ func (a *aggregation) answer() tracestore.Aggregate {
 	if a.facets != nil {
 		out.Facets = a.facets.Answer(a.details.share)
 		if a.facets.OutOfMemory() {
-			out.Reason = joinReasons(out.Reason, storequery.ReasonFacetMemory)
+			out.Reasons.Add(storequery.ReasonFacetMemory)
 		}
 	}
 	if a.groups != nil {
 		out.Groups = a.groups.Answer(a.details.share)
 		if a.groups.OutOfMemory() {
-			out.Reason = joinReasons(out.Reason, storequery.ReasonGroupMemory)
+			out.Reasons.Add(storequery.ReasonGroupMemory)
 		}
 	}
 	if a.picks != nil {
 		out.Exemplars = a.exemplars
 	}
-	out.Complete = out.Reason == ""
 	return out
-}
-
-// joinReasons joins two reasons, of which either may be empty.
-func joinReasons(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
 }

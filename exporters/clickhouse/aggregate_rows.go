@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -315,11 +314,8 @@ func (a *aggregation) examineWhole(ctx context.Context, r spanRows, take func(s 
 		take(s, selected)
 		return nil
 	})
-	var damaged *tracestore.DamagedError
-	if errors.As(err, &damaged) {
-		a.reason = joinReasons(a.reason, damaged.Reason)
-		return nil
-	}
+	damage, err := tracestore.DamageOf(err)
+	a.reasons.Add(damage...)
 	return err
 }
 

@@ -20,12 +20,12 @@ func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.Ba
 		return counter.Answer(), ctx.Err()
 	}
 	c := callQuery{tenant: tenant, from: from, to: to, byOperation: true, byKind: true, conditions: []string{anyOperation(q.Operations)}}
-	reason, err := e.countCalls(ctx, c, counter)
+	reasons, err := e.countCalls(ctx, c, counter)
 	if err != nil {
 		return tracestore.BaselineAnswer{}, fmt.Errorf("counting calls of operations: %w", err)
 	}
 	a := counter.Answer()
-	a.Complete, a.Reason = reason == "", reason
+	a.Reasons = reasons
 	return a, nil
 }
 

@@ -30,13 +30,12 @@ func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.Metr
 			c.conditions = append(c.conditions, column+" IN ("+where.Texts(names)+")")
 		}
 	}
-	reason, err := e.countCalls(ctx, c, counter)
+	reasons, err := e.countCalls(ctx, c, counter)
 	if err != nil {
 		return tracestore.MetricsAnswer{}, fmt.Errorf("counting calls: %w", err)
 	}
 	a := counter.Answer()
-	a.Reason = joinReasons(a.Reason, reason)
-	a.Complete = a.Reason == ""
+	a.Reasons.Add(reasons...)
 	return a, nil
 }
 
@@ -49,19 +48,19 @@ type callQuery struct {
 	conditions          []string // on service, name and kind
 }
 
-// countCalls passes the calls that a query selects to a counter. If not all could be counted, it
-// returns the reason.
-func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storequery.DurationCounter) (reason string, err error) {
+// countCalls passes the calls that a query selects to a counter. It
+// returns why not all could be counted.
+func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storequery.DurationCounter) (tracestore.Reasons, error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return nil, err
 	}
 	exact, err := e.statistics(ctx, q.tenant)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer memory.Release()
 	parts := minuteParts{rest: [][2]uint64{{q.from, q.to}}}
@@ -77,11 +76,11 @@ func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storeque
 	}
 	for i, sql := range statements {
 		err := e.readCalls(ctx, sql, counter, memory)
-		if limit, ok := serverLimit(err); ok && i > 0 {
-			return joinReasons(limit, e.missingShards(ctx)), nil
+		if limit := serverLimit(err); limit != nil && i > 0 {
+			return append(limit, e.missingShards(ctx)...), nil
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	return e.missingShards(ctx), ctx.Err()
@@ -208,11 +207,11 @@ func (e *exporter) readCalls(ctx context.Context, sql string, counter storequery
 // histogramOf returns a histogram of counts by bucket, in any order.
 func histogramOf(sum uint64, buckets []uint16, counts []uint64) (h tracestore.Histogram, err error) {
 	if len(buckets) != len(counts) {
-		return h, &tracestore.DamagedError{Reason: fmt.Sprintf("histogram with %d buckets and %d counts", len(buckets), len(counts))}
+		return h, tracestore.Damaged(fmt.Sprintf("histogram with %d buckets and %d counts", len(buckets), len(counts)), nil)
 	}
 	for i, b := range buckets {
 		if int(b) >= tracestore.Buckets {
-			return h, &tracestore.DamagedError{Reason: fmt.Sprintf("histogram with bucket %d; the last one is %d", b, tracestore.Buckets-1)}
+			return h, tracestore.Damaged(fmt.Sprintf("histogram with bucket %d; the last one is %d", b, tracestore.Buckets-1), nil)
 		}
 		if counts[i] > 0 {
 			h.AddBucket(int(b), counts[i])

@@ -28,8 +28,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	if err != nil {
 		return tracestore.Graph{}, fmt.Errorf("counting calls: %w", err)
 	}
-	reason := missing.ofServices()
-	return tracestore.Graph{Edges: calls.Edges(), Complete: reason == "", Reason: reason}, nil
+	return tracestore.Graph{Edges: calls.Edges(), Reasons: missing.ofServices()}, nil
 }
 
 // Peers implements tracestore.Peers. It counts like Dependencies.
@@ -48,8 +47,8 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 		calls.MarkIncomplete()
 	}
 	g := calls.Graph()
-	if reason := missing.ofServices(); reason != "" {
-		g.Complete, g.Reason = false, reason
+	if reasons := missing.ofServices(); !reasons.Complete() {
+		g.Reasons = reasons
 	}
 	return g, nil
 }
@@ -70,8 +69,8 @@ func (e *exporter) Edges(ctx context.Context, tenant string, q tracestore.EdgeQu
 		calls.MarkIncomplete()
 	}
 	g := calls.Graph()
-	if reason := missing.ofServices(); reason != "" {
-		g.Complete, g.Reason = false, reason
+	if reasons := missing.ofServices(); !reasons.Complete() {
+		g.Reasons = reasons
 	}
 	return g, nil
 }
@@ -84,26 +83,27 @@ func (s *callSum) edge() tracestore.Edge {
 
 // missingCalls says which calls are not counted.
 type missingCalls struct {
-	peers  bool   // to some peers
-	spans  bool   // of very long traces
-	shards string // why some servers did not answer; "" if all did
+	peers  bool               // to some peers
+	spans  bool               // of very long traces
+	shards tracestore.Reasons // why some servers did not answer
 }
 
 // or adds what another part misses.
 func (m *missingCalls) or(o missingCalls) {
 	m.peers, m.spans = m.peers || o.peers, m.spans || o.spans
-	if m.shards == "" {
+	if m.shards.Complete() {
 		m.shards = o.shards
 	}
 }
 
-// ofServices returns why calls between services are missing, or "".
-func (m *missingCalls) ofServices() string {
+// ofServices says why calls between services are missing.
+func (m *missingCalls) ofServices() tracestore.Reasons {
 	switch {
-	case m.shards != "":
+	case !m.shards.Complete():
 		return m.shards
 	case m.spans:
-		return fmt.Sprintf("calls of traces with more than %d spans are omitted in part", maxCallSpans)
+		return tracestore.Because(tracestore.ReasonLimit,
+			fmt.Sprintf("calls of traces with more than %d spans are omitted in part", maxCallSpans))
 	}
-	return ""
+	return nil
 }

@@ -3,7 +3,6 @@ package clickhouse
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,10 +126,7 @@ func (a *aggregation) exemplarIDs(ctx context.Context, picked []tracestore.Exemp
 		}
 		return nil
 	})
-	var damaged *tracestore.DamagedError
-	if errors.As(err, &damaged) {
-		err = nil // the others are known
-	}
+	_, err = tracestore.DamageOf(err) // the others are known
 	return ids, err
 }
 

@@ -33,7 +33,7 @@ func textOf(form, text string) (value string, ok bool, err error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return "", false, &tracestore.DamagedError{Reason: "number of the server cannot be read", Err: err}
+		return "", false, tracestore.Damaged("number of the server cannot be read", err)
 	}
 	f := math.Float64frombits(n)
 	if form == formDuration {

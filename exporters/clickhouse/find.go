@@ -3,8 +3,6 @@ package clickhouse
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -19,7 +17,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	}
 	q.Where = tracestore.WithContext(ctx, q.Where)
 	s := &search{store: e, query: q, want: want, condition: e.conditionOf(q, q.Where), done: make(map[otlpdata.TraceID]struct{})}
-	s.outcome.Reason = tracestore.ReasonUnread
+	s.outcome = tracestore.Unread()
 	return &tracestore.Results{All: func(yield func(tracestore.Result, error) bool) { s.results(ctx, yield) }, Outcome: s.ended}, nil
 }
 
@@ -43,20 +41,14 @@ type search struct {
 	found     int
 	rows      int // size of the next page
 	batch     int // number of traces to read at once
-	damage    []string
+	damage    tracestore.Reasons
 	outcome   tracestore.Outcome
 }
 
 // ended returns the outcome with what could not be read.
 func (s *search) ended() tracestore.Outcome {
 	o := s.outcome
-	if len(s.damage) > 0 {
-		reasons := s.damage
-		if o.Reason != "" {
-			reasons = append([]string{o.Reason}, s.damage...)
-		}
-		o.Complete, o.Reason = false, strings.Join(reasons, "; ")
-	}
+	o.Reasons.Add(s.damage...)
 	return o
 }
 
@@ -69,7 +61,7 @@ func (s *search) results(ctx context.Context, yield func(tracestore.Result, erro
 	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
 	defer s.memory.Release()
 	if err := s.run(ctx); err != nil && !errors.Is(err, errStop) {
-		s.outcome.Reason = err.Error()
+		s.outcome.Reasons = tracestore.BecauseOf(err)
 		yield(tracestore.Result{}, err)
 	}
 }
@@ -86,18 +78,18 @@ func (s *search) run(ctx context.Context) error {
 			return s.limited(ctx, err)
 		}
 	}
-	s.outcome.Complete, s.outcome.Reason = true, ""
-	_ = s.noteDamage(s.store.incomplete(ctx)) // nothing else
+	s.outcome.Reasons = nil
+	s.damage.Add(s.store.missingShards(ctx)...)
 	return ctx.Err()
 }
 
 // limited ends the search with an outcome if err is a limit of the server.
 func (s *search) limited(ctx context.Context, err error) error {
-	reason, ok := serverLimit(err)
-	if !ok || ctx.Err() != nil {
+	limit := serverLimit(err)
+	if limit == nil || ctx.Err() != nil {
 		return err
 	}
-	s.outcome.Reason = reason
+	s.outcome.Reasons = limit
 	if s.at != s.query.After {
 		s.outcome.Next = s.at
 	}
@@ -209,7 +201,7 @@ func (s *search) examineBatch(ctx context.Context, batch []hit) error {
 		part := s.withinBudget(batch)
 		if len(part) == 0 {
 			s.outcome.Next = s.at
-			s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned)
+			s.outcome.Reasons = tracestore.BudgetSpent(s.outcome.Scanned)
 			return errStop
 		}
 		matched, err := s.verify(ctx, part)
@@ -287,8 +279,8 @@ func (s *search) emitAll(ctx context.Context, hits []hit) error {
 			return errStop
 		}
 		if s.found++; s.found == s.query.Limit {
-			s.outcome.Complete, s.outcome.Reason, s.outcome.Next = true, "", h.cursor()
-			_ = s.noteDamage(s.store.incomplete(ctx)) // nothing else
+			s.outcome.Reasons, s.outcome.Next = nil, h.cursor()
+			s.damage.Add(s.store.missingShards(ctx)...)
 			return errStop
 		}
 	}

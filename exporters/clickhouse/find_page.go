@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -136,19 +135,11 @@ func (s *search) matching(ctx context.Context, condition string, take func(trace
 	return s.noteDamage(err)
 }
 
-// noteDamage keeps the reason of a DamagedError, and returns any other error.
+// noteDamage keeps the reasons of a DamagedError, and returns any other error.
 func (s *search) noteDamage(err error) error {
-	var damaged *tracestore.DamagedError
-	if !errors.As(err, &damaged) {
-		return err
-	}
-	for _, known := range s.damage {
-		if known == damaged.Reason {
-			return nil
-		}
-	}
-	s.damage = append(s.damage, damaged.Reason)
-	return nil
+	damage, err := tracestore.DamageOf(err)
+	s.damage.Add(damage...)
+	return err
 }
 
 // notReturned leaves out the traces that also match before the cursor, because an earlier page

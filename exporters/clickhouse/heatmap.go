@@ -59,7 +59,7 @@ func (a *aggregation) readHeat(ctx context.Context, sql string) error {
 	step := uint64(a.want.Heatmap.Step)
 	return a.each(ctx, sql, []any{&start, &bucket, &spans, &errors}, func() error {
 		if bucket >= tracestore.Buckets || start/step < a.from/step || start/step > a.to/step {
-			return &tracestore.DamagedError{Reason: fmt.Sprintf("heatmap cell at %d with bucket %d is outside of the query", start, bucket)}
+			return tracestore.Damaged(fmt.Sprintf("heatmap cell at %d with bucket %d is outside of the query", start, bucket), nil)
 		}
 		if spans == 0 {
 			return nil

@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -162,7 +161,9 @@ func (e *exporter) countPass(
 			w.table = callTable{}
 		}
 		missing, err = e.countWindows(ctx, tenant, windows)
-		missing.shards = cmp.Or(e.missingShards(ctx), "a shard did not answer")
+		if missing.shards = e.missingShards(ctx); missing.shards.Complete() {
+			missing.shards = tracestore.Because(tracestore.ReasonUnavailable, "a shard did not answer")
+		}
 	}
 	if err != nil {
 		return missing, err
@@ -173,7 +174,7 @@ func (e *exporter) countPass(
 		for i := range w.table.sums {
 			add(&w.table.sums[i])
 		}
-		if w.whole && now.Sub(w.stored) >= settled && missing.ofServices() == "" && w.number <= math.MaxUint32 {
+		if w.whole && now.Sub(w.stored) >= settled && missing.ofServices().Complete() && w.number <= math.MaxUint32 {
 			cached = append(cached, cachedOf(w))
 		}
 		w.table = callTable{}

@@ -18,14 +18,14 @@ import (
 type shards struct {
 	mu      sync.Mutex
 	checked time.Time // before the shards were asked
-	missing string    // for users; "" if all answer
+	missing tracestore.Reasons
 }
 
-// missingShards returns for users which shards do not answer, or "". Callers have read before.
-// Calls at the same time ask the shards together.
-func (e *exporter) missingShards(ctx context.Context) string {
+// missingShards says which shards do not answer. Callers have read before. Calls at the same time
+// ask the shards together.
+func (e *exporter) missingShards(ctx context.Context) tracestore.Reasons {
 	if !e.cfg.Cluster.Sharded || ctx.Err() != nil {
-		return ""
+		return nil
 	}
 	called := time.Now()
 	e.shards.mu.Lock()
@@ -37,12 +37,12 @@ func (e *exporter) missingShards(ctx context.Context) string {
 	missing, err := e.askShards(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			return ""
+			return nil
 		}
-		return "the shards that answer are not known: " + err.Error()
+		return tracestore.Because(tracestore.ReasonUnavailable, "the shards that answer are not known: "+err.Error())
 	}
-	e.shards.missing, e.shards.checked = missing, now
-	return missing
+	e.shards.missing, e.shards.checked = tracestore.Because(tracestore.ReasonUnavailable, missing), now
+	return e.shards.missing
 }
 
 // wholeCluster returns a context for statements that fail if a shard does not answer, instead of
@@ -93,22 +93,23 @@ func (e *exporter) silentShards(ctx context.Context, cluster string, known, answ
 // incomplete returns a tracestore.DamagedError if shards do not answer. Callers that have found a
 // trace need not call it, because a trace is on one shard.
 func (e *exporter) incomplete(ctx context.Context) error {
-	if missing := e.missingShards(ctx); missing != "" {
-		return &tracestore.DamagedError{Reason: missing}
+	if missing := e.missingShards(ctx); !missing.Complete() {
+		return &tracestore.DamagedError{Reasons: missing}
 	}
 	return nil
 }
 
-// serverLimit returns for users which limit of the server ended a statement, if err is the error of
-// one.
-func serverLimit(err error) (reason string, ok bool) {
+// serverLimit says which limit of the server ended a statement. It returns nil if err is something
+// else.
+func serverLimit(err error) tracestore.Reasons {
 	switch {
 	case db.CodeOf(err) == db.CodeMemoryLimit:
-		return "stopped at the memory limit of the server; narrow the search or the time range", true
+		return tracestore.Because(tracestore.ReasonBudget, "stopped at the memory limit of the server; narrow the search or the time range")
 	case db.ClassOf(err) != db.Limited:
-		return "", false
+		return nil
 	case db.CodeOf(err) == db.CodeTooManyRows || db.CodeOf(err) == db.CodeTooManyBytes:
-		return "stopped at the maximum number of rows that a query reads; narrow the search or the time range", true
+		return tracestore.Because(tracestore.ReasonBudget,
+			"stopped at the maximum number of rows that a query reads; narrow the search or the time range")
 	}
-	return "stopped at the maximum time of a query; narrow the search or the time range", true
+	return tracestore.Because(tracestore.ReasonTime, "stopped at the maximum time of a query; narrow the search or the time range")
 }

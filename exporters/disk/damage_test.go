@@ -184,7 +184,7 @@ func (v *victim) compare(t testing.TB, e *exporter, reported func() bool) error 
 			return fmt.Errorf("span %d is found %d and %d times", i, byID[i], found[i])
 		case byID[i] == 0 && !warned[i] && !reported():
 			return fmt.Errorf("span %d is not found by the id of its trace, without a report", i)
-		case found[i] == 0 && results.Outcome().Complete && !reported():
+		case found[i] == 0 && results.Outcome().Complete() && !reported():
 			return fmt.Errorf("span %d is not found by a search, without a report", i)
 		case byID[i] < found[i]:
 			return fmt.Errorf("span %d is found by a search, but not by the id of its trace", i)

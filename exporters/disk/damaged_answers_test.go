@@ -46,7 +46,7 @@ func questions(t testing.TB) (list []question) {
 				q := day
 				q.Where = where
 				answer, err := e.Aggregate(ctx, q, a)
-				complete := answer.Complete
+				complete := answer.Complete()
 				answer.Scanned = 0 // a store may count from statistics what it cannot read
 				return answer, complete, err
 			}})
@@ -61,21 +61,21 @@ func questions(t testing.TB) (list []question) {
 	return append(list,
 		question{"metrics", func(ctx context.Context, e *exporter) (any, bool, error) {
 			a, err := e.Metrics(ctx, "", tracestore.MetricsQuery{ByOperation: true, From: startOf(1), To: startOf(40)})
-			return a, a.Complete, err
+			return a, a.Complete(), err
 		}},
 		question{"paths", func(ctx context.Context, e *exporter) (any, bool, error) {
 			p, err := e.ProfilePaths(ctx, day, *first, tracestore.PathOptions{})
-			complete := p.Complete
+			complete := p.Complete()
 			p.Scanned = 0
 			return p, complete, err
 		}},
 		question{"calls", func(ctx context.Context, e *exporter) (any, bool, error) {
 			g, err := e.Dependencies(ctx, "", startOf(1), startOf(40))
-			return g, g.Complete, err
+			return g, g.Complete(), err
 		}},
 		question{"peers", func(ctx context.Context, e *exporter) (any, bool, error) {
 			g, err := e.Peers(ctx, "", startOf(1), startOf(40))
-			return g, g.Complete, err
+			return g, g.Complete(), err
 		}},
 	)
 }
@@ -99,7 +99,7 @@ func searchFor(t testing.TB, text string) question {
 			}
 			ids = append(ids, r.ID)
 		}
-		return ids, found.Outcome().Complete, nil
+		return ids, found.Outcome().Complete(), nil
 	}}
 }
 

@@ -33,7 +33,7 @@ func BenchmarkDependenciesWithDeletion(b *testing.B) {
 	ask := func(b *testing.B) {
 		for b.Loop() {
 			g, err := e.Dependencies(b.Context(), "", time.Time{}, time.Time{})
-			if err != nil || !g.Complete || len(g.Edges) == 0 {
+			if err != nil || !g.Complete() || len(g.Edges) == 0 {
 				b.Fatalf("%+v, %v", g, err)
 			}
 		}

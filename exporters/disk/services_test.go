@@ -36,7 +36,7 @@ func TestUnknownService(t *testing.T) {
 			}
 			found++
 		}
-		if !results.Outcome().Complete {
+		if !results.Outcome().Complete() {
 			t.Errorf("service %q: %+v, want a complete answer", service, results.Outcome())
 		}
 		return found, h.segment.Memory()

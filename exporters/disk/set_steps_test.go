@@ -101,7 +101,7 @@ func TestStepsReadTracesOnce(t *testing.T) {
 		search, steps := storequery.NewSearch(store, query.Set, tracestore.WantSummaries), 0
 		for q := (tracestore.Query{Budget: tracestore.Budget{Spans: step}}); ; steps++ {
 			ids, o := idsOf(t, search.Find, q)
-			if all = append(all, ids...); o.Complete {
+			if all = append(all, ids...); o.Complete() {
 				break
 			}
 			if q.After = o.Next; !o.Next.Set || steps > 10*(long+short)/step {

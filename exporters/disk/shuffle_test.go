@@ -151,16 +151,16 @@ func (s *shuffled) checkCalls(when string, from, to time.Time) {
 		s.t.Fatal(err)
 	}
 	got, err := s.store.Dependencies(s.t.Context(), "", from, to)
-	if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
-		s.t.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges, want)
+	if err != nil || !got.Complete() || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
+		s.t.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete(), got.Edges, want)
 	}
 	peers, err := storequery.CountPeers(from, to, s.sent...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	got, err = s.store.Peers(s.t.Context(), "", from, to)
-	if err != nil || !got.Complete || len(got.Edges)+len(peers.Edges) > 0 && !reflect.DeepEqual(got.Edges, peers.Edges) {
-		s.t.Errorf("%s: calls to peers from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges,
+	if err != nil || !got.Complete() || len(got.Edges)+len(peers.Edges) > 0 && !reflect.DeepEqual(got.Edges, peers.Edges) {
+		s.t.Errorf("%s: calls to peers from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete(), got.Edges,
 			peers.Edges)
 	}
 }
@@ -208,8 +208,8 @@ func (s *shuffled) checkMetrics(when string, q tracestore.MetricsQuery) {
 	s.t.Helper()
 	want := s.rates(q)
 	got, err := s.store.Metrics(s.t.Context(), "", q)
-	if err != nil || !got.Complete {
-		s.t.Errorf("%s: %+v: %v, %q", when, q, err, got.Reason)
+	if err != nil || !got.Complete() {
+		s.t.Errorf("%s: %+v: %v, %q", when, q, err, got.Text())
 	}
 	points := 0
 	for _, series := range got.Series {

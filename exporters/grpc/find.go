@@ -41,7 +41,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	if c.needsService && s.remoteQuery.service == "" {
 		return nil, pipeline.Permanent(errNeedsService)
 	}
-	s.outcome.Reason = tracestore.ReasonUnread
+	s.outcome = tracestore.Unread()
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 
@@ -55,7 +55,7 @@ type search struct {
 	from, to    uint64            // the window of the query
 	cursor      tracestore.Cursor // results at or before it were yielded or are not wanted
 	found       int
-	partial     string // describes traces that were returned in part; may be ""
+	partial     tracestore.Reasons // about traces that were returned in part
 	outcome     tracestore.Outcome
 }
 
@@ -67,7 +67,7 @@ func (s *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error
 	return func(yield func(tracestore.Result, error) bool) {
 		err := s.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) })
 		if err != nil && !errors.Is(err, errStop) {
-			s.outcome.Reason = err.Error()
+			s.outcome.Reasons = tracestore.BecauseOf(err)
 			yield(tracestore.Result{}, err)
 		}
 	}
@@ -124,12 +124,12 @@ func (s *search) firstLimit() int {
 	return min(limit, s.cfg.MaxTraces)
 }
 
-func (s *search) complete() { s.outcome.Complete, s.outcome.Reason = s.partial == "", s.partial }
+func (s *search) complete() { s.outcome.Reasons = s.partial }
 
 // process yields the results that are certain after a round and prepares the next one. end is true
 // if there is none.
 func (s *search) process(ctx context.Context, r *round, yield func(tracestore.Result) bool) (end bool, err error) {
-	all := r.count < s.remoteQuery.limit || r.incomplete != ""
+	all := r.count < s.remoteQuery.limit || !r.incomplete.Complete()
 	for _, c := range r.ordered(s.cursor) {
 		if !all && c.key <= r.oldest {
 			break // there may be further traces with this start or an older one
@@ -139,8 +139,8 @@ func (s *search) process(ctx context.Context, r *round, yield func(tracestore.Re
 		}
 	}
 	switch {
-	case r.incomplete != "":
-		s.outcome.Reason = r.incomplete
+	case !r.incomplete.Complete():
+		s.outcome.Reasons = r.incomplete
 		return true, nil
 	case all:
 		s.complete()
@@ -158,8 +158,8 @@ func (s *search) process(ctx context.Context, r *round, yield func(tracestore.Re
 // time. It returns true if the limit is reached.
 func (s *search) widen() (end bool) {
 	if s.remoteQuery.limit >= s.cfg.MaxTraces {
-		s.outcome.Reason = fmt.Sprintf("more than %d traces start at the same time, or the remote storage server does not return "+
-			"the newest traces (max_traces_per_question)", s.remoteQuery.limit)
+		s.outcome.Reasons = tracestore.Because(tracestore.ReasonLimit, fmt.Sprintf("more than %d traces start at the same time, or the "+
+			"remote storage server does not return the newest traces (max_traces_per_question)", s.remoteQuery.limit))
 		return true
 	}
 	s.remoteQuery.limit = min(2*s.remoteQuery.limit, s.cfg.MaxTraces)
@@ -174,7 +174,7 @@ func (s *search) overBudget() bool {
 		return false
 	}
 	s.outcome.Next = s.cursor
-	s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned)
+	s.outcome.Reasons = tracestore.BudgetSpent(s.outcome.Scanned)
 	return true
 }
 
@@ -222,14 +222,14 @@ func (s *search) readAgain(ctx context.Context, c *candidate) error {
 	size := 0
 	incomplete, err := s.trace(ctx, s.query.Tenant, tracestore.TraceRef{ID: c.id}, func(b *otlpdata.Batch) error {
 		if size += b.Size(); size > int(s.cfg.MaxTrace) {
-			s.partial = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", c.id, s.cfg.MaxTrace)
+			s.partial = s.tooLarge(c.id)
 			return errStop
 		}
 		c.pieces = append(c.pieces, b)
 		return nil
 	})
 	if incomplete != "" {
-		s.partial = incomplete
+		s.partial = tracestore.Because(tracestore.ReasonDamage, incomplete)
 	}
 	if errors.Is(err, errStop) {
 		return nil

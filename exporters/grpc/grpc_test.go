@@ -276,7 +276,7 @@ func TestFindNonMatchingTraces(t *testing.T) {
 		}
 		ids = append(ids, r.ID[15])
 	}
-	if o := res.Outcome(); string(ids) != "\xc8\x96\x64" || !o.Complete || !o.Next.Set {
+	if o := res.Outcome(); string(ids) != "\xc8\x96\x64" || !o.Complete() || !o.Next.Set {
 		t.Errorf("found %v, %+v", ids, o)
 	}
 	if len(requests) != 2 || requests[0].GetSearchDepth() != minRequested || requests[1].GetStartTimeMax().AsTime().UnixNano() != 101 {
@@ -306,7 +306,7 @@ func TestEndOfSearch(t *testing.T) {
 		{time.Time{}, now.Add(-time.Minute), now.Add(-time.Minute)},
 		{time.Time{}, now.Add(time.Hour), now.Add(time.Hour)},
 	} {
-		if _, o, err := find(t, e, tracestore.Query{From: c.from, To: c.to, Limit: 5}); err != nil || !o.Complete {
+		if _, o, err := find(t, e, tracestore.Query{From: c.from, To: c.to, Limit: 5}); err != nil || !o.Complete() {
 			t.Errorf("%v, %+v", err, o)
 		}
 		if got := last.GetStartTimeMax().AsTime(); !got.Equal(c.want) {
@@ -326,14 +326,14 @@ func TestIncompleteAnswers(t *testing.T) {
 	addr, _ := f.serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
 	e := start(t, addr, func(c *config) { c.MaxTraces = 2 })
 	ids, o, err := find(t, e, tracestore.Query{Limit: 5})
-	if err != nil || string(ids) != "\x01" || o.Complete || o.Reason != "too many spans ✂" {
+	if err != nil || string(ids) != "\x01" || o.Complete() || o.Text() != "too many spans ✂" {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
 	}
 	r.find = func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		return errors.Join(s.Send(trace(1, "a", 5)), s.Send(trace(2, "a", 5)))
 	}
 	ids, o, err = find(t, e, tracestore.Query{Limit: 5})
-	if err != nil || len(ids) != 0 || o.Complete || !strings.Contains(o.Reason, "max_traces_per_question") {
+	if err != nil || len(ids) != 0 || o.Complete() || !strings.Contains(o.Text(), "max_traces_per_question") {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
 	}
 }
@@ -395,14 +395,14 @@ func TestEndlessAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o := res.Outcome(); n != 20 || o.Complete || !strings.Contains(o.Reason, "more traces than requested") {
+	if o := res.Outcome(); n != 20 || o.Complete() || !strings.Contains(o.Text(), "more traces than requested") {
 		t.Errorf("%d traces, %+v", n, o)
 	}
 	r.find = func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		return s.Send(trace(1, "a", 5))
 	}
 	ids, o, err := find(t, e, tracestore.Query{})
-	if err != nil || string(ids) != "\x01" || o.Complete || !strings.Contains(o.Reason, "max_trace_size") {
+	if err != nil || string(ids) != "\x01" || o.Complete() || !strings.Contains(o.Text(), "max_trace_size") {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
 	}
 }
@@ -446,7 +446,7 @@ func TestServiceNameRequired(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	service := tracestore.Cond{Field: tracestore.Field{Place: tracestore.Service}, Value: tracestore.Text("shop")}
-	if _, o, err := find(t, e, tracestore.Query{Where: service}); err != nil || !o.Complete {
+	if _, o, err := find(t, e, tracestore.Query{Where: service}); err != nil || !o.Complete() {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

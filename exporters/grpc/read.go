@@ -100,7 +100,7 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 			e.storeTraces(e.withReadMetadata(ctx, tenant), tenant, refs, yield)
 			return
 		}
-		var damage []string
+		var damage tracestore.Reasons
 		for _, ref := range refs {
 			incomplete, err := e.trace(ctx, tenant, ref, func(b *otlpdata.Batch) error {
 				if !yield(tracestore.Trace{ID: ref.ID, Spans: b}, nil) {
@@ -115,12 +115,10 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 				yield(tracestore.Trace{}, err)
 				return
 			}
-			if incomplete != "" {
-				damage = append(damage, incomplete)
-			}
+			damage.Add(tracestore.Because(tracestore.ReasonDamage, incomplete)...)
 		}
-		if len(damage) > 0 {
-			yield(tracestore.Trace{}, &tracestore.DamagedError{Reason: strings.Join(slices.Compact(damage), "; ")})
+		if !damage.Complete() {
+			yield(tracestore.Trace{}, &tracestore.DamagedError{Reasons: damage})
 		}
 	}
 }
@@ -267,5 +265,5 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 			calls.AddEdge(&edges[i])
 		}
 	}
-	return tracestore.Graph{Edges: calls.Edges(), Complete: incomplete == "", Reason: incomplete}, nil
+	return tracestore.Graph{Edges: calls.Edges(), Reasons: tracestore.Because(tracestore.ReasonDamage, incomplete)}, nil
 }

@@ -18,7 +18,7 @@ type round struct {
 	held       int64                 // bytes of pieces in memory
 	memory     *pipeline.Reservation // for pieces, of max_held_size
 	account    *tracestore.Memory    // for pieces, of the memory of all queries
-	incomplete string                // why the answer is incomplete, according to the server
+	incomplete tracestore.Reasons    // why the answer is incomplete, according to the server
 	// anyMatch reports whether a trace has a span that matches the remote query. oldest is then the
 	// oldest start of the newest such spans: the answer contains all traces that are newer.
 	anyMatch bool
@@ -52,11 +52,12 @@ func (s *search) fetch(ctx context.Context) (*round, error) {
 		return nil, err
 	}
 	r := &round{search: s, candidates: make(map[otlpdata.TraceID]*candidate), memory: memory, account: account}
-	r.incomplete, err = s.reader.find(s.withReadMetadata(ctx, s.query.Tenant), s.remoteQuery, func(otlp []byte) error {
+	incomplete, err := s.reader.find(s.withReadMetadata(ctx, s.query.Tenant), s.remoteQuery, func(otlp []byte) error {
 		return pieces(ctx, otlp, s.query.Tenant, r.add)
 	})
+	r.incomplete = tracestore.Because(tracestore.ReasonDamage, incomplete)
 	if errors.Is(err, errTooManyTraces) {
-		r.incomplete, err = err.Error(), nil
+		r.incomplete, err = tracestore.BecauseOf(err), nil
 	}
 	if err == nil {
 		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext

@@ -58,7 +58,7 @@ func TestSpanSets(t *testing.T) {
 			}
 			ids = append(ids, r.ID[15])
 		}
-		if o := res.Outcome(); string(ids) != c.want || !o.Complete {
+		if o := res.Outcome(); string(ids) != c.want || !o.Complete() {
 			t.Errorf("%#v finds %v, %+v, want %v", c.set, ids, o, []byte(c.want))
 		}
 	}

@@ -2,9 +2,7 @@ package grpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -171,10 +169,15 @@ func (e *exporter) storeError(ctx context.Context, err error) error {
 		}
 		return err
 	}
-	reason, metadata := "", map[string]string(nil)
+	reason := ""
 	for _, d := range s.Details() {
-		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == storewire.Domain {
-			reason, metadata = info.GetReason(), info.GetMetadata()
+		switch d := d.(type) {
+		case *store_v1.Damage:
+			return storewire.GetDamage(d)
+		case *errdetails.ErrorInfo:
+			if d.GetDomain() == storewire.Domain {
+				reason = d.GetReason()
+			}
 		}
 	}
 	switch {
@@ -184,17 +187,6 @@ func (e *exporter) storeError(ctx context.Context, err error) error {
 		return &classified{s.Message(), tracestore.ErrNotAllowed, err}
 	case reason == storewire.ReasonBadDeletion:
 		return &classified{s.Message(), tracestore.ErrBadDeletion, err}
-	case reason == storewire.ReasonDamaged:
-		return damagedError(s.Message(), metadata[storewire.MetadataReason])
 	}
 	return e.readError(ctx, err)
-}
-
-// damagedError returns the error that a store returned, whose text is the reason and, if there is
-// more, the cause.
-func damagedError(text, reason string) error {
-	if cause, ok := strings.CutPrefix(text, reason+": "); ok {
-		return &tracestore.DamagedError{Reason: reason, Err: errors.New(cause)}
-	}
-	return &tracestore.DamagedError{Reason: text}
 }

@@ -83,14 +83,14 @@ type storeSearch struct {
 	found   int                // results of the current request
 	scanned int                // spans examined by earlier requests
 	ended   *store_v1.Outcome  // of the current request
-	partial string             // describes traces that were returned in part; may be ""
+	partial tracestore.Reasons // about traces that were returned in part
 	outcome tracestore.Outcome
 }
 
 // storeFind runs a query with the store service. ctx must have the metadata of withReadMetadata.
 func (e *exporter) storeFind(ctx context.Context, q tracestore.Query, want tracestore.Want) *tracestore.Results {
 	s := &storeSearch{exporter: e, query: q, want: want}
-	s.outcome.Reason = tracestore.ReasonUnread
+	s.outcome = tracestore.Unread()
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}
 }
 
@@ -99,7 +99,7 @@ func (s *storeSearch) results(ctx context.Context) iter.Seq2[tracestore.Result, 
 		s.yield = func(r tracestore.Result) bool { return yield(r, nil) }
 		err := s.run(ctx)
 		if err != nil && !errors.Is(err, errStop) {
-			s.outcome = tracestore.Outcome{Reason: err.Error(), Scanned: s.outcome.Scanned}
+			s.outcome = tracestore.Outcome{Reasons: tracestore.BecauseOf(err), Scanned: s.outcome.Scanned}
 			yield(tracestore.Result{}, err)
 		}
 	}
@@ -194,7 +194,7 @@ func (s *storeSearch) receive(ctx context.Context, f *store_v1.FoundTrace) error
 // hold adds a piece to the open trace. Pieces beyond max_trace_size are dropped.
 func (s *storeSearch) hold(b *otlpdata.Batch) error {
 	if s.size += b.Size(); s.size > int(s.cfg.MaxTrace) {
-		s.partial = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", s.open.ID, s.cfg.MaxTrace)
+		s.partial = s.tooLarge(s.open.ID)
 		return nil
 	}
 	if err := s.memory.Grow(int64(b.Size())); err != nil {
@@ -202,6 +202,12 @@ func (s *storeSearch) hold(b *otlpdata.Batch) error {
 	}
 	s.pieces = append(s.pieces, b)
 	return nil
+}
+
+// tooLarge says that a result has only a part of a trace.
+func (e *exporter) tooLarge(id otlpdata.TraceID) tracestore.Reasons {
+	return tracestore.Because(tracestore.ReasonLimit,
+		fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", id, e.cfg.MaxTrace))
 }
 
 // next prepares the next request, or sets the outcome and returns false if there is none.
@@ -213,9 +219,7 @@ func (s *storeSearch) next() (more bool, err error) {
 	s.scanned += o.Scanned
 	o.Scanned = s.scanned
 	s.outcome = o
-	if s.partial != "" {
-		s.outcome.Complete, s.outcome.Reason = false, s.partial
-	}
+	s.outcome.Reasons.Add(s.partial...)
 	if !s.ended.GetLimited() || !o.Next.Set {
 		return false, nil
 	}
@@ -230,8 +234,7 @@ func (s *storeSearch) next() (more bool, err error) {
 	s.query.After = o.Next
 	if budget := &s.query.Budget.Spans; *budget > 0 {
 		if *budget -= int(s.ended.GetScanned()); *budget <= 0 {
-			s.outcome.Complete = false
-			s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", o.Scanned)
+			s.outcome.Reasons = tracestore.BudgetSpent(o.Scanned)
 			return false, nil
 		}
 	}

@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
@@ -205,14 +207,14 @@ func TestLimitedAnswers(t *testing.T) {
 			switch {
 			case request == 0 && q.GetLimit() == 3 && q.GetAfter() == nil && q.GetBudget().GetSpans() == 100:
 				return []*store_v1.FindResponse{found(t, 9, true), found(t, 9, false), found(t, 8, false),
-					outcome(tracestore.Outcome{Complete: true, Scanned: 30, Next: next(8)}, true)}, nil
+					outcome(tracestore.Outcome{Scanned: 30, Next: next(8)}, true)}, nil
 			case request == 1 && q.GetLimit() == 1 && q.GetAfter().GetStart() == 8 && q.GetBudget().GetSpans() == 70:
-				return []*store_v1.FindResponse{found(t, 7, false), outcome(tracestore.Outcome{Complete: true, Scanned: 5, Next: next(7)},
+				return []*store_v1.FindResponse{found(t, 7, false), outcome(tracestore.Outcome{Scanned: 5, Next: next(7)},
 					false)}, nil
 			}
 			return nil, status.Errorf(codes.InvalidArgument, "request %d: %v", request, r)
 		})
-	if err != nil || string(ids) != "\x09\x08\x07" || !o.Complete || o.Scanned != 35 || o.Next != next(7) {
+	if err != nil || string(ids) != "\x09\x08\x07" || !o.Complete() || o.Scanned != 35 || o.Next != next(7) {
 		t.Errorf("%v, %+v, %v", ids, o, err)
 	}
 }
@@ -220,7 +222,7 @@ func TestLimitedAnswers(t *testing.T) {
 // TestIncorrectStoreServer checks that a server that does not follow the protocol causes an error
 // or a partial answer, and never a wrong or endless one.
 func TestIncorrectStoreServer(t *testing.T) {
-	end := outcome(tracestore.Outcome{Complete: true}, false)
+	end := outcome(tracestore.Outcome{}, false)
 	cursor := tracestore.Cursor{Start: 5, Set: true}
 	for want, messages := range map[string][]*store_v1.FindResponse{
 		"ended an answer early":                                {found(t, 1, false)},
@@ -231,13 +233,13 @@ func TestIncorrectStoreServer(t *testing.T) {
 		"spans of trace 0000000000000001 for trace": {{Traces: []*store_v1.FoundTrace{{Id: make([]byte, 16), Spans: found(t, 1,
 			false).Traces[0].Spans}}}, end},
 		"more traces than requested (2)": {found(t, 3, false), found(t, 2, false), found(t, 1, false), end},
-		"cursor that does not advance":   {outcome(tracestore.Outcome{Complete: true, Next: cursor}, true)},
+		"cursor that does not advance":   {outcome(tracestore.Outcome{Next: cursor}, true)},
 	} {
 		_, o, err := searchStore(t, tracestore.Query{Limit: 2}, tracestore.WantFull, nil, func(int,
 			*store_v1.FindRequest) ([]*store_v1.FindResponse, error) {
 			return messages, nil
 		})
-		if err == nil || !strings.Contains(err.Error(), want) || o.Complete {
+		if err == nil || !strings.Contains(err.Error(), want) || o.Complete() {
 			t.Errorf("error %v, %+v, want %q", err, o, want)
 		}
 	}
@@ -245,7 +247,7 @@ func TestIncorrectStoreServer(t *testing.T) {
 		func(int, *store_v1.FindRequest) ([]*store_v1.FindResponse, error) {
 			return []*store_v1.FindResponse{found(t, 2, true), found(t, 2, true), found(t, 2, false), found(t, 1, false), end}, nil
 		})
-	if err != nil || string(ids) != "\x02\x01" || o.Complete || !strings.Contains(o.Reason, "max_trace_size") {
+	if err != nil || string(ids) != "\x02\x01" || o.Complete() || !strings.Contains(o.Text(), "max_trace_size") {
 		t.Errorf("large trace: %v, %+v, %v", ids, o, err)
 	}
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
@@ -266,7 +268,7 @@ func TestStoreErrors(t *testing.T) {
 		can:    []store_v1.Capability{store_v1.Capability_CAPABILITY_DELETER},
 		delete: func(*store_v1.DeleteRequest) (*store_v1.DeleteResponse, error) { return nil, answer }})
 	e := start(t, addr, nil)
-	detailed := func(c codes.Code, text string, details ...*errdetails.ErrorInfo) error {
+	detailed := func(c codes.Code, text string, details ...protoadapt.MessageV1) error {
 		s := status.New(c, text)
 		for _, d := range details {
 			s, _ = s.WithDetails(d)
@@ -274,9 +276,10 @@ func TestStoreErrors(t *testing.T) {
 		return s.Err()
 	}
 	info := func(reason string) *errdetails.ErrorInfo {
-		return &errdetails.ErrorInfo{Domain: storewire.Domain, Reason: reason,
-			Metadata: map[string]string{storewire.MetadataReason: "a part is missing"}}
+		return &errdetails.ErrorInfo{Domain: storewire.Domain, Reason: reason}
 	}
+	damage := &tracestore.DamagedError{Err: errors.New("checksum mismatch"), Reasons: tracestore.Reasons{
+		{Kind: tracestore.ReasonDamage, Text: "a part is missing"}, {Kind: tracestore.ReasonUnavailable, Store: "b", Text: "\xff"}}}
 	busy, err := status.New(codes.ResourceExhausted, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(7 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +299,8 @@ func TestStoreErrors(t *testing.T) {
 		{detailed(codes.PermissionDenied, "no", info(storewire.ReasonNotAllowed)), tracestore.ErrNotAllowed, "no", 403},
 		{detailed(codes.InvalidArgument, "nothing selected", info(storewire.ReasonBadDeletion)), tracestore.ErrBadDeletion,
 			"nothing selected", 400},
-		{detailed(codes.DataLoss, "a part is missing: checksum mismatch", info(storewire.ReasonDamaged)), nil,
-			"a part is missing: checksum mismatch", 503},
+		{detailed(codes.DataLoss, "damaged", storewire.PutDamage(damage)), nil,
+			"a part is missing; store b: \xff: checksum mismatch", 503},
 	} {
 		answer = c.answer
 		_, err := e.Delete(t.Context(), "", tracestore.Deletion{})
@@ -310,7 +313,8 @@ func TestStoreErrors(t *testing.T) {
 		}
 	}
 	var damaged *tracestore.DamagedError
-	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{}); !errors.As(err, &damaged) || damaged.Reason != "a part is missing" {
+	_, err = e.Delete(t.Context(), "", tracestore.Deletion{})
+	if !errors.As(err, &damaged) || !slices.Equal(damaged.Reasons, damage.Reasons) {
 		t.Errorf("damage: %#v", err)
 	}
 	answer = busy.Err()

@@ -41,7 +41,8 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	}
 	out := counter.Answer(r.share())
 	if errors.Is(err, context.DeadlineExceeded) && out.Scanned > 0 {
-		out.Complete, out.Reason = false, fmt.Sprintf("deadline exceeded after examining the newest %d spans", out.Scanned)
+		out.Reasons = tracestore.Because(tracestore.ReasonTime,
+			fmt.Sprintf("deadline exceeded after examining the newest %d spans", out.Scanned))
 		return out, nil
 	}
 	return out, err

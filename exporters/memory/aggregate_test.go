@@ -36,7 +36,7 @@ func TestAggregateScannedSpans(t *testing.T) {
 		"a budget of one": {tracestore.Query{Budget: tracestore.Budget{Spans: 1}}, 1, 1, 1, traces * spansPerTrace},
 	} {
 		got, err := e.Aggregate(t.Context(), c.q, tracestore.Aggregation{Exemplars: 10})
-		if err != nil || !got.Complete || got.Scanned < c.minScanned || got.Scanned > c.maxScanned || got.Spans < c.minSpans {
+		if err != nil || !got.Complete() || got.Scanned < c.minScanned || got.Scanned > c.maxScanned || got.Spans < c.minSpans {
 			t.Errorf("%s: %+v, %v; want %d to %d scanned", name, got, err, c.minScanned, c.maxScanned)
 		}
 		want := float64(c.estimatedSpans)
@@ -81,7 +81,7 @@ func TestAggregateDeadline(t *testing.T) {
 			if err == nil {
 				t.Errorf("after %d polls: %+v", polls, got)
 			}
-		} else if err != nil || got.Complete || got.Reason == "" || got.Spans != uint64(polls-1)*maxRows || got.Share != 1 {
+		} else if err != nil || !got.Has(tracestore.ReasonTime) || got.Spans != uint64(polls-1)*maxRows || got.Share != 1 {
 			t.Errorf("after %d polls: %+v, %v", polls, got, err)
 		}
 		gone := &lateContext{Context: t.Context(), polls: polls, err: context.Canceled}

@@ -28,7 +28,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, nil
+	return tracestore.Graph{Edges: calls.Edges()}, nil
 }
 
 // Peers implements tracestore.Peers. It counts like Dependencies.

@@ -37,7 +37,7 @@ func TestCallsAreExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := e.Dependencies(t.Context(), "", from, to)
-		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
+		if err != nil || !got.Complete() || !reflect.DeepEqual(got.Edges, want) {
 			t.Errorf("%v: %+v, %v, want %+v", window, got, err, want)
 		}
 	}

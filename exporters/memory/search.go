@@ -20,7 +20,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	}
 	q.Where = tracestore.WithContext(ctx, q.Where)
 	s := &search{store: e, query: q, want: want, done: make(map[otlpdata.TraceID]struct{})}
-	s.outcome.Reason = tracestore.ReasonUnread
+	s.outcome = tracestore.Unread()
 	s.begin()
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
@@ -66,7 +66,7 @@ func maxID() (id [16]byte) {
 func (s *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error] {
 	return func(yield func(tracestore.Result, error) bool) {
 		if err := s.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) }); err != nil {
-			s.outcome.Reason = err.Error()
+			s.outcome.Reasons = tracestore.BecauseOf(err)
 			yield(tracestore.Result{}, err)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		}
 		r := s.scan.next()
 		if r == nil || r.start < s.from {
-			s.outcome.Complete, s.outcome.Reason = true, ""
+			s.outcome.Reasons = nil
 			return nil
 		}
 		if _, done := s.done[r.trace.id]; done {
@@ -96,7 +96,7 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		key := tracestore.Cursor{Start: r.start, ID: r.trace.id, Set: true}
 		if b := s.query.Budget.Spans; b > 0 && s.outcome.Scanned >= b && key != last {
 			s.outcome.Next = last
-			s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned)
+			s.outcome.Reasons = tracestore.BudgetSpent(s.outcome.Scanned)
 			return nil
 		}
 		last = key
@@ -133,7 +133,7 @@ func (s *search) examine(ctx context.Context, r *row, yield func(tracestore.Resu
 	}
 	s.found++
 	if s.found == s.query.Limit {
-		s.outcome.Complete, s.outcome.Reason = true, ""
+		s.outcome.Reasons = nil
 		s.outcome.Next = tracestore.Cursor{Start: r.start, ID: r.trace.id, Set: true}
 		return false, nil
 	}

@@ -23,7 +23,7 @@ func TestDamagedTraces(t *testing.T) {
 					return
 				}
 			}
-			yield(tracestore.Trace{}, &tracestore.DamagedError{Reason: "block 3 is gone"})
+			yield(tracestore.Trace{}, tracestore.Damaged("block 3 is gone", nil))
 		}
 		var trailer metadata.MD
 		sent := 0

@@ -113,7 +113,7 @@ func (*store) Operations(
 
 func (*store) Dependencies(context.Context, string, time.Time, time.Time) (tracestore.Graph, error) {
 	return tracestore.Graph{Edges: []tracestore.Edge{{Parent: "a", Child: "a", Calls: 1}, {Parent: "a", Child: "b", Calls: 2},
-		{Parent: "a", Child: "b", Messaging: true, Calls: 3}}, Reason: "some are missing"}, nil
+		{Parent: "a", Child: "b", Messaging: true, Calls: 3}}, Reasons: tracestore.Because(tracestore.ReasonDamage, "some are missing")}, nil
 }
 
 // serve serves a store and returns a connection to it.

@@ -113,8 +113,8 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 	}
 	outcome := results.Outcome()
 	switch {
-	case !outcome.Complete:
-		trailer(incomplete(outcome.Reason))
+	case !outcome.Complete():
+		trailer(incomplete(outcome.Text()))
 	case outcome.Next.Set && q.Limit < requested:
 		trailer(incomplete(fmt.Sprintf("an answer contains at most max_limit (%d) traces", r.limit)))
 	}
@@ -139,9 +139,9 @@ func traces(
 	for t, err := range all {
 		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
 			if !found {
-				return status.Error(codes.DataLoss, d.Reason)
+				return status.Error(codes.DataLoss, d.Text())
 			}
-			trailer(incomplete(d.Reason))
+			trailer(incomplete(d.Text()))
 			return nil
 		}
 		if err == nil {
@@ -207,7 +207,7 @@ func noteMissing(ctx context.Context, listed int, more bool, err error) error {
 	damaged := (*tracestore.DamagedError)(nil)
 	switch {
 	case errors.As(err, &damaged):
-		unaryTrailer(ctx)(incomplete(damaged.Reason))
+		unaryTrailer(ctx)(incomplete(damaged.Text()))
 		return nil
 	case more && err == nil:
 		unaryTrailer(ctx)(incomplete(fmt.Sprintf("names after the first %d are left out", listed)))

@@ -269,7 +269,7 @@ func TestChunks(t *testing.T) {
 
 // TestQueries checks that the query for the store is equivalent to the request.
 func TestQueries(t *testing.T) {
-	s := &store{outcome: tracestore.Outcome{Reason: "deadline exceeded ✂"}}
+	s := &store{outcome: tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "deadline exceeded ✂")}}
 	conn := serve(t, s, func(c *Config) { c.MaxLimit = 50 })
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "acme")
 	var trailer metadata.MD

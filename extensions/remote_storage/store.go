@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/internal/wire/store_v1"
@@ -176,7 +177,7 @@ func (s *storeService) Find(req *store_v1.FindRequest, stream grpc.ServerStreami
 			}
 		}
 		o := results.Outcome()
-		w.message.Outcome = storewire.PutOutcome(&o, capped && o.Complete && o.Next.Set)
+		w.message.Outcome = storewire.PutOutcome(&o, capped && o.Complete() && o.Next.Set)
 		return w.flush()
 	})
 }
@@ -198,12 +199,11 @@ func storeStatus(err error) error {
 	case errors.Is(err, tracestore.ErrUnsupported):
 		return status.Error(codes.Unimplemented, text(err.Error()))
 	case errors.Is(err, tracestore.ErrNotAllowed):
-		return withReason(codes.PermissionDenied, err, storewire.ReasonNotAllowed, nil)
+		return withReason(codes.PermissionDenied, err, storewire.ReasonNotAllowed)
 	case errors.Is(err, tracestore.ErrBadDeletion):
-		return withReason(codes.InvalidArgument, err, storewire.ReasonBadDeletion, nil)
+		return withReason(codes.InvalidArgument, err, storewire.ReasonBadDeletion)
 	case errors.As(err, &damaged):
-		return withReason(codes.DataLoss, err, storewire.ReasonDamaged,
-			map[string]string{storewire.MetadataReason: text(damaged.Reason)})
+		return withDetail(codes.DataLoss, err, storewire.PutDamage(damaged))
 	case errors.Is(err, storewire.ErrInvalid):
 		return status.Error(codes.InvalidArgument, text(err.Error()))
 	}
@@ -214,9 +214,13 @@ func storeStatus(err error) error {
 	return s.Err()
 }
 
-func withReason(code codes.Code, err error, reason string, metadata map[string]string) error {
+func withReason(code codes.Code, err error, reason string) error {
+	return withDetail(code, err, &errdetails.ErrorInfo{Reason: reason, Domain: storewire.Domain})
+}
+
+func withDetail(code codes.Code, err error, detail protoadapt.MessageV1) error {
 	s := status.New(code, text(err.Error()))
-	detailed, derr := s.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: storewire.Domain, Metadata: metadata})
+	detailed, derr := s.WithDetails(detail)
 	if derr != nil { // cannot happen
 		return s.Err()
 	}

@@ -297,7 +297,7 @@ func (s *storeService) Delete(ctx context.Context, req *store_v1.DeleteRequest) 
 		case !ok:
 			return storeStatus(tracestore.ErrUnsupported)
 		case !s.allowDelete:
-			return withReason(codes.PermissionDenied, errDeleteNotAllowed, storewire.ReasonNotAllowed, nil)
+			return withReason(codes.PermissionDenied, errDeleteNotAllowed, storewire.ReasonNotAllowed)
 		}
 		d, err := storewire.GetDeletion(req)
 		if err != nil {

@@ -115,7 +115,7 @@ func TestStoreStatus(t *testing.T) {
 		{pipeline.Overloaded(errors.New("busy"), 5*time.Second), codes.ResourceExhausted, "", 5 * time.Second},
 		{fmt.Errorf("sorry: %w", tracestore.ErrNotAllowed), codes.PermissionDenied, storewire.ReasonNotAllowed, 0},
 		{fmt.Errorf("%w: nothing", tracestore.ErrBadDeletion), codes.InvalidArgument, storewire.ReasonBadDeletion, 0},
-		{&tracestore.DamagedError{Reason: "block 3 \xff"}, codes.DataLoss, storewire.ReasonDamaged, 0},
+		{tracestore.Damaged("block 3 \xff", nil), codes.DataLoss, "block 3 \xff", 0},
 		{tracestore.ErrUnsupported, codes.Unimplemented, "", 0},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "", 0},
 	} {
@@ -127,6 +127,8 @@ func TestStoreStatus(t *testing.T) {
 			switch d := d.(type) {
 			case *errdetails.ErrorInfo:
 				reason = d.GetReason()
+			case *store_v1.Damage:
+				reason = storewire.GetDamage(d).Text()
 			case *errdetails.RetryInfo:
 				delay = d.GetRetryDelay().AsDuration()
 			}

@@ -243,8 +243,8 @@ func (r *readers) dependencies(ctx context.Context, store Store, req interval, f
 		if err != nil {
 			return err
 		}
-		if !g.Complete {
-			unaryTrailer(ctx)(incomplete(g.Reason))
+		if !g.Complete() {
+			unaryTrailer(ctx)(incomplete(g.Text()))
 		}
 		fill(g)
 		return nil

@@ -41,7 +41,7 @@ func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 	of.Facets.All = a.Facets.Values > 0
 	of.Groups.All = len(a.Groups.By) > 0
 	var answers []answer[tracestore.Aggregate]
-	var missing gaps
+	var missing tracestore.Reasons
 	var err error
 	call := func(ctx context.Context, store tracestore.Aggregator) (tracestore.Aggregate, error) {
 		return store.Aggregate(ctx, q, of)
@@ -67,16 +67,17 @@ func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 // mergeAggregates merges what stores answered to an aggregation whose values and groups were all
 // requested. It changes the answers.
 func mergeAggregates(
-	q tracestore.Query, a tracestore.Aggregation, answers []answer[tracestore.Aggregate], missing gaps, memory *tracestore.Memory,
+	q tracestore.Query, a tracestore.Aggregation, answers []answer[tracestore.Aggregate], missing tracestore.Reasons,
+	memory *tracestore.Memory,
 ) (out tracestore.Aggregate, err error) {
 	var parts []*tracestore.Aggregate
 	for i := range answers {
 		p, name := &answers[i].value, answers[i].store
-		if wrong := mismatch(q, &a, p); wrong != "" {
-			missing.add(name, wrong)
+		if text := mismatch(q, &a, p); text != "" {
+			missing.Add(wrong(name, text))
 			continue
 		}
-		missing.addPart(name, p.Complete, p.Reason)
+		missing.Add(p.Of(name)...)
 		if err := memory.Grow(sizeOf(p)); err != nil {
 			return out, err
 		}
@@ -101,7 +102,7 @@ func mergeAggregates(
 		out.Facets = addFacets(counter, parts)
 		out.Facets.Share = facets.merged(out.Facets.Spans)
 		if counter.OutOfMemory() {
-			missing = append(missing, storequery.ReasonFacetMemory)
+			missing.Add(storequery.ReasonFacetMemory)
 		}
 	}
 	if len(a.Groups.By) > 0 {
@@ -110,7 +111,7 @@ func mergeAggregates(
 		out.Groups = addGroups(counter, parts)
 		out.Groups.Share = groups.merged(out.Groups.All.Durations.Count())
 		if counter.OutOfMemory() {
-			missing = append(missing, storequery.ReasonGroupMemory)
+			missing.Add(storequery.ReasonGroupMemory)
 		}
 	}
 	switch {
@@ -127,7 +128,7 @@ func mergeAggregates(
 		out.Exemplars = pick(a.Exemplars, parts)
 	}
 	out.Errors = min(out.Errors, out.Spans)
-	out.Complete, out.Reason = len(missing) == 0, missing.reason()
+	out.Reasons = missing
 	return out, nil
 }
 

@@ -27,7 +27,7 @@ func group(name string, errors uint64, durations ...uint64) tracestore.Group {
 
 // TestAggregate adds up two answers, with sums calculated by hand.
 func TestAggregate(t *testing.T) {
-	a := &canned{aggregate: tracestore.Aggregate{Spans: 10, Errors: 2, Share: 1, Scanned: 10, Complete: true,
+	a := &canned{aggregate: tracestore.Aggregate{Spans: 10, Errors: 2, Share: 1, Scanned: 10,
 		Heatmap: &tracestore.Heatmap{Step: second, Share: 1, Cells: []tracestore.HeatCell{
 			{Start: 120 * second, Bucket: 5, Count: 4, Errors: 1}, {Start: 121 * second, Bucket: 7, Count: 6, Errors: 1}}},
 		Facets: &tracestore.Facets{Spans: 10, Selected: 4, Share: 1, Facets: []tracestore.Facet{
@@ -39,7 +39,8 @@ func TestAggregate(t *testing.T) {
 		Exemplars: []tracestore.Exemplar{{SpanID: otlpdata.SpanID{1}, Start: 120 * second, Duration: 10},
 			{SpanID: otlpdata.SpanID{2}, Start: 130 * second, Duration: 10}},
 	}}
-	b := &canned{aggregate: tracestore.Aggregate{Spans: 10, Errors: 3, Share: 1, Scanned: 12, Reason: "damaged file",
+	b := &canned{aggregate: tracestore.Aggregate{Spans: 10, Errors: 3, Share: 1, Scanned: 12,
+		Reasons: tracestore.Because(tracestore.ReasonDamage, "damaged file"),
 		Heatmap: &tracestore.Heatmap{Step: second, Share: 1, Cells: []tracestore.HeatCell{
 			{Start: 120 * second, Bucket: 5, Count: 1}, {Start: 120 * second, Bucket: 6, Count: 9, Errors: 3}}},
 		Facets: &tracestore.Facets{Spans: 10, Selected: 1, Share: 1, Facets: []tracestore.Facet{
@@ -56,8 +57,8 @@ func TestAggregate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Spans != 20 || got.Errors != 5 || got.Share != 1 || got.RelativeError != 0 || got.Scanned != 22 || got.Complete ||
-		got.Reason != "store b: damaged file" {
+	if got.Spans != 20 || got.Errors != 5 || got.Share != 1 || got.RelativeError != 0 || got.Scanned != 22 || got.Complete() ||
+		got.Text() != "store b: damaged file" {
 		t.Errorf("totals %+v", got)
 	}
 	cells := []tracestore.HeatCell{{Start: 120 * second, Bucket: 5, Count: 5, Errors: 1},
@@ -98,8 +99,8 @@ func TestManyKeys(t *testing.T) {
 		f.Facets = append(f.Facets, tracestore.Facet{Field: region, Spans: 5})
 		return f
 	}
-	s := over(&canned{aggregate: tracestore.Aggregate{Share: 1, Complete: true, Facets: facets("a")}},
-		&canned{aggregate: tracestore.Aggregate{Share: 1, Complete: true, Facets: facets("b")}})
+	s := over(&canned{aggregate: tracestore.Aggregate{Share: 1, Facets: facets("a")}},
+		&canned{aggregate: tracestore.Aggregate{Share: 1, Facets: facets("b")}})
 	got, err := s.Aggregate(t.Context(), minute, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1}})
 	if err != nil || len(got.Facets.Facets) != tracestore.MaxFacets || got.Facets.Omitted != tracestore.MaxFacets+1 ||
 		got.Facets.Facets[0].Field != region || got.Facets.Facets[0].Spans != 10 || got.Spans != 20 {
@@ -125,7 +126,7 @@ func TestTooManyValues(t *testing.T) {
 			all.All.Durations.Add(&h)
 			all.Groups = append(all.Groups, tracestore.Group{Values: storequery.GroupKey{{Text: text, Present: true}}, Durations: h})
 		}
-		return tracestore.Aggregate{Share: 1, Complete: true, Facets: &tracestore.Facets{Spans: f.Spans, Share: 1, Facets: []tracestore.Facet{f}},
+		return tracestore.Aggregate{Share: 1, Facets: &tracestore.Facets{Spans: f.Spans, Share: 1, Facets: []tracestore.Facet{f}},
 			Groups: &all}
 	}
 	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 2, Fields: []tracestore.Field{region}},
@@ -156,11 +157,11 @@ func TestShares(t *testing.T) {
 	}
 	rare.Values = append(rare.Values, tracestore.FacetValue{Text: "all", Count: 60})
 	few.Values = append(few.Values, tracestore.FacetValue{Text: "all", Count: 50})
-	whole := &canned{aggregate: tracestore.Aggregate{Spans: 100, Errors: 40, Share: 1, Complete: true,
+	whole := &canned{aggregate: tracestore.Aggregate{Spans: 100, Errors: 40, Share: 1,
 		Heatmap: &tracestore.Heatmap{Step: second, Share: 1,
 			Cells: []tracestore.HeatCell{{Start: 120 * second, Bucket: 1, Count: 100, Errors: 40}}},
 		Facets: &tracestore.Facets{Spans: 100, Share: 1, Facets: []tracestore.Facet{rare}}}}
-	quarter := &canned{aggregate: tracestore.Aggregate{Spans: 50, Share: 0.25, RelativeError: 0.1, Complete: true,
+	quarter := &canned{aggregate: tracestore.Aggregate{Spans: 50, Share: 0.25, RelativeError: 0.1,
 		Heatmap: &tracestore.Heatmap{Step: second, Share: 0.25, Cells: []tracestore.HeatCell{{Start: 121 * second, Bucket: 1, Count: 50}}},
 		Facets:  &tracestore.Facets{Spans: 50, Share: 0.25, Facets: []tracestore.Facet{few}}}}
 	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}, Facets: tracestore.FacetQuery{Values: 100}}
@@ -216,9 +217,9 @@ func TestSharesOfNothing(t *testing.T) {
 // TestThinGroups checks that groups of a store with a higher share are reduced evenly.
 func TestThinGroups(t *testing.T) {
 	groups := []tracestore.Group{group("a", 4, 1, 1, 1, 1), group("b", 0, 9), group("c", 0, 9), group("d", 0, 9), group("e", 0, 9)}
-	whole := &canned{aggregate: tracestore.Aggregate{Share: 1, Complete: true, Groups: &tracestore.Groups{
+	whole := &canned{aggregate: tracestore.Aggregate{Share: 1, Groups: &tracestore.Groups{
 		All: group("", 4, 1, 1, 1, 1, 9, 9, 9, 9), Share: 1, Distinct: 5, Other: 3, Groups: groups}}}
-	half := &canned{aggregate: tracestore.Aggregate{Share: 0.5, Complete: true, Groups: &tracestore.Groups{All: group("", 0, 1, 1), Share: 0.5,
+	half := &canned{aggregate: tracestore.Aggregate{Share: 0.5, Groups: &tracestore.Groups{All: group("", 0, 1, 1), Share: 0.5,
 		Distinct: 1, Groups: []tracestore.Group{group("a", 0, 1, 1)}}}}
 	a := tracestore.Aggregation{Groups: tracestore.GroupQuery{By: []tracestore.Field{service}, Limit: 10}}
 	got, err := over(whole, half).Aggregate(t.Context(), minute, a)
@@ -237,7 +238,7 @@ func TestThinGroups(t *testing.T) {
 func TestUnusableAggregates(t *testing.T) {
 	cell := func(c tracestore.HeatCell) tracestore.Aggregate {
 		heatmap := &tracestore.Heatmap{Step: second, Share: 1, Cells: []tracestore.HeatCell{c}}
-		return tracestore.Aggregate{Share: 1, Complete: true, Heatmap: heatmap}
+		return tracestore.Aggregate{Share: 1, Heatmap: heatmap}
 	}
 	good := cell(tracestore.HeatCell{Start: 120 * second, Count: 1})
 	wide := good
@@ -247,7 +248,7 @@ func TestUnusableAggregates(t *testing.T) {
 		cell(tracestore.HeatCell{Start: 120 * second, Bucket: tracestore.Buckets, Count: 1})} {
 		a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}}
 		got, err := over(&canned{aggregate: good}, &canned{aggregate: bad}).Aggregate(t.Context(), minute, a)
-		if err != nil || got.Spans != 1 || got.Complete || !strings.HasPrefix(got.Reason, "store b: the ") {
+		if err != nil || got.Spans != 1 || got.Complete() || !strings.HasPrefix(got.Text(), "store b: the ") {
 			t.Errorf("case %d: %+v, %v", i, got, err)
 		}
 	}

@@ -1,11 +1,8 @@
 package multistore
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -25,7 +22,7 @@ type answer[A any] struct {
 // What a call returns together with a DamagedError counts as an answer.
 func ask[T, A any](
 	ctx context.Context, s *Store, tenant string, method func(ctx context.Context, store T) (A, error),
-) (answers []answer[A], missing gaps, err error) {
+) (answers []answer[A], missing tracestore.Reasons, err error) {
 	type reply struct {
 		value A
 		err   error
@@ -99,23 +96,25 @@ func cause(ctx context.Context, err error) error {
 // losses records the stores that fail while they answer a request.
 type losses struct {
 	total   int // stores
-	missing gaps
+	missing tracestore.Reasons
 	failed  []error // of stores that failed entirely
 }
 
 // note records an error of a store. It returns an error if the request fails for that reason: the
 // error is the caller's.
 func (l *losses) note(ctx context.Context, store string, err error) error {
+	kind := tracestore.ReasonUnavailable
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isDamaged(err):
+		kind = tracestore.ReasonDamage
 	case isOfCaller(ctx, err):
 		return err
 	default:
 		l.failed = append(l.failed, err)
 	}
-	l.missing.add(store, err.Error())
+	l.missing.Add(tracestore.Reason{Kind: kind, Store: store, Text: err.Error()})
 	return nil
 }
 
@@ -123,7 +122,7 @@ func (l *losses) note(ctx context.Context, store string, err error) error {
 func (l *losses) allFailed() bool { return len(l.failed) == l.total }
 
 // noAnswer is the error of a request that no store answered. It has the class of the first failure.
-func (l *losses) noAnswer() error { return &unanswered{l.missing.reason(), l.failed[0]} }
+func (l *losses) noAnswer() error { return &unanswered{l.missing.Text(), l.failed[0]} }
 
 type unanswered struct {
 	text  string
@@ -133,38 +132,16 @@ type unanswered struct {
 func (e *unanswered) Error() string { return e.text }
 func (e *unanswered) Unwrap() error { return e.first }
 
-// gaps collects what is missing of an answer. If it is empty, nothing is.
-type gaps []string
-
-// add adds what is missing of a store, unless that is known.
-func (g *gaps) add(store, reason string) {
-	if text := "store " + store + ": " + reason; !slices.Contains(*g, text) {
-		*g = append(*g, text)
-	}
-}
-
-// addPart adds what is missing of the answer of a store.
-func (g *gaps) addPart(store string, complete bool, reason string) {
-	if !complete {
-		g.add(store, cmp.Or(reason, "the answer is incomplete"))
-	}
-}
-
-// addReason adds why the sum of complete answers is not complete.
-func (g *gaps) addReason(complete bool, reason string) {
-	if !complete && !slices.Contains(*g, reason) {
-		*g = append(*g, reason)
-	}
-}
-
-// reason describes for users what is missing, or is "".
-func (g gaps) reason() string { return strings.Join(g, "; ") }
-
 // damage returns a DamagedError if something is missing, for answers that have no other way to say
 // so.
-func (g gaps) damage() error {
-	if len(g) == 0 {
+func damage(missing tracestore.Reasons) error {
+	if missing.Complete() {
 		return nil
 	}
-	return &tracestore.DamagedError{Reason: g.reason()}
+	return &tracestore.DamagedError{Reasons: missing}
+}
+
+// wrong is the reason why an answer of a store cannot be used.
+func wrong(store, text string) tracestore.Reason {
+	return tracestore.Reason{Kind: tracestore.ReasonDamage, Store: store, Text: text}
 }

@@ -13,7 +13,7 @@ import (
 // with 1000 values, and 1000 groups. Half of the values and groups differ from those of other
 // stores.
 func largeAggregate(store int) tracestore.Aggregate {
-	a := tracestore.Aggregate{Share: 1, Complete: true, Heatmap: &tracestore.Heatmap{Step: second, Share: 1},
+	a := tracestore.Aggregate{Share: 1, Heatmap: &tracestore.Heatmap{Step: second, Share: 1},
 		Facets: &tracestore.Facets{Spans: 1 << 20, Selected: 1 << 10, Share: 1}, Groups: &tracestore.Groups{Share: 1}}
 	name := func(i int) string {
 		if i%2 == 0 {
@@ -72,8 +72,8 @@ func BenchmarkMergeAggregates(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if out, err := mergeAggregates(q, a, parts, nil, nil); err != nil || !out.Complete {
-					b.Fatal(out.Reason, err)
+				if out, err := mergeAggregates(q, a, parts, nil, nil); err != nil || !out.Complete() {
+					b.Fatal(out.Text(), err)
 				}
 			}
 		})

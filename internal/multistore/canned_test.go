@@ -83,49 +83,49 @@ func histogram(durations ...uint64) (h tracestore.Histogram) {
 // others; that there is none if no store answers; and that errors of the caller are returned.
 func TestDownStores(t *testing.T) {
 	q := tracestore.Query{From: time.Unix(0, 0), To: time.Unix(60, 0)}
-	one := tracestore.PathProfile{Complete: true, Rest: tracestore.PathSet{Traces: 1, Share: 1}, Selected: tracestore.PathSet{Share: 1}}
+	one := tracestore.PathProfile{Rest: tracestore.PathSet{Traces: 1, Share: 1}, Selected: tracestore.PathSet{Share: 1}}
 	series := []tracestore.MetricSeries{{Points: make([]tracestore.MetricPoint, 1)}}
-	works := &canned{aggregate: tracestore.Aggregate{Spans: 1, Share: 1, Complete: true},
-		graph:     tracestore.Graph{Edges: []tracestore.Edge{{Parent: "p", Child: "c", Calls: 1}}, Complete: true},
-		edges:     tracestore.EdgeGraph{Edges: []tracestore.CallEdge{{Parent: "p", Child: "c", Calls: 1}}, Complete: true},
-		metrics:   tracestore.MetricsAnswer{Step: uint64(time.Minute), Complete: true, Series: series},
-		baselines: tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(1)}, Complete: true},
+	works := &canned{aggregate: tracestore.Aggregate{Spans: 1, Share: 1},
+		graph:     tracestore.Graph{Edges: []tracestore.Edge{{Parent: "p", Child: "c", Calls: 1}}},
+		edges:     tracestore.EdgeGraph{Edges: []tracestore.CallEdge{{Parent: "p", Child: "c", Calls: 1}}},
+		metrics:   tracestore.MetricsAnswer{Step: uint64(time.Minute), Series: series},
+		baselines: tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(1)}},
 		usage:     tracestore.Usage{Bytes: 1}, profiles: func(int) tracestore.PathProfile { return one }}
 	for name, call := range map[string]func(context.Context, *Store) (n int, complete bool, reason string, err error){
 		"Aggregate": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			a, err := s.Aggregate(ctx, q, tracestore.Aggregation{})
-			return int(a.Spans), a.Complete, a.Reason, err
+			return int(a.Spans), a.Complete(), a.Text(), err
 		},
 		"Dependencies": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			g, err := s.Dependencies(ctx, "", q.From, q.To)
-			return len(g.Edges), g.Complete, g.Reason, err
+			return len(g.Edges), g.Complete(), g.Text(), err
 		},
 		"Peers": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			g, err := s.Peers(ctx, "", q.From, q.To)
-			return len(g.Edges), g.Complete, g.Reason, err
+			return len(g.Edges), g.Complete(), g.Text(), err
 		},
 		"Edges": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			g, err := s.Edges(ctx, "", tracestore.EdgeQuery{})
-			return len(g.Edges), g.Complete, g.Reason, err
+			return len(g.Edges), g.Complete(), g.Text(), err
 		},
 		"Metrics": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			m, err := s.Metrics(ctx, "", tracestore.MetricsQuery{})
-			return len(m.Series), m.Complete, m.Reason, err
+			return len(m.Series), m.Complete(), m.Text(), err
 		},
 		"Baselines": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			b, err := s.Baselines(ctx, "", tracestore.BaselineQuery{Operations: make([]tracestore.OperationKey, 1)})
 			if len(b.Durations) == 0 {
-				return 0, b.Complete, b.Reason, err
+				return 0, b.Complete(), b.Text(), err
 			}
-			return int(b.Durations[0].Count()), b.Complete, b.Reason, err
+			return int(b.Durations[0].Count()), b.Complete(), b.Text(), err
 		},
 		"ProfilePaths": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			p, err := s.ProfilePaths(ctx, q, tracestore.Selection{}, tracestore.PathOptions{})
-			return int(p.Rest.Traces), p.Complete, p.Reason, err
+			return int(p.Rest.Traces), p.Complete(), p.Text(), err
 		},
 		"Usage": func(ctx context.Context, s *Store) (int, bool, string, error) {
 			u, err := s.Usage(ctx, "")
-			return int(u.Bytes), u.Missing == "", u.Missing, err
+			return int(u.Bytes), u.Complete(), u.Text(), err
 		},
 	} {
 		down := &canned{err: errors.New("connection refused")}

@@ -115,7 +115,7 @@ func (p *part) readAll(refs []tracestore.TraceRef, memory *tracestore.Memory) (t
 // noteError notes damage. Other errors are those of a part that has failed; settle notes them.
 func (f *search) noteError(p *part, err error) {
 	if isDamaged(err) {
-		f.missing.add(p.Name, err.Error())
+		f.missing.Add(tracestore.Reason{Kind: tracestore.ReasonDamage, Store: p.Name, Text: err.Error()})
 		return
 	}
 	p.err = err

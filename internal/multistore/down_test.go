@@ -112,7 +112,7 @@ const missingMiddle = "store middle: connection refused"
 func checkDamage(t *testing.T, what string, err error) {
 	t.Helper()
 	var damaged *tracestore.DamagedError
-	if !errors.As(err, &damaged) || damaged.Reason != missingMiddle {
+	if !errors.As(err, &damaged) || damaged.Text() != missingMiddle {
 		t.Errorf("%s: error %v, want damage %q", what, err, missingMiddle)
 	}
 }
@@ -214,7 +214,7 @@ func TestSearchWithStoreDown(t *testing.T) {
 				found = append(found, fmt.Sprintf("%d:%d", r.ID[15], r.Summary.Spans))
 			}
 			o := res.Outcome()
-			if o.Complete || o.Reason != missingMiddle {
+			if o.Complete() || o.Text() != missingMiddle {
 				t.Errorf("limit %d: %+v", limit, o)
 			}
 			q.After, more = o.Next, o.Next.Set
@@ -274,7 +274,7 @@ func TestStoreLostMidway(t *testing.T) {
 		}
 		ids = append(ids, r.ID[15])
 	}
-	if o := res.Outcome(); string(ids) != "\x01\x02\x03" || o.Complete || o.Reason != missingMiddle {
+	if o := res.Outcome(); string(ids) != "\x01\x02\x03" || o.Complete() || o.Text() != missingMiddle {
 		t.Errorf("found %v, %+v", ids, o)
 	}
 	read, err := readIDs(s.Traces(t.Context(), "", []tracestore.TraceRef{{ID: otlpdata.TraceID{15: 4}}, {ID: otlpdata.TraceID{15: 2}},
@@ -472,7 +472,7 @@ func TestSilentStore(t *testing.T) {
 func checkSilent(t *testing.T, what string, err error) {
 	t.Helper()
 	var damaged *tracestore.DamagedError
-	if !errors.As(err, &damaged) || damaged.Reason != missingSilent {
+	if !errors.As(err, &damaged) || damaged.Text() != missingSilent {
 		t.Errorf("%s: error %v, want damage %q", what, err, missingSilent)
 	}
 }
@@ -490,7 +490,7 @@ func checkSilentFind(ctx context.Context, t *testing.T, s *Store, limit, found i
 		}
 		n++
 	}
-	if o := res.Outcome(); n != found || o.Complete || o.Reason != missingSilent {
+	if o := res.Outcome(); n != found || o.Complete() || o.Text() != missingSilent {
 		t.Errorf("Find with limit %d: %d results, want %d; %+v", limit, n, found, o)
 	}
 }

@@ -69,7 +69,7 @@ func TestEndlessStore(t *testing.T) {
 		small := 0
 		for trace, err := range New(stores...).Traces(ctx, "", []tracestore.TraceRef{{ID: id}}) {
 			var damaged *tracestore.DamagedError
-			if errors.As(err, &damaged) && strings.Contains(damaged.Reason, "store bad: ") && !strings.Contains(damaged.Reason, "good") {
+			if errors.As(err, &damaged) && strings.Contains(damaged.Text(), "store bad: ") && !strings.Contains(damaged.Text(), "good") {
 				break
 			}
 			if err == nil {

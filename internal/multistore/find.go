@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -41,7 +40,7 @@ func (s *Store) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 		f.endCalls()
 		return nil, cmp.Or(err, f.failure())
 	}
-	f.outcome.Reason = tracestore.ReasonUnread
+	f.outcome = tracestore.Unread()
 	return &tracestore.Results{All: f.results(ctx), Outcome: f.result}, nil
 }
 
@@ -68,8 +67,8 @@ type part struct {
 	scanned int                        // spans examined by earlier requests
 	end     tracestore.Cursor          // position at which the store stopped early; not Set if it did not
 	err     error                      // of the store; not settled yet
-	stopped string                     // why it stopped at end
-	damage  string                     // what else the store could not read
+	stopped tracestore.Reasons         // why it stopped at end
+	damage  tracestore.Reasons         // what else the store could not read
 	lost    bool                       // the store failed
 }
 
@@ -124,11 +123,11 @@ func (p *part) finish() {
 	p.results = nil
 	limited := p.query.Limit > 0 && p.found >= p.query.Limit
 	if o.Next.Set && !limited {
-		p.end, p.stopped = o.Next, o.Reason
+		p.end, p.stopped = o.Next, o.Reasons
 		return
 	}
-	if !o.Complete {
-		p.damage = o.Reason
+	if !o.Complete() {
+		p.damage = o.Reasons
 	}
 	if limited && o.Next.Set {
 		p.query.After = o.Next
@@ -156,7 +155,7 @@ func (p *part) close() {
 	o := p.results.Outcome()
 	p.scanned += o.Scanned
 	p.results = nil
-	if _, damage, ok := strings.Cut(o.Reason, tracestore.ReasonUnread+"; "); ok {
+	if damage := o.Without(tracestore.ReasonUnread); o.Has(tracestore.ReasonUnread) && !damage.Complete() {
 		p.damage = damage
 	}
 }
@@ -184,14 +183,12 @@ func (f *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error
 		err := f.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) })
 		for _, p := range f.parts {
 			p.close()
-			if p.damage != "" {
-				f.missing.add(p.Name, p.damage)
-			}
+			f.missing.Add(p.damage.Of(p.Name)...)
 		}
 		f.endCalls()
 		f.memory.Release()
 		if err != nil && !errors.Is(err, errStop) {
-			f.outcome = tracestore.Outcome{Reason: err.Error()}
+			f.outcome = tracestore.Outcome{Reasons: tracestore.BecauseOf(err)}
 			yield(tracestore.Result{}, err)
 		}
 	}
@@ -210,18 +207,8 @@ func (f *search) result() tracestore.Outcome {
 	for _, p := range f.parts {
 		o.Scanned += p.examined()
 	}
-	if len(f.missing) > 0 {
-		o.Complete = false
-		o.Reason = strings.Join(append(nonEmpty(o.Reason), f.missing.reason()), "; ")
-	}
+	o.Reasons.Add(f.missing...)
 	return o
-}
-
-func nonEmpty(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
 }
 
 // failure returns the error of a query that no store answers, or nil.
@@ -275,7 +262,7 @@ func (f *search) run(ctx context.Context, yield func(tracestore.Result) bool) (e
 				return errStop
 			}
 			if f.emitted++; f.emitted == f.query.Limit {
-				f.outcome = tracestore.Outcome{Complete: true, Next: tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}}
+				f.outcome = tracestore.Outcome{Next: tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}}
 				return nil
 			}
 		}
@@ -290,11 +277,9 @@ func (f *search) finish() error {
 	if err := f.failure(); err != nil && f.emitted == 0 {
 		return err
 	}
-	f.outcome = tracestore.Outcome{Complete: true, Next: f.end()}
+	f.outcome = tracestore.Outcome{Next: f.end()}
 	for _, p := range f.parts {
-		if p.stopped != "" {
-			f.missing.add(p.Name, p.stopped)
-		}
+		f.missing.Add(p.stopped.Of(p.Name)...)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (s *Store) Dependencies(ctx context.Context, tenant string, from, to time.T
 	}
 	var sum storequery.CallCounter
 	missing = addGraphs(answers, missing, sum.AddEdge)
-	return tracestore.Graph{Edges: sum.Edges(), Complete: len(missing) == 0, Reason: missing.reason()}, nil
+	return tracestore.Graph{Edges: sum.Edges(), Reasons: missing}, nil
 }
 
 // Peers implements tracestore.Peers. The calls of all stores add up. A call whose counterpart is in
@@ -40,15 +40,15 @@ func (s *Store) Peers(ctx context.Context, tenant string, from, to time.Time) (t
 	var sum storequery.PeerCounter
 	missing = addGraphs(answers, missing, sum.AddEdge)
 	g := sum.Graph()
-	missing.addReason(g.Complete, g.Reason)
-	g.Complete, g.Reason = len(missing) == 0, missing.reason()
+	missing.Add(g.Reasons...)
+	g.Reasons = missing
 	return g, nil
 }
 
 // addGraphs calls add with all edges, and returns what is missing.
-func addGraphs(answers []answer[tracestore.Graph], missing gaps, add func(*tracestore.Edge)) gaps {
+func addGraphs(answers []answer[tracestore.Graph], missing tracestore.Reasons, add func(*tracestore.Edge)) tracestore.Reasons {
 	for _, a := range answers {
-		missing.addPart(a.store, a.value.Complete, a.value.Reason)
+		missing.Add(a.value.Of(a.store)...)
 		for i := range a.value.Edges {
 			add(&a.value.Edges[i])
 		}
@@ -66,13 +66,13 @@ func (s *Store) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery
 	}
 	sum := storequery.NewEdgeCounter(&q)
 	for _, a := range answers {
-		missing.addPart(a.store, a.value.Complete, a.value.Reason)
+		missing.Add(a.value.Of(a.store)...)
 		for i := range a.value.Edges {
 			sum.AddEdge(&a.value.Edges[i])
 		}
 	}
 	g := sum.Graph()
-	missing.addReason(g.Complete, g.Reason)
-	g.Complete, g.Reason = len(missing) == 0, missing.reason()
+	missing.Add(g.Reasons...)
+	g.Reasons = missing
 	return g, nil
 }

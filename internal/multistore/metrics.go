@@ -25,9 +25,9 @@ func (s *Store) Metrics(ctx context.Context, tenant string, q tracestore.Metrics
 	}
 	sum := storequery.NewMetricsCounter(q)
 	for _, a := range answers {
-		missing.addPart(a.store, a.value.Complete, a.value.Reason)
+		missing.Add(a.value.Of(a.store)...)
 		if a.value.Step != q.StepLength() {
-			missing.add(a.store, "the points of the answer have another length")
+			missing.Add(wrong(a.store, "the points of the answer have another length"))
 			continue
 		}
 		for i := range a.value.Series {
@@ -39,8 +39,8 @@ func (s *Store) Metrics(ctx context.Context, tenant string, q tracestore.Metrics
 		}
 	}
 	out := sum.Answer()
-	missing.addReason(out.Complete, out.Reason)
-	out.Complete, out.Reason = len(missing) == 0, missing.reason()
+	missing.Add(out.Reasons...)
+	out.Reasons = missing
 	return out, nil
 }
 
@@ -54,15 +54,15 @@ func (s *Store) Baselines(ctx context.Context, tenant string, q tracestore.Basel
 	}
 	out := tracestore.BaselineAnswer{Durations: make([]tracestore.Histogram, len(q.Operations))}
 	for _, a := range answers {
-		missing.addPart(a.store, a.value.Complete, a.value.Reason)
+		missing.Add(a.value.Of(a.store)...)
 		if len(a.value.Durations) != len(q.Operations) {
-			missing.add(a.store, "the answer is for other operations")
+			missing.Add(wrong(a.store, "the answer is for other operations"))
 			continue
 		}
 		for i := range a.value.Durations {
 			out.Durations[i].Add(&a.value.Durations[i])
 		}
 	}
-	out.Complete, out.Reason = len(missing) == 0, missing.reason()
+	out.Reasons = missing
 	return out, nil
 }

@@ -32,7 +32,7 @@ func (s *Store) Services(ctx context.Context, tenant string, q tracestore.NameQu
 		return nil, false, err
 	}
 	names, more = merge(answers, q.Limit, cmp.Compare[string])
-	return names, more, missing.damage()
+	return names, more, damage(missing)
 }
 
 // Operations implements tracestore.Catalog.
@@ -49,7 +49,7 @@ func (s *Store) Operations(
 	ops, more = merge(answers, q.Limit, func(a, b tracestore.Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	return ops, more, missing.damage()
+	return ops, more, damage(missing)
 }
 
 // AttributeKeys implements tracestore.AttributeCatalog.
@@ -80,7 +80,7 @@ func (s *Store) attributes(
 		return nil, err
 	}
 	names, _ := merge(answers, limit, cmp.Compare[string])
-	return names, missing.damage()
+	return names, damage(missing)
 }
 
 // merge returns the first names of all lists, sorted and without duplicates.

@@ -81,7 +81,7 @@ func (s *Store) Outline(
 	if lost.allFailed() {
 		return lost.noAnswer()
 	}
-	return lost.missing.damage()
+	return damage(lost.missing)
 }
 
 // outlines adds up what the outlines of several stores hold in memory.

@@ -33,7 +33,7 @@ func (s *Store) ProfilePaths(
 		want = tracestore.MaxPathTraces
 	}
 	quota := max(want/len(s.stores), 1)
-	profile := func(some []*member, quota int) ([]answer[tracestore.PathProfile], gaps, error) {
+	profile := func(some []*member, quota int) ([]answer[tracestore.PathProfile], tracestore.Reasons, error) {
 		return ask(ctx, &Store{some}, q.Tenant, func(ctx context.Context, p tracestore.PathProfiler) (tracestore.PathProfile, error) {
 			return p.ProfilePaths(ctx, q, sel, tracestore.PathOptions{Traces: quota})
 		})
@@ -48,7 +48,7 @@ func (s *Store) ProfilePaths(
 			return tracestore.PathProfile{}, err
 		}
 		for _, a := range again {
-			if i := slices.IndexFunc(answers, func(b answer[tracestore.PathProfile]) bool { return a.store == b.store }); a.value.Complete {
+			if i := slices.IndexFunc(answers, func(b answer[tracestore.PathProfile]) bool { return a.store == b.store }); a.value.Complete() {
 				answers[i] = a
 			}
 		}
@@ -68,7 +68,7 @@ func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota i
 	for _, a := range answers {
 		full := false
 		for _, set := range []*tracestore.PathSet{&a.value.Selected, &a.value.Rest} {
-			full = full || a.value.Complete && set.Share < 1 && set.Traces >= uint64(quota)
+			full = full || a.value.Complete() && set.Share < 1 && set.Traces >= uint64(quota)
 		}
 		if !full {
 			left -= int(min(max(a.value.Selected.Traces, a.value.Rest.Traces), uint64(want)))
@@ -84,7 +84,7 @@ func (s *Store) withMore(answers []answer[tracestore.PathProfile], want, quota i
 }
 
 // mergeProfiles adds up profiles. It changes them.
-func mergeProfiles(answers []answer[tracestore.PathProfile], missing gaps, memory *tracestore.Memory) tracestore.PathProfile {
+func mergeProfiles(answers []answer[tracestore.PathProfile], missing tracestore.Reasons, memory *tracestore.Memory) tracestore.PathProfile {
 	profiles := make([]*tracestore.PathProfile, len(answers))
 	for i := range answers {
 		profiles[i] = &answers[i].value
@@ -94,16 +94,16 @@ func mergeProfiles(answers []answer[tracestore.PathProfile], missing gaps, memor
 	counter.ChargeTo(memory)
 	scanned := 0
 	for i, p := range profiles {
-		missing.addPart(answers[i].store, p.Complete, p.Reason)
+		missing.Add(p.Of(answers[i].store)...)
 		scanned += p.Scanned
 		if err := counter.AddProfile(p); err != nil {
-			missing.add(answers[i].store, err.Error())
+			missing.Add(wrong(answers[i].store, err.Error()))
 		}
 	}
 	out := counter.Answer()
 	out.Scanned, out.Selected.Share, out.Rest.Share = scanned, selected, rest
-	missing.addReason(out.Complete, out.Reason)
-	out.Complete, out.Reason = len(missing) == 0, missing.reason()
+	missing.Add(out.Reasons...)
+	out.Reasons = missing
 	return out
 }
 

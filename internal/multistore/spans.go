@@ -39,7 +39,7 @@ func (s *Store) FindSpans(
 			}
 		}
 	}
-	return all, missing.damage()
+	return all, damage(missing)
 }
 
 // TraceVersion implements tracestore.Versioner. The number is another one after that of a store has
@@ -49,7 +49,7 @@ func (s *Store) TraceVersion(ctx context.Context, tenant string, id otlpdata.Tra
 		return v.TraceVersion(ctx, tenant, id)
 	})
 	if err == nil {
-		err = missing.damage()
+		err = damage(missing)
 	}
 	if err != nil {
 		return all, err

@@ -16,13 +16,13 @@ import (
 
 // TestGraphs adds up calls.
 func TestGraphs(t *testing.T) {
-	a := &canned{graph: tracestore.Graph{Complete: true, Edges: []tracestore.Edge{
+	a := &canned{graph: tracestore.Graph{Edges: []tracestore.Edge{
 		{Parent: "shop", Child: "cart", Calls: 3, Errors: 1, Duration: 30},
 		{Parent: "web", Child: "shop", Calls: 1, Duration: math.MaxUint64 - 1}}}}
-	b := &canned{graph: tracestore.Graph{Reason: "damaged file", Edges: []tracestore.Edge{
+	b := &canned{graph: tracestore.Graph{Reasons: tracestore.Because(tracestore.ReasonDamage, "damaged file"), Edges: []tracestore.Edge{
 		{Parent: "shop", Child: "cart", Calls: 4, Errors: 2, Duration: 40},
 		{Parent: "shop", Child: "cart", Messaging: true, Calls: 1, Duration: 5}, {Parent: "web", Child: "shop", Calls: 1, Duration: 2}}}}
-	want := tracestore.Graph{Reason: "store b: damaged file", Edges: []tracestore.Edge{
+	want := tracestore.Graph{Reasons: tracestore.Because(tracestore.ReasonDamage, "damaged file").Of("b"), Edges: []tracestore.Edge{
 		{Parent: "shop", Child: "cart", Calls: 7, Errors: 3, Duration: 70},
 		{Parent: "shop", Child: "cart", Messaging: true, Calls: 1, Duration: 5},
 		{Parent: "web", Child: "shop", Calls: 2, Duration: math.MaxUint64}}}
@@ -36,14 +36,14 @@ func TestGraphs(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
 		}
 	}
-	a = &canned{edges: tracestore.EdgeGraph{Complete: true, Edges: []tracestore.CallEdge{
+	a = &canned{edges: tracestore.EdgeGraph{Edges: []tracestore.CallEdge{
 		{Parent: "shop", Child: "db", Peer: true, Connection: tracestore.ConnectionDatabase, Calls: 2, Errors: 1, Durations: histogram(10, 20)},
 		{Parent: "web", Child: "db", Calls: 1, Durations: histogram(5)}}}}
-	b = &canned{edges: tracestore.EdgeGraph{Complete: true, Edges: []tracestore.CallEdge{
+	b = &canned{edges: tracestore.EdgeGraph{Edges: []tracestore.CallEdge{
 		{Parent: "shop", Child: "db", Peer: true, Connection: tracestore.ConnectionDatabase, Calls: 1, Durations: histogram(10)},
 		{Parent: "shop", Child: "db", Calls: 4}}}}
 	got, err := over(a, b).Edges(t.Context(), "", tracestore.EdgeQuery{Service: "shop"})
-	wantEdges := tracestore.EdgeGraph{Complete: true, Edges: []tracestore.CallEdge{{Parent: "shop", Child: "db", Calls: 4},
+	wantEdges := tracestore.EdgeGraph{Edges: []tracestore.CallEdge{{Parent: "shop", Child: "db", Calls: 4},
 		{Parent: "shop", Child: "db", Peer: true, Connection: tracestore.ConnectionDatabase, Calls: 3, Errors: 1,
 			Durations: histogram(10, 20, 10)}}}
 	if err != nil || !reflect.DeepEqual(got, wantEdges) {
@@ -55,7 +55,7 @@ func TestGraphs(t *testing.T) {
 func TestTooManyPeers(t *testing.T) {
 	var stores []*canned
 	for i := range 2 {
-		c := &canned{graph: tracestore.Graph{Complete: true}, edges: tracestore.EdgeGraph{Complete: true}}
+		c := &canned{graph: tracestore.Graph{}, edges: tracestore.EdgeGraph{}}
 		for n := range storequery.MaxPeerEdges/2 + 1 {
 			name := fmt.Sprint(i, "-", n)
 			c.graph.Edges = append(c.graph.Edges, tracestore.Edge{Parent: "a", Child: name, Calls: 1})
@@ -64,12 +64,13 @@ func TestTooManyPeers(t *testing.T) {
 		stores = append(stores, c)
 	}
 	peers, err := over(stores...).Peers(t.Context(), "", time.Time{}, time.Time{})
-	if err != nil || len(peers.Edges) != storequery.MaxPeerEdges || peers.Complete || !strings.HasPrefix(peers.Reason, "calls to some peers") {
-		t.Errorf("%d edges, complete %t, reason %q, error %v", len(peers.Edges), peers.Complete, peers.Reason, err)
+	if err != nil || len(peers.Edges) != storequery.MaxPeerEdges || !peers.Has(tracestore.ReasonLimit) ||
+		!strings.HasPrefix(peers.Text(), "calls to some peers") {
+		t.Errorf("%d edges, complete %t, reason %q, error %v", len(peers.Edges), peers.Complete(), peers.Text(), err)
 	}
 	edges, err := over(stores...).Edges(t.Context(), "", tracestore.EdgeQuery{})
-	if err != nil || len(edges.Edges) != storequery.MaxPeerEdges || edges.Complete || edges.Reason != peers.Reason {
-		t.Errorf("%d edges, complete %t, reason %q, error %v", len(edges.Edges), edges.Complete, edges.Reason, err)
+	if err != nil || len(edges.Edges) != storequery.MaxPeerEdges || edges.Complete() || edges.Text() != peers.Text() {
+		t.Errorf("%d edges, complete %t, reason %q, error %v", len(edges.Edges), edges.Complete(), edges.Text(), err)
 	}
 }
 
@@ -79,14 +80,15 @@ func TestMetrics(t *testing.T) {
 	point := func(start, errors uint64, durations ...uint64) tracestore.MetricPoint {
 		return tracestore.MetricPoint{Start: start, Calls: uint64(len(durations)), Errors: errors, Durations: histogram(durations...)}
 	}
-	a := &canned{metrics: tracestore.MetricsAnswer{Step: 2 * minute, Complete: true, Series: []tracestore.MetricSeries{
+	a := &canned{metrics: tracestore.MetricsAnswer{Step: 2 * minute, Series: []tracestore.MetricSeries{
 		{Service: "shop", Operation: "buy", Points: []tracestore.MetricPoint{point(2*minute, 1, 10, 20), point(4*minute, 0, 30)}},
 		{Service: "web", Operation: "GET /", Points: []tracestore.MetricPoint{point(0, 1, 1)}}}}}
-	b := &canned{metrics: tracestore.MetricsAnswer{Step: 2 * minute, Complete: true, Series: []tracestore.MetricSeries{
+	b := &canned{metrics: tracestore.MetricsAnswer{Step: 2 * minute, Series: []tracestore.MetricSeries{
 		{Service: "cart", Operation: "get", Points: []tracestore.MetricPoint{point(8*minute, 0, 5)}},
 		{Service: "shop", Operation: "buy", Points: []tracestore.MetricPoint{point(2*minute, 0, 40), point(6*minute, 1, 50)}}}}}
-	other := &canned{metrics: tracestore.MetricsAnswer{Step: minute, Complete: true, Series: a.metrics.Series}}
-	want := tracestore.MetricsAnswer{Step: 2 * minute, Reason: "store c: the points of the answer have another length",
+	other := &canned{metrics: tracestore.MetricsAnswer{Step: minute, Series: a.metrics.Series}}
+	want := tracestore.MetricsAnswer{Step: 2 * minute,
+		Reasons: tracestore.Because(tracestore.ReasonDamage, "the points of the answer have another length").Of("c"),
 		Series: []tracestore.MetricSeries{b.metrics.Series[0], {Service: "shop", Operation: "buy", Points: []tracestore.MetricPoint{
 			point(2*minute, 1, 10, 20, 40), point(4*minute, 0, 30), point(6*minute, 1, 50)}}, a.metrics.Series[1]}}
 	got, err := over(a, b, other).Metrics(t.Context(), "", tracestore.MetricsQuery{ByOperation: true, Step: 2 * time.Minute})
@@ -103,7 +105,7 @@ func TestTooManyPoints(t *testing.T) {
 		for n := range uint64(storequery.MaxMetricPoints/2 + 1) {
 			s.Points = append(s.Points, tracestore.MetricPoint{Start: n * uint64(time.Minute), Calls: 1})
 		}
-		stores = append(stores, &canned{metrics: tracestore.MetricsAnswer{Step: uint64(time.Minute), Complete: true,
+		stores = append(stores, &canned{metrics: tracestore.MetricsAnswer{Step: uint64(time.Minute),
 			Series: []tracestore.MetricSeries{s}}})
 	}
 	got, err := over(stores...).Metrics(t.Context(), "", tracestore.MetricsQuery{})
@@ -111,18 +113,18 @@ func TestTooManyPoints(t *testing.T) {
 	for _, s := range got.Series {
 		points += len(s.Points)
 	}
-	if err != nil || points != storequery.MaxMetricPoints || got.Complete || !strings.HasPrefix(got.Reason, "an answer has at most") {
-		t.Errorf("%d points, complete %t, reason %q, error %v", points, got.Complete, got.Reason, err)
+	if err != nil || points != storequery.MaxMetricPoints || got.Complete() || !strings.HasPrefix(got.Text(), "an answer has at most") {
+		t.Errorf("%d points, complete %t, reason %q, error %v", points, got.Complete(), got.Text(), err)
 	}
 }
 
 func TestBaselines(t *testing.T) {
-	a := &canned{baselines: tracestore.BaselineAnswer{Complete: true, Durations: []tracestore.Histogram{histogram(1, 2), {}}}}
-	b := &canned{baselines: tracestore.BaselineAnswer{Complete: true, Durations: []tracestore.Histogram{histogram(2), histogram(9)}}}
-	bad := &canned{baselines: tracestore.BaselineAnswer{Complete: true, Durations: []tracestore.Histogram{histogram(2)}}}
+	a := &canned{baselines: tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(1, 2), {}}}}
+	b := &canned{baselines: tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(2), histogram(9)}}}
+	bad := &canned{baselines: tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(2)}}}
 	got, err := over(a, b, bad).Baselines(t.Context(), "", tracestore.BaselineQuery{Operations: make([]tracestore.OperationKey, 2)})
 	want := tracestore.BaselineAnswer{Durations: []tracestore.Histogram{histogram(1, 2, 2), histogram(9)},
-		Reason: "store c: the answer is for other operations"}
+		Reasons: tracestore.Because(tracestore.ReasonDamage, "the answer is for other operations").Of("c")}
 	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); err != nil || g != w {
 		t.Errorf("error %v\n got %s\nwant %s", err, g, w)
 	}
@@ -136,14 +138,15 @@ func TestUsage(t *testing.T) {
 	}{
 		{[]tracestore.Usage{{Oldest: late, Bytes: 5, MaxBytes: 10, Retention: 3}, {Oldest: early, Bytes: 6, MaxBytes: 20, Retention: 2}},
 			tracestore.Usage{Oldest: early, Bytes: 11, MaxBytes: 30, Retention: 3}},
-		{[]tracestore.Usage{{Bytes: 5, MaxBytes: 10}, {Oldest: late, Retention: 2}, {MaxBytes: 7, Retention: 1, Missing: "store x: down"}},
-			tracestore.Usage{Oldest: late, Bytes: 5, Missing: "store c: store x: down"}},
+		{[]tracestore.Usage{{Bytes: 5, MaxBytes: 10}, {Oldest: late, Retention: 2}, {MaxBytes: 7, Retention: 1,
+			Reasons: tracestore.Because(tracestore.ReasonUnavailable, "down").Of("x")}},
+			tracestore.Usage{Oldest: late, Bytes: 5, Reasons: tracestore.Because(tracestore.ReasonUnavailable, "store x: down").Of("c")}},
 	} {
 		var stores []*canned
 		for _, u := range c.of {
 			stores = append(stores, &canned{usage: u})
 		}
-		if got, err := over(stores...).Usage(t.Context(), ""); err != nil || got != c.want {
+		if got, err := over(stores...).Usage(t.Context(), ""); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: got %+v, %v; want %+v", c.of, got, err, c.want)
 		}
 	}
@@ -157,7 +160,7 @@ func profile(n, all int) func(int) tracestore.PathProfile {
 		traces := uint64(examined)
 		counts := tracestore.PathCounts{Traces: traces, Calls: 2 * traces, Errors: traces, SelfTime: 100 * traces,
 			SelfSquares: 10000 * float64(traces), CallSquares: 4 * float64(traces)}
-		return tracestore.PathProfile{Complete: true, Scanned: examined, Selected: tracestore.PathSet{Share: 1},
+		return tracestore.PathProfile{Scanned: examined, Selected: tracestore.PathSet{Share: 1},
 			Rest: tracestore.PathSet{Traces: traces, Failed: traces, Spans: 2 * traces, Time: 100 * traces, TimeSquares: 10000 * float64(traces),
 				Share: float64(examined) / float64(all), IDs: make([]otlpdata.TraceID, examined)},
 			Paths:      []tracestore.CallPath{{Parent: -1, Service: "web", Name: "GET /", Rest: counts}},
@@ -201,7 +204,7 @@ func TestProfilePaths(t *testing.T) {
 			}
 		}
 		r := got.Rest
-		if r.Traces != c.traces || math.Abs(r.Share-c.share) > 1e-9 || len(r.IDs) != int(c.traces) || r.Failed != r.Traces || !got.Complete ||
+		if r.Traces != c.traces || math.Abs(r.Share-c.share) > 1e-9 || len(r.IDs) != int(c.traces) || r.Failed != r.Traces || !got.Complete() ||
 			math.Abs(float64(r.Spans)-2*float64(c.traces)) > 1 || math.Abs(float64(r.Time)-100*float64(c.traces)) > 1 || got.Selected.Share != 1 {
 			t.Errorf("%s: rest %+v", c.about, r)
 		}
@@ -220,7 +223,7 @@ func TestWrongPaths(t *testing.T) {
 	bad.Paths = append(bad.Paths, tracestore.CallPath{Parent: 7})
 	s := over(&canned{profiles: profile(1, 1)}, &canned{profiles: func(int) tracestore.PathProfile { return bad }})
 	got, err := s.ProfilePaths(t.Context(), tracestore.Query{}, tracestore.Selection{}, tracestore.PathOptions{})
-	if err != nil || got.Complete || got.Reason != "store b: call path 1 of 2 has the parent 7" || got.Paths[0].Rest.Traces != 2 {
+	if err != nil || got.Complete() || got.Text() != "store b: call path 1 of 2 has the parent 7" || got.Paths[0].Rest.Traces != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

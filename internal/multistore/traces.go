@@ -109,7 +109,7 @@ func (m *traceMerge) run(refs []tracestore.TraceRef) (err error) {
 	if !m.yielded && m.allFailed() {
 		return m.noAnswer()
 	}
-	return m.missing.damage()
+	return damage(m.missing)
 }
 
 // fill reads the heads of all streams and removes those that have ended.
@@ -154,7 +154,8 @@ func (m *traceMerge) tooLarge(s *stream[tracestore.Trace], err error) error {
 	}
 	s.close()
 	m.failed = append(m.failed, err)
-	m.missing.add(s.call.Name, "its part of the trace is too large for service.limits.query_memory and is cut")
+	m.missing.Add(tracestore.Reason{Kind: tracestore.ReasonLimit, Store: s.call.Name,
+		Text: "its part of the trace is too large for service.limits.query_memory and is cut"})
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (s *Store) Usage(ctx context.Context, tenant string) (tracestore.Usage, err
 	endless, forever := false, false
 	for _, a := range answers {
 		u := &a.value
-		missing.addPart(a.store, u.Missing == "", u.Missing)
+		missing.Add(u.Of(a.store)...)
 		if sum.Oldest.IsZero() || !u.Oldest.IsZero() && u.Oldest.Before(sum.Oldest) {
 			sum.Oldest = u.Oldest
 		}
@@ -36,6 +36,6 @@ func (s *Store) Usage(ctx context.Context, tenant string) (tracestore.Usage, err
 	if forever {
 		sum.Retention = 0
 	}
-	sum.Missing = missing.reason()
+	sum.Reasons = missing
 	return sum, nil
 }

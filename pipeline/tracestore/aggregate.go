@@ -23,8 +23,8 @@ type Aggregator interface {
 	// changed. Several stores that are read as one may examine as many spans each.
 	//
 	// It returns an error if there is no answer at all, for example if Aggregation.Check fails or
-	// ctx was cancelled. If something could not be read or time ran out, Aggregate.Complete is
-	// false.
+	// ctx was cancelled. If something could not be read or time ran out, the answer is not
+	// complete.
 	Aggregate(ctx context.Context, q Query, a Aggregation) (Aggregate, error)
 }
 
@@ -101,10 +101,8 @@ type Aggregate struct {
 	Exemplars     []Exemplar
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int
-	// Complete reports whether everything within the examined share could be read. If not, Reason
-	// describes for users what is missing.
-	Complete bool
-	Reason   string
+	// Reasons says why not everything within the examined share could be read.
+	Reasons
 }
 
 // Heatmap counts spans by start and duration.

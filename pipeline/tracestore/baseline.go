@@ -10,7 +10,7 @@ import (
 type Baselines interface {
 	// Baselines returns the durations of the calls of some operations. It returns an error if calls
 	// cannot be counted at all. If only a part can be counted, it returns that part, and
-	// BaselineAnswer.Complete is false.
+	// the answer is not complete.
 	Baselines(ctx context.Context, tenant string, q BaselineQuery) (BaselineAnswer, error)
 }
 
@@ -41,8 +41,6 @@ type BaselineAnswer struct {
 	// Durations has one histogram for each operation of the query, in the same order. It is empty
 	// for operations without calls.
 	Durations []Histogram
-	// Complete reports whether every selected call is counted. If not, Reason describes for users
-	// what is missing.
-	Complete bool
-	Reason   string
+	// Reasons says why not every selected call is counted.
+	Reasons
 }

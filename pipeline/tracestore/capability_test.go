@@ -10,7 +10,7 @@ import (
 type remoteStore struct{ Dependencies }
 
 func (r remoteStore) Peers(context.Context, string, time.Time, time.Time) (Graph, error) {
-	return Graph{Complete: true}, nil
+	return Graph{}, nil
 }
 
 func (r remoteStore) Provide(_ context.Context, tenant string, target any) bool {
@@ -26,7 +26,7 @@ func TestAs(t *testing.T) {
 	ctx := t.Context()
 	if p, ok := As[Peers](ctx, "a", remoteStore{}); !ok {
 		t.Error("provided interface is not supported")
-	} else if g, err := p.Peers(ctx, "a", time.Time{}, time.Time{}); err != nil || !g.Complete {
+	} else if g, err := p.Peers(ctx, "a", time.Time{}, time.Time{}); err != nil || !g.Complete() {
 		t.Errorf("Peers: %+v, %v", g, err)
 	}
 	if _, ok := As[Peers](ctx, "b", remoteStore{}); ok {

@@ -29,7 +29,7 @@ import (
 type Dependencies interface {
 	// Dependencies returns the calls whose spans start between from and to, both inclusive, as in
 	// Query.Window. It returns an error if calls cannot be counted at all. If only a part can be
-	// counted, it returns that part and Graph.Complete is false.
+	// counted, it returns that part and the graph is not complete.
 	Dependencies(ctx context.Context, tenant string, from, to time.Time) (Graph, error)
 }
 
@@ -37,10 +37,8 @@ type Dependencies interface {
 type Graph struct {
 	// Edges are sorted by parent, child and messaging. Each has at least one call.
 	Edges []Edge
-	// Complete reports whether every call within the window is counted. If not, Reason describes
-	// for users what is missing.
-	Complete bool
-	Reason   string
+	// Reasons says why not every call within the window is counted.
+	Reasons
 }
 
 // Edge counts the calls from one service to another or to itself.

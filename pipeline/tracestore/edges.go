@@ -18,7 +18,7 @@ import (
 type Edges interface {
 	// Edges returns the calls whose spans start between From and To. Errors are as those of
 	// Dependencies. If there are more than storequery.MaxPeerEdges edges to peers, some are omitted
-	// and EdgeGraph.Complete is false.
+	// and the graph is not complete.
 	Edges(ctx context.Context, tenant string, q EdgeQuery) (EdgeGraph, error)
 }
 
@@ -38,10 +38,8 @@ func (q *EdgeQuery) Selects(parent, child string) bool {
 type EdgeGraph struct {
 	// Edges are sorted by parent, child, peer and connection. Each has at least one call.
 	Edges []CallEdge
-	// Complete reports whether every selected call is counted. If not, Reason describes for users
-	// what is missing.
-	Complete bool
-	Reason   string
+	// Reasons says why not every selected call is counted.
+	Reasons
 }
 
 // CallEdge counts the calls from a service to a service or a peer over one type of connection.

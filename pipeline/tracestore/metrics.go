@@ -14,7 +14,7 @@ import (
 // for each place where they are stored.
 type Metrics interface {
 	// Metrics returns the calls that q selects. It returns an error if calls cannot be counted at
-	// all. If only a part can be counted, it returns that part and MetricsAnswer.Complete is false.
+	// all. If only a part can be counted, it returns that part and the answer is not complete.
 	Metrics(ctx context.Context, tenant string, q MetricsQuery) (MetricsAnswer, error)
 }
 
@@ -48,10 +48,8 @@ type MetricsAnswer struct {
 	Series []MetricSeries
 	// Step is the length of a point in nanoseconds.
 	Step uint64
-	// Complete reports whether every selected call is counted. If not, Reason describes for users
-	// what is missing.
-	Complete bool
-	Reason   string
+	// Reasons says why not every selected call is counted.
+	Reasons
 }
 
 // MetricSeries holds the calls of a service or of one of its operations.

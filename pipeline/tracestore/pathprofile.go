@@ -23,8 +23,8 @@ type PathProfiler interface {
 	// as the budget permits; the counts of a sample may then be weighted.
 	//
 	// It returns an error if there is no answer at all, for example if PathOptions.Check fails or
-	// ctx was cancelled. If something could not be read, or memory or time ran out,
-	// PathProfile.Complete is false.
+	// ctx was cancelled. If something could not be read, or memory or time ran out, the profile
+	// is not complete.
 	ProfilePaths(ctx context.Context, q Query, sel Selection, o PathOptions) (PathProfile, error)
 }
 
@@ -64,10 +64,9 @@ type PathProfile struct {
 	Selected, Rest PathSet
 	// Scanned is the number of spans that were examined to find traces.
 	Scanned int
-	// Complete reports whether everything that was found could be read and counted. If not, Reason
-	// describes for users what is missing. A sample alone is complete; see PathSet.Share.
-	Complete bool
-	Reason   string
+	// Reasons says why not everything that was found could be read and counted. A sample alone is
+	// complete; see PathSet.Share.
+	Reasons
 }
 
 // PathSet describes the traces of one set.

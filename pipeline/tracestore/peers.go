@@ -20,6 +20,6 @@ type Peers interface {
 	// Peers returns the calls to peers whose spans start between from and to, both inclusive, as in
 	// Query.Window. Edge.Child is the name of the peer, and Edge.Messaging is true if the spans are
 	// producers. Errors are as those of Dependencies. If there are more than
-	// storequery.MaxPeerEdges edges, some are omitted and Graph.Complete is false.
+	// storequery.MaxPeerEdges edges, some are omitted and the graph is not complete.
 	Peers(ctx context.Context, tenant string, from, to time.Time) (Graph, error)
 }

@@ -51,26 +51,6 @@ type Reader interface {
 // message above a limit of the reader.
 var ErrAnswerTooLarge = errors.New("answer of the store is too large")
 
-// DamagedError is the error of a read that could not return everything because parts of the store
-// are damaged. What was returned before it is sound.
-type DamagedError struct {
-	// Reason describes for users what cannot be read.
-	Reason string
-	// Err is the cause, if it is known.
-	Err error
-}
-
-// Error returns the reason and the cause.
-func (e *DamagedError) Error() string {
-	if e.Err == nil {
-		return e.Reason
-	}
-	return e.Reason + ": " + e.Err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *DamagedError) Unwrap() error { return e.Err }
-
 // Trace is a trace or one of several consecutive pieces of it. All spans in Spans have the id.
 type Trace struct {
 	ID    otlpdata.TraceID
@@ -136,7 +116,7 @@ type Result struct {
 }
 
 // Results is the answer of Find. All can be iterated once. Outcome may be called after the
-// iteration has ended; it is not Complete if the caller ended the iteration early. The caller may
+// iteration has ended; it has ReasonUnread if the caller ended the iteration early. The caller may
 // also call it between two results: Scanned is then the number of spans examined so far, and the
 // rest has no meaning.
 type Results struct {
@@ -144,16 +124,10 @@ type Results struct {
 	Outcome func() Outcome
 }
 
-// ReasonUnread starts the Reason of an outcome if the caller ended the iteration early. If
-// something was missing until then, "; " and that reason follow.
-const ReasonUnread = "the results were not read to the end"
-
 // Outcome describes how a query ended.
 type Outcome struct {
-	// Complete reports whether everything that matches within Limit was returned. If not, Reason
-	// describes for users what is missing.
-	Complete bool
-	Reason   string
+	// Reasons says why not everything that matches within Limit was returned.
+	Reasons
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int
 	// Next is the cursor of the next page, or the zero Cursor if there are no more results. If a

@@ -23,7 +23,7 @@ type Usage struct {
 	// limit.
 	MaxBytes  int64
 	Retention time.Duration
-	// Missing describes for users what is not counted, such as a store of several that cannot be
-	// reached. It is "" if nothing is missing.
-	Missing string
+	// Reasons says why not everything is counted, for example because a store of several cannot be
+	// reached.
+	Reasons
 }

@@ -58,7 +58,7 @@ const cellsPerPart = 4096
 // PutAggregate converts an aggregate.
 func PutAggregate(a *tracestore.Aggregate) *store_v1.AggregateResponse {
 	out := &store_v1.AggregateResponse{Spans: a.Spans, Errors: a.Errors, Share: a.Share, Scanned: int64(a.Scanned),
-		Complete: a.Complete, Reason: []byte(a.Reason), RelativeError: a.RelativeError}
+		Reasons: putReasons(a.Reasons), RelativeError: a.RelativeError}
 	if a.Heatmap != nil {
 		out.Heatmap = &store_v1.Heatmap{Step: a.Heatmap.Step, Share: a.Heatmap.Share}
 		for part := range slices.Chunk(a.Heatmap.Cells, cellsPerPart) {
@@ -103,7 +103,7 @@ func putFacet(f *tracestore.Facet) *store_v1.Facet {
 // GetAggregate returns an aggregate.
 func GetAggregate(m *store_v1.AggregateResponse) (a tracestore.Aggregate, err error) {
 	a = tracestore.Aggregate{Spans: m.GetSpans(), Errors: m.GetErrors(), Share: m.GetShare(), Scanned: int(m.GetScanned()),
-		Complete: m.GetComplete(), Reason: string(m.GetReason()), RelativeError: m.GetRelativeError()}
+		Reasons: getReasons(m.GetReasons()), RelativeError: m.GetRelativeError()}
 	if m.GetHeatmap() != nil {
 		a.Heatmap = &tracestore.Heatmap{Step: m.GetHeatmap().GetStep(), Share: m.GetHeatmap().GetShare()}
 		for _, part := range m.GetCells() {

@@ -31,7 +31,7 @@ func GetBaselineQuery(m *store_v1.BaselinesRequest) (tracestore.BaselineQuery, e
 
 // PutBaselines converts the answer of a store.
 func PutBaselines(a *tracestore.BaselineAnswer) *store_v1.BaselinesResponse {
-	out := &store_v1.BaselinesResponse{Complete: a.Complete, Reason: []byte(a.Reason)}
+	out := &store_v1.BaselinesResponse{Reasons: putReasons(a.Reasons)}
 	for i := range a.Durations {
 		first, counts := a.Durations[i].Counts()
 		out.Duration = append(out.Duration, a.Durations[i].Sum)
@@ -44,7 +44,7 @@ func PutBaselines(a *tracestore.BaselineAnswer) *store_v1.BaselinesResponse {
 
 // GetBaselines returns the answer of a store for a number of operations.
 func GetBaselines(m *store_v1.BaselinesResponse, operations int) (a tracestore.BaselineAnswer, err error) {
-	a = tracestore.BaselineAnswer{Complete: m.GetComplete(), Reason: string(m.GetReason())}
+	a = tracestore.BaselineAnswer{Reasons: getReasons(m.GetReasons())}
 	if len(m.GetDuration()) != operations || len(m.GetFirstBucket()) != operations || len(m.GetBuckets()) != operations {
 		return a, invalid("columns of durations differ in length")
 	}

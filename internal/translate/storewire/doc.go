@@ -32,9 +32,6 @@ const (
 	Domain            = "tracing.store.v1"
 	ReasonNotAllowed  = "DELETE_NOT_ALLOWED" // tracestore.ErrNotAllowed
 	ReasonBadDeletion = "INVALID_DELETION"   // tracestore.ErrBadDeletion
-	ReasonDamaged     = "DAMAGED"            // tracestore.DamagedError
-	// MetadataReason is the key in the metadata of ReasonDamaged for DamagedError.Reason.
-	MetadataReason = "reason"
 )
 
 func putTime(t time.Time) *store_v1.Time {

@@ -17,7 +17,7 @@ func GetEdgeQuery(m *store_v1.EdgesRequest) tracestore.EdgeQuery {
 
 // PutEdges converts the answer of a store.
 func PutEdges(g *tracestore.EdgeGraph) *store_v1.EdgesResponse {
-	out := &store_v1.EdgesResponse{Complete: g.Complete, Reason: []byte(g.Reason)}
+	out := &store_v1.EdgesResponse{Reasons: putReasons(g.Reasons)}
 	for i := range g.Edges {
 		e := &g.Edges[i]
 		first, counts := e.Durations.Counts()
@@ -31,7 +31,7 @@ func PutEdges(g *tracestore.EdgeGraph) *store_v1.EdgesResponse {
 // GetEdges returns the answer of a store. A newer server may have types of connections that are
 // unknown here.
 func GetEdges(m *store_v1.EdgesResponse) (g tracestore.EdgeGraph, err error) {
-	g = tracestore.EdgeGraph{Complete: m.GetComplete(), Reason: string(m.GetReason())}
+	g = tracestore.EdgeGraph{Reasons: getReasons(m.GetReasons())}
 	for _, part := range m.GetEdges() {
 		e := tracestore.CallEdge{Parent: string(part.GetParent()), Child: string(part.GetChild()), Peer: part.GetPeer(),
 			Calls: part.GetCalls(), Errors: part.GetErrors()}

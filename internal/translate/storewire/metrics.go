@@ -26,7 +26,7 @@ const pointsPerPart = 256
 
 // PutMetrics converts the answer of a store.
 func PutMetrics(a *tracestore.MetricsAnswer) *store_v1.MetricsResponse {
-	out := &store_v1.MetricsResponse{Step: a.Step, Complete: a.Complete, Reason: []byte(a.Reason)}
+	out := &store_v1.MetricsResponse{Step: a.Step, Reasons: putReasons(a.Reasons)}
 	for i := range a.Series {
 		s := &a.Series[i]
 		for points := range slices.Chunk(s.Points, pointsPerPart) {
@@ -54,7 +54,7 @@ func putPoints(s *tracestore.MetricSeries, points []tracestore.MetricPoint) *sto
 
 // GetMetrics returns the answer of a store.
 func GetMetrics(m *store_v1.MetricsResponse) (a tracestore.MetricsAnswer, err error) {
-	a = tracestore.MetricsAnswer{Step: m.GetStep(), Complete: m.GetComplete(), Reason: string(m.GetReason())}
+	a = tracestore.MetricsAnswer{Step: m.GetStep(), Reasons: getReasons(m.GetReasons())}
 	for _, part := range m.GetSeries() {
 		service, operation := string(part.GetService()), string(part.GetOperation())
 		n := len(a.Series)

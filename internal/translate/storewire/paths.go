@@ -31,7 +31,7 @@ func GetPathQuery(tenant string, m *store_v1.PathProfileRequest) (
 // PutPathProfile converts a path profile.
 func PutPathProfile(p *tracestore.PathProfile) *store_v1.PathProfileResponse {
 	out := &store_v1.PathProfileResponse{Selected: putPathSet(&p.Selected), Rest: putPathSet(&p.Rest),
-		Scanned: int64(p.Scanned), Complete: p.Complete, Reason: []byte(p.Reason)}
+		Scanned: int64(p.Scanned), Reasons: putReasons(p.Reasons)}
 	type name struct{ service, name string }
 	index := make(map[name]uint32, len(p.Operations))
 	for i := range p.Operations {
@@ -66,7 +66,7 @@ func putPathCounts(c *tracestore.PathCounts) *store_v1.PathCounts {
 
 // GetPathProfile returns a path profile.
 func GetPathProfile(m *store_v1.PathProfileResponse) (p tracestore.PathProfile, err error) {
-	p = tracestore.PathProfile{Scanned: int(m.GetScanned()), Complete: m.GetComplete(), Reason: string(m.GetReason())}
+	p = tracestore.PathProfile{Scanned: int(m.GetScanned()), Reasons: getReasons(m.GetReasons())}
 	if p.Selected, err = getPathSet(m.GetSelected()); err != nil {
 		return p, err
 	}

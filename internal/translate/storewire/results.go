@@ -56,13 +56,12 @@ func getSummary(id otlpdata.TraceID, m *store_v1.Summary) *tracestore.Summary {
 
 // PutOutcome converts the outcome of a search.
 func PutOutcome(o *tracestore.Outcome, limited bool) *store_v1.Outcome {
-	return &store_v1.Outcome{Complete: o.Complete, Reason: []byte(o.Reason), Scanned: int64(o.Scanned), Next: putCursor(o.Next),
-		Limited: limited}
+	return &store_v1.Outcome{Reasons: putReasons(o.Reasons), Scanned: int64(o.Scanned), Next: putCursor(o.Next), Limited: limited}
 }
 
 // GetOutcome returns the outcome of a search.
 func GetOutcome(m *store_v1.Outcome) (o tracestore.Outcome, err error) {
-	o = tracestore.Outcome{Complete: m.GetComplete(), Reason: string(m.GetReason()), Scanned: int(m.GetScanned())}
+	o = tracestore.Outcome{Reasons: getReasons(m.GetReasons()), Scanned: int(m.GetScanned())}
 	o.Next, err = getCursor(m.GetNext())
 	return o, err
 }
@@ -92,7 +91,7 @@ func GetOperations(m *store_v1.OperationsResponse) []tracestore.Operation {
 
 // PutGraph converts calls between services or to peers.
 func PutGraph(g *tracestore.Graph) *store_v1.GraphResponse {
-	out := &store_v1.GraphResponse{Complete: g.Complete, Reason: []byte(g.Reason), Edges: make([]*store_v1.Edge, len(g.Edges))}
+	out := &store_v1.GraphResponse{Reasons: putReasons(g.Reasons), Edges: make([]*store_v1.Edge, len(g.Edges))}
 	for i := range g.Edges {
 		e := &g.Edges[i]
 		out.Edges[i] = &store_v1.Edge{Parent: []byte(e.Parent), Child: []byte(e.Child), Messaging: e.Messaging,
@@ -103,7 +102,7 @@ func PutGraph(g *tracestore.Graph) *store_v1.GraphResponse {
 
 // GetGraph returns calls between services or to peers.
 func GetGraph(m *store_v1.GraphResponse) tracestore.Graph {
-	out := tracestore.Graph{Complete: m.GetComplete(), Reason: string(m.GetReason())}
+	out := tracestore.Graph{Reasons: getReasons(m.GetReasons())}
 	for _, e := range m.GetEdges() {
 		out.Edges = append(out.Edges, tracestore.Edge{Parent: string(e.GetParent()), Child: string(e.GetChild()),
 			Messaging: e.GetMessaging(), Calls: e.GetCalls(), Errors: e.GetErrors(), Duration: e.GetDuration()})

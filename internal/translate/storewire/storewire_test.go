@@ -3,6 +3,7 @@ package storewire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"regexp"
@@ -145,10 +146,35 @@ func histogram(durations ...uint64) (h tracestore.Histogram) {
 	return h
 }
 
+// missing returns a reason of each kind.
+func missing() (r tracestore.Reasons) {
+	for kind := tracestore.ReasonOther; kind <= tracestore.ReasonUnavailable; kind++ {
+		r.Add(tracestore.Reason{Kind: kind, Store: []string{"", "\xff"}[kind%2], Text: fmt.Sprintf("\xfe %d", kind)})
+	}
+	return r
+}
+
+// TestReasons checks that an answer with reasons that this program does not understand is not
+// complete.
+func TestReasons(t *testing.T) {
+	if known := len(store_v1.ReasonKind_name); known != len(missing()) {
+		t.Errorf("the protocol has %d kinds, package tracestore has %d", known, len(missing()))
+	}
+	newer := &store_v1.GraphResponse{Reasons: []*store_v1.Reason{{Kind: 99, Text: []byte("new")}, {}}}
+	want := tracestore.Reasons{{Text: "new"}, {Text: "the answer is incomplete"}}
+	if got := GetGraph(overTheWire(t, newer)).Reasons; !reflect.DeepEqual(got, want) {
+		t.Errorf("reasons came back as %+v, want %+v", got, want)
+	}
+	damage := &tracestore.DamagedError{Reasons: missing(), Err: errors.New("why")}
+	if got := GetDamage(overTheWire(t, PutDamage(damage))); !reflect.DeepEqual(got, damage) {
+		t.Errorf("damage came back as %+v", got)
+	}
+}
+
 func pathProfile() *tracestore.PathProfile {
 	few, many := tracestore.PathCounts{Traces: 1, Calls: 2, SelfTime: 3, SelfSquares: 9, CallSquares: 4},
 		tracestore.PathCounts{Traces: 5, Calls: 6, Errors: 7, SelfTime: math.MaxUint64, SelfSquares: math.MaxFloat64, CallSquares: 36}
-	return &tracestore.PathProfile{Scanned: 1, Reason: "why",
+	return &tracestore.PathProfile{Scanned: 1, Reasons: missing(),
 		Paths: []tracestore.CallPath{{Parent: -1, Service: "a", Name: "b", Kind: 5, Selected: few},
 			{Service: "\xff", Name: "c", Selected: few, Rest: many}, {Parent: 1, Service: "a", Name: "b", Kind: -1}},
 		Operations: []tracestore.OperationProfile{{Service: "a", Name: "b", Rest: many}, {Service: "\xff", Name: "c", Selected: few}},
@@ -174,7 +200,7 @@ func TestInvalidPathProfiles(t *testing.T) {
 
 // TestAnswers checks that answers come back unchanged.
 func TestAnswers(t *testing.T) {
-	metrics := tracestore.MetricsAnswer{Step: 60, Complete: false, Reason: "why", Series: []tracestore.MetricSeries{{Service: "\xff",
+	metrics := tracestore.MetricsAnswer{Step: 60, Reasons: missing(), Series: []tracestore.MetricSeries{{Service: "\xff",
 		Operation: "b"}}}
 	for i := range uint64(3*pointsPerPart + 1) {
 		metrics.Series[0].Points = append(metrics.Series[0].Points,
@@ -185,7 +211,7 @@ func TestAnswers(t *testing.T) {
 	if got, err := GetMetrics(overTheWire(t, PutMetrics(&metrics))); err != nil || !reflect.DeepEqual(got, metrics) {
 		t.Errorf("metrics came back as %+v, %v", got, err)
 	}
-	edges := tracestore.EdgeGraph{Reason: "why", Edges: []tracestore.CallEdge{{Parent: "\xff", Child: "a", Calls: 2, Errors: 1},
+	edges := tracestore.EdgeGraph{Reasons: missing(), Edges: []tracestore.CallEdge{{Parent: "\xff", Child: "a", Calls: 2, Errors: 1},
 		{Parent: "a", Child: "b", Peer: true, Connection: tracestore.ConnectionHTTP, Calls: 3, Durations: histogram(3, 700, math.MaxUint64)}}}
 	if got, err := GetEdges(overTheWire(t, PutEdges(&edges))); err != nil || !reflect.DeepEqual(got, edges) {
 		t.Errorf("edges came back as %+v, %v", got, err)
@@ -197,7 +223,8 @@ func TestAnswers(t *testing.T) {
 	if _, err := GetEdges(&store_v1.EdgesResponse{Edges: []*store_v1.CallEdge{{Counts: []uint64{0}}}}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("invalid durations: error %v, want %v", err, ErrInvalid)
 	}
-	baselines := tracestore.BaselineAnswer{Reason: "why", Durations: []tracestore.Histogram{histogram(3, 700), {}, histogram(math.MaxUint64)}}
+	baselines := tracestore.BaselineAnswer{Reasons: missing(),
+		Durations: []tracestore.Histogram{histogram(3, 700), {}, histogram(math.MaxUint64)}}
 	if got, err := GetBaselines(overTheWire(t, PutBaselines(&baselines)), 3); err != nil || !reflect.DeepEqual(got, baselines) {
 		t.Errorf("baselines came back as %+v, %v", got, err)
 	}
@@ -207,7 +234,7 @@ func TestAnswers(t *testing.T) {
 	if got, err := GetPathProfile(overTheWire(t, PutPathProfile(pathProfile()))); err != nil || !reflect.DeepEqual(&got, pathProfile()) {
 		t.Errorf("path profile came back as %+v, %v", got, err)
 	}
-	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Complete: true, Reason: "r",
+	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, Scanned: 3, Reasons: missing(),
 		Heatmap: &tracestore.Heatmap{Step: 9, Share: 1},
 		Facets: &tracestore.Facets{Spans: 4, Selected: 5, Share: 0.5, Omitted: 6,
 			Facets: []tracestore.Facet{{Field: tracestore.Field{Place: tracestore.Kind},
@@ -226,7 +253,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("aggregate came back as %+v, %v", got, err)
 		}
 	}
-	g := tracestore.Graph{Reason: "r", Edges: []tracestore.Edge{{Parent: "\xff", Child: "b", Messaging: true, Calls: 1, Errors: 2,
+	g := tracestore.Graph{Reasons: missing(), Edges: []tracestore.Edge{{Parent: "\xff", Child: "b", Messaging: true, Calls: 1, Errors: 2,
 		Duration: math.MaxUint64}}}
 	if got := GetGraph(overTheWire(t, PutGraph(&g))); !reflect.DeepEqual(got, g) {
 		t.Errorf("graph came back as %+v", got)
@@ -238,8 +265,8 @@ func TestAnswers(t *testing.T) {
 	if got, err := GetFound(overTheWire(t, PutFound(&r))); err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("result came back as %+v, %v", got, err)
 	}
-	o := tracestore.Outcome{Reason: "\xff", Scanned: 5, Next: tracestore.Cursor{Start: 7, Set: true}}
-	if got, err := GetOutcome(overTheWire(t, PutOutcome(&o, true))); err != nil || got != o {
+	o := tracestore.Outcome{Reasons: missing(), Scanned: 5, Next: tracestore.Cursor{Start: 7, Set: true}}
+	if got, err := GetOutcome(overTheWire(t, PutOutcome(&o, true))); err != nil || !reflect.DeepEqual(got, o) {
 		t.Errorf("outcome came back as %+v, %v", got, err)
 	}
 }

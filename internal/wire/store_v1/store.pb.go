@@ -351,6 +351,68 @@ func (Want) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{3}
 }
 
+// ReasonKind is the kind of a reason. Receivers take kinds that they do not know for REASON_KIND_OTHER.
+type ReasonKind int32
+
+const (
+	ReasonKind_REASON_KIND_OTHER       ReasonKind = 0
+	ReasonKind_REASON_KIND_UNREAD      ReasonKind = 1 // the caller ended the answer early
+	ReasonKind_REASON_KIND_BUDGET      ReasonKind = 2 // a budget, or what a server permits one query, is exhausted
+	ReasonKind_REASON_KIND_TIME        ReasonKind = 3 // the deadline has passed or was near
+	ReasonKind_REASON_KIND_LIMIT       ReasonKind = 4 // a limit of the answer or the memory for queries is exceeded
+	ReasonKind_REASON_KIND_DAMAGE      ReasonKind = 5 // data is damaged, lost or cannot be read
+	ReasonKind_REASON_KIND_UNAVAILABLE ReasonKind = 6 // a store or a part of it does not answer
+)
+
+// Enum value maps for ReasonKind.
+var (
+	ReasonKind_name = map[int32]string{
+		0: "REASON_KIND_OTHER",
+		1: "REASON_KIND_UNREAD",
+		2: "REASON_KIND_BUDGET",
+		3: "REASON_KIND_TIME",
+		4: "REASON_KIND_LIMIT",
+		5: "REASON_KIND_DAMAGE",
+		6: "REASON_KIND_UNAVAILABLE",
+	}
+	ReasonKind_value = map[string]int32{
+		"REASON_KIND_OTHER":       0,
+		"REASON_KIND_UNREAD":      1,
+		"REASON_KIND_BUDGET":      2,
+		"REASON_KIND_TIME":        3,
+		"REASON_KIND_LIMIT":       4,
+		"REASON_KIND_DAMAGE":      5,
+		"REASON_KIND_UNAVAILABLE": 6,
+	}
+)
+
+func (x ReasonKind) Enum() *ReasonKind {
+	p := new(ReasonKind)
+	*p = x
+	return p
+}
+
+func (x ReasonKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReasonKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_tracing_store_v1_store_proto_enumTypes[4].Descriptor()
+}
+
+func (ReasonKind) Type() protoreflect.EnumType {
+	return &file_tracing_store_v1_store_proto_enumTypes[4]
+}
+
+func (x ReasonKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReasonKind.Descriptor instead.
+func (ReasonKind) EnumDescriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{4}
+}
+
 // GroupOrder is the order of groups, descending.
 type GroupOrder int32
 
@@ -397,11 +459,11 @@ func (x GroupOrder) String() string {
 }
 
 func (GroupOrder) Descriptor() protoreflect.EnumDescriptor {
-	return file_tracing_store_v1_store_proto_enumTypes[4].Descriptor()
+	return file_tracing_store_v1_store_proto_enumTypes[5].Descriptor()
 }
 
 func (GroupOrder) Type() protoreflect.EnumType {
-	return &file_tracing_store_v1_store_proto_enumTypes[4]
+	return &file_tracing_store_v1_store_proto_enumTypes[5]
 }
 
 func (x GroupOrder) Number() protoreflect.EnumNumber {
@@ -410,7 +472,7 @@ func (x GroupOrder) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupOrder.Descriptor instead.
 func (GroupOrder) EnumDescriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{4}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{5}
 }
 
 // Connection is the type of a connection.
@@ -456,11 +518,11 @@ func (x Connection) String() string {
 }
 
 func (Connection) Descriptor() protoreflect.EnumDescriptor {
-	return file_tracing_store_v1_store_proto_enumTypes[5].Descriptor()
+	return file_tracing_store_v1_store_proto_enumTypes[6].Descriptor()
 }
 
 func (Connection) Type() protoreflect.EnumType {
-	return &file_tracing_store_v1_store_proto_enumTypes[5]
+	return &file_tracing_store_v1_store_proto_enumTypes[6]
 }
 
 func (x Connection) Number() protoreflect.EnumNumber {
@@ -469,7 +531,7 @@ func (x Connection) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Connection.Descriptor instead.
 func (Connection) EnumDescriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{6}
 }
 
 // CapabilitiesRequest asks for the capabilities of a server.
@@ -1688,22 +1750,135 @@ func (x *ServiceSummary) GetErrors() int64 {
 	return 0
 }
 
+// Reason says why an answer is incomplete: an answer without reasons is complete.
+type Reason struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          ReasonKind             `protobuf:"varint,1,opt,name=kind,proto3,enum=tracing.store.v1.ReasonKind" json:"kind,omitempty"`
+	Store         []byte                 `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"` // the name of the store that the reason is about, if the server reads several
+	Text          []byte                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`   // for users
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reason) Reset() {
+	*x = Reason{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reason) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reason) ProtoMessage() {}
+
+func (x *Reason) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reason.ProtoReflect.Descriptor instead.
+func (*Reason) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Reason) GetKind() ReasonKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ReasonKind_REASON_KIND_OTHER
+}
+
+func (x *Reason) GetStore() []byte {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+func (x *Reason) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+// Damage is a detail of the status DATA_LOSS.
+type Damage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reasons       []*Reason              `protobuf:"bytes,1,rep,name=reasons,proto3" json:"reasons,omitempty"` // what cannot be read
+	Cause         []byte                 `protobuf:"bytes,2,opt,name=cause,proto3" json:"cause,omitempty"`     // if it is known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Damage) Reset() {
+	*x = Damage{}
+	mi := &file_tracing_store_v1_store_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Damage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Damage) ProtoMessage() {}
+
+func (x *Damage) ProtoReflect() protoreflect.Message {
+	mi := &file_tracing_store_v1_store_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Damage.ProtoReflect.Descriptor instead.
+func (*Damage) Descriptor() ([]byte, []int) {
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Damage) GetReasons() []*Reason {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *Damage) GetCause() []byte {
+	if x != nil {
+		return x.Cause
+	}
+	return nil
+}
+
 // Outcome describes how a search ended.
 type Outcome struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Complete bool                   `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason   []byte                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"` // why the answer is not complete
-	Scanned  int64                  `protobuf:"varint,3,opt,name=scanned,proto3" json:"scanned,omitempty"`
-	Next     *Cursor                `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"` // if there may be more results
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Reasons []*Reason              `protobuf:"bytes,1,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Scanned int64                  `protobuf:"varint,2,opt,name=scanned,proto3" json:"scanned,omitempty"`
+	Next    *Cursor                `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"` // if there may be more results
 	// The server ended the answer at its own limit of traces. The client can continue at next.
-	Limited       bool `protobuf:"varint,5,opt,name=limited,proto3" json:"limited,omitempty"`
+	Limited       bool `protobuf:"varint,4,opt,name=limited,proto3" json:"limited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[18]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +1890,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[18]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,19 +1903,12 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{18}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *Outcome) GetComplete() bool {
+func (x *Outcome) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *Outcome) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -1777,7 +1945,7 @@ type ServicesRequest struct {
 
 func (x *ServicesRequest) Reset() {
 	*x = ServicesRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[19]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +1957,7 @@ func (x *ServicesRequest) String() string {
 func (*ServicesRequest) ProtoMessage() {}
 
 func (x *ServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[19]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +1970,7 @@ func (x *ServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServicesRequest.ProtoReflect.Descriptor instead.
 func (*ServicesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{19}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ServicesRequest) GetPrefix() []byte {
@@ -1830,7 +1998,7 @@ type NamesResponse struct {
 
 func (x *NamesResponse) Reset() {
 	*x = NamesResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[20]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2010,7 @@ func (x *NamesResponse) String() string {
 func (*NamesResponse) ProtoMessage() {}
 
 func (x *NamesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[20]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2023,7 @@ func (x *NamesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamesResponse.ProtoReflect.Descriptor instead.
 func (*NamesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{20}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *NamesResponse) GetNames() [][]byte {
@@ -1885,7 +2053,7 @@ type OperationsRequest struct {
 
 func (x *OperationsRequest) Reset() {
 	*x = OperationsRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[21]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2065,7 @@ func (x *OperationsRequest) String() string {
 func (*OperationsRequest) ProtoMessage() {}
 
 func (x *OperationsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[21]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2078,7 @@ func (x *OperationsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsRequest.ProtoReflect.Descriptor instead.
 func (*OperationsRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{21}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OperationsRequest) GetService() []byte {
@@ -1952,7 +2120,7 @@ type OperationsResponse struct {
 
 func (x *OperationsResponse) Reset() {
 	*x = OperationsResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[22]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1964,7 +2132,7 @@ func (x *OperationsResponse) String() string {
 func (*OperationsResponse) ProtoMessage() {}
 
 func (x *OperationsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[22]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1977,7 +2145,7 @@ func (x *OperationsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationsResponse.ProtoReflect.Descriptor instead.
 func (*OperationsResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{22}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OperationsResponse) GetOperations() []*Operation {
@@ -2005,7 +2173,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[23]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2185,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[23]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2198,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{23}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Operation) GetName() []byte {
@@ -2058,7 +2226,7 @@ type AttributeKeysRequest struct {
 
 func (x *AttributeKeysRequest) Reset() {
 	*x = AttributeKeysRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[24]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2238,7 @@ func (x *AttributeKeysRequest) String() string {
 func (*AttributeKeysRequest) ProtoMessage() {}
 
 func (x *AttributeKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[24]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2251,7 @@ func (x *AttributeKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttributeKeysRequest.ProtoReflect.Descriptor instead.
 func (*AttributeKeysRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{24}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttributeKeysRequest) GetPrefix() []byte {
@@ -2112,7 +2280,7 @@ type AttributeValuesRequest struct {
 
 func (x *AttributeValuesRequest) Reset() {
 	*x = AttributeValuesRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[25]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2292,7 @@ func (x *AttributeValuesRequest) String() string {
 func (*AttributeValuesRequest) ProtoMessage() {}
 
 func (x *AttributeValuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[25]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2305,7 @@ func (x *AttributeValuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttributeValuesRequest.ProtoReflect.Descriptor instead.
 func (*AttributeValuesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{25}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttributeValuesRequest) GetKey() []byte {
@@ -2175,7 +2343,7 @@ type AggregateRequest struct {
 
 func (x *AggregateRequest) Reset() {
 	*x = AggregateRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[26]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2355,7 @@ func (x *AggregateRequest) String() string {
 func (*AggregateRequest) ProtoMessage() {}
 
 func (x *AggregateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[26]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2368,7 @@ func (x *AggregateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregateRequest.ProtoReflect.Descriptor instead.
 func (*AggregateRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{26}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AggregateRequest) GetQuery() *Query {
@@ -2251,7 +2419,7 @@ type GroupQuery struct {
 
 func (x *GroupQuery) Reset() {
 	*x = GroupQuery{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2431,7 @@ func (x *GroupQuery) String() string {
 func (*GroupQuery) ProtoMessage() {}
 
 func (x *GroupQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[27]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2444,7 @@ func (x *GroupQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupQuery.ProtoReflect.Descriptor instead.
 func (*GroupQuery) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{27}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GroupQuery) GetBy() []*Field {
@@ -2320,7 +2488,7 @@ type FacetQuery struct {
 
 func (x *FacetQuery) Reset() {
 	*x = FacetQuery{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2500,7 @@ func (x *FacetQuery) String() string {
 func (*FacetQuery) ProtoMessage() {}
 
 func (x *FacetQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[28]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2513,7 @@ func (x *FacetQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FacetQuery.ProtoReflect.Descriptor instead.
 func (*FacetQuery) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{28}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FacetQuery) GetValues() int64 {
@@ -2388,7 +2556,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2568,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[29]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2581,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{29}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Selection) GetFrom() *Time {
@@ -2444,23 +2612,22 @@ type AggregateResponse struct {
 	Errors        uint64                 `protobuf:"varint,2,opt,name=errors,proto3" json:"errors,omitempty"`
 	Share         float64                `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
 	Scanned       int64                  `protobuf:"varint,4,opt,name=scanned,proto3" json:"scanned,omitempty"`
-	Complete      bool                   `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Heatmap       *Heatmap               `protobuf:"bytes,7,opt,name=heatmap,proto3" json:"heatmap,omitempty"`
-	Cells         []*HeatCells           `protobuf:"bytes,8,rep,name=cells,proto3" json:"cells,omitempty"`
-	Facets        *Facets                `protobuf:"bytes,9,opt,name=facets,proto3" json:"facets,omitempty"`
-	Facet         []*Facet               `protobuf:"bytes,10,rep,name=facet,proto3" json:"facet,omitempty"`
-	Exemplars     []*Exemplar            `protobuf:"bytes,11,rep,name=exemplars,proto3" json:"exemplars,omitempty"`
-	RelativeError float64                `protobuf:"fixed64,12,opt,name=relative_error,json=relativeError,proto3" json:"relative_error,omitempty"`
-	Groups        *Groups                `protobuf:"bytes,13,opt,name=groups,proto3" json:"groups,omitempty"`
-	Group         []*Group               `protobuf:"bytes,14,rep,name=group,proto3" json:"group,omitempty"`
+	Reasons       []*Reason              `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Heatmap       *Heatmap               `protobuf:"bytes,6,opt,name=heatmap,proto3" json:"heatmap,omitempty"`
+	Cells         []*HeatCells           `protobuf:"bytes,7,rep,name=cells,proto3" json:"cells,omitempty"`
+	Facets        *Facets                `protobuf:"bytes,8,opt,name=facets,proto3" json:"facets,omitempty"`
+	Facet         []*Facet               `protobuf:"bytes,9,rep,name=facet,proto3" json:"facet,omitempty"`
+	Exemplars     []*Exemplar            `protobuf:"bytes,10,rep,name=exemplars,proto3" json:"exemplars,omitempty"`
+	RelativeError float64                `protobuf:"fixed64,11,opt,name=relative_error,json=relativeError,proto3" json:"relative_error,omitempty"`
+	Groups        *Groups                `protobuf:"bytes,12,opt,name=groups,proto3" json:"groups,omitempty"`
+	Group         []*Group               `protobuf:"bytes,13,rep,name=group,proto3" json:"group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AggregateResponse) Reset() {
 	*x = AggregateResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2639,7 @@ func (x *AggregateResponse) String() string {
 func (*AggregateResponse) ProtoMessage() {}
 
 func (x *AggregateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[30]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2652,7 @@ func (x *AggregateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AggregateResponse.ProtoReflect.Descriptor instead.
 func (*AggregateResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{30}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AggregateResponse) GetSpans() uint64 {
@@ -2516,16 +2683,9 @@ func (x *AggregateResponse) GetScanned() int64 {
 	return 0
 }
 
-func (x *AggregateResponse) GetComplete() bool {
+func (x *AggregateResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *AggregateResponse) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -2599,7 +2759,7 @@ type Groups struct {
 
 func (x *Groups) Reset() {
 	*x = Groups{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2771,7 @@ func (x *Groups) String() string {
 func (*Groups) ProtoMessage() {}
 
 func (x *Groups) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[31]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2784,7 @@ func (x *Groups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups.ProtoReflect.Descriptor instead.
 func (*Groups) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{31}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Groups) GetAll() *Group {
@@ -2669,7 +2829,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2841,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[32]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2854,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{32}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Group) GetValues() []*GroupValue {
@@ -2743,7 +2903,7 @@ type GroupValue struct {
 
 func (x *GroupValue) Reset() {
 	*x = GroupValue{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +2915,7 @@ func (x *GroupValue) String() string {
 func (*GroupValue) ProtoMessage() {}
 
 func (x *GroupValue) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[33]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2928,7 @@ func (x *GroupValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupValue.ProtoReflect.Descriptor instead.
 func (*GroupValue) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{33}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GroupValue) GetText() []byte {
@@ -2796,7 +2956,7 @@ type Heatmap struct {
 
 func (x *Heatmap) Reset() {
 	*x = Heatmap{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2808,7 +2968,7 @@ func (x *Heatmap) String() string {
 func (*Heatmap) ProtoMessage() {}
 
 func (x *Heatmap) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[34]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2821,7 +2981,7 @@ func (x *Heatmap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heatmap.ProtoReflect.Descriptor instead.
 func (*Heatmap) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{34}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Heatmap) GetStep() uint64 {
@@ -2851,7 +3011,7 @@ type HeatCells struct {
 
 func (x *HeatCells) Reset() {
 	*x = HeatCells{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +3023,7 @@ func (x *HeatCells) String() string {
 func (*HeatCells) ProtoMessage() {}
 
 func (x *HeatCells) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[35]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +3036,7 @@ func (x *HeatCells) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeatCells.ProtoReflect.Descriptor instead.
 func (*HeatCells) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{35}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *HeatCells) GetStart() []uint64 {
@@ -2920,7 +3080,7 @@ type Facets struct {
 
 func (x *Facets) Reset() {
 	*x = Facets{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3092,7 @@ func (x *Facets) String() string {
 func (*Facets) ProtoMessage() {}
 
 func (x *Facets) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[36]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3105,7 @@ func (x *Facets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facets.ProtoReflect.Descriptor instead.
 func (*Facets) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{36}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Facets) GetSpans() uint64 {
@@ -2992,7 +3152,7 @@ type Facet struct {
 
 func (x *Facet) Reset() {
 	*x = Facet{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3164,7 @@ func (x *Facet) String() string {
 func (*Facet) ProtoMessage() {}
 
 func (x *Facet) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[37]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3177,7 @@ func (x *Facet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facet.ProtoReflect.Descriptor instead.
 func (*Facet) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{37}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Facet) GetField() *Field {
@@ -3082,7 +3242,7 @@ type FacetValue struct {
 
 func (x *FacetValue) Reset() {
 	*x = FacetValue{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3254,7 @@ func (x *FacetValue) String() string {
 func (*FacetValue) ProtoMessage() {}
 
 func (x *FacetValue) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[38]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3267,7 @@ func (x *FacetValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FacetValue.ProtoReflect.Descriptor instead.
 func (*FacetValue) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{38}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FacetValue) GetText() []byte {
@@ -3154,7 +3314,7 @@ type Exemplar struct {
 
 func (x *Exemplar) Reset() {
 	*x = Exemplar{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3326,7 @@ func (x *Exemplar) String() string {
 func (*Exemplar) ProtoMessage() {}
 
 func (x *Exemplar) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[39]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3179,7 +3339,7 @@ func (x *Exemplar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exemplar.ProtoReflect.Descriptor instead.
 func (*Exemplar) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{39}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Exemplar) GetTraceId() []byte {
@@ -3242,7 +3402,7 @@ type GraphRequest struct {
 
 func (x *GraphRequest) Reset() {
 	*x = GraphRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3414,7 @@ func (x *GraphRequest) String() string {
 func (*GraphRequest) ProtoMessage() {}
 
 func (x *GraphRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[40]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3427,7 @@ func (x *GraphRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphRequest.ProtoReflect.Descriptor instead.
 func (*GraphRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{40}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GraphRequest) GetFrom() *Time {
@@ -3288,15 +3448,14 @@ func (x *GraphRequest) GetTo() *Time {
 type GraphResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edges         []*Edge                `protobuf:"bytes,1,rep,name=edges,proto3" json:"edges,omitempty"`
-	Complete      bool                   `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reasons       []*Reason              `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GraphResponse) Reset() {
 	*x = GraphResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3467,7 @@ func (x *GraphResponse) String() string {
 func (*GraphResponse) ProtoMessage() {}
 
 func (x *GraphResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[41]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3480,7 @@ func (x *GraphResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GraphResponse.ProtoReflect.Descriptor instead.
 func (*GraphResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{41}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GraphResponse) GetEdges() []*Edge {
@@ -3331,16 +3490,9 @@ func (x *GraphResponse) GetEdges() []*Edge {
 	return nil
 }
 
-func (x *GraphResponse) GetComplete() bool {
+func (x *GraphResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *GraphResponse) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -3360,7 +3512,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3524,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[42]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3537,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{42}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Edge) GetParent() []byte {
@@ -3442,7 +3594,7 @@ type EdgesRequest struct {
 
 func (x *EdgesRequest) Reset() {
 	*x = EdgesRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3454,7 +3606,7 @@ func (x *EdgesRequest) String() string {
 func (*EdgesRequest) ProtoMessage() {}
 
 func (x *EdgesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[43]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3467,7 +3619,7 @@ func (x *EdgesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgesRequest.ProtoReflect.Descriptor instead.
 func (*EdgesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{43}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *EdgesRequest) GetFrom() *Time {
@@ -3495,15 +3647,14 @@ func (x *EdgesRequest) GetService() []byte {
 type EdgesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Edges         []*CallEdge            `protobuf:"bytes,1,rep,name=edges,proto3" json:"edges,omitempty"`
-	Complete      bool                   `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reasons       []*Reason              `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EdgesResponse) Reset() {
 	*x = EdgesResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3666,7 @@ func (x *EdgesResponse) String() string {
 func (*EdgesResponse) ProtoMessage() {}
 
 func (x *EdgesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[44]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3679,7 @@ func (x *EdgesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgesResponse.ProtoReflect.Descriptor instead.
 func (*EdgesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{44}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *EdgesResponse) GetEdges() []*CallEdge {
@@ -3538,16 +3689,9 @@ func (x *EdgesResponse) GetEdges() []*CallEdge {
 	return nil
 }
 
-func (x *EdgesResponse) GetComplete() bool {
+func (x *EdgesResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *EdgesResponse) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -3570,7 +3714,7 @@ type CallEdge struct {
 
 func (x *CallEdge) Reset() {
 	*x = CallEdge{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +3726,7 @@ func (x *CallEdge) String() string {
 func (*CallEdge) ProtoMessage() {}
 
 func (x *CallEdge) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[45]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +3739,7 @@ func (x *CallEdge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallEdge.ProtoReflect.Descriptor instead.
 func (*CallEdge) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{45}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CallEdge) GetParent() []byte {
@@ -3676,7 +3820,7 @@ type MetricsRequest struct {
 
 func (x *MetricsRequest) Reset() {
 	*x = MetricsRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3832,7 @@ func (x *MetricsRequest) String() string {
 func (*MetricsRequest) ProtoMessage() {}
 
 func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[46]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3845,7 @@ func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
 func (*MetricsRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{46}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MetricsRequest) GetServices() [][]byte {
@@ -3751,15 +3895,14 @@ type MetricsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Series        []*MetricSeries        `protobuf:"bytes,1,rep,name=series,proto3" json:"series,omitempty"`
 	Step          uint64                 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
-	Complete      bool                   `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reasons       []*Reason              `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MetricsResponse) Reset() {
 	*x = MetricsResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3914,7 @@ func (x *MetricsResponse) String() string {
 func (*MetricsResponse) ProtoMessage() {}
 
 func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[47]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3927,7 @@ func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricsResponse.ProtoReflect.Descriptor instead.
 func (*MetricsResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{47}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *MetricsResponse) GetSeries() []*MetricSeries {
@@ -3801,16 +3944,9 @@ func (x *MetricsResponse) GetStep() uint64 {
 	return 0
 }
 
-func (x *MetricsResponse) GetComplete() bool {
+func (x *MetricsResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *MetricsResponse) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -3834,7 +3970,7 @@ type MetricSeries struct {
 
 func (x *MetricSeries) Reset() {
 	*x = MetricSeries{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3846,7 +3982,7 @@ func (x *MetricSeries) String() string {
 func (*MetricSeries) ProtoMessage() {}
 
 func (x *MetricSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[48]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3859,7 +3995,7 @@ func (x *MetricSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricSeries.ProtoReflect.Descriptor instead.
 func (*MetricSeries) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{48}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *MetricSeries) GetService() []byte {
@@ -3937,7 +4073,7 @@ type PathProfileRequest struct {
 
 func (x *PathProfileRequest) Reset() {
 	*x = PathProfileRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +4085,7 @@ func (x *PathProfileRequest) String() string {
 func (*PathProfileRequest) ProtoMessage() {}
 
 func (x *PathProfileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[49]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +4098,7 @@ func (x *PathProfileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathProfileRequest.ProtoReflect.Descriptor instead.
 func (*PathProfileRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{49}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PathProfileRequest) GetQuery() *Query {
@@ -3994,15 +4130,14 @@ type PathProfileResponse struct {
 	Operations    []*PathOperation       `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
 	Paths         []*CallPath            `protobuf:"bytes,4,rep,name=paths,proto3" json:"paths,omitempty"`
 	Scanned       int64                  `protobuf:"varint,5,opt,name=scanned,proto3" json:"scanned,omitempty"`
-	Complete      bool                   `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reasons       []*Reason              `protobuf:"bytes,6,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PathProfileResponse) Reset() {
 	*x = PathProfileResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4014,7 +4149,7 @@ func (x *PathProfileResponse) String() string {
 func (*PathProfileResponse) ProtoMessage() {}
 
 func (x *PathProfileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[50]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4162,7 @@ func (x *PathProfileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathProfileResponse.ProtoReflect.Descriptor instead.
 func (*PathProfileResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{50}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PathProfileResponse) GetSelected() *PathSet {
@@ -4065,16 +4200,9 @@ func (x *PathProfileResponse) GetScanned() int64 {
 	return 0
 }
 
-func (x *PathProfileResponse) GetComplete() bool {
+func (x *PathProfileResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *PathProfileResponse) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -4095,7 +4223,7 @@ type PathSet struct {
 
 func (x *PathSet) Reset() {
 	*x = PathSet{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4107,7 +4235,7 @@ func (x *PathSet) String() string {
 func (*PathSet) ProtoMessage() {}
 
 func (x *PathSet) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[51]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4120,7 +4248,7 @@ func (x *PathSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathSet.ProtoReflect.Descriptor instead.
 func (*PathSet) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{51}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PathSet) GetTraces() uint64 {
@@ -4185,7 +4313,7 @@ type PathOperation struct {
 
 func (x *PathOperation) Reset() {
 	*x = PathOperation{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4325,7 @@ func (x *PathOperation) String() string {
 func (*PathOperation) ProtoMessage() {}
 
 func (x *PathOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[52]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4338,7 @@ func (x *PathOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathOperation.ProtoReflect.Descriptor instead.
 func (*PathOperation) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{52}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PathOperation) GetService() []byte {
@@ -4255,7 +4383,7 @@ type CallPath struct {
 
 func (x *CallPath) Reset() {
 	*x = CallPath{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4267,7 +4395,7 @@ func (x *CallPath) String() string {
 func (*CallPath) ProtoMessage() {}
 
 func (x *CallPath) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[53]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4280,7 +4408,7 @@ func (x *CallPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallPath.ProtoReflect.Descriptor instead.
 func (*CallPath) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{53}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CallPath) GetParent() int64 {
@@ -4333,7 +4461,7 @@ type PathCounts struct {
 
 func (x *PathCounts) Reset() {
 	*x = PathCounts{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4345,7 +4473,7 @@ func (x *PathCounts) String() string {
 func (*PathCounts) ProtoMessage() {}
 
 func (x *PathCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[54]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4358,7 +4486,7 @@ func (x *PathCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCounts.ProtoReflect.Descriptor instead.
 func (*PathCounts) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{54}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PathCounts) GetTraces() uint64 {
@@ -4417,7 +4545,7 @@ type BaselinesRequest struct {
 
 func (x *BaselinesRequest) Reset() {
 	*x = BaselinesRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4429,7 +4557,7 @@ func (x *BaselinesRequest) String() string {
 func (*BaselinesRequest) ProtoMessage() {}
 
 func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[55]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4442,7 +4570,7 @@ func (x *BaselinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaselinesRequest.ProtoReflect.Descriptor instead.
 func (*BaselinesRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{55}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BaselinesRequest) GetService() [][]byte {
@@ -4487,15 +4615,14 @@ type BaselinesResponse struct {
 	FirstBucket   []uint32               `protobuf:"varint,2,rep,packed,name=first_bucket,json=firstBucket,proto3" json:"first_bucket,omitempty"`
 	Buckets       []uint32               `protobuf:"varint,3,rep,packed,name=buckets,proto3" json:"buckets,omitempty"` // number of counts of the operation
 	Counts        []uint64               `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`   // calls by duration, of all operations
-	Complete      bool                   `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reasons       []*Reason              `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BaselinesResponse) Reset() {
 	*x = BaselinesResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4507,7 +4634,7 @@ func (x *BaselinesResponse) String() string {
 func (*BaselinesResponse) ProtoMessage() {}
 
 func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[56]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4520,7 +4647,7 @@ func (x *BaselinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BaselinesResponse.ProtoReflect.Descriptor instead.
 func (*BaselinesResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{56}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *BaselinesResponse) GetDuration() []uint64 {
@@ -4551,16 +4678,9 @@ func (x *BaselinesResponse) GetCounts() []uint64 {
 	return nil
 }
 
-func (x *BaselinesResponse) GetComplete() bool {
+func (x *BaselinesResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Complete
-	}
-	return false
-}
-
-func (x *BaselinesResponse) GetReason() []byte {
-	if x != nil {
-		return x.Reason
+		return x.Reasons
 	}
 	return nil
 }
@@ -4576,7 +4696,7 @@ type OutlineRequest struct {
 
 func (x *OutlineRequest) Reset() {
 	*x = OutlineRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4588,7 +4708,7 @@ func (x *OutlineRequest) String() string {
 func (*OutlineRequest) ProtoMessage() {}
 
 func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[57]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4601,7 +4721,7 @@ func (x *OutlineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineRequest.ProtoReflect.Descriptor instead.
 func (*OutlineRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{57}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *OutlineRequest) GetTraceId() []byte {
@@ -4641,7 +4761,7 @@ type OutlineResponse struct {
 
 func (x *OutlineResponse) Reset() {
 	*x = OutlineResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4653,7 +4773,7 @@ func (x *OutlineResponse) String() string {
 func (*OutlineResponse) ProtoMessage() {}
 
 func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[58]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4666,7 +4786,7 @@ func (x *OutlineResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineResponse.ProtoReflect.Descriptor instead.
 func (*OutlineResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{58}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *OutlineResponse) GetTexts() [][]byte {
@@ -4767,7 +4887,7 @@ type OutlineExtras struct {
 
 func (x *OutlineExtras) Reset() {
 	*x = OutlineExtras{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4779,7 +4899,7 @@ func (x *OutlineExtras) String() string {
 func (*OutlineExtras) ProtoMessage() {}
 
 func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[59]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4792,7 +4912,7 @@ func (x *OutlineExtras) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutlineExtras.ProtoReflect.Descriptor instead.
 func (*OutlineExtras) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{59}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *OutlineExtras) GetSpan() uint32 {
@@ -4841,7 +4961,7 @@ type SelectSpansRequest struct {
 
 func (x *SelectSpansRequest) Reset() {
 	*x = SelectSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4853,7 +4973,7 @@ func (x *SelectSpansRequest) String() string {
 func (*SelectSpansRequest) ProtoMessage() {}
 
 func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[60]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4866,7 +4986,7 @@ func (x *SelectSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelectSpansRequest.ProtoReflect.Descriptor instead.
 func (*SelectSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{60}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SelectSpansRequest) GetTraceId() []byte {
@@ -4895,7 +5015,7 @@ type FindSpansRequest struct {
 
 func (x *FindSpansRequest) Reset() {
 	*x = FindSpansRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4907,7 +5027,7 @@ func (x *FindSpansRequest) String() string {
 func (*FindSpansRequest) ProtoMessage() {}
 
 func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[61]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4920,7 +5040,7 @@ func (x *FindSpansRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansRequest.ProtoReflect.Descriptor instead.
 func (*FindSpansRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{61}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FindSpansRequest) GetTraceId() []byte {
@@ -4955,7 +5075,7 @@ type FindSpansResponse struct {
 
 func (x *FindSpansResponse) Reset() {
 	*x = FindSpansResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5087,7 @@ func (x *FindSpansResponse) String() string {
 func (*FindSpansResponse) ProtoMessage() {}
 
 func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[62]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5100,7 @@ func (x *FindSpansResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindSpansResponse.ProtoReflect.Descriptor instead.
 func (*FindSpansResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{62}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FindSpansResponse) GetIds() []uint64 {
@@ -5007,7 +5127,7 @@ type TraceVersionRequest struct {
 
 func (x *TraceVersionRequest) Reset() {
 	*x = TraceVersionRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5139,7 @@ func (x *TraceVersionRequest) String() string {
 func (*TraceVersionRequest) ProtoMessage() {}
 
 func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[63]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5152,7 @@ func (x *TraceVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionRequest.ProtoReflect.Descriptor instead.
 func (*TraceVersionRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{63}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *TraceVersionRequest) GetTraceId() []byte {
@@ -5053,7 +5173,7 @@ type TraceVersionResponse struct {
 
 func (x *TraceVersionResponse) Reset() {
 	*x = TraceVersionResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5065,7 +5185,7 @@ func (x *TraceVersionResponse) String() string {
 func (*TraceVersionResponse) ProtoMessage() {}
 
 func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[64]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5078,7 +5198,7 @@ func (x *TraceVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceVersionResponse.ProtoReflect.Descriptor instead.
 func (*TraceVersionResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{64}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *TraceVersionResponse) GetNumber() uint64 {
@@ -5104,7 +5224,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5116,7 +5236,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[65]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5129,7 +5249,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{65}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{67}
 }
 
 // UsageResponse describes what the store holds.
@@ -5139,14 +5259,14 @@ type UsageResponse struct {
 	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	MaxBytes      int64                  `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"` // 0: no limit
 	Retention     int64                  `protobuf:"varint,4,opt,name=retention,proto3" json:"retention,omitempty"`               // nanoseconds; 0: no limit
-	Missing       []byte                 `protobuf:"bytes,5,opt,name=missing,proto3" json:"missing,omitempty"`                    // what is not counted, for users
+	Reasons       []*Reason              `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5158,7 +5278,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[66]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5171,7 +5291,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{66}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *UsageResponse) GetOldest() *Time {
@@ -5202,9 +5322,9 @@ func (x *UsageResponse) GetRetention() int64 {
 	return 0
 }
 
-func (x *UsageResponse) GetMissing() []byte {
+func (x *UsageResponse) GetReasons() []*Reason {
 	if x != nil {
-		return x.Missing
+		return x.Reasons
 	}
 	return nil
 }
@@ -5220,7 +5340,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5352,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[67]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5365,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{67}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FollowRequest) GetCapacity() int64 {
@@ -5266,7 +5386,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[68]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5278,7 +5398,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[68]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5291,7 +5411,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{68}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FollowResponse) GetSpans() [][]byte {
@@ -5321,7 +5441,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[69]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5333,7 +5453,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[69]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5346,7 +5466,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{69}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DeleteRequest) GetTraces() [][]byte {
@@ -5387,7 +5507,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_tracing_store_v1_store_proto_msgTypes[70]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5519,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tracing_store_v1_store_proto_msgTypes[70]
+	mi := &file_tracing_store_v1_store_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5532,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{70}
+	return file_tracing_store_v1_store_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *DeleteResponse) GetSpans() int64 {
@@ -5505,13 +5625,19 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x0eServiceSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
 	"\x05spans\x18\x02 \x01(\x03R\x05spans\x12\x16\n" +
-	"\x06errors\x18\x03 \x01(\x03R\x06errors\"\x9f\x01\n" +
-	"\aOutcome\x12\x1a\n" +
-	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\fR\x06reason\x12\x18\n" +
-	"\ascanned\x18\x03 \x01(\x03R\ascanned\x12,\n" +
-	"\x04next\x18\x04 \x01(\v2\x18.tracing.store.v1.CursorR\x04next\x12\x18\n" +
-	"\alimited\x18\x05 \x01(\bR\alimited\"?\n" +
+	"\x06errors\x18\x03 \x01(\x03R\x06errors\"d\n" +
+	"\x06Reason\x120\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1c.tracing.store.v1.ReasonKindR\x04kind\x12\x14\n" +
+	"\x05store\x18\x02 \x01(\fR\x05store\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\"R\n" +
+	"\x06Damage\x122\n" +
+	"\areasons\x18\x01 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\x12\x14\n" +
+	"\x05cause\x18\x02 \x01(\fR\x05cause\"\x9f\x01\n" +
+	"\aOutcome\x122\n" +
+	"\areasons\x18\x01 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\x12\x18\n" +
+	"\ascanned\x18\x02 \x01(\x03R\ascanned\x12,\n" +
+	"\x04next\x18\x03 \x01(\v2\x18.tracing.store.v1.CursorR\x04next\x12\x18\n" +
+	"\alimited\x18\x04 \x01(\bR\alimited\"?\n" +
 	"\x0fServicesRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\fR\x06prefix\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\"7\n" +
@@ -5564,18 +5690,17 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x05spans\x18\x01 \x01(\x04R\x05spans\x12\x16\n" +
 	"\x06errors\x18\x02 \x01(\x04R\x06errors\x12\x14\n" +
 	"\x05share\x18\x03 \x01(\x01R\x05share\x12\x18\n" +
-	"\ascanned\x18\x04 \x01(\x03R\ascanned\x12\x1a\n" +
-	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\fR\x06reason\x123\n" +
-	"\aheatmap\x18\a \x01(\v2\x19.tracing.store.v1.HeatmapR\aheatmap\x121\n" +
-	"\x05cells\x18\b \x03(\v2\x1b.tracing.store.v1.HeatCellsR\x05cells\x120\n" +
-	"\x06facets\x18\t \x01(\v2\x18.tracing.store.v1.FacetsR\x06facets\x12-\n" +
-	"\x05facet\x18\n" +
-	" \x03(\v2\x17.tracing.store.v1.FacetR\x05facet\x128\n" +
-	"\texemplars\x18\v \x03(\v2\x1a.tracing.store.v1.ExemplarR\texemplars\x12%\n" +
-	"\x0erelative_error\x18\f \x01(\x01R\rrelativeError\x120\n" +
-	"\x06groups\x18\r \x01(\v2\x18.tracing.store.v1.GroupsR\x06groups\x12-\n" +
-	"\x05group\x18\x0e \x03(\v2\x17.tracing.store.v1.GroupR\x05group\"{\n" +
+	"\ascanned\x18\x04 \x01(\x03R\ascanned\x122\n" +
+	"\areasons\x18\x05 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\x123\n" +
+	"\aheatmap\x18\x06 \x01(\v2\x19.tracing.store.v1.HeatmapR\aheatmap\x121\n" +
+	"\x05cells\x18\a \x03(\v2\x1b.tracing.store.v1.HeatCellsR\x05cells\x120\n" +
+	"\x06facets\x18\b \x01(\v2\x18.tracing.store.v1.FacetsR\x06facets\x12-\n" +
+	"\x05facet\x18\t \x03(\v2\x17.tracing.store.v1.FacetR\x05facet\x128\n" +
+	"\texemplars\x18\n" +
+	" \x03(\v2\x1a.tracing.store.v1.ExemplarR\texemplars\x12%\n" +
+	"\x0erelative_error\x18\v \x01(\x01R\rrelativeError\x120\n" +
+	"\x06groups\x18\f \x01(\v2\x18.tracing.store.v1.GroupsR\x06groups\x12-\n" +
+	"\x05group\x18\r \x03(\v2\x17.tracing.store.v1.GroupR\x05group\"{\n" +
 	"\x06Groups\x12)\n" +
 	"\x03all\x18\x01 \x01(\v2\x17.tracing.store.v1.GroupR\x03all\x12\x1a\n" +
 	"\bdistinct\x18\x02 \x01(\x03R\bdistinct\x12\x14\n" +
@@ -5630,9 +5755,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x04from\x12&\n" +
 	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\"q\n" +
 	"\rGraphResponse\x12,\n" +
-	"\x05edges\x18\x01 \x03(\v2\x16.tracing.store.v1.EdgeR\x05edges\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\fR\x06reason\"\x9c\x01\n" +
+	"\x05edges\x18\x01 \x03(\v2\x16.tracing.store.v1.EdgeR\x05edges\x122\n" +
+	"\areasons\x18\x02 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\"\x9c\x01\n" +
 	"\x04Edge\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\fR\x06parent\x12\x14\n" +
 	"\x05child\x18\x02 \x01(\fR\x05child\x12\x1c\n" +
@@ -5645,9 +5769,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x02to\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x02to\x12\x18\n" +
 	"\aservice\x18\x03 \x01(\fR\aservice\"u\n" +
 	"\rEdgesResponse\x120\n" +
-	"\x05edges\x18\x01 \x03(\v2\x1a.tracing.store.v1.CallEdgeR\x05edges\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\fR\x06reason\"\x8f\x02\n" +
+	"\x05edges\x18\x01 \x03(\v2\x1a.tracing.store.v1.CallEdgeR\x05edges\x122\n" +
+	"\areasons\x18\x02 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\"\x8f\x02\n" +
 	"\bCallEdge\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\fR\x06parent\x12\x14\n" +
 	"\x05child\x18\x02 \x01(\fR\x05child\x12\x12\n" +
@@ -5669,9 +5792,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04step\x18\x06 \x01(\x03R\x04step\"\x91\x01\n" +
 	"\x0fMetricsResponse\x126\n" +
 	"\x06series\x18\x01 \x03(\v2\x1e.tracing.store.v1.MetricSeriesR\x06series\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x1a\n" +
-	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\fR\x06reason\"\xfb\x01\n" +
+	"\x04step\x18\x02 \x01(\x04R\x04step\x122\n" +
+	"\areasons\x18\x03 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\"\xfb\x01\n" +
 	"\fMetricSeries\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\fR\aservice\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\fR\toperation\x12\x14\n" +
@@ -5693,9 +5815,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"operations\x18\x03 \x03(\v2\x1f.tracing.store.v1.PathOperationR\n" +
 	"operations\x120\n" +
 	"\x05paths\x18\x04 \x03(\v2\x1a.tracing.store.v1.CallPathR\x05paths\x12\x18\n" +
-	"\ascanned\x18\x05 \x01(\x03R\ascanned\x12\x1a\n" +
-	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\a \x01(\fR\x06reason\"\xae\x01\n" +
+	"\ascanned\x18\x05 \x01(\x03R\ascanned\x122\n" +
+	"\areasons\x18\x06 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\"\xae\x01\n" +
 	"\aPathSet\x12\x16\n" +
 	"\x06traces\x18\x01 \x01(\x04R\x06traces\x12\x16\n" +
 	"\x06failed\x18\x02 \x01(\x04R\x06failed\x12\x14\n" +
@@ -5733,9 +5854,8 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\bduration\x18\x01 \x03(\x04R\bduration\x12!\n" +
 	"\ffirst_bucket\x18\x02 \x03(\rR\vfirstBucket\x12\x18\n" +
 	"\abuckets\x18\x03 \x03(\rR\abuckets\x12\x16\n" +
-	"\x06counts\x18\x04 \x03(\x04R\x06counts\x12\x1a\n" +
-	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12\x16\n" +
-	"\x06reason\x18\x06 \x01(\fR\x06reason\"A\n" +
+	"\x06counts\x18\x04 \x03(\x04R\x06counts\x122\n" +
+	"\areasons\x18\x05 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\"A\n" +
 	"\x0eOutlineRequest\x12\x19\n" +
 	"\btrace_id\x18\x01 \x01(\fR\atraceId\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\"\xc4\x02\n" +
@@ -5776,13 +5896,13 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x14TraceVersionResponse\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x06R\x06number\x12.\n" +
 	"\x06stored\x18\x02 \x01(\v2\x16.tracing.store.v1.TimeR\x06stored\"\x0e\n" +
-	"\fUsageRequest\"\xaa\x01\n" +
+	"\fUsageRequest\"\xc4\x01\n" +
 	"\rUsageResponse\x12.\n" +
 	"\x06oldest\x18\x01 \x01(\v2\x16.tracing.store.v1.TimeR\x06oldest\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x1b\n" +
 	"\tmax_bytes\x18\x03 \x01(\x03R\bmaxBytes\x12\x1c\n" +
-	"\tretention\x18\x04 \x01(\x03R\tretention\x12\x18\n" +
-	"\amissing\x18\x05 \x01(\fR\amissing\"+\n" +
+	"\tretention\x18\x04 \x01(\x03R\tretention\x122\n" +
+	"\areasons\x18\x05 \x03(\v2\x18.tracing.store.v1.ReasonR\areasons\"+\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\x03R\bcapacity\">\n" +
 	"\x0eFollowResponse\x12\x14\n" +
@@ -5854,7 +5974,16 @@ const file_tracing_store_v1_store_proto_rawDesc = "" +
 	"\x04Want\x12\f\n" +
 	"\bWANT_IDS\x10\x00\x12\x12\n" +
 	"\x0eWANT_SUMMARIES\x10\x01\x12\r\n" +
-	"\tWANT_FULL\x10\x02*\xad\x01\n" +
+	"\tWANT_FULL\x10\x02*\xb5\x01\n" +
+	"\n" +
+	"ReasonKind\x12\x15\n" +
+	"\x11REASON_KIND_OTHER\x10\x00\x12\x16\n" +
+	"\x12REASON_KIND_UNREAD\x10\x01\x12\x16\n" +
+	"\x12REASON_KIND_BUDGET\x10\x02\x12\x14\n" +
+	"\x10REASON_KIND_TIME\x10\x03\x12\x15\n" +
+	"\x11REASON_KIND_LIMIT\x10\x04\x12\x16\n" +
+	"\x12REASON_KIND_DAMAGE\x10\x05\x12\x1b\n" +
+	"\x17REASON_KIND_UNAVAILABLE\x10\x06*\xad\x01\n" +
 	"\n" +
 	"GroupOrder\x12\x15\n" +
 	"\x11GROUP_ORDER_SPANS\x10\x00\x12\x16\n" +
@@ -5908,210 +6037,223 @@ func file_tracing_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_tracing_store_v1_store_proto_rawDescData
 }
 
-var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_tracing_store_v1_store_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_tracing_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 73)
 var file_tracing_store_v1_store_proto_goTypes = []any{
 	(Capability)(0),                // 0: tracing.store.v1.Capability
 	(Place)(0),                     // 1: tracing.store.v1.Place
 	(Operator)(0),                  // 2: tracing.store.v1.Operator
 	(Want)(0),                      // 3: tracing.store.v1.Want
-	(GroupOrder)(0),                // 4: tracing.store.v1.GroupOrder
-	(Connection)(0),                // 5: tracing.store.v1.Connection
-	(*CapabilitiesRequest)(nil),    // 6: tracing.store.v1.CapabilitiesRequest
-	(*CapabilitiesResponse)(nil),   // 7: tracing.store.v1.CapabilitiesResponse
-	(*Time)(nil),                   // 8: tracing.store.v1.Time
-	(*TraceRef)(nil),               // 9: tracing.store.v1.TraceRef
-	(*TracesRequest)(nil),          // 10: tracing.store.v1.TracesRequest
-	(*TracesResponse)(nil),         // 11: tracing.store.v1.TracesResponse
-	(*Query)(nil),                  // 12: tracing.store.v1.Query
-	(*Budget)(nil),                 // 13: tracing.store.v1.Budget
-	(*Cursor)(nil),                 // 14: tracing.store.v1.Cursor
-	(*Expr)(nil),                   // 15: tracing.store.v1.Expr
-	(*Exprs)(nil),                  // 16: tracing.store.v1.Exprs
-	(*Condition)(nil),              // 17: tracing.store.v1.Condition
-	(*Field)(nil),                  // 18: tracing.store.v1.Field
-	(*FindRequest)(nil),            // 19: tracing.store.v1.FindRequest
-	(*FindResponse)(nil),           // 20: tracing.store.v1.FindResponse
-	(*FoundTrace)(nil),             // 21: tracing.store.v1.FoundTrace
-	(*Summary)(nil),                // 22: tracing.store.v1.Summary
-	(*ServiceSummary)(nil),         // 23: tracing.store.v1.ServiceSummary
-	(*Outcome)(nil),                // 24: tracing.store.v1.Outcome
-	(*ServicesRequest)(nil),        // 25: tracing.store.v1.ServicesRequest
-	(*NamesResponse)(nil),          // 26: tracing.store.v1.NamesResponse
-	(*OperationsRequest)(nil),      // 27: tracing.store.v1.OperationsRequest
-	(*OperationsResponse)(nil),     // 28: tracing.store.v1.OperationsResponse
-	(*Operation)(nil),              // 29: tracing.store.v1.Operation
-	(*AttributeKeysRequest)(nil),   // 30: tracing.store.v1.AttributeKeysRequest
-	(*AttributeValuesRequest)(nil), // 31: tracing.store.v1.AttributeValuesRequest
-	(*AggregateRequest)(nil),       // 32: tracing.store.v1.AggregateRequest
-	(*GroupQuery)(nil),             // 33: tracing.store.v1.GroupQuery
-	(*FacetQuery)(nil),             // 34: tracing.store.v1.FacetQuery
-	(*Selection)(nil),              // 35: tracing.store.v1.Selection
-	(*AggregateResponse)(nil),      // 36: tracing.store.v1.AggregateResponse
-	(*Groups)(nil),                 // 37: tracing.store.v1.Groups
-	(*Group)(nil),                  // 38: tracing.store.v1.Group
-	(*GroupValue)(nil),             // 39: tracing.store.v1.GroupValue
-	(*Heatmap)(nil),                // 40: tracing.store.v1.Heatmap
-	(*HeatCells)(nil),              // 41: tracing.store.v1.HeatCells
-	(*Facets)(nil),                 // 42: tracing.store.v1.Facets
-	(*Facet)(nil),                  // 43: tracing.store.v1.Facet
-	(*FacetValue)(nil),             // 44: tracing.store.v1.FacetValue
-	(*Exemplar)(nil),               // 45: tracing.store.v1.Exemplar
-	(*GraphRequest)(nil),           // 46: tracing.store.v1.GraphRequest
-	(*GraphResponse)(nil),          // 47: tracing.store.v1.GraphResponse
-	(*Edge)(nil),                   // 48: tracing.store.v1.Edge
-	(*EdgesRequest)(nil),           // 49: tracing.store.v1.EdgesRequest
-	(*EdgesResponse)(nil),          // 50: tracing.store.v1.EdgesResponse
-	(*CallEdge)(nil),               // 51: tracing.store.v1.CallEdge
-	(*MetricsRequest)(nil),         // 52: tracing.store.v1.MetricsRequest
-	(*MetricsResponse)(nil),        // 53: tracing.store.v1.MetricsResponse
-	(*MetricSeries)(nil),           // 54: tracing.store.v1.MetricSeries
-	(*PathProfileRequest)(nil),     // 55: tracing.store.v1.PathProfileRequest
-	(*PathProfileResponse)(nil),    // 56: tracing.store.v1.PathProfileResponse
-	(*PathSet)(nil),                // 57: tracing.store.v1.PathSet
-	(*PathOperation)(nil),          // 58: tracing.store.v1.PathOperation
-	(*CallPath)(nil),               // 59: tracing.store.v1.CallPath
-	(*PathCounts)(nil),             // 60: tracing.store.v1.PathCounts
-	(*BaselinesRequest)(nil),       // 61: tracing.store.v1.BaselinesRequest
-	(*BaselinesResponse)(nil),      // 62: tracing.store.v1.BaselinesResponse
-	(*OutlineRequest)(nil),         // 63: tracing.store.v1.OutlineRequest
-	(*OutlineResponse)(nil),        // 64: tracing.store.v1.OutlineResponse
-	(*OutlineExtras)(nil),          // 65: tracing.store.v1.OutlineExtras
-	(*SelectSpansRequest)(nil),     // 66: tracing.store.v1.SelectSpansRequest
-	(*FindSpansRequest)(nil),       // 67: tracing.store.v1.FindSpansRequest
-	(*FindSpansResponse)(nil),      // 68: tracing.store.v1.FindSpansResponse
-	(*TraceVersionRequest)(nil),    // 69: tracing.store.v1.TraceVersionRequest
-	(*TraceVersionResponse)(nil),   // 70: tracing.store.v1.TraceVersionResponse
-	(*UsageRequest)(nil),           // 71: tracing.store.v1.UsageRequest
-	(*UsageResponse)(nil),          // 72: tracing.store.v1.UsageResponse
-	(*FollowRequest)(nil),          // 73: tracing.store.v1.FollowRequest
-	(*FollowResponse)(nil),         // 74: tracing.store.v1.FollowResponse
-	(*DeleteRequest)(nil),          // 75: tracing.store.v1.DeleteRequest
-	(*DeleteResponse)(nil),         // 76: tracing.store.v1.DeleteResponse
+	(ReasonKind)(0),                // 4: tracing.store.v1.ReasonKind
+	(GroupOrder)(0),                // 5: tracing.store.v1.GroupOrder
+	(Connection)(0),                // 6: tracing.store.v1.Connection
+	(*CapabilitiesRequest)(nil),    // 7: tracing.store.v1.CapabilitiesRequest
+	(*CapabilitiesResponse)(nil),   // 8: tracing.store.v1.CapabilitiesResponse
+	(*Time)(nil),                   // 9: tracing.store.v1.Time
+	(*TraceRef)(nil),               // 10: tracing.store.v1.TraceRef
+	(*TracesRequest)(nil),          // 11: tracing.store.v1.TracesRequest
+	(*TracesResponse)(nil),         // 12: tracing.store.v1.TracesResponse
+	(*Query)(nil),                  // 13: tracing.store.v1.Query
+	(*Budget)(nil),                 // 14: tracing.store.v1.Budget
+	(*Cursor)(nil),                 // 15: tracing.store.v1.Cursor
+	(*Expr)(nil),                   // 16: tracing.store.v1.Expr
+	(*Exprs)(nil),                  // 17: tracing.store.v1.Exprs
+	(*Condition)(nil),              // 18: tracing.store.v1.Condition
+	(*Field)(nil),                  // 19: tracing.store.v1.Field
+	(*FindRequest)(nil),            // 20: tracing.store.v1.FindRequest
+	(*FindResponse)(nil),           // 21: tracing.store.v1.FindResponse
+	(*FoundTrace)(nil),             // 22: tracing.store.v1.FoundTrace
+	(*Summary)(nil),                // 23: tracing.store.v1.Summary
+	(*ServiceSummary)(nil),         // 24: tracing.store.v1.ServiceSummary
+	(*Reason)(nil),                 // 25: tracing.store.v1.Reason
+	(*Damage)(nil),                 // 26: tracing.store.v1.Damage
+	(*Outcome)(nil),                // 27: tracing.store.v1.Outcome
+	(*ServicesRequest)(nil),        // 28: tracing.store.v1.ServicesRequest
+	(*NamesResponse)(nil),          // 29: tracing.store.v1.NamesResponse
+	(*OperationsRequest)(nil),      // 30: tracing.store.v1.OperationsRequest
+	(*OperationsResponse)(nil),     // 31: tracing.store.v1.OperationsResponse
+	(*Operation)(nil),              // 32: tracing.store.v1.Operation
+	(*AttributeKeysRequest)(nil),   // 33: tracing.store.v1.AttributeKeysRequest
+	(*AttributeValuesRequest)(nil), // 34: tracing.store.v1.AttributeValuesRequest
+	(*AggregateRequest)(nil),       // 35: tracing.store.v1.AggregateRequest
+	(*GroupQuery)(nil),             // 36: tracing.store.v1.GroupQuery
+	(*FacetQuery)(nil),             // 37: tracing.store.v1.FacetQuery
+	(*Selection)(nil),              // 38: tracing.store.v1.Selection
+	(*AggregateResponse)(nil),      // 39: tracing.store.v1.AggregateResponse
+	(*Groups)(nil),                 // 40: tracing.store.v1.Groups
+	(*Group)(nil),                  // 41: tracing.store.v1.Group
+	(*GroupValue)(nil),             // 42: tracing.store.v1.GroupValue
+	(*Heatmap)(nil),                // 43: tracing.store.v1.Heatmap
+	(*HeatCells)(nil),              // 44: tracing.store.v1.HeatCells
+	(*Facets)(nil),                 // 45: tracing.store.v1.Facets
+	(*Facet)(nil),                  // 46: tracing.store.v1.Facet
+	(*FacetValue)(nil),             // 47: tracing.store.v1.FacetValue
+	(*Exemplar)(nil),               // 48: tracing.store.v1.Exemplar
+	(*GraphRequest)(nil),           // 49: tracing.store.v1.GraphRequest
+	(*GraphResponse)(nil),          // 50: tracing.store.v1.GraphResponse
+	(*Edge)(nil),                   // 51: tracing.store.v1.Edge
+	(*EdgesRequest)(nil),           // 52: tracing.store.v1.EdgesRequest
+	(*EdgesResponse)(nil),          // 53: tracing.store.v1.EdgesResponse
+	(*CallEdge)(nil),               // 54: tracing.store.v1.CallEdge
+	(*MetricsRequest)(nil),         // 55: tracing.store.v1.MetricsRequest
+	(*MetricsResponse)(nil),        // 56: tracing.store.v1.MetricsResponse
+	(*MetricSeries)(nil),           // 57: tracing.store.v1.MetricSeries
+	(*PathProfileRequest)(nil),     // 58: tracing.store.v1.PathProfileRequest
+	(*PathProfileResponse)(nil),    // 59: tracing.store.v1.PathProfileResponse
+	(*PathSet)(nil),                // 60: tracing.store.v1.PathSet
+	(*PathOperation)(nil),          // 61: tracing.store.v1.PathOperation
+	(*CallPath)(nil),               // 62: tracing.store.v1.CallPath
+	(*PathCounts)(nil),             // 63: tracing.store.v1.PathCounts
+	(*BaselinesRequest)(nil),       // 64: tracing.store.v1.BaselinesRequest
+	(*BaselinesResponse)(nil),      // 65: tracing.store.v1.BaselinesResponse
+	(*OutlineRequest)(nil),         // 66: tracing.store.v1.OutlineRequest
+	(*OutlineResponse)(nil),        // 67: tracing.store.v1.OutlineResponse
+	(*OutlineExtras)(nil),          // 68: tracing.store.v1.OutlineExtras
+	(*SelectSpansRequest)(nil),     // 69: tracing.store.v1.SelectSpansRequest
+	(*FindSpansRequest)(nil),       // 70: tracing.store.v1.FindSpansRequest
+	(*FindSpansResponse)(nil),      // 71: tracing.store.v1.FindSpansResponse
+	(*TraceVersionRequest)(nil),    // 72: tracing.store.v1.TraceVersionRequest
+	(*TraceVersionResponse)(nil),   // 73: tracing.store.v1.TraceVersionResponse
+	(*UsageRequest)(nil),           // 74: tracing.store.v1.UsageRequest
+	(*UsageResponse)(nil),          // 75: tracing.store.v1.UsageResponse
+	(*FollowRequest)(nil),          // 76: tracing.store.v1.FollowRequest
+	(*FollowResponse)(nil),         // 77: tracing.store.v1.FollowResponse
+	(*DeleteRequest)(nil),          // 78: tracing.store.v1.DeleteRequest
+	(*DeleteResponse)(nil),         // 79: tracing.store.v1.DeleteResponse
 }
 var file_tracing_store_v1_store_proto_depIdxs = []int32{
-	0,  // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
-	8,  // 1: tracing.store.v1.TraceRef.from:type_name -> tracing.store.v1.Time
-	8,  // 2: tracing.store.v1.TraceRef.to:type_name -> tracing.store.v1.Time
-	9,  // 3: tracing.store.v1.TracesRequest.refs:type_name -> tracing.store.v1.TraceRef
-	8,  // 4: tracing.store.v1.Query.from:type_name -> tracing.store.v1.Time
-	8,  // 5: tracing.store.v1.Query.to:type_name -> tracing.store.v1.Time
-	15, // 6: tracing.store.v1.Query.where:type_name -> tracing.store.v1.Expr
-	14, // 7: tracing.store.v1.Query.after:type_name -> tracing.store.v1.Cursor
-	13, // 8: tracing.store.v1.Query.budget:type_name -> tracing.store.v1.Budget
-	15, // 9: tracing.store.v1.Query.of_trace:type_name -> tracing.store.v1.Expr
-	16, // 10: tracing.store.v1.Expr.and:type_name -> tracing.store.v1.Exprs
-	16, // 11: tracing.store.v1.Expr.or:type_name -> tracing.store.v1.Exprs
-	15, // 12: tracing.store.v1.Expr.not:type_name -> tracing.store.v1.Expr
-	17, // 13: tracing.store.v1.Expr.condition:type_name -> tracing.store.v1.Condition
-	15, // 14: tracing.store.v1.Exprs.parts:type_name -> tracing.store.v1.Expr
-	18, // 15: tracing.store.v1.Condition.field:type_name -> tracing.store.v1.Field
-	2,  // 16: tracing.store.v1.Condition.operator:type_name -> tracing.store.v1.Operator
-	1,  // 17: tracing.store.v1.Field.place:type_name -> tracing.store.v1.Place
-	12, // 18: tracing.store.v1.FindRequest.query:type_name -> tracing.store.v1.Query
-	3,  // 19: tracing.store.v1.FindRequest.want:type_name -> tracing.store.v1.Want
-	21, // 20: tracing.store.v1.FindResponse.traces:type_name -> tracing.store.v1.FoundTrace
-	24, // 21: tracing.store.v1.FindResponse.outcome:type_name -> tracing.store.v1.Outcome
-	22, // 22: tracing.store.v1.FoundTrace.summary:type_name -> tracing.store.v1.Summary
-	23, // 23: tracing.store.v1.Summary.services:type_name -> tracing.store.v1.ServiceSummary
-	14, // 24: tracing.store.v1.Outcome.next:type_name -> tracing.store.v1.Cursor
-	29, // 25: tracing.store.v1.OperationsResponse.operations:type_name -> tracing.store.v1.Operation
-	12, // 26: tracing.store.v1.AggregateRequest.query:type_name -> tracing.store.v1.Query
-	34, // 27: tracing.store.v1.AggregateRequest.facets:type_name -> tracing.store.v1.FacetQuery
-	33, // 28: tracing.store.v1.AggregateRequest.groups:type_name -> tracing.store.v1.GroupQuery
-	18, // 29: tracing.store.v1.GroupQuery.by:type_name -> tracing.store.v1.Field
-	4,  // 30: tracing.store.v1.GroupQuery.order:type_name -> tracing.store.v1.GroupOrder
-	18, // 31: tracing.store.v1.FacetQuery.fields:type_name -> tracing.store.v1.Field
-	35, // 32: tracing.store.v1.FacetQuery.selection:type_name -> tracing.store.v1.Selection
-	8,  // 33: tracing.store.v1.Selection.from:type_name -> tracing.store.v1.Time
-	8,  // 34: tracing.store.v1.Selection.to:type_name -> tracing.store.v1.Time
-	15, // 35: tracing.store.v1.Selection.where:type_name -> tracing.store.v1.Expr
-	40, // 36: tracing.store.v1.AggregateResponse.heatmap:type_name -> tracing.store.v1.Heatmap
-	41, // 37: tracing.store.v1.AggregateResponse.cells:type_name -> tracing.store.v1.HeatCells
-	42, // 38: tracing.store.v1.AggregateResponse.facets:type_name -> tracing.store.v1.Facets
-	43, // 39: tracing.store.v1.AggregateResponse.facet:type_name -> tracing.store.v1.Facet
-	45, // 40: tracing.store.v1.AggregateResponse.exemplars:type_name -> tracing.store.v1.Exemplar
-	37, // 41: tracing.store.v1.AggregateResponse.groups:type_name -> tracing.store.v1.Groups
-	38, // 42: tracing.store.v1.AggregateResponse.group:type_name -> tracing.store.v1.Group
-	38, // 43: tracing.store.v1.Groups.all:type_name -> tracing.store.v1.Group
-	39, // 44: tracing.store.v1.Group.values:type_name -> tracing.store.v1.GroupValue
-	18, // 45: tracing.store.v1.Facet.field:type_name -> tracing.store.v1.Field
-	44, // 46: tracing.store.v1.Facet.values:type_name -> tracing.store.v1.FacetValue
-	8,  // 47: tracing.store.v1.GraphRequest.from:type_name -> tracing.store.v1.Time
-	8,  // 48: tracing.store.v1.GraphRequest.to:type_name -> tracing.store.v1.Time
-	48, // 49: tracing.store.v1.GraphResponse.edges:type_name -> tracing.store.v1.Edge
-	8,  // 50: tracing.store.v1.EdgesRequest.from:type_name -> tracing.store.v1.Time
-	8,  // 51: tracing.store.v1.EdgesRequest.to:type_name -> tracing.store.v1.Time
-	51, // 52: tracing.store.v1.EdgesResponse.edges:type_name -> tracing.store.v1.CallEdge
-	5,  // 53: tracing.store.v1.CallEdge.connection:type_name -> tracing.store.v1.Connection
-	8,  // 54: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
-	8,  // 55: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
-	54, // 56: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
-	12, // 57: tracing.store.v1.PathProfileRequest.query:type_name -> tracing.store.v1.Query
-	35, // 58: tracing.store.v1.PathProfileRequest.selection:type_name -> tracing.store.v1.Selection
-	57, // 59: tracing.store.v1.PathProfileResponse.selected:type_name -> tracing.store.v1.PathSet
-	57, // 60: tracing.store.v1.PathProfileResponse.rest:type_name -> tracing.store.v1.PathSet
-	58, // 61: tracing.store.v1.PathProfileResponse.operations:type_name -> tracing.store.v1.PathOperation
-	59, // 62: tracing.store.v1.PathProfileResponse.paths:type_name -> tracing.store.v1.CallPath
-	60, // 63: tracing.store.v1.PathOperation.selected:type_name -> tracing.store.v1.PathCounts
-	60, // 64: tracing.store.v1.PathOperation.rest:type_name -> tracing.store.v1.PathCounts
-	60, // 65: tracing.store.v1.CallPath.selected:type_name -> tracing.store.v1.PathCounts
-	60, // 66: tracing.store.v1.CallPath.rest:type_name -> tracing.store.v1.PathCounts
-	8,  // 67: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
-	8,  // 68: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
-	65, // 69: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
-	15, // 70: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
-	8,  // 71: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
-	8,  // 72: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
-	8,  // 73: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
-	8,  // 74: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
-	6,  // 75: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
-	10, // 76: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
-	19, // 77: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
-	25, // 78: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
-	27, // 79: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
-	30, // 80: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
-	31, // 81: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
-	32, // 82: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
-	46, // 83: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
-	46, // 84: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
-	49, // 85: tracing.store.v1.StoreService.Edges:input_type -> tracing.store.v1.EdgesRequest
-	52, // 86: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
-	61, // 87: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
-	55, // 88: tracing.store.v1.StoreService.ProfilePaths:input_type -> tracing.store.v1.PathProfileRequest
-	63, // 89: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
-	66, // 90: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
-	67, // 91: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
-	69, // 92: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
-	71, // 93: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
-	73, // 94: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
-	75, // 95: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
-	7,  // 96: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
-	11, // 97: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
-	20, // 98: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
-	26, // 99: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
-	28, // 100: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
-	26, // 101: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
-	26, // 102: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
-	36, // 103: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
-	47, // 104: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
-	47, // 105: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
-	50, // 106: tracing.store.v1.StoreService.Edges:output_type -> tracing.store.v1.EdgesResponse
-	53, // 107: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
-	62, // 108: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
-	56, // 109: tracing.store.v1.StoreService.ProfilePaths:output_type -> tracing.store.v1.PathProfileResponse
-	64, // 110: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
-	11, // 111: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
-	68, // 112: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
-	70, // 113: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
-	72, // 114: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
-	74, // 115: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
-	76, // 116: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
-	96, // [96:117] is the sub-list for method output_type
-	75, // [75:96] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	0,   // 0: tracing.store.v1.CapabilitiesResponse.capabilities:type_name -> tracing.store.v1.Capability
+	9,   // 1: tracing.store.v1.TraceRef.from:type_name -> tracing.store.v1.Time
+	9,   // 2: tracing.store.v1.TraceRef.to:type_name -> tracing.store.v1.Time
+	10,  // 3: tracing.store.v1.TracesRequest.refs:type_name -> tracing.store.v1.TraceRef
+	9,   // 4: tracing.store.v1.Query.from:type_name -> tracing.store.v1.Time
+	9,   // 5: tracing.store.v1.Query.to:type_name -> tracing.store.v1.Time
+	16,  // 6: tracing.store.v1.Query.where:type_name -> tracing.store.v1.Expr
+	15,  // 7: tracing.store.v1.Query.after:type_name -> tracing.store.v1.Cursor
+	14,  // 8: tracing.store.v1.Query.budget:type_name -> tracing.store.v1.Budget
+	16,  // 9: tracing.store.v1.Query.of_trace:type_name -> tracing.store.v1.Expr
+	17,  // 10: tracing.store.v1.Expr.and:type_name -> tracing.store.v1.Exprs
+	17,  // 11: tracing.store.v1.Expr.or:type_name -> tracing.store.v1.Exprs
+	16,  // 12: tracing.store.v1.Expr.not:type_name -> tracing.store.v1.Expr
+	18,  // 13: tracing.store.v1.Expr.condition:type_name -> tracing.store.v1.Condition
+	16,  // 14: tracing.store.v1.Exprs.parts:type_name -> tracing.store.v1.Expr
+	19,  // 15: tracing.store.v1.Condition.field:type_name -> tracing.store.v1.Field
+	2,   // 16: tracing.store.v1.Condition.operator:type_name -> tracing.store.v1.Operator
+	1,   // 17: tracing.store.v1.Field.place:type_name -> tracing.store.v1.Place
+	13,  // 18: tracing.store.v1.FindRequest.query:type_name -> tracing.store.v1.Query
+	3,   // 19: tracing.store.v1.FindRequest.want:type_name -> tracing.store.v1.Want
+	22,  // 20: tracing.store.v1.FindResponse.traces:type_name -> tracing.store.v1.FoundTrace
+	27,  // 21: tracing.store.v1.FindResponse.outcome:type_name -> tracing.store.v1.Outcome
+	23,  // 22: tracing.store.v1.FoundTrace.summary:type_name -> tracing.store.v1.Summary
+	24,  // 23: tracing.store.v1.Summary.services:type_name -> tracing.store.v1.ServiceSummary
+	4,   // 24: tracing.store.v1.Reason.kind:type_name -> tracing.store.v1.ReasonKind
+	25,  // 25: tracing.store.v1.Damage.reasons:type_name -> tracing.store.v1.Reason
+	25,  // 26: tracing.store.v1.Outcome.reasons:type_name -> tracing.store.v1.Reason
+	15,  // 27: tracing.store.v1.Outcome.next:type_name -> tracing.store.v1.Cursor
+	32,  // 28: tracing.store.v1.OperationsResponse.operations:type_name -> tracing.store.v1.Operation
+	13,  // 29: tracing.store.v1.AggregateRequest.query:type_name -> tracing.store.v1.Query
+	37,  // 30: tracing.store.v1.AggregateRequest.facets:type_name -> tracing.store.v1.FacetQuery
+	36,  // 31: tracing.store.v1.AggregateRequest.groups:type_name -> tracing.store.v1.GroupQuery
+	19,  // 32: tracing.store.v1.GroupQuery.by:type_name -> tracing.store.v1.Field
+	5,   // 33: tracing.store.v1.GroupQuery.order:type_name -> tracing.store.v1.GroupOrder
+	19,  // 34: tracing.store.v1.FacetQuery.fields:type_name -> tracing.store.v1.Field
+	38,  // 35: tracing.store.v1.FacetQuery.selection:type_name -> tracing.store.v1.Selection
+	9,   // 36: tracing.store.v1.Selection.from:type_name -> tracing.store.v1.Time
+	9,   // 37: tracing.store.v1.Selection.to:type_name -> tracing.store.v1.Time
+	16,  // 38: tracing.store.v1.Selection.where:type_name -> tracing.store.v1.Expr
+	25,  // 39: tracing.store.v1.AggregateResponse.reasons:type_name -> tracing.store.v1.Reason
+	43,  // 40: tracing.store.v1.AggregateResponse.heatmap:type_name -> tracing.store.v1.Heatmap
+	44,  // 41: tracing.store.v1.AggregateResponse.cells:type_name -> tracing.store.v1.HeatCells
+	45,  // 42: tracing.store.v1.AggregateResponse.facets:type_name -> tracing.store.v1.Facets
+	46,  // 43: tracing.store.v1.AggregateResponse.facet:type_name -> tracing.store.v1.Facet
+	48,  // 44: tracing.store.v1.AggregateResponse.exemplars:type_name -> tracing.store.v1.Exemplar
+	40,  // 45: tracing.store.v1.AggregateResponse.groups:type_name -> tracing.store.v1.Groups
+	41,  // 46: tracing.store.v1.AggregateResponse.group:type_name -> tracing.store.v1.Group
+	41,  // 47: tracing.store.v1.Groups.all:type_name -> tracing.store.v1.Group
+	42,  // 48: tracing.store.v1.Group.values:type_name -> tracing.store.v1.GroupValue
+	19,  // 49: tracing.store.v1.Facet.field:type_name -> tracing.store.v1.Field
+	47,  // 50: tracing.store.v1.Facet.values:type_name -> tracing.store.v1.FacetValue
+	9,   // 51: tracing.store.v1.GraphRequest.from:type_name -> tracing.store.v1.Time
+	9,   // 52: tracing.store.v1.GraphRequest.to:type_name -> tracing.store.v1.Time
+	51,  // 53: tracing.store.v1.GraphResponse.edges:type_name -> tracing.store.v1.Edge
+	25,  // 54: tracing.store.v1.GraphResponse.reasons:type_name -> tracing.store.v1.Reason
+	9,   // 55: tracing.store.v1.EdgesRequest.from:type_name -> tracing.store.v1.Time
+	9,   // 56: tracing.store.v1.EdgesRequest.to:type_name -> tracing.store.v1.Time
+	54,  // 57: tracing.store.v1.EdgesResponse.edges:type_name -> tracing.store.v1.CallEdge
+	25,  // 58: tracing.store.v1.EdgesResponse.reasons:type_name -> tracing.store.v1.Reason
+	6,   // 59: tracing.store.v1.CallEdge.connection:type_name -> tracing.store.v1.Connection
+	9,   // 60: tracing.store.v1.MetricsRequest.from:type_name -> tracing.store.v1.Time
+	9,   // 61: tracing.store.v1.MetricsRequest.to:type_name -> tracing.store.v1.Time
+	57,  // 62: tracing.store.v1.MetricsResponse.series:type_name -> tracing.store.v1.MetricSeries
+	25,  // 63: tracing.store.v1.MetricsResponse.reasons:type_name -> tracing.store.v1.Reason
+	13,  // 64: tracing.store.v1.PathProfileRequest.query:type_name -> tracing.store.v1.Query
+	38,  // 65: tracing.store.v1.PathProfileRequest.selection:type_name -> tracing.store.v1.Selection
+	60,  // 66: tracing.store.v1.PathProfileResponse.selected:type_name -> tracing.store.v1.PathSet
+	60,  // 67: tracing.store.v1.PathProfileResponse.rest:type_name -> tracing.store.v1.PathSet
+	61,  // 68: tracing.store.v1.PathProfileResponse.operations:type_name -> tracing.store.v1.PathOperation
+	62,  // 69: tracing.store.v1.PathProfileResponse.paths:type_name -> tracing.store.v1.CallPath
+	25,  // 70: tracing.store.v1.PathProfileResponse.reasons:type_name -> tracing.store.v1.Reason
+	63,  // 71: tracing.store.v1.PathOperation.selected:type_name -> tracing.store.v1.PathCounts
+	63,  // 72: tracing.store.v1.PathOperation.rest:type_name -> tracing.store.v1.PathCounts
+	63,  // 73: tracing.store.v1.CallPath.selected:type_name -> tracing.store.v1.PathCounts
+	63,  // 74: tracing.store.v1.CallPath.rest:type_name -> tracing.store.v1.PathCounts
+	9,   // 75: tracing.store.v1.BaselinesRequest.from:type_name -> tracing.store.v1.Time
+	9,   // 76: tracing.store.v1.BaselinesRequest.to:type_name -> tracing.store.v1.Time
+	25,  // 77: tracing.store.v1.BaselinesResponse.reasons:type_name -> tracing.store.v1.Reason
+	68,  // 78: tracing.store.v1.OutlineResponse.extras:type_name -> tracing.store.v1.OutlineExtras
+	16,  // 79: tracing.store.v1.FindSpansRequest.where:type_name -> tracing.store.v1.Expr
+	9,   // 80: tracing.store.v1.TraceVersionResponse.stored:type_name -> tracing.store.v1.Time
+	9,   // 81: tracing.store.v1.UsageResponse.oldest:type_name -> tracing.store.v1.Time
+	25,  // 82: tracing.store.v1.UsageResponse.reasons:type_name -> tracing.store.v1.Reason
+	9,   // 83: tracing.store.v1.DeleteRequest.from:type_name -> tracing.store.v1.Time
+	9,   // 84: tracing.store.v1.DeleteRequest.to:type_name -> tracing.store.v1.Time
+	7,   // 85: tracing.store.v1.StoreService.Capabilities:input_type -> tracing.store.v1.CapabilitiesRequest
+	11,  // 86: tracing.store.v1.StoreService.Traces:input_type -> tracing.store.v1.TracesRequest
+	20,  // 87: tracing.store.v1.StoreService.Find:input_type -> tracing.store.v1.FindRequest
+	28,  // 88: tracing.store.v1.StoreService.Services:input_type -> tracing.store.v1.ServicesRequest
+	30,  // 89: tracing.store.v1.StoreService.Operations:input_type -> tracing.store.v1.OperationsRequest
+	33,  // 90: tracing.store.v1.StoreService.AttributeKeys:input_type -> tracing.store.v1.AttributeKeysRequest
+	34,  // 91: tracing.store.v1.StoreService.AttributeValues:input_type -> tracing.store.v1.AttributeValuesRequest
+	35,  // 92: tracing.store.v1.StoreService.Aggregate:input_type -> tracing.store.v1.AggregateRequest
+	49,  // 93: tracing.store.v1.StoreService.Dependencies:input_type -> tracing.store.v1.GraphRequest
+	49,  // 94: tracing.store.v1.StoreService.Peers:input_type -> tracing.store.v1.GraphRequest
+	52,  // 95: tracing.store.v1.StoreService.Edges:input_type -> tracing.store.v1.EdgesRequest
+	55,  // 96: tracing.store.v1.StoreService.Metrics:input_type -> tracing.store.v1.MetricsRequest
+	64,  // 97: tracing.store.v1.StoreService.Baselines:input_type -> tracing.store.v1.BaselinesRequest
+	58,  // 98: tracing.store.v1.StoreService.ProfilePaths:input_type -> tracing.store.v1.PathProfileRequest
+	66,  // 99: tracing.store.v1.StoreService.Outline:input_type -> tracing.store.v1.OutlineRequest
+	69,  // 100: tracing.store.v1.StoreService.SelectSpans:input_type -> tracing.store.v1.SelectSpansRequest
+	70,  // 101: tracing.store.v1.StoreService.FindSpans:input_type -> tracing.store.v1.FindSpansRequest
+	72,  // 102: tracing.store.v1.StoreService.TraceVersion:input_type -> tracing.store.v1.TraceVersionRequest
+	74,  // 103: tracing.store.v1.StoreService.Usage:input_type -> tracing.store.v1.UsageRequest
+	76,  // 104: tracing.store.v1.StoreService.Follow:input_type -> tracing.store.v1.FollowRequest
+	78,  // 105: tracing.store.v1.StoreService.Delete:input_type -> tracing.store.v1.DeleteRequest
+	8,   // 106: tracing.store.v1.StoreService.Capabilities:output_type -> tracing.store.v1.CapabilitiesResponse
+	12,  // 107: tracing.store.v1.StoreService.Traces:output_type -> tracing.store.v1.TracesResponse
+	21,  // 108: tracing.store.v1.StoreService.Find:output_type -> tracing.store.v1.FindResponse
+	29,  // 109: tracing.store.v1.StoreService.Services:output_type -> tracing.store.v1.NamesResponse
+	31,  // 110: tracing.store.v1.StoreService.Operations:output_type -> tracing.store.v1.OperationsResponse
+	29,  // 111: tracing.store.v1.StoreService.AttributeKeys:output_type -> tracing.store.v1.NamesResponse
+	29,  // 112: tracing.store.v1.StoreService.AttributeValues:output_type -> tracing.store.v1.NamesResponse
+	39,  // 113: tracing.store.v1.StoreService.Aggregate:output_type -> tracing.store.v1.AggregateResponse
+	50,  // 114: tracing.store.v1.StoreService.Dependencies:output_type -> tracing.store.v1.GraphResponse
+	50,  // 115: tracing.store.v1.StoreService.Peers:output_type -> tracing.store.v1.GraphResponse
+	53,  // 116: tracing.store.v1.StoreService.Edges:output_type -> tracing.store.v1.EdgesResponse
+	56,  // 117: tracing.store.v1.StoreService.Metrics:output_type -> tracing.store.v1.MetricsResponse
+	65,  // 118: tracing.store.v1.StoreService.Baselines:output_type -> tracing.store.v1.BaselinesResponse
+	59,  // 119: tracing.store.v1.StoreService.ProfilePaths:output_type -> tracing.store.v1.PathProfileResponse
+	67,  // 120: tracing.store.v1.StoreService.Outline:output_type -> tracing.store.v1.OutlineResponse
+	12,  // 121: tracing.store.v1.StoreService.SelectSpans:output_type -> tracing.store.v1.TracesResponse
+	71,  // 122: tracing.store.v1.StoreService.FindSpans:output_type -> tracing.store.v1.FindSpansResponse
+	73,  // 123: tracing.store.v1.StoreService.TraceVersion:output_type -> tracing.store.v1.TraceVersionResponse
+	75,  // 124: tracing.store.v1.StoreService.Usage:output_type -> tracing.store.v1.UsageResponse
+	77,  // 125: tracing.store.v1.StoreService.Follow:output_type -> tracing.store.v1.FollowResponse
+	79,  // 126: tracing.store.v1.StoreService.Delete:output_type -> tracing.store.v1.DeleteResponse
+	106, // [106:127] is the sub-list for method output_type
+	85,  // [85:106] is the sub-list for method input_type
+	85,  // [85:85] is the sub-list for extension type_name
+	85,  // [85:85] is the sub-list for extension extendee
+	0,   // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_tracing_store_v1_store_proto_init() }
@@ -6135,8 +6277,8 @@ func file_tracing_store_v1_store_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tracing_store_v1_store_proto_rawDesc), len(file_tracing_store_v1_store_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   71,
+			NumEnums:      7,
+			NumMessages:   73,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -280,7 +280,7 @@ func (c *Counter) Traces(selected bool) int {
 
 // Answer returns the profile. It is complete unless paths were not counted. The shares are 1.
 func (c *Counter) Answer() tracestore.PathProfile {
-	out := tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0], Complete: true}
+	out := tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0]}
 	for _, set := range []*tracestore.PathSet{&out.Selected, &out.Rest} {
 		set.Share = 1
 	}
@@ -295,10 +295,10 @@ func (c *Counter) Answer() tracestore.PathProfile {
 	})
 	switch {
 	case c.omitted:
-		out.Complete = false
-		out.Reason = fmt.Sprintf("there are more than %d call paths; the others are not counted", tracestore.MaxCallPaths)
+		out.Reasons = tracestore.Because(tracestore.ReasonLimit,
+			fmt.Sprintf("there are more than %d call paths; the others are not counted", tracestore.MaxCallPaths))
 	case c.short:
-		out.Complete, out.Reason = false, "not enough memory for all call paths; some are not counted"
+		out.Reasons = tracestore.Because(tracestore.ReasonLimit, "not enough memory for all call paths; some are not counted")
 	}
 	return out
 }

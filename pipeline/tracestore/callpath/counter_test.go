@@ -42,7 +42,6 @@ func TestCounter(t *testing.T) {
 		Selected: tracestore.PathSet{Traces: 1, Failed: 1, Spans: 4, Time: 300, TimeSquares: 300 * 300, Share: 1, IDs: []otlpdata.TraceID{{8}}},
 		Rest: tracestore.PathSet{Traces: 2, Spans: 5, Time: 300, TimeSquares: 100*100 + 200*200, Share: 1,
 			IDs: []otlpdata.TraceID{{9}, {7}}},
-		Complete: true,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -112,8 +111,8 @@ func TestManyPaths(t *testing.T) {
 		c.AddTrace(&tree, otlpdata.TraceID{byte(first / 1000)}, false)
 	}
 	p := c.Answer()
-	if len(p.Paths) != tracestore.MaxCallPaths || p.Complete || !strings.Contains(p.Reason, "20000 call paths") {
-		t.Errorf("%d paths, complete %t, reason %q", len(p.Paths), p.Complete, p.Reason)
+	if len(p.Paths) != tracestore.MaxCallPaths || p.Complete() || !strings.Contains(p.Text(), "20000 call paths") {
+		t.Errorf("%d paths, complete %t, reason %q", len(p.Paths), p.Complete(), p.Text())
 	}
 	if p.Rest.Traces != 21 || p.Rest.Time != 21*2000 {
 		t.Errorf("set %+v, want all traces", p.Rest)
@@ -157,7 +156,7 @@ func TestCounterMemory(t *testing.T) {
 	tree.Build(spansOf(root))
 	c.AddTrace(&tree, otlpdata.TraceID{1}, true)
 	p := c.Answer()
-	if p.Complete || !strings.Contains(p.Reason, "memory") || len(p.Paths) == 0 || len(p.Paths) > 200 || p.Selected.Spans != 1001 {
-		t.Errorf("%d paths, complete %t, reason %q", len(p.Paths), p.Complete, p.Reason)
+	if p.Complete() || !strings.Contains(p.Text(), "memory") || len(p.Paths) == 0 || len(p.Paths) > 200 || p.Selected.Spans != 1001 {
+		t.Errorf("%d paths, complete %t, reason %q", len(p.Paths), p.Complete(), p.Text())
 	}
 }

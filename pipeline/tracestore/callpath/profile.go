@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func Profile(
 	p.counter.ChargeTo(p.memory)
 	shares, err := p.run(ctx, sel)
 	if read := len(p.known) > 0; err != nil && read && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
-		p.note(fmt.Sprintf("stopped after reading %d traces: %s", len(p.known), err))
+		p.note(tracestore.KindOf(err), fmt.Sprintf("stopped after reading %d traces: %s", len(p.known), err))
 		err = nil
 	}
 	if err != nil {
@@ -84,8 +85,8 @@ type profiler struct {
 	counter  Counter
 	hosts    storequery.Hosts
 	scanned  int
-	reasons  []string
-	damage   string // the first one
+	reasons  tracestore.Reasons
+	damage   tracestore.Reasons // the first one
 }
 
 // run counts the selected traces, then the rest, and returns the share of each set that was
@@ -142,36 +143,27 @@ func halfway(deadline time.Time) time.Time {
 }
 
 // note records why the answer is not complete.
-func (p *profiler) note(reason string) {
-	for _, known := range p.reasons {
-		if known == reason {
-			return
-		}
-	}
-	p.reasons = append(p.reasons, reason)
+func (p *profiler) note(kind tracestore.ReasonKind, text string) {
+	p.reasons.Add(tracestore.Reason{Kind: kind, Text: text})
 }
 
 // noteOutcome records what a search could not read.
 func (p *profiler) noteOutcome(o tracestore.Outcome) {
-	reason := o.Reason
-	if strings.HasPrefix(reason, tracestore.ReasonUnread) {
-		_, reason, _ = strings.Cut(reason, tracestore.ReasonUnread+"; ")
-	}
-	if !o.Complete && reason != "" && !o.Next.Set {
-		p.noteUnread(reason)
+	if !o.Next.Set {
+		p.noteUnread(o.Without(tracestore.ReasonUnread))
 	}
 }
 
 // noteUnread records what a search or a read could not read. There are many of them, each of which
 // may find a part of the same damage: only the first one is recorded as it is.
-func (p *profiler) noteUnread(reason string) {
-	switch p.damage {
-	case "":
-		p.damage = reason
-		p.note(reason)
-	case reason:
+func (p *profiler) noteUnread(reasons tracestore.Reasons) {
+	switch {
+	case reasons.Complete(), slices.Equal(p.damage, reasons):
+	case p.damage.Complete():
+		p.damage = reasons
+		p.reasons.Add(reasons...)
 	default:
-		p.note("other traces could not be read, either")
+		p.note(tracestore.ReasonDamage, "other traces could not be read, either")
 	}
 }
 
@@ -179,11 +171,8 @@ func (p *profiler) answer(shares [2]float64) tracestore.PathProfile {
 	out := p.counter.Answer()
 	out.Rest.Share, out.Selected.Share = shares[0], shares[1]
 	out.Scanned = p.scanned
-	if out.Reason != "" {
-		p.note(out.Reason)
-	}
-	out.Reason = strings.Join(p.reasons, "; ")
-	out.Complete = out.Reason == ""
+	p.reasons.Add(out.Reasons...)
+	out.Reasons = p.reasons
 	return out
 }
 
@@ -208,7 +197,7 @@ func (p *profiler) read(ctx context.Context, ids []otlpdata.TraceID, take func(o
 	limit := p.query.Budget.TraceSpans
 	takePart := func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
 		if limit > 0 && len(spans) > limit {
-			p.note(fmt.Sprintf("traces with more than %d spans were examined only in part", limit))
+			p.note(tracestore.ReasonLimit, fmt.Sprintf("traces with more than %d spans were examined only in part", limit))
 			spans = spans[:limit]
 		}
 		return take(id, spans)
@@ -226,11 +215,8 @@ func (p *profiler) read(ctx context.Context, ids []otlpdata.TraceID, take func(o
 
 // noteDamage records damage as reason, and returns any other error.
 func (p *profiler) noteDamage(err error) error {
-	var damaged *tracestore.DamagedError
-	if errors.As(err, &damaged) {
-		p.noteUnread(damaged.Reason)
-		return nil
-	}
+	reasons, err := tracestore.DamageOf(err)
+	p.noteUnread(reasons)
 	return err
 }
 
@@ -250,7 +236,7 @@ func (p *profiler) readSpans(ctx context.Context, id otlpdata.TraceID, take func
 	seen, limit := storequery.NewDedup(), p.query.Budget.TraceSpans
 	for tr, err := range p.reader.Traces(ctx, p.query.Tenant, []tracestore.TraceRef{{ID: id}}) {
 		if errors.As(err, &damaged) {
-			p.noteUnread(damaged.Reason)
+			p.noteUnread(damaged.Reasons)
 			break
 		}
 		if err == nil {

@@ -33,7 +33,12 @@ func (f *fakeStore) Find(_ context.Context, _ tracestore.Query, _ tracestore.Wan
 			yield(tracestore.Result{}, f.findErr)
 		}
 	}
-	return &tracestore.Results{All: all, Outcome: func() tracestore.Outcome { return tracestore.Outcome{Complete: f.findErr == nil} }}, nil
+	return &tracestore.Results{All: all, Outcome: func() tracestore.Outcome {
+		if f.findErr != nil {
+			return tracestore.Unread()
+		}
+		return tracestore.Outcome{}
+	}}, nil
 }
 
 func (f *fakeStore) Traces(_ context.Context, _ string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
@@ -51,7 +56,7 @@ func (f *fakeStore) Traces(_ context.Context, _ string, refs []tracestore.TraceR
 			if !yield(tracestore.Trace{ID: ref.ID, Spans: otlpdata.FromTraces(td, otlpdata.Meta{})}, nil) {
 				return
 			}
-			if int(ref.ID[15]) == f.damagedAt && !yield(tracestore.Trace{}, &tracestore.DamagedError{Reason: "file damaged"}) {
+			if int(ref.ID[15]) == f.damagedAt && !yield(tracestore.Trace{}, tracestore.Damaged("file damaged", nil)) {
 				return
 			}
 		}
@@ -63,7 +68,7 @@ func never() tracestore.Selection { return tracestore.Selection{Where: tracestor
 
 func TestProfileOfDamagedTraces(t *testing.T) {
 	p, err := Profile(t.Context(), &fakeStore{traces: 5, damagedAt: 3}, tracestore.Query{}, never(), tracestore.PathOptions{})
-	if err != nil || p.Complete || p.Reason != "file damaged" || p.Selected.Traces+p.Rest.Traces != 5 {
+	if err != nil || p.Complete() || p.Text() != "file damaged" || p.Selected.Traces+p.Rest.Traces != 5 {
 		t.Errorf("error %v, profile %+v", err, p)
 	}
 }
@@ -73,7 +78,7 @@ func TestProfileOfDamagedTraces(t *testing.T) {
 func TestProfileEndsEarly(t *testing.T) {
 	store := &fakeStore{traces: 2, findErr: context.DeadlineExceeded}
 	p, err := Profile(t.Context(), store, tracestore.Query{}, tracestore.Selection{}, tracestore.PathOptions{Traces: 2})
-	if err != nil || p.Complete || !strings.Contains(p.Reason, "stopped after reading 2 traces") || p.Selected.Traces != 2 {
+	if err != nil || p.Complete() || !strings.Contains(p.Text(), "stopped after reading 2 traces") || p.Selected.Traces != 2 {
 		t.Errorf("error %v, profile %+v", err, p)
 	}
 	store.traces = 0
@@ -120,10 +125,10 @@ func TestExcessTraces(t *testing.T) {
 func TestReasonsOfDamage(t *testing.T) {
 	p := &profiler{}
 	for i := range 100 {
-		p.noteUnread(fmt.Sprintf("%d parts of a file cannot be read", i/10+1))
+		p.noteUnread(tracestore.Because(tracestore.ReasonDamage, fmt.Sprintf("%d parts of a file cannot be read", i/10+1)))
 	}
 	const want = "1 parts of a file cannot be read; other traces could not be read, either"
-	if got := p.answer([2]float64{1, 1}).Reason; got != want {
+	if got := p.answer([2]float64{1, 1}).Text(); got != want {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 }

@@ -109,7 +109,7 @@ func (s *sampling) run(ctx context.Context) error {
 		}
 	}
 	if s.late {
-		s.note("stopped shortly before the query deadline; narrow the search or the time range")
+		s.note(tracestore.ReasonTime, "stopped shortly before the query deadline; narrow the search or the time range")
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (s *sampling) take(ctx context.Context, pt *part, open int) error {
 	s.noteOutcome(o)
 	switch {
 	case full:
-	case !o.Complete && o.Next.Set:
+	case !o.Complete() && o.Next.Set:
 		pt.after, pt.searched = o.Next, true
 	default:
 		pt.done = true
@@ -213,7 +213,7 @@ func (s *sampling) count(ctx context.Context, pt *part, ids []otlpdata.TraceID) 
 	s.reads += len(ids)
 	return s.read(ctx, ids, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
 		if !s.fits(len(spans)) {
-			s.note("large traces do not fit into the memory of queries and were left out")
+			s.note(tracestore.ReasonLimit, "large traces do not fit into the memory of queries and were left out")
 			return nil
 		}
 		is, err := s.accepts(id, spans)

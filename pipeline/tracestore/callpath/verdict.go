@@ -76,7 +76,7 @@ func (p *profiler) hasSpan(
 	defer func() { _ = p.memory.Grow(-size) }() // cannot fail
 	for tr, err := range p.reader.Traces(ctx, p.query.Tenant, []tracestore.TraceRef{{ID: id}}) {
 		if errors.As(err, &damaged) {
-			p.noteUnread(damaged.Reason)
+			p.noteUnread(damaged.Reasons)
 			break
 		}
 		if err == nil {

@@ -162,7 +162,7 @@ func relativeError(matching uint64, scanned int, share float64) float64 {
 // Answer returns the aggregate for the examined share of the spans; see Heatmap.Share. It is
 // complete unless there was no memory for facets or groups.
 func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
-	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true,
+	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned,
 		RelativeError: relativeError(c.spans, c.scanned, share)}
 	if c.heatmap != nil {
 		out.Heatmap = c.heatmap.Answer(share)
@@ -170,13 +170,13 @@ func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 	if c.facets != nil {
 		out.Facets = c.facets.Answer(share)
 		if c.facets.OutOfMemory() {
-			out.Complete, out.Reason = false, ReasonFacetMemory
+			out.Reasons.Add(ReasonFacetMemory)
 		}
 	}
 	if c.groups != nil {
 		out.Groups = c.groups.Answer(share)
 		if c.groups.OutOfMemory() {
-			out.Complete, out.Reason = false, joinReasons(out.Reason, ReasonGroupMemory)
+			out.Reasons.Add(ReasonGroupMemory)
 		}
 	}
 	if c.exemplars != nil {

@@ -83,7 +83,7 @@ func TestAggregateSpans(t *testing.T) {
 	if g, w := fmt.Sprintf("%+v", *got.Facets), fmt.Sprintf("%+v", *facets); g != w {
 		t.Errorf("facets\n got %s\nwant %s", g, w)
 	}
-	if got.Spans != 7 || got.Errors != 1 || got.Scanned != 8 || got.Share != 1 || !got.Complete || len(got.Exemplars) > 0 {
+	if got.Spans != 7 || got.Errors != 1 || got.Scanned != 8 || got.Share != 1 || !got.Complete() || len(got.Exemplars) > 0 {
 		t.Errorf("%+v", got)
 	}
 }

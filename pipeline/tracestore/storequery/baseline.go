@@ -68,7 +68,7 @@ func (c *BaselineCounter) AddHistogram(series int, _ uint64, durations *tracesto
 	c.durations[series].Add(durations)
 }
 
-// Answer returns the counts, which are Complete. The counter must not be used afterwards.
+// Answer returns the counts. The counter must not be used afterwards.
 func (c *BaselineCounter) Answer() tracestore.BaselineAnswer {
-	return tracestore.BaselineAnswer{Durations: c.durations, Complete: true}
+	return tracestore.BaselineAnswer{Durations: c.durations}
 }

@@ -60,7 +60,7 @@ func findByCandidates(ctx context.Context, kept *keptState, step search, set Spa
 func (s *candidateSearch) run(ctx context.Context) error {
 	defer func() { s.keptState, s.candidates, s.matcher = nil, nil, nil }() // the caller may keep the outcome
 	if s.rareKnown && s.examineRare(ctx) {
-		s.outcome = tracestore.Outcome{Complete: true}
+		s.outcome = tracestore.Outcome{}
 		return s.emitAll(ctx)
 	}
 	for {
@@ -78,18 +78,18 @@ func (s *candidateSearch) run(ctx context.Context) error {
 			return err
 		}
 		if s.narrowed {
-			inner = tracestore.Outcome{Complete: true}
+			inner = tracestore.Outcome{}
 		}
-		if inner.Complete || !inner.Next.Set {
-			s.damage = joinReasons(s.damage, inner.Reason)
+		if inner.Complete() || !inner.Next.Set {
+			s.damage.Add(inner.Reasons...)
 			if err := s.emitAll(ctx); err != nil {
 				return err
 			}
-			s.outcome = tracestore.Outcome{Complete: inner.Complete}
+			s.outcome = tracestore.Outcome{}
 			return nil
 		}
 		if isAfter(tracestore.Result{ID: inner.Next.ID, Start: inner.Next.Start}, s.query.After) {
-			return s.endAt(ctx, inner.Next, inner.Reason)
+			return s.endAt(ctx, inner.Next, inner.Reasons)
 		}
 		// The budget was exhausted by candidates at or before the cursor.
 		s.inner.After = inner.Next
@@ -133,8 +133,8 @@ func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor
 		return false, nil
 	}
 	if b := s.query.Budget.Spans; b > 0 && s.examined >= b {
-		reason := fmt.Sprintf("stopped after examining traces with %d spans; narrow the search or the time range", s.examined)
-		return true, s.endAt(ctx, position, reason)
+		return true, s.endAt(ctx, position, tracestore.Because(tracestore.ReasonBudget,
+			fmt.Sprintf("stopped after examining traces with %d spans; narrow the search or the time range", s.examined)))
 	}
 	if s.late() {
 		return true, s.endAt(ctx, position, reasonLate)
@@ -164,7 +164,7 @@ func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) erro
 	s.examined += n
 	s.scanned += n
 	if limit := s.query.Budget.TraceSpans; limit > 0 && n > limit {
-		s.skipped = fmt.Sprintf("traces with more than %d spans were examined only in part", limit)
+		s.skipped = examinedInPart(limit)
 	}
 	if err := s.matcher.evaluate(ctx, r.ID, s.dedup(), walkBatches(r.Spans)); err != nil {
 		return fmt.Errorf("examining trace %s: %w", r.ID, err)
@@ -245,10 +245,10 @@ func (s *candidateSearch) emitUpTo(ctx context.Context, position tracestore.Curs
 
 // endAt ends a search that has examined the candidates up to a position, because its budget or time
 // is exhausted.
-func (s *candidateSearch) endAt(ctx context.Context, position tracestore.Cursor, reason string) error {
+func (s *candidateSearch) endAt(ctx context.Context, position tracestore.Cursor, reasons tracestore.Reasons) error {
 	if err := s.emitUpTo(ctx, position); err != nil {
 		return err
 	}
-	s.outcome = tracestore.Outcome{Reason: reason, Next: position}
+	s.outcome = tracestore.Outcome{Reasons: reasons, Next: position}
 	return errEnd
 }

@@ -119,13 +119,13 @@ func (c *EdgeCounter) edge(name callEdgeName) *tracestore.CallEdge {
 // MarkIncomplete records that a call to a peer was not counted because of a limit.
 func (c *EdgeCounter) MarkIncomplete() { c.incomplete = true }
 
-// Graph returns the counts. It is not Complete if calls to peers were not counted.
+// Graph returns the counts. It is not complete if calls to peers were not counted.
 func (c *EdgeCounter) Graph() tracestore.EdgeGraph {
 	edges := slices.Clone(c.edges)
 	slices.SortFunc(edges, compareCallEdges)
-	g := tracestore.EdgeGraph{Edges: edges, Complete: !c.incomplete}
+	g := tracestore.EdgeGraph{Edges: edges}
 	if c.incomplete {
-		g.Reason = peersOmitted
+		g.Reasons = peersOmitted
 	}
 	return g
 }

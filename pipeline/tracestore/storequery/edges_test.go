@@ -34,8 +34,8 @@ func TestEdgeCounterLimitsPeers(t *testing.T) {
 		c.AddCall(&CallSpan{Service: "a"}, &CallSpan{Service: "a", Kind: otlpdata.KindInternal})
 	}
 	g := c.Graph()
-	if g.Complete || g.Reason == "" || len(g.Edges) != MaxPeerEdges+1 {
-		t.Fatalf("%d edges, complete is %t: %s", len(g.Edges), g.Complete, g.Reason)
+	if g.Complete() || !g.Has(tracestore.ReasonLimit) || len(g.Edges) != MaxPeerEdges+1 {
+		t.Fatalf("%d edges, complete is %t: %s", len(g.Edges), g.Complete(), g.Text())
 	}
 	last := &g.Edges[len(g.Edges)-1]
 	if last.Child != "b" || last.Calls != MaxPeerEdges+5 || last.Durations.Count() != last.Calls {

@@ -224,7 +224,8 @@ func (c *FacetCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
 func (c *FacetCounter) OutOfMemory() bool { return c.short }
 
 // ReasonFacetMemory says what is missing if OutOfMemory.
-const ReasonFacetMemory = "not all values were counted, because other queries use up service.limits.query_memory"
+var ReasonFacetMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
+	Text: "not all values were counted, because other queries use up service.limits.query_memory"}
 
 // reserve adds to the memory in use, and returns false without doing so if that exceeds
 // MaxFacetMemory or the memory of all queries.

@@ -10,8 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -92,10 +90,10 @@ type search struct {
 	query    tracestore.Query
 	want     tracestore.Want
 	yield    func(tracestore.Result, error) bool
-	emitted  int    // results
-	scanned  int    // spans examined by the store and by the search
-	skipped  string // what was not examined of traces that may match
-	damage   string // what could not be read
+	emitted  int                // results
+	scanned  int                // spans examined by the store and by the search
+	skipped  tracestore.Reasons // what was not examined of traces that may match
+	damage   tracestore.Reasons // what could not be read
 	memory   *tracestore.Memory
 	deadline time.Time
 	ended    bool
@@ -107,7 +105,7 @@ var errEnd = errors.New("search ended")
 
 // results returns the results that run emits. Unless it returns an error, run sets the outcome.
 func (s *search) results(ctx context.Context, run func(ctx context.Context) error) *tracestore.Results {
-	s.outcome.Reason = tracestore.ReasonUnread
+	s.outcome = tracestore.Unread()
 	all := func(yield func(tracestore.Result, error) bool) {
 		if s.ended {
 			return
@@ -117,16 +115,15 @@ func (s *search) results(ctx context.Context, run func(ctx context.Context) erro
 		s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
 		defer s.memory.Release()
 		if err := run(ctx); err != nil && !errors.Is(err, errEnd) {
-			s.outcome.Reason = err.Error()
+			s.outcome.Reasons = tracestore.BecauseOf(err)
 			yield(tracestore.Result{}, err)
 		}
 	}
 	return &tracestore.Results{All: all, Outcome: func() tracestore.Outcome {
 		o := s.outcome
 		o.Scanned = s.scanned
-		if missing := joinReasons(s.damage, s.skipped); missing != "" {
-			o.Complete, o.Reason = false, joinReasons(o.Reason, missing)
-		}
+		o.Reasons.Add(s.damage...)
+		o.Reasons.Add(s.skipped...)
 		return o
 	}}
 }
@@ -144,12 +141,13 @@ func earlyDeadline(ctx context.Context) time.Time {
 // late reports whether the search should end because of its deadline.
 func (s *search) late() bool { return !s.deadline.IsZero() && !time.Now().Before(s.deadline) }
 
-const reasonLate = "stopped shortly before the query deadline; narrow the search or the time range"
+var reasonLate = tracestore.Because(tracestore.ReasonTime,
+	"stopped shortly before the query deadline; narrow the search or the time range")
 
 // noteDamage records what a store could not read, if the iteration over its results ended early.
 func (s *search) noteDamage(o tracestore.Outcome) {
-	if _, damage, ok := strings.Cut(o.Reason, tracestore.ReasonUnread+"; "); ok {
-		s.damage = joinReasons(s.damage, damage)
+	if o.Has(tracestore.ReasonUnread) {
+		s.damage.Add(o.Without(tracestore.ReasonUnread)...)
 	}
 }
 
@@ -159,7 +157,7 @@ func (s *search) emit(r tracestore.Result) error {
 		return errEnd
 	}
 	if s.emitted++; s.emitted == s.query.Limit {
-		s.outcome = tracestore.Outcome{Complete: true, Next: cursorOf(r)}
+		s.outcome = tracestore.Outcome{Next: cursorOf(r)}
 		return errEnd
 	}
 	return nil
@@ -189,8 +187,8 @@ func (s *search) read(ctx context.Context, r *tracestore.Result, ref tracestore.
 	if tracestore.IsOutOfMemory(err) {
 		return false, err
 	}
-	if err != nil && s.damage == "" {
-		s.damage = err.Error()
+	if err != nil && s.damage.Complete() {
+		s.damage = tracestore.Because(tracestore.ReasonDamage, err.Error())
 	}
 	return r.Spans != nil, nil
 }
@@ -237,7 +235,7 @@ func timeOf(ns uint64) time.Time {
 	return time.Unix(int64(ns/second), int64(ns%second))
 }
 
-// joinReasons joins the reasons that are not empty.
-func joinReasons(reasons ...string) string {
-	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
+// examinedInPart says that traces with more spans than a limit were not examined in full.
+func examinedInPart(limit int) tracestore.Reasons {
+	return tracestore.Because(tracestore.ReasonLimit, fmt.Sprintf("traces with more than %d spans were examined only in part", limit))
 }

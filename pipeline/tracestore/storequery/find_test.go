@@ -73,10 +73,8 @@ func (s *fakeStore) Traces(ctx context.Context, _ string, refs []tracestore.Trac
 }
 
 func (s *fakeStore) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
-	o := tracestore.Outcome{Reason: tracestore.ReasonUnread}
-	if s.damage != "" {
-		o.Reason += "; " + s.damage
-	}
+	o := tracestore.Unread()
+	o.Reasons.Add(damageOf(s)...)
 	results := &tracestore.Results{Outcome: func() tracestore.Outcome { return o }}
 	from, to, _ := q.Window()
 	results.All = func(yield func(tracestore.Result, error) bool) {
@@ -107,9 +105,14 @@ func (s *fakeStore) Find(ctx context.Context, q tracestore.Query, want tracestor
 				return
 			}
 		}
-		o.Complete, o.Reason = s.damage == "", s.damage
+		o.Reasons = damageOf(s)
 	}
 	return results, nil
+}
+
+// damageOf says what a store cannot read.
+func damageOf(s *fakeStore) tracestore.Reasons {
+	return tracestore.Because(tracestore.ReasonDamage, s.damage)
 }
 
 func (s *fakeStore) holds(e tracestore.Expr, t tracestore.Trace) (some bool) {
@@ -172,10 +175,10 @@ func TestFindDeadline(t *testing.T) {
 					cancel()
 					rounds++
 					all = append(all, ids...)
-					if o.Complete {
+					if o.Complete() {
 						break
 					}
-					if !o.Next.Set || o.Reason != reasonLate || rounds > 9 {
+					if !o.Next.Set || !slices.Equal(o.Reasons, reasonLate) || rounds > 9 {
 						t.Fatalf("round %d ends with %+v", rounds, o)
 					}
 					q.After = o.Next
@@ -198,7 +201,7 @@ func TestFindDamage(t *testing.T) {
 			store.damage = "half of the segment is missing"
 			for _, limit := range []int{0, 1, 6} {
 				ids, o := find(t, t.Context(), store, tracestore.Query{Limit: limit}, set, tracestore.WantFull)
-				if o.Complete || o.Reason != store.damage || len(ids) != cmp.Or(limit, 6) || o.Next.Set != (limit > 0) {
+				if !slices.Equal(o.Reasons, damageOf(store)) || len(ids) != cmp.Or(limit, 6) || o.Next.Set != (limit > 0) {
 					t.Errorf("limit %d: %d results, %+v", limit, len(ids), o)
 				}
 			}
@@ -207,7 +210,7 @@ func TestFindDamage(t *testing.T) {
 	store := newFakeStore(t, manyNames(30, 5)...)
 	store.damaged = store.traces[4].ID
 	ids, o := find(t, t.Context(), store, tracestore.Query{}, rareSets()["summaries"], tracestore.WantFull)
-	if len(ids) != 5 || o.Complete || !strings.Contains(o.Reason, errDamaged.Error()) {
+	if len(ids) != 5 || !o.Has(tracestore.ReasonDamage) || !strings.Contains(o.Text(), errDamaged.Error()) {
 		t.Errorf("%d results, %+v, want 5 and the damage", len(ids), o)
 	}
 }
@@ -224,7 +227,7 @@ func TestNarrow(t *testing.T) {
 		{rare, 2}, {none, 0}, {Or{none, rare}, 2}, {Or{none, And{none, Select{}}}, 0}, {Descendant{Ancestors: none, Spans: Select{}}, 0},
 	} {
 		ids, o := find(t, t.Context(), store, tracestore.Query{}, tc.set, tracestore.WantSummaries)
-		if len(ids) != tc.want || !o.Complete || o.Scanned > maxScanned {
+		if len(ids) != tc.want || !o.Complete() || o.Scanned > maxScanned {
 			t.Errorf("%#v: %d traces, want %d, %+v", tc.set, len(ids), tc.want, o)
 		}
 	}

@@ -190,7 +190,8 @@ func (c *GroupCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
 func (c *GroupCounter) OutOfMemory() bool { return c.short }
 
 // ReasonGroupMemory says what is missing if GroupCounter.OutOfMemory.
-const ReasonGroupMemory = "not all groups were counted, because other queries use up service.limits.query_memory"
+var ReasonGroupMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
+	Text: "not all groups were counted, because other queries use up service.limits.query_memory"}
 
 // reserve is like that of a FacetCounter.
 func (c *GroupCounter) reserve(bytes int) bool {

@@ -10,7 +10,8 @@ import (
 )
 
 // MaxMetricPoints is the maximum number of points in an answer. Calls that belong to further points
-// are not counted, and Complete is false. A point takes a few hundred bytes, and at most 5 KiB.
+// are not counted, and the answer is not complete. A point takes a few hundred bytes, and at most
+// 5 KiB.
 const MaxMetricPoints = 1 << 17
 
 // MetricsCounter counts the calls that a query selects. Not safe for concurrent use.
@@ -152,12 +153,13 @@ func (c *MetricsCounter) point(series int, start uint64) *tracestore.MetricPoint
 	return p
 }
 
-// Answer returns the counts. It is Complete unless a limit was reached. The counter must not be
+// Answer returns the counts. It is complete unless a limit was reached. The counter must not be
 // used afterwards.
 func (c *MetricsCounter) Answer() tracestore.MetricsAnswer {
-	a := tracestore.MetricsAnswer{Step: c.step, Complete: !c.full}
+	a := tracestore.MetricsAnswer{Step: c.step}
 	if c.full {
-		a.Reason = fmt.Sprintf("an answer has at most %d points; narrow the time range, or use a longer step or fewer services", c.limit)
+		a.Reasons = tracestore.Because(tracestore.ReasonLimit, fmt.Sprintf(
+			"an answer has at most %d points; narrow the time range, or use a longer step or fewer services", c.limit))
 	}
 	for i := range c.series {
 		s := &c.series[i]

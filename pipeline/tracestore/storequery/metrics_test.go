@@ -24,7 +24,7 @@ func TestMetricPoints(t *testing.T) {
 		c.AddHistogram(series, start/minute*minute, &h, true)
 	}
 	a := c.Answer()
-	if len(a.Series) != 1 || !a.Complete || a.Step != 7*minute {
+	if len(a.Series) != 1 || !a.Complete() || a.Step != 7*minute {
 		t.Fatalf("%+v", a)
 	}
 	var got []string
@@ -73,8 +73,8 @@ func TestOtherOperations(t *testing.T) {
 			others++
 		}
 	}
-	if len(a.Series) != 2*(tracestore.MaxOperations+1) || others != 2 || !a.Complete {
-		t.Errorf("%d series, %d others, complete is %t", len(a.Series), others, a.Complete)
+	if len(a.Series) != 2*(tracestore.MaxOperations+1) || others != 2 || !a.Complete() {
+		t.Errorf("%d series, %d others, complete is %t", len(a.Series), others, a.Complete())
 	}
 }
 
@@ -93,8 +93,8 @@ func TestMetricsLimit(t *testing.T) {
 		for _, s := range a.Series {
 			points += len(s.Points)
 		}
-		if points != limit || a.Complete != want || strings.Contains(a.Reason, "narrow the time range") == want {
-			t.Errorf("%s: %d points, complete is %t %q", what, points, a.Complete, a.Reason)
+		if points != limit || a.Complete() != want || strings.Contains(a.Text(), "narrow the time range") == want {
+			t.Errorf("%s: %d points, complete is %t %q", what, points, a.Complete(), a.Text())
 		}
 	}
 	for more := range 2 {

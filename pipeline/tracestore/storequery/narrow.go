@@ -95,7 +95,7 @@ func (s *search) tracesWith(ctx context.Context, e tracestore.Expr) (refs []trac
 	}
 	o := found.Outcome()
 	s.scanned += o.Scanned
-	return refs, o.Complete && !o.Next.Set
+	return refs, o.Complete() && !o.Next.Set
 }
 
 // examineRare examines the rare traces that are not known yet. It returns false if one of them

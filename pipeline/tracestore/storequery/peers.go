@@ -15,9 +15,10 @@ const (
 	// MaxPeerEdges is the maximum number of edges to peers in a Graph. Peers are named by
 	// attributes, whose values are unlimited.
 	MaxPeerEdges = 10_000
-
-	peersOmitted = "calls to some peers are omitted because there are too many; narrow the time range"
 )
+
+var peersOmitted = tracestore.Because(tracestore.ReasonLimit,
+	"calls to some peers are omitted because there are too many; narrow the time range")
 
 // PeerKeys returns the keys of the span attributes that name a peer, the most specific one first.
 // The keys for databases and queues are those of OpenTelemetry's semantic conventions, including
@@ -135,11 +136,11 @@ func (c *PeerCounter) AddEdge(e *tracestore.Edge) {
 // MarkIncomplete records that a call was not counted because of a limit.
 func (c *PeerCounter) MarkIncomplete() { c.incomplete = true }
 
-// Graph returns the counts. It is not Complete if calls were not counted.
+// Graph returns the counts. It is not complete if calls were not counted.
 func (c *PeerCounter) Graph() tracestore.Graph {
-	g := tracestore.Graph{Edges: c.calls.Edges(), Complete: !c.incomplete}
+	g := tracestore.Graph{Edges: c.calls.Edges()}
 	if c.incomplete {
-		g.Reason = peersOmitted
+		g.Reasons = peersOmitted
 	}
 	return g
 }

@@ -85,7 +85,7 @@ func TestCountPeers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := CountPeers(time.Time{}, time.Time{}, peerBatches(t, c.spans)...)
-			if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, c.want) {
+			if err != nil || !got.Complete() || !reflect.DeepEqual(got.Edges, c.want) {
 				t.Errorf("%+v, %v, want %+v", got, err, c.want)
 			}
 		})
@@ -133,7 +133,7 @@ func TestPeerCounter(t *testing.T) {
 	}
 	g := c.Graph()
 	want := tracestore.Edge{Parent: "a", Child: "0", Calls: MaxPeerEdges + 6, Errors: MaxPeerEdges + 5, Duration: MaxPeerEdges + 5}
-	if g.Complete || g.Reason == "" || len(g.Edges) != MaxPeerEdges || g.Edges[0] != want {
-		t.Errorf("%d edges, the first %+v, want %+v; %q", len(g.Edges), g.Edges[0], want, g.Reason)
+	if g.Complete() || !g.Has(tracestore.ReasonLimit) || len(g.Edges) != MaxPeerEdges || g.Edges[0] != want {
+		t.Errorf("%d edges, the first %+v, want %+v; %q", len(g.Edges), g.Edges[0], want, g.Text())
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -54,7 +54,7 @@ func AggregateSet(
 	defer s.memory.Release()
 	err := s.run(ctx)
 	if s.counter.spans > 0 && (errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err)) {
-		s.stopped = fmt.Sprintf("stopped after examining %d spans: %s", s.spent(), err)
+		s.stopped = tracestore.Because(tracestore.KindOf(err), fmt.Sprintf("stopped after examining %d spans: %s", s.spent(), err))
 		err = nil
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ type setAggregation struct {
 	sampling    bool               // countSample sets share; otherwise visit does
 	share       float64
 	parts       partSpread
-	stopped     string // why the answer is incomplete, other than by damage
+	stopped     tracestore.Reasons // why the answer is incomplete, other than by damage
 }
 
 func newSetAggregation(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, a SetAggregation) *setAggregation {
@@ -126,8 +126,7 @@ func (s *setAggregation) answer() tracestore.Aggregate {
 	}
 	out := s.counter.Answer(s.share)
 	out.Scanned, out.RelativeError = s.spent(), s.parts.relativeError(s.share)
-	out.Reason = joinReasons(out.Reason, s.stopped, s.damage, s.skipped)
-	out.Complete = out.Reason == ""
+	out.Reasons.Add(slices.Concat(s.stopped, s.damage, s.skipped)...)
 	s.charged.Release()
 	return out
 }
@@ -168,7 +167,7 @@ func (s *setAggregation) visit(ctx context.Context, p part, budget int) (rest pa
 	}
 	o := found.Outcome()
 	s.scanned += o.Scanned
-	if !cut && !o.Complete && o.Next.Set { // the budget of the store is exhausted
+	if !cut && !o.Complete() && o.Next.Set { // the budget of the store is exhausted
 		cut, rest.to = true, o.Next.Start
 		s.setShare(rest)
 	} else {
@@ -189,12 +188,10 @@ func (s *setAggregation) setShare(rest part) {
 
 // noteMissing records what a store could not read.
 func (s *setAggregation) noteMissing(o tracestore.Outcome) {
-	if o.Complete || strings.HasPrefix(o.Reason, tracestore.ReasonUnread) {
+	if o.Has(tracestore.ReasonUnread) {
 		s.noteDamage(o)
-		return
-	}
-	if s.damage == "" {
-		s.damage = o.Reason
+	} else if s.damage.Complete() {
+		s.damage = o.Reasons
 	}
 }
 
@@ -255,7 +252,7 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 	}
 	defer func() { _ = s.memory.Grow(-memory) }() // cannot fail
 	if limit := s.query.Budget.TraceSpans; limit > 0 && n > limit {
-		s.skipped = fmt.Sprintf("traces with more than %d spans were examined only in part", limit)
+		s.skipped = examinedInPart(limit)
 	}
 	walk := walkBatches(spans)
 	if err := s.matcher.evaluate(ctx, id, NewDedup(), walk); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -95,7 +96,7 @@ func TestSampledTraces(t *testing.T) {
 			a := SetAggregation{Traces: true}
 			a.Heatmap.Step, a.Exemplars = 10, 5
 			got, err := AggregateSet(t.Context(), store, q, set, a)
-			if err != nil || !got.Complete {
+			if err != nil || !got.Complete() {
 				t.Fatalf("%s, budget %d: %+v, %v", name, q.Budget.Spans, got, err)
 			}
 			estimate, most := float64(got.Spans)/got.Share, 5*max(got.RelativeError, 0.02)*240
@@ -110,7 +111,7 @@ func TestSampledTraces(t *testing.T) {
 	q.Budget.Spans = 300
 	rare := Descendant{Ancestors: namedSpans("rare"), Spans: namedSpans("child")}
 	got, err := AggregateSet(t.Context(), store, q, rare, SetAggregation{})
-	if err != nil || got.Spans != 60 || got.Share != 1 || !got.Complete {
+	if err != nil || got.Spans != 60 || got.Share != 1 || !got.Complete() {
 		t.Errorf("rare condition: %+v, %v", got, err)
 	}
 }
@@ -129,8 +130,8 @@ func TestAggregateSetDeadline(t *testing.T) {
 				switch {
 				case err != nil || ctx.Err() != nil || got.Share <= 0 || got.Share >= 1 || got.Spans == 0:
 					t.Errorf("%s, budget %d: %+v, %v", name, budget, got, err)
-				case !got.Complete && got.Reason != reasonLate:
-					t.Errorf("%s, budget %d: reason %q", name, budget, got.Reason)
+				case !got.Complete() && !slices.Equal(got.Reasons, reasonLate):
+					t.Errorf("%s, budget %d: reason %q", name, budget, got.Text())
 				}
 				ctx, cancel = context.WithTimeout(t.Context(), time.Second/2)
 				defer cancel()
@@ -150,7 +151,7 @@ func TestAggregateSetDamage(t *testing.T) {
 			store, q := exploredStore(t)
 			store.damage, q.Budget.Spans = "half of the segment is missing", budget
 			got, err := AggregateSet(t.Context(), store, q, set, SetAggregation{Traces: true})
-			if err != nil || got.Complete || got.Reason != store.damage || got.Spans == 0 {
+			if err != nil || !slices.Equal(got.Reasons, damageOf(store)) || got.Spans == 0 {
 				t.Errorf("%s, budget %d: %+v, %v", name, budget, got, err)
 			}
 		}
@@ -185,9 +186,9 @@ func TestAggregateSetMemory(t *testing.T) {
 		switch {
 		case account.used != 0:
 			t.Errorf("limit %d: %d bytes are still reserved", limit, account.used)
-		case limit == 1 && !strings.Contains(got.Reason, errFull.Error()) && !errors.Is(err, errFull):
+		case limit == 1 && !strings.Contains(got.Text(), errFull.Error()) && !errors.Is(err, errFull):
 			t.Errorf("limit %d: %+v, %v", limit, got, err)
-		case limit == 1<<30 && (err != nil || !got.Complete || got.Facets.Spans != 60):
+		case limit == 1<<30 && (err != nil || !got.Complete() || got.Facets.Spans != 60):
 			t.Errorf("limit %d: %+v, %v", limit, got, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Parts of the window that are examined if the budget does not suffice for all traces.
@@ -119,7 +120,8 @@ func (s *setAggregation) countSample(ctx context.Context, expected float64) erro
 			return nil
 		}
 		if cut {
-			s.stopped = "of some times only the newest spans were counted; narrow the search or the time range"
+			s.stopped = tracestore.Because(tracestore.ReasonBudget,
+				"of some times only the newest spans were counted; narrow the search or the time range")
 			return nil
 		}
 	}

@@ -60,7 +60,7 @@ func (s *summarySearch) filter(ctx context.Context) error {
 			}
 		}
 		if s.late() {
-			s.outcome = tracestore.Outcome{Reason: reasonLate, Next: position}
+			s.outcome = tracestore.Outcome{Reasons: reasonLate, Next: position}
 			return errEnd
 		}
 	}

@@ -84,8 +84,8 @@ func describeAggregation(a tracestore.Aggregation) string {
 // diffAggregate describes the first count that is not between lower and upper. Samples may have
 // lower counts.
 func diffAggregate(got, lower, upper *tracestore.Aggregate, a tracestore.Aggregation) error {
-	if !got.Complete || got.Reason != "" {
-		return fmt.Errorf("complete %t, reason %q", got.Complete, got.Reason)
+	if !got.Complete() {
+		return fmt.Errorf("reasons %v", got.Reasons)
 	}
 	if (got.Heatmap != nil) != (a.Heatmap.Step > 0) || (got.Facets != nil) != (a.Facets.Values > 0) {
 		return fmt.Errorf("heatmap %v, facets %v; want only what was requested", got.Heatmap, got.Facets)

@@ -113,9 +113,9 @@ func (s *suite) checkCalls(d tracestore.Dependencies, tenant string, from, to ti
 		s.Fatalf("Dependencies(%q, %s, %s): %v", tenant, from, to, err)
 	}
 	lower, upper := s.sent.calls(tenant, from, to)
-	if !got.Complete || edgesDiffer(got.Edges, lower, upper) {
-		s.Errorf("Dependencies(%q, %d, %d): complete is %t %s\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
-			got.Complete, got.Reason, got.Edges, lower, upper)
+	if !got.Complete() || edgesDiffer(got.Edges, lower, upper) {
+		s.Errorf("Dependencies(%q, %d, %d): reasons are %v\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
+			got.Reasons, got.Edges, lower, upper)
 	}
 	if p, ok := optional[tracestore.Peers](s, d); ok {
 		s.checkPeers(p, tenant, from, to)
@@ -133,9 +133,9 @@ func (s *suite) checkPeers(p tracestore.Peers, tenant string, from, to time.Time
 		s.Fatalf("Peers(%q, %s, %s): %v", tenant, from, to, err)
 	}
 	lower, upper := s.sent.peers(tenant, from, to)
-	if !got.Complete || edgesDiffer(got.Edges, lower, upper) {
-		s.Errorf("Peers(%q, %d, %d): complete is %t %s\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
-			got.Complete, got.Reason, got.Edges, lower, upper)
+	if !got.Complete() || edgesDiffer(got.Edges, lower, upper) {
+		s.Errorf("Peers(%q, %d, %d): reasons are %v\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
+			got.Reasons, got.Edges, lower, upper)
 	}
 }
 

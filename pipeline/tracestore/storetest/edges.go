@@ -67,9 +67,9 @@ func (s *suite) checkEdges(d tracestore.Edges, tenant string, q tracestore.EdgeQ
 			s.Fatalf("Edges(%q, %+v): %v", tenant, q, err)
 		}
 		lower, upper := s.sent.edges(tenant, q)
-		if problem := callEdgesDiffer(got.Edges, lower, upper); !got.Complete || problem != "" {
-			s.Errorf("Edges(%q, %d, %d, %q): complete is %t %s, %s\n got %v\nwant %v\nto   %v", tenant, q.From.UnixNano(), q.To.UnixNano(),
-				service, got.Complete, got.Reason, problem, got.Edges, lower, upper)
+		if problem := callEdgesDiffer(got.Edges, lower, upper); !got.Complete() || problem != "" {
+			s.Errorf("Edges(%q, %d, %d, %q): reasons are %v, %s\n got %v\nwant %v\nto   %v", tenant, q.From.UnixNano(), q.To.UnixNano(),
+				service, got.Reasons, problem, got.Edges, lower, upper)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (s *suite) findUntil(checks int, set storequery.SpanSet, want []tracestore.
 	switch {
 	case err != nil && !errors.Is(err, context.Canceled):
 		s.Errorf("Find(%s): error %v, want context.Canceled", what, err)
-	case err == nil && res.Outcome().Complete:
+	case err == nil && res.Outcome().Complete():
 		s.sameResults(what, got, want)
 	}
 	return inner.Err() != nil

@@ -86,9 +86,9 @@ func (s *suite) checkMetricsOf(m tracestore.Metrics, tenant string, q tracestore
 
 // diffMetrics describes the first difference between an answer and the expected points.
 func diffMetrics(got tracestore.MetricsAnswer, want map[pointKey]*expectedPoint, q tracestore.MetricsQuery) error {
-	if !got.Complete || got.Reason != "" || got.Step != q.StepLength() {
-		return fmt.Errorf("answer has complete=%t, reason=%q, step=%d; want complete=true, no reason, step=%d",
-			got.Complete, got.Reason, got.Step, q.StepLength())
+	if !got.Complete() || got.Step != q.StepLength() {
+		return fmt.Errorf("answer has reasons %v, step=%d; want no reasons, step=%d",
+			got.Reasons, got.Step, q.StepLength())
 	}
 	points := 0
 	for i := range got.Series {

@@ -61,7 +61,7 @@ func checkPathProfiles(s *suite) {
 		s.Errorf("ProfilePaths with a cancelled context: no error")
 	}
 	if got, err := store.ProfilePaths(s.ctx, tracestore.Query{Budget: tracestore.Budget{TraceSpans: 1}}, tracestore.Selection{},
-		tracestore.PathOptions{}); err != nil || got.Complete || got.Reason == "" || got.Selected.Spans != 60 {
+		tracestore.PathOptions{}); err != nil || !got.Has(tracestore.ReasonLimit) || got.Selected.Spans != 60 {
 		s.Errorf("profile of one span of each trace: error %v, %s", err, describeProfile(&got))
 	}
 }
@@ -232,8 +232,8 @@ func checkSampledPaths(s *suite) {
 	q := tracestore.Query{From: at(base), To: at(base + hours*60*minute)}
 	sel := tracestore.Selection{Where: property(tracestore.Status, "error")}
 	got, err := store.ProfilePaths(s.ctx, q, sel, tracestore.PathOptions{Traces: want})
-	if err != nil || !got.Complete || got.Reason != "" {
-		s.Fatalf("ProfilePaths: error %v, complete %t, reason %q", err, got.Complete, got.Reason)
+	if err != nil || !got.Complete() {
+		s.Fatalf("ProfilePaths: error %v, reasons %v", err, got.Reasons)
 	}
 	s.checkSample(&got.Selected, want, traces/5, step, true)
 	s.checkSample(&got.Rest, want, traces*4/5, step, false)

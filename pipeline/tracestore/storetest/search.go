@@ -165,11 +165,11 @@ func (s *suite) compareBudgetPages(
 	for steps := 0; ; steps++ {
 		got, outcome := find(q)
 		all = append(all, got...)
-		if outcome.Complete && !outcome.Next.Set {
+		if outcome.Complete() && !outcome.Next.Set {
 			break
 		}
-		if !outcome.Complete && outcome.Reason == "" {
-			s.Errorf("Find(%s): incomplete without a reason", describe(q))
+		if !outcome.Complete() && (!outcome.Has(tracestore.ReasonBudget) || outcome.Text() == "") {
+			s.Errorf("Find(%s): outcome %+v, want ReasonBudget", describe(q), outcome)
 		}
 		if !outcome.Next.Set || steps > 1000 {
 			s.Fatalf("Find(%s): incomplete after %d pages without a cursor for the next page", describe(q), steps)
@@ -224,7 +224,7 @@ func checkCancel(s *suite) {
 		s.Fatalf("Find: %v", err)
 	}
 	n, err := drain(res, cancel)
-	if n < traces && err == nil && res.Outcome().Complete {
+	if n < traces && err == nil && res.Outcome().Complete() {
 		s.Errorf("%d of %d results after cancellation, but the outcome is complete", n, traces)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -268,8 +268,8 @@ func checkEarlyStop(s *suite) {
 			break
 		}
 	}
-	if o := res.Outcome(); o.Complete {
-		s.Errorf("the caller stopped after %d results, but the outcome is complete", len(refs))
+	if o := res.Outcome(); !o.Has(tracestore.ReasonUnread) {
+		s.Errorf("the caller stopped after %d results, but the outcome is %+v", len(refs), o)
 	}
 	for tr, err := range s.store.Traces(s.ctx, "", refs) {
 		if err != nil {

@@ -30,8 +30,8 @@ func (s *suite) findSet(q tracestore.Query, set storequery.SpanSet, want tracest
 func (s *suite) checkSet(traces []fullTrace, q tracestore.Query, set storequery.SpanSet, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.findSet(q, set, want)
-	if !outcome.Complete {
-		s.Errorf("Find(%s): incomplete although there is no budget: %s", describeSet(q, set), outcome.Reason)
+	if !outcome.Complete() {
+		s.Errorf("Find(%s): incomplete although there is no budget: %s", describeSet(q, set), outcome.Text())
 	}
 	s.sameResults(describeSet(q, set), got, findSet(traces, q, set))
 	for _, r := range got {
@@ -247,11 +247,11 @@ func checkLongSets(s *suite) {
 	q := tracestore.Query{}
 	got, outcome := s.findSet(q, set, tracestore.WantFull)
 	s.sameResults(describeSet(q, set), got, []tracestore.Result{{ID: traceID(1), Start: base + spans}})
-	if !outcome.Complete || outcome.Scanned < spans {
+	if !outcome.Complete() || outcome.Scanned < spans {
 		s.Errorf("outcome %+v, want complete after at least %d spans", outcome, spans)
 	}
 	q.Budget.TraceSpans = 100
-	if _, outcome := s.findSet(q, set, tracestore.WantIDs); outcome.Complete || outcome.Reason == "" {
+	if _, outcome := s.findSet(q, set, tracestore.WantIDs); !outcome.Has(tracestore.ReasonLimit) {
 		s.Errorf("outcome with a budget of 100 spans for each trace: %+v, want incomplete", outcome)
 	}
 }
@@ -302,7 +302,7 @@ func checkSetEnds(s *suite) {
 		}
 		if n, err := drain(res, cancel); err != nil && !errors.Is(err, context.Canceled) {
 			s.Errorf("Find: after %d results: %v, want context.Canceled", n, err)
-		} else if err != nil && res.Outcome().Complete {
+		} else if err != nil && res.Outcome().Complete() {
 			s.Errorf("outcome is complete after cancellation at %d results", n)
 		}
 		if res, err = s.plan(ctx, s.store, tracestore.Query{}, set, tracestore.WantIDs); err == nil {
@@ -315,14 +315,14 @@ func checkSetEnds(s *suite) {
 		if res, err = s.plan(s.ctx, s.store, tracestore.Query{}, set, tracestore.WantSummaries); err != nil {
 			s.Fatalf("Find: %v", err)
 		}
-		if before := res.Outcome(); before.Complete {
-			s.Errorf("outcome is complete before any result was read")
+		if before := res.Outcome(); !before.Has(tracestore.ReasonUnread) {
+			s.Errorf("outcome before any result was read: %+v, want ReasonUnread", before)
 		}
 		for range res.All {
 			break
 		}
-		if o := res.Outcome(); o.Complete || o.Next.Set {
-			s.Errorf("outcome after the caller stopped: %+v, want incomplete", o)
+		if o := res.Outcome(); !o.Has(tracestore.ReasonUnread) || o.Next.Set {
+			s.Errorf("outcome after the caller stopped: %+v, want ReasonUnread", o)
 		}
 	}
 }

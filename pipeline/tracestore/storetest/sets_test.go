@@ -168,7 +168,7 @@ func TestIncorrectPlannersFail(t *testing.T) {
 		"reports everything as complete": {rewritesAnswer(func(
 			_ tracestore.Query, all []tracestore.Result, o *tracestore.Outcome,
 		) []tracestore.Result {
-			*o = tracestore.Outcome{Complete: true, Scanned: o.Scanned}
+			*o = tracestore.Outcome{Scanned: o.Scanned}
 			return all
 		}), []string{bounds, long}},
 		"ignores the context": {func(

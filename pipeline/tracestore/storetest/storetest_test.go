@@ -94,7 +94,7 @@ func (n *referenceStore) Traces(ctx context.Context, tenant string, refs []trace
 func (n *referenceStore) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	var all []tracestore.Result
 	n.read(func(o *oracle) { all = o.find(q) })
-	var outcome tracestore.Outcome
+	outcome := tracestore.Unread()
 	return &tracestore.Results{
 		Outcome: func() tracestore.Outcome { return outcome },
 		All: func(yield func(tracestore.Result, error) bool) {
@@ -117,7 +117,7 @@ func (n *referenceStore) Find(ctx context.Context, q tracestore.Query, want trac
 					return
 				}
 			}
-			outcome.Complete = true
+			outcome.Reasons = nil
 			if q.Limit > 0 && len(all) == q.Limit {
 				last := all[len(all)-1]
 				outcome.Next = tracestore.Cursor{Start: last.Start, ID: last.ID, Set: true}
@@ -149,19 +149,19 @@ func (n *referenceStore) AttributeValues(_ context.Context, tenant, key, prefix 
 }
 
 func (n *referenceStore) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	g := tracestore.Graph{Complete: true}
+	g := tracestore.Graph{}
 	n.read(func(o *oracle) { g.Edges, _ = o.calls(tenant, from, to) })
 	return g, ctx.Err()
 }
 
 func (n *referenceStore) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	g := tracestore.Graph{Complete: true}
+	g := tracestore.Graph{}
 	n.read(func(o *oracle) { g.Edges, _ = o.peers(tenant, from, to) })
 	return g, ctx.Err()
 }
 
 func (n *referenceStore) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
-	g := tracestore.EdgeGraph{Complete: true}
+	g := tracestore.EdgeGraph{}
 	n.read(func(o *oracle) { g.Edges, _ = o.edges(tenant, q) })
 	return g, ctx.Err()
 }
@@ -495,7 +495,7 @@ func (w missesLateParents) Dependencies(ctx context.Context, tenant string, from
 			}
 		}
 	})
-	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, ctx.Err()
+	return tracestore.Graph{Edges: calls.Edges()}, ctx.Err()
 }
 
 func (w roundsPeerWindow) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {

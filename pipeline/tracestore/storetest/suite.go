@@ -242,8 +242,8 @@ func (s *suite) results(query string, res *tracestore.Results, err error) ([]tra
 func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.find(q, want)
-	if !outcome.Complete {
-		s.Errorf("Find(%s): incomplete although there is no budget: %s", describe(q), outcome.Reason)
+	if !outcome.Complete() {
+		s.Errorf("Find(%s): incomplete although there is no budget: %s", describe(q), outcome.Text())
 	}
 	s.sameResults(describe(q), got, s.sent.find(q))
 	for _, r := range got {

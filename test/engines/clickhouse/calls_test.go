@@ -60,7 +60,7 @@ func TestCachedCalls(t *testing.T) {
 	calls := func(store any, from, to time.Time) (n uint64) {
 		t.Helper()
 		g, err := as[tracestore.Dependencies](t, store).Dependencies(t.Context(), "", from, to)
-		if err != nil || !g.Complete {
+		if err != nil || !g.Complete() {
 			t.Fatalf("%+v, %v", g, err)
 		}
 		for _, e := range g.Edges {

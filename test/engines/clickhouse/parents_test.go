@@ -54,8 +54,8 @@ func TestIDsOfEqualSpans(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if int(got.Spans) != len(c.matches) || !got.Complete || got.Share != 1 {
-			t.Errorf("%s: %d spans, complete %t, share %g; want %d", c.name, got.Spans, got.Complete, got.Share, len(c.matches))
+		if int(got.Spans) != len(c.matches) || !got.Complete() || got.Share != 1 {
+			t.Errorf("%s: %d spans, complete %t, share %g; want %d", c.name, got.Spans, got.Complete(), got.Share, len(c.matches))
 		}
 		if len(got.Exemplars) != 1 || !slices.Contains(c.matches, got.Exemplars[0].SpanID[7]) {
 			t.Errorf("%s: exemplars %+v, want one of %v", c.name, got.Exemplars, c.matches)

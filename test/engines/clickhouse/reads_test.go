@@ -40,7 +40,7 @@ func TestEqualStarts(t *testing.T) {
 			}
 			all, seen[r.ID] = append(all, r), true
 		}
-		if want := early + same + late; len(all) != want || len(seen) != want || !found.Outcome().Complete {
+		if want := early + same + late; len(all) != want || len(seen) != want || !found.Outcome().Complete() {
 			t.Errorf("%d results, %d traces, want %d; outcome %+v", len(all), len(seen), want, found.Outcome())
 		}
 	}
@@ -93,7 +93,7 @@ func TestRowLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o := found.Outcome(); o.Complete || !strings.Contains(o.Reason, "maximum number of rows") {
+	if o := found.Outcome(); o.Complete() || !strings.Contains(o.Text(), "maximum number of rows") {
 		t.Errorf("outcome %+v, want one that names the limit", o)
 	}
 }

@@ -65,16 +65,16 @@ func answersOf(t *testing.T, store any, from, to time.Time) map[string]answer {
 		all[what] = answer{complete, reason}
 	}
 	d, err := as[tracestore.Dependencies](t, store).Dependencies(ctx, "", from, to)
-	add("dependencies", d.Complete, d.Reason, err)
+	add("dependencies", d.Complete(), d.Text(), err)
 	p, err := as[tracestore.Peers](t, store).Peers(ctx, "", from, to)
-	add("peers", p.Complete, p.Reason, err)
+	add("peers", p.Complete(), p.Text(), err)
 	e, err := as[tracestore.Edges](t, store).Edges(ctx, "", tracestore.EdgeQuery{From: from, To: to})
-	add("edges", e.Complete, e.Reason, err)
+	add("edges", e.Complete(), e.Text(), err)
 	m, err := as[tracestore.Metrics](t, store).Metrics(ctx, "", tracestore.MetricsQuery{From: from, To: to, Step: time.Hour})
-	add("metrics", m.Complete, m.Reason, err)
+	add("metrics", m.Complete(), m.Text(), err)
 	b, err := as[tracestore.Baselines](t, store).Baselines(ctx, "", tracestore.BaselineQuery{From: from, To: to,
 		Operations: []tracestore.OperationKey{{Service: "b", Operation: "answer", Kind: "server"}}})
-	add("baselines", b.Complete, b.Reason, err)
+	add("baselines", b.Complete(), b.Text(), err)
 	q := tracestore.Query{From: from, To: to, Budget: tracestore.Budget{Spans: 1000}}
 	for what, want := range map[string]tracestore.Aggregation{
 		"heatmap": {Heatmap: tracestore.HeatmapQuery{Step: time.Hour}},
@@ -82,14 +82,14 @@ func answersOf(t *testing.T, store any, from, to time.Time) map[string]answer {
 		"groups":  {Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}}, Limit: 10}},
 	} {
 		a, err := as[tracestore.GroupAggregator](t, store).Aggregate(ctx, q, want)
-		add(what, a.Complete, a.Reason, err)
+		add(what, a.Complete(), a.Text(), err)
 		if a.Spans != 2 {
 			t.Errorf("%s counts %d spans, want 2", what, a.Spans)
 		}
 	}
 	profile, err := as[tracestore.PathProfiler](t, store).ProfilePaths(ctx, q, tracestore.Selection{From: from, To: to},
 		tracestore.PathOptions{})
-	add("path profile", profile.Complete, profile.Reason, err)
+	add("path profile", profile.Complete(), profile.Text(), err)
 	return all
 }
 

@@ -115,5 +115,5 @@ func (p *Payload) damaged(err error) error {
 }
 
 func damaged(err error) error {
-	return &tracestore.DamagedError{Reason: "damaged row of the table payload", Err: err}
+	return tracestore.Damaged("damaged row of the table payload", err)
 }

@@ -57,23 +57,24 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		a.reason = fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned)
+		a.reasons = tracestore.Because(tracestore.ReasonTime,
+			fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned))
 		err = nil
 	}
 	if tracestore.IsOutOfMemory(err) && (a.heatmapDone || a.scanned > 0) {
-		a.reason = fmt.Sprintf("stopped after examining %d spans: %s", a.scanned, err)
+		a.reasons = tracestore.Because(tracestore.ReasonLimit, fmt.Sprintf("stopped after examining %d spans: %s", a.scanned, err))
 		err = nil
 	}
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}
 	if f := a.targets.facets; f != nil && f.counter.OutOfMemory() {
-		a.reason = scan.JoinReasons(a.reason, storequery.ReasonFacetMemory)
+		a.reasons.Add(storequery.ReasonFacetMemory)
 	}
 	if g := a.targets.groups; g != nil && g.counter.OutOfMemory() {
-		a.reason = scan.JoinReasons(a.reason, storequery.ReasonGroupMemory)
+		a.reasons.Add(storequery.ReasonGroupMemory)
 	}
-	a.reason = scan.JoinReasons(a.reason, a.session.DamageReason())
+	a.reasons.Add(a.session.DamageReasons()...)
 	return a.answer(), nil
 }
 
@@ -94,7 +95,7 @@ type aggregation struct {
 	scanned      int
 	rowsRead     int // number of rows in blocks that were read
 	pickedBlocks int // number of blocks with exemplars
-	reason       string
+	reasons      tracestore.Reasons
 }
 
 // selection is a compiled tracestore.Selection.
@@ -223,7 +224,7 @@ func (t *targets) totals() (all []*total) {
 }
 
 func (a *aggregation) answer() tracestore.Aggregate {
-	out := tracestore.Aggregate{Scanned: a.scanned, Complete: a.reason == "", Reason: a.reason}
+	out := tracestore.Aggregate{Scanned: a.scanned, Reasons: a.reasons}
 	if a.targets.facets != nil {
 		out.Facets = a.targets.facets.counter.Answer(a.targets.facets.total.share)
 	}

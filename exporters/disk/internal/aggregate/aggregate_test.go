@@ -186,7 +186,7 @@ func TestAggregateWithinBudget(t *testing.T) {
 			got, err := s.Aggregate(t.Context(), q, a)
 			scantest.Must(err)
 			most := q.Budget.Spans + q.Budget.Spans/tolerance
-			if got.Share <= 0 || got.Share > 1 || got.Scanned > most || got.Facets.Share != got.Heatmap.Share || !got.Complete {
+			if got.Share <= 0 || got.Share > 1 || got.Scanned > most || got.Facets.Share != got.Heatmap.Share || !got.Complete() {
 				t.Errorf("budget %d: %+v", q.Budget.Spans, got)
 			}
 			checkEstimate(t, q.Budget.Spans, got, whole)
@@ -399,7 +399,7 @@ func TestAggregatePastDamage(t *testing.T) {
 	scantest.Must(err)
 	s.Rot(3)
 	got, err := s.Aggregate(t.Context(), q, a)
-	if err != nil || got.Complete || got.Reason == "" || got.Spans >= whole.Spans || got.Spans == 0 || len(s.Damage) == 0 {
+	if err != nil || got.Complete() || got.Text() == "" || got.Spans >= whole.Spans || got.Spans == 0 || len(s.Damage) == 0 {
 		t.Errorf("error %v, answer %+v of %d spans, %d reports of damage", err, got, whole.Spans, len(s.Damage))
 	}
 }
@@ -418,7 +418,7 @@ func TestAggregateEnds(t *testing.T) {
 	}
 	late := &lateContext{Context: t.Context(), looks: 8}
 	got, err := s.Aggregate(late, tracestore.Query{}, a)
-	if err != nil || got.Complete || got.Reason == "" || got.Facets == nil {
+	if err != nil || got.Complete() || got.Text() == "" || got.Facets == nil {
 		t.Errorf("call past its deadline returned %+v, %v", got, err)
 	}
 	if n := s.Views.Load(); n != 0 {

@@ -30,9 +30,7 @@ func (c *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.Me
 		return tracestore.MetricsAnswer{}, err
 	}
 	a := counter.Answer()
-	if damage != "" {
-		a.Reason, a.Complete = scan.JoinReasons(a.Reason, damage), false
-	}
+	a.Reasons.Add(damage...)
 	return a, nil
 }
 
@@ -48,26 +46,26 @@ func (c *Aggregator) Baselines(ctx context.Context, tenant string, q tracestore.
 		return tracestore.BaselineAnswer{}, err
 	}
 	a := counter.Answer()
-	a.Reason, a.Complete = damage, damage == ""
+	a.Reasons = damage
 	return a, nil
 }
 
 // countCalls passes the calls within a window to counter. It returns what damage prevents it from
-// counting, or "".
+// counting.
 func (c *Aggregator) countCalls(
 	ctx context.Context, tenant string, w scan.Range, byOperation bool, counter storequery.DurationCounter,
-) (damage string, _ error) {
+) (damage tracestore.Reasons, _ error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return nil, err
 	}
 	m := &metricsQuery{tenant: tenant, window: w, byOperation: byOperation, counter: counter, session: c.store.BeginQuery(ctx)}
 	defer m.session.Release()
 	for src := range m.session.Sources {
 		if err := m.source(ctx, src); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return m.session.DamageReason(), nil
+	return m.session.DamageReasons(), nil
 }
 
 // metricsQuery is a running call of Metrics or Baselines.

@@ -33,7 +33,7 @@ func BenchmarkMetrics(b *testing.B) {
 			for b.Loop() {
 				a, err := e.Metrics(b.Context(), "", q)
 				scantest.Must(err)
-				if len(a.Series) == 0 || !a.Complete {
+				if len(a.Series) == 0 || !a.Complete() {
 					b.Fatalf("%d series", len(a.Series))
 				}
 			}

@@ -254,8 +254,8 @@ func TestMetricsOfDamagedRows(t *testing.T) {
 	whole, all := calls()
 	s.Rot(3)
 	got, n := calls()
-	if !whole.Complete || got.Complete || !strings.Contains(got.Reason, "cannot be read") || len(s.Damage) == 0 || n == 0 || n >= all {
-		t.Errorf("%d of %d calls, reason %q, %d reports of damage", n, all, got.Reason, len(s.Damage))
+	if !whole.Complete() || got.Complete() || !strings.Contains(got.Text(), "cannot be read") || len(s.Damage) == 0 || n == 0 || n >= all {
+		t.Errorf("%d of %d calls, reason %q, %d reports of damage", n, all, got.Text(), len(s.Damage))
 	}
 	if n := s.Blocks.Open.Load(); n != 0 {
 		t.Errorf("%d blocks left open", n)

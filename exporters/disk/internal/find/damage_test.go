@@ -30,10 +30,10 @@ func TestDamage(t *testing.T) {
 		q.Limit = w.IntN(10)
 		want := expect(w, q)
 		got, outcome := s.ask(t, q, tracestore.Want(i%3))
-		if outcome.Complete != (len(s.Damage) == 0) || outcome.Complete == (outcome.Reason != "") {
+		if outcome.Complete() != (len(s.Damage) == 0) || outcome.Complete() == (outcome.Text() != "") {
 			t.Fatalf("%d reports of damage, but outcome is %+v", len(s.Damage), outcome)
 		}
-		if outcome.Complete && !slices.Equal(matches(got), want) {
+		if outcome.Complete() && !slices.Equal(matches(got), want) {
 			t.Fatalf("%+v: outcome is complete\n got %v\nwant %v", q, matches(got), want)
 		}
 		checkSound(w, t, q, got)
@@ -44,7 +44,7 @@ func TestDamage(t *testing.T) {
 			}
 			seen[d.File+d.Part] = true
 		}
-		if !outcome.Complete {
+		if !outcome.Complete() {
 			incomplete++
 		}
 	}
@@ -103,7 +103,7 @@ func TestDamagedTrace(t *testing.T) {
 		}
 		var d *source.DamageError
 		var damaged *tracestore.DamagedError
-		if last != nil && (!errors.As(last, &damaged) || damaged.Reason == "") {
+		if last != nil && (!errors.As(last, &damaged) || damaged.Text() == "") {
 			t.Errorf("trace %s: error is %v, want a DamagedError with a reason", sp.TraceID, last)
 		}
 		outlined := 0
@@ -127,7 +127,7 @@ func TestDamagedTrace(t *testing.T) {
 		t.Error("no damaged trace was read in part")
 	}
 	p, err := s.ProfilePaths(t.Context(), tracestore.Query{}, tracestore.Selection{}, tracestore.PathOptions{})
-	if err != nil || p.Complete || p.Reason == "" || p.Selected.Traces == 0 {
-		t.Errorf("path profile: error %v, complete %t, reason %q, %d traces", err, p.Complete, p.Reason, p.Selected.Traces)
+	if err != nil || p.Complete() || p.Text() == "" || p.Selected.Traces == 0 {
+		t.Errorf("path profile: error %v, complete %t, reason %q, %d traces", err, p.Complete(), p.Text(), p.Selected.Traces)
 	}
 }

@@ -36,7 +36,7 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 		return nil, err
 	}
 	q.Where = tracestore.WithContext(ctx, q.Where)
-	s := &search{query: q, want: want, shared: f.shared, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
+	s := &search{query: q, want: want, shared: f.shared, outcome: tracestore.Unread()}
 	if s.setBounds() {
 		s.session = f.store.BeginQuery(ctx)
 		// The cleanup must not refer to s, or s would stay reachable.
@@ -106,7 +106,7 @@ func (s *search) results(ctx context.Context) func(yield func(tracestore.Result,
 		}
 		defer s.end()
 		if err := s.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) }); err != nil {
-			s.outcome.Reason = err.Error()
+			s.outcome.Reasons = tracestore.BecauseOf(err)
 			if tracestore.IsOutOfMemory(err) && s.found > 0 {
 				s.outcome.Next = s.last
 				return
@@ -118,11 +118,10 @@ func (s *search) results(ctx context.Context) func(yield func(tracestore.Result,
 
 // complete sets the outcome of a search that has examined everything.
 func (s *search) complete() {
-	s.outcome.Reason = ""
+	s.outcome.Reasons = nil
 	if s.session != nil {
-		s.outcome.Reason = s.session.DamageReason()
+		s.outcome.Reasons = s.session.DamageReasons()
 	}
-	s.outcome.Complete = s.outcome.Reason == ""
 }
 
 // end releases everything but the outcome, which the caller may keep.
@@ -208,7 +207,7 @@ func (s *search) yieldBatch(ctx context.Context, batch []match, yield func(trace
 			return false, err
 		}
 		if !yield(res) {
-			s.outcome.Reason = scan.JoinReasons(s.outcome.Reason, s.session.DamageReason())
+			s.outcome.Reasons.Add(s.session.DamageReasons()...)
 			return false, nil
 		}
 		s.last = tracestore.Cursor{Start: m.start, ID: m.trace, Set: true}

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"reflect"
 	"runtime"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestViewsAreReleased(t *testing.T) {
 	for r := range res.All {
 		t.Errorf("second iteration returned %v", r)
 	}
-	if second := res.Outcome(); !first.Complete || second != first {
+	if second := res.Outcome(); !first.Complete() || !reflect.DeepEqual(second, first) {
 		t.Errorf("outcome changed from %+v to %+v", first, second)
 	}
 	find()

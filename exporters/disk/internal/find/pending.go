@@ -3,7 +3,6 @@ package find
 import (
 	"container/heap"
 	"context"
-	"fmt"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -139,7 +138,6 @@ func (s *search) budgetSpent() bool {
 		return false
 	}
 	s.outcome.Next = tracestore.Cursor{Start: newest + 1, Set: true}
-	s.outcome.Reason = scan.JoinReasons(
-		fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned), s.session.DamageReason())
+	s.outcome.Reasons = append(tracestore.BudgetSpent(s.outcome.Scanned), s.session.DamageReasons()...)
 	return true
 }

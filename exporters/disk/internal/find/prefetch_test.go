@@ -18,7 +18,7 @@ func TestPrefetch(t *testing.T) {
 		s := openStore(3, 8, scan.Options{PieceBytes: pieceBytes})
 		w.Send(t, s, 80)
 		results, outcome := s.ask(t, tracestore.Query{}, tracestore.WantFull)
-		if !outcome.Complete || len(results) < maxPrefetch {
+		if !outcome.Complete() || len(results) < maxPrefetch {
 			t.Fatalf("%d results with outcome %+v; want more than fit into one prefetch", len(results), outcome)
 		}
 		for _, r := range results {

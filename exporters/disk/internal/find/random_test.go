@@ -76,7 +76,7 @@ func TestFindAgreesWithMatch(t *testing.T) {
 		q := w.Query()
 		want := expect(w, q)
 		got, outcome := s.ask(t, q, tracestore.WantIDs)
-		if !slices.Equal(matches(got), want) || !outcome.Complete {
+		if !slices.Equal(matches(got), want) || !outcome.Complete() {
 			t.Fatalf("%+v:\n got %v %+v\nwant %v", q, matches(got), outcome, want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestBudgetPages(t *testing.T) {
 		for {
 			page, outcome := s.ask(t, q, tracestore.WantIDs)
 			got = append(got, matches(page)...)
-			if outcome.Complete {
+			if outcome.Complete() {
 				break
 			}
 			last := q.After
@@ -123,7 +123,7 @@ func TestBudgetBoundsWork(t *testing.T) {
 	q := tracestore.Query{Budget: tracestore.Budget{Spans: 50}, Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.ParentID},
 		Value: tracestore.Text("no span has it")}}
 	got, outcome := s.ask(t, q, tracestore.WantIDs)
-	if len(got) != 0 || outcome.Complete || outcome.Scanned < 50 || outcome.Scanned > 60 {
+	if len(got) != 0 || outcome.Complete() || outcome.Scanned < 50 || outcome.Scanned > 60 {
 		t.Errorf("%d results with outcome %+v; want none, after 50 to 60 spans", len(got), outcome)
 	}
 }

@@ -77,7 +77,7 @@ func TestLongTraceIsNotReadWhole(t *testing.T) {
 	scantest.Must(s.Consume(t.Context(), b))
 	for most, want := range map[int][2]int{0: {1000, 1000}, 1000: {1000, 1000}, 100: {101, 200}} {
 		got, outcome := s.ask(t, tracestore.Query{Budget: tracestore.Budget{TraceSpans: most}}, tracestore.WantFull)
-		if n := got[0].Spans.Len(); len(got) != 1 || !outcome.Complete || n < want[0] || n > want[1] {
+		if n := got[0].Spans.Len(); len(got) != 1 || !outcome.Complete() || n < want[0] || n > want[1] {
 			t.Errorf("budget of %d spans: read %d spans of %d traces, outcome %+v", most, n, len(got), outcome)
 		}
 	}
@@ -94,7 +94,7 @@ func TestSummaryOfDuplicates(t *testing.T) {
 	want, err := storequery.Summarize(otlpdata.TraceID{1}, b)
 	scantest.Must(err)
 	got, outcome := s.ask(t, tracestore.Query{}, tracestore.WantSummaries)
-	if len(got) != 1 || !outcome.Complete || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||
+	if len(got) != 1 || !outcome.Complete() || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||
 		!slices.Equal(got[0].Summary.Services, want.Services) || got[0].Summary.Orphans != want.Orphans {
 		t.Errorf("summary is %+v, outcome %+v, want %+v", got[0].Summary, outcome, want)
 	}

@@ -278,8 +278,8 @@ func TestOfTrace(t *testing.T) {
 			plain, _ := s.ask(t, unlimited, tracestore.WantSummaries)
 			q.OfTrace = traceExpr(rng, 3)
 			got, outcome := s.ask(t, q, tracestore.WantSummaries)
-			if !outcome.Complete {
-				t.Fatalf("%+v: incomplete: %s", q, outcome.Reason)
+			if !outcome.Complete() {
+				t.Fatalf("%+v: incomplete: %s", q, outcome.Text())
 			}
 			var want, found []match
 			for _, r := range plain {
@@ -331,7 +331,7 @@ func TestOfTraceSkipsBlocks(t *testing.T) {
 	long := tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceDuration}, Op: tracestore.Gt, Value: tracestore.Number(900_000)}
 	got, outcome := f.ask(t, tracestore.Query{OfTrace: long}, tracestore.WantSummaries)
 	isLong := func(r tracestore.Result) bool { return r.Summary.End-r.Summary.Start > 900_000 }
-	if !slices.ContainsFunc(got, isLong) || !outcome.Complete || len(got) > 100 || outcome.Scanned > 4*4096 {
+	if !slices.ContainsFunc(got, isLong) || !outcome.Complete() || len(got) > 100 || outcome.Scanned > 4*4096 {
 		t.Errorf("%d results after %d spans, long one among them: %t; outcome %+v", len(got), outcome.Scanned,
 			slices.ContainsFunc(got, isLong), outcome)
 	}
@@ -342,7 +342,7 @@ func TestOfTraceSkipsBlocks(t *testing.T) {
 	f = &store{nil, New(scan.NewStore(func() scan.View { return old }, scan.Options{}))}
 	got, outcome = f.ask(t, tracestore.Query{OfTrace: long}, tracestore.WantSummaries)
 	const firstBlock = 1100 // traces; they were found before the search used their durations
-	if !slices.ContainsFunc(got, isLong) || !outcome.Complete || len(got) > firstBlock {
+	if !slices.ContainsFunc(got, isLong) || !outcome.Complete() || len(got) > firstBlock {
 		t.Errorf("old segments: %d results, outcome %+v", len(got), outcome)
 	}
 }
@@ -367,7 +367,7 @@ func TestFilterTracesWithoutMemory(t *testing.T) {
 			}
 			n++
 		}
-		if filtered := limit > filterMemory; (n == 0) != filtered || !res.Outcome().Complete || account.left != limit {
+		if filtered := limit > filterMemory; (n == 0) != filtered || !res.Outcome().Complete() || account.left != limit {
 			t.Errorf("limit %d: %d results, %+v, %d bytes left", limit, n, res.Outcome(), account.left)
 		}
 	}

@@ -61,7 +61,7 @@ func TestOfTraceSameHash(t *testing.T) {
 					got = append(got, r.ID)
 				}
 			}
-			if !slices.Equal(got, c.want) || !outcome.Complete {
+			if !slices.Equal(got, c.want) || !outcome.Complete() {
 				t.Errorf("%s: %+v: got %x, want %x; outcome %+v", name, c.of, got, c.want, outcome)
 			}
 		}

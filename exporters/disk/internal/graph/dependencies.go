@@ -43,25 +43,25 @@ func New(s *scan.Store) *Builder { return &Builder{store: s, caches: newEdgeCach
 func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
-		return tracestore.Graph{Complete: true}, ctx.Err()
+		return tracestore.Graph{}, ctx.Err()
 	}
 	c := &callReader{caches: &b.caches, tenant: tenant, from: first, to: last}
-	reason, err := b.readCalls(ctx, c)
+	reasons, err := b.readCalls(ctx, c)
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	return tracestore.Graph{Edges: c.calls.Edges(), Complete: reason == "", Reason: reason}, nil
+	return tracestore.Graph{Edges: c.calls.Edges(), Reasons: reasons}, nil
 }
 
-// readCalls counts calls. It returns why some are missing, or "".
-func (b *Builder) readCalls(ctx context.Context, c *callReader) (reason string, _ error) {
+// readCalls counts calls. It returns why some are missing.
+func (b *Builder) readCalls(ctx context.Context, c *callReader) (reasons tracestore.Reasons, _ error) {
 	c.session = b.store.BeginQuery(ctx)
 	defer c.session.Release()
 	if err := c.session.Memory.Grow(batchMemory); err != nil {
-		return "", err
+		return nil, err
 	}
-	reason, err := outOfMemory(c.run(ctx))
-	return scan.JoinReasons(reason, c.reason()), err
+	reasons, err := outOfMemory(c.run(ctx))
+	return append(reasons, c.reasons()...), err
 }
 
 // batchMemory is the approximate size in bytes of the unresolved spans, or uncertain calls, that
@@ -70,11 +70,11 @@ const batchMemory = 12 << 20
 
 // outOfMemory returns a reason for a partial answer if err says that a query could not get more
 // memory while it ran, and any other error.
-func outOfMemory(err error) (reason string, _ error) {
+func outOfMemory(err error) (tracestore.Reasons, error) {
 	if tracestore.IsOutOfMemory(err) {
-		return "not all calls were counted: " + err.Error(), nil
+		return tracestore.Because(tracestore.ReasonLimit, "not all calls were counted: "+err.Error()), nil
 	}
-	return "", err
+	return nil, err
 }
 
 // callReader counts the calls of a tenant within a window.
@@ -94,12 +94,13 @@ type callReader struct {
 	abandoned   int // number of spans whose parents were not searched in all sources
 }
 
-func (c *callReader) reason() string {
-	reason := c.session.DamageReason()
-	if c.abandoned == 0 {
-		return reason
+func (c *callReader) reasons() tracestore.Reasons {
+	reasons := c.session.DamageReasons()
+	if c.abandoned > 0 {
+		reasons = append(reasons, tracestore.Reason{Kind: tracestore.ReasonLimit,
+			Text: fmt.Sprintf("callers of %d spans not searched in all segments; narrow the time range", c.abandoned)})
 	}
-	return scan.JoinReasons(reason, fmt.Sprintf("callers of %d spans not searched in all segments; narrow the time range", c.abandoned))
+	return reasons
 }
 
 // sourceShare is what a source has within the window.

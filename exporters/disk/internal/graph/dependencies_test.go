@@ -16,6 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -30,7 +31,7 @@ func (s realStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 			t.Fatalf("window %v: expected edges are %v, error %v", w, want, err)
 		}
 		got, err := s.Dependencies(t.Context(), "", from, to)
-		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
+		if err != nil || !got.Complete() || !reflect.DeepEqual(got.Edges, want) {
 			t.Errorf("window %v: got %+v, %v, want %+v", w, got, err, want)
 		}
 		s.checkPeers(t, from, to, sent...)
@@ -45,7 +46,7 @@ func (s realStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdat
 		t.Fatal(err)
 	}
 	got, err := s.Peers(t.Context(), "", from, to)
-	if err != nil || !got.Complete || len(got.Edges)+len(want.Edges) > 0 && !reflect.DeepEqual(got.Edges, want.Edges) {
+	if err != nil || !got.Complete() || len(got.Edges)+len(want.Edges) > 0 && !reflect.DeepEqual(got.Edges, want.Edges) {
 		t.Errorf("from %s to %s: calls to peers: %v\n got %+v\nwant %+v", from, to, err, got, want)
 	}
 }
@@ -116,7 +117,7 @@ func TestCallsPastBadStatistics(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.Dependencies(t.Context(), "", from, to)
-		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
+		if err != nil || !got.Complete() || !reflect.DeepEqual(got.Edges, want) {
 			t.Errorf("%+v: got %+v, %v, want %+v", f, got, err, want)
 		}
 		s.checkPeers(t, from, to, sent...)
@@ -137,7 +138,7 @@ func TestCallsOfDamagedRows(t *testing.T) {
 	}
 	s.Rot(3)
 	got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
-	if err != nil || got.Complete || !strings.Contains(got.Reason, "cannot be read") || len(s.Damage) == 0 {
+	if err != nil || got.Complete() || !strings.Contains(got.Text(), "cannot be read") || len(s.Damage) == 0 {
 		t.Errorf("got %+v, %v, %d reports of damage", got, err, len(s.Damage))
 	}
 	if n := s.Blocks.Open.Load(); n != 0 {
@@ -165,8 +166,8 @@ func TestFarLookupsAreLimited(t *testing.T) {
 		if err := c.resolveParents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if missing := strings.Contains(c.reason(), "not searched in all segments"); missing != (searched > 0) {
-			t.Errorf("after %d far lookups: reason is %q", searched, c.reason())
+		if missing := c.reasons().Has(tracestore.ReasonLimit); missing != (searched > 0) {
+			t.Errorf("after %d far lookups: reasons are %+v", searched, c.reasons())
 		}
 		c.session.Release()
 	}
@@ -224,7 +225,7 @@ func TestSharedIDs(t *testing.T) {
 			}
 			for name, s := range map[string]realStore{"memtable": live, "segment": sealed} {
 				got, err := s.Dependencies(t.Context(), "", from, to)
-				if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
+				if err != nil || !got.Complete() || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
 					t.Errorf("seed %d, %s, %v:\n got %+v, %v\nwant %+v", seed, name, w, got, err, want)
 				}
 				s.checkPeers(t, from, to, sent)
@@ -251,7 +252,7 @@ func TestOwnParents(t *testing.T) {
 		if _, err := s.Tables[0].Append(one(3, 4), 0); err != nil {
 			t.Fatal(err)
 		}
-		if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || !g.Complete || len(g.Edges) != want {
+		if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || !g.Complete() || len(g.Edges) != want {
 			t.Errorf("span %d: got %+v, %v, want %d edges", child, g, err, want)
 		}
 	}
@@ -262,7 +263,7 @@ func TestSentAgain(t *testing.T) {
 	sent := scantest.CutTraces(t, 1, 50, scantest.Day)
 	count := func(s realStore) (n uint64) {
 		g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
-		if err != nil || !g.Complete {
+		if err != nil || !g.Complete() {
 			t.Fatalf("Dependencies returned %+v, %v", g, err)
 		}
 		for _, e := range g.Edges {

@@ -52,7 +52,7 @@ func (s realStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
 	to := from.Add(time.Duration(rng.IntN(200)) * time.Second)
 	fresh := New(scan.NewStore(s.View, scan.Options{Memory: 1}))
 	want, err := fresh.Dependencies(t.Context(), "", from, to)
-	if err != nil || !want.Complete {
+	if err != nil || !want.Complete() {
 		t.Fatalf("empty cache: got %+v, %v", want, err)
 	}
 	got, err := s.Dependencies(t.Context(), "", from, to)
@@ -156,7 +156,7 @@ func TestEdgeCacheAfterDamage(t *testing.T) {
 	s.Segments[1] = blind{s.Segments[1].(*segment.Segment)}
 	for range 3 {
 		g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
-		if err != nil || g.Complete {
+		if err != nil || g.Complete() {
 			t.Errorf("got %+v, %v; want an incomplete answer", g, err)
 		}
 	}

@@ -16,10 +16,10 @@ import (
 func (b *Builder) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
 	first, last, ok := tracestore.Query{From: q.From, To: q.To}.Window()
 	if !ok || ctx.Err() != nil {
-		return tracestore.EdgeGraph{Complete: true}, ctx.Err()
+		return tracestore.EdgeGraph{}, ctx.Err()
 	}
 	sums := storequery.NewEdgeCounter(&q)
-	reason, err := b.readCalls(ctx, &callReader{caches: &b.caches, tenant: tenant, from: first, to: last, edges: sums})
+	reasons, err := b.readCalls(ctx, &callReader{caches: &b.caches, tenant: tenant, from: first, to: last, edges: sums})
 	if err != nil {
 		return tracestore.EdgeGraph{}, err
 	}
@@ -27,12 +27,10 @@ func (b *Builder) Edges(ctx context.Context, tenant string, q tracestore.EdgeQue
 	if err != nil {
 		return tracestore.EdgeGraph{}, err
 	}
-	if peers != reason {
-		reason = scan.JoinReasons(reason, peers)
-	}
+	reasons.Add(peers...)
 	g := sums.Graph()
-	g.Reason = scan.JoinReasons(reason, g.Reason)
-	g.Complete = g.Reason == ""
+	reasons.Add(g.Reasons...)
+	g.Reasons = reasons
 	return g, nil
 }
 

@@ -28,16 +28,15 @@ import (
 func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
-		return tracestore.Graph{Complete: true}, ctx.Err()
+		return tracestore.Graph{}, ctx.Err()
 	}
 	var sums storequery.PeerCounter
-	reason, err := b.readPeers(ctx, tenant, scan.Range{From: first, To: last}, &sums)
+	reasons, err := b.readPeers(ctx, tenant, scan.Range{From: first, To: last}, &sums)
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
 	g := sums.Graph()
-	g.Reason = scan.JoinReasons(reason, g.Reason)
-	g.Complete = g.Reason == ""
+	g.Reasons = append(reasons, g.Reasons...)
 	return g, nil
 }
 
@@ -48,21 +47,21 @@ type peerCounter interface {
 }
 
 // readPeers counts calls to peers: those of [tracestore.Peers], or of [tracestore.Edges] if sums is
-// an EdgeCounter. It returns why some are missing, or "".
-func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reason string, _ error) {
+// an EdgeCounter. It returns why some are missing.
+func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reasons tracestore.Reasons, _ error) {
 	s := b.store.BeginQuery(ctx)
 	defer s.Release()
 	p := newPeerReader(s, tenant, w, sums)
 	expected := p.expected()
 	if err := s.Memory.Grow(batchMemory + parentFilterMemory(expected)); err != nil {
-		return "", err
+		return nil, err
 	}
 	p.filter = newParentFilter(expected)
-	reason, err := outOfMemory(p.run(ctx))
+	reasons, err := outOfMemory(p.run(ctx))
 	if p.names.full {
 		sums.MarkIncomplete()
 	}
-	return scan.JoinReasons(reason, p.session.DamageReason()), err
+	return append(reasons, p.session.DamageReasons()...), err
 }
 
 // peerReader counts the calls of a tenant to peers.

@@ -83,13 +83,13 @@ func TestTooManyPeers(t *testing.T) {
 	s := newRealStore(t, 1, scan.Options{})
 	s.SegmentOf(t, sent)
 	got, err := s.Peers(t.Context(), "", time.Time{}, time.Time{})
-	tooMany := strings.Contains(got.Reason, "too many; narrow the time range")
-	if err != nil || got.Complete || len(got.Edges) != storequery.MaxPeerEdges || !tooMany {
-		t.Errorf("got %d edges, reason %q, error %v", len(got.Edges), got.Reason, err)
+	tooMany := strings.Contains(got.Text(), "too many; narrow the time range")
+	if err != nil || got.Complete() || len(got.Edges) != storequery.MaxPeerEdges || !tooMany {
+		t.Errorf("got %d edges, reason %q, error %v", len(got.Edges), got.Text(), err)
 	}
 	want, err := storequery.CountPeers(time.Time{}, time.Time{}, sent)
-	if err != nil || want.Complete || len(want.Edges) != storequery.MaxPeerEdges {
-		t.Errorf("definition has %d edges, reason %q, error %v", len(want.Edges), want.Reason, err)
+	if err != nil || want.Complete() || len(want.Edges) != storequery.MaxPeerEdges {
+		t.Errorf("definition has %d edges, reason %q, error %v", len(want.Edges), want.Text(), err)
 	}
 }
 

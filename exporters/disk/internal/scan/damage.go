@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // damage collects what one query could not read.
@@ -79,10 +80,11 @@ func (d *damage) add(e *source.DamageError, spans int) {
 // namedFiles is the maximum number of damaged files in a message.
 const namedFiles = 3
 
-// reason describes for users what is missing. It is empty if nothing is missing.
-func (d *damage) reason() string {
+// reasons says what is missing.
+func (d *damage) reasons() tracestore.Reasons {
+	losses := tracestore.Because(tracestore.ReasonDamage, d.losses)
 	if len(d.seen) == 0 {
-		return d.losses
+		return losses
 	}
 	files := strings.Join(d.files[:min(namedFiles, len(d.files))], ", ")
 	if more := len(d.files) - namedFiles; more > 0 {
@@ -95,15 +97,7 @@ func (d *damage) reason() string {
 	if d.spans > 0 {
 		files += fmt.Sprintf(" with %d spans", d.spans)
 	}
-	return JoinReasons(fmt.Sprintf("%s of %s cannot be read", parts, files), d.losses)
-}
-
-// JoinReasons joins two reasons; either may be empty.
-func JoinReasons(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
+	return append(tracestore.Because(tracestore.ReasonDamage, fmt.Sprintf("%s of %s cannot be read", parts, files)), losses...)
 }
 
 // BlockPart returns the name of a block for DamageError.Part.

@@ -14,7 +14,7 @@ type namedSource struct{ source.Source }
 
 func (namedSource) Name() string { return "segment 3" }
 
-func TestDamageReason(t *testing.T) {
+func TestDamageReasons(t *testing.T) {
 	src := namedSource{}
 	var reported []*source.DamageError
 	d := damage{report: func(e *source.DamageError) { reported = append(reported, e) }}
@@ -33,7 +33,7 @@ func TestDamageReason(t *testing.T) {
 	if len(reported) != 3 || !errors.Is(reported[2], rows.ErrCorrupt) || reported[2].File != "segment 3" {
 		t.Errorf("reports: %v, want three, the last one of segment 3", reported)
 	}
-	if got := d.reason(); !strings.Contains(got, "18 spans") || !strings.Contains(got, "seg/a, seg/b, segment 3") {
+	if got := d.reasons().Text(); !strings.Contains(got, "18 spans") || !strings.Contains(got, "seg/a, seg/b, segment 3") {
 		t.Errorf("reason is %q, want 18 spans of three files", got)
 	}
 }

@@ -155,22 +155,22 @@ func (s *Session) NoteDamage(src int, part string, spans int, err error) error {
 }
 
 // ReportDamage passes on damage that loses no spans, such as damaged statistics. It is not part of
-// DamageReason.
+// DamageReasons.
 func (s *Session) ReportDamage(d *source.DamageError) { s.damage.report(d) }
 
 // IgnoreDamage stops reports of damage.
 func (s *Session) IgnoreDamage() { s.damage.report = func(*source.DamageError) {} }
 
-// DamageReason describes for users what is missing from the answer. It is empty if nothing is
-// missing.
-func (s *Session) DamageReason() string { return s.damage.reason() }
+// DamageReasons says what is missing from the answer.
+func (s *Session) DamageReasons() tracestore.Reasons { return s.damage.reasons() }
 
 // Damaged returns a *tracestore.DamagedError if something is missing from the answer, else nil.
 func (s *Session) Damaged() error {
-	if s.damage.reason() == "" {
+	reasons := s.DamageReasons()
+	if reasons.Complete() {
 		return nil
 	}
-	return &tracestore.DamagedError{Reason: s.DamageReason(), Err: s.damage.first}
+	return &tracestore.DamagedError{Reasons: reasons, Err: s.damage.first}
 }
 
 // DamagedParts returns the number of parts that could not be read.

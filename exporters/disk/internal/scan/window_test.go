@@ -7,14 +7,6 @@ import (
 	"testing"
 )
 
-func TestJoinReasons(t *testing.T) {
-	for _, want := range [][3]string{{"", "", ""}, {"a", "", "a"}, {"", "b", "b"}, {"a", "b", "a; b"}} {
-		if got := JoinReasons(want[0], want[1]); got != want[2] {
-			t.Errorf("JoinReasons(%q, %q) = %q", want[0], want[1], got)
-		}
-	}
-}
-
 // TestSplitWindow checks each start time against the definition of the window and its parts.
 func TestSplitWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))

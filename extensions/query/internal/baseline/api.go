@@ -30,8 +30,8 @@ func (a *API) Routes() []httpapi.Route {
 }
 
 // query asks the store about a trace. It returns the data of the answer and why the answer is
-// incomplete, or "".
-type query func(slot *core.Slot, t *trace) (data any, incomplete string, err error)
+// incomplete.
+type query func(slot *core.Slot, t *trace) (data any, incomplete tracestore.Reasons, err error)
 
 // handler answers requests about one trace.
 func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
@@ -46,7 +46,7 @@ func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 		}
 		defer slot.Release()
 		var data any
-		var incomplete string
+		var incomplete tracestore.Reasons
 		err := slot.Measure(func() (n int, err error) {
 			t, err := readTrace(slot, ref)
 			if err != nil {

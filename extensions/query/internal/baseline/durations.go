@@ -37,10 +37,10 @@ type operationColumns struct {
 }
 
 // durations answers GET /api/ui/v1/baseline/{id}.
-func (a *API) durations(slot *core.Slot, t *trace) (any, string, error) {
+func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
 	store, ok := core.SlotAs[tracestore.Baselines](slot)
 	if !ok {
-		return nil, "", tracestore.ErrUnsupported
+		return nil, nil, tracestore.ErrUnsupported
 	}
 	w := a.window(t)
 	q := tracestore.BaselineQuery{Operations: t.operations(), From: w.From, To: w.To}
@@ -48,20 +48,18 @@ func (a *API) durations(slot *core.Slot, t *trace) (any, string, error) {
 	q.Operations = q.Operations[:len(q.Operations)-omitted]
 	got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	reasons := []string{t.incomplete}
-	if !got.Complete {
-		reasons = append(reasons, got.Reason)
-	}
+	t.incomplete.Add(got.Reasons...)
 	if omitted > 0 {
-		reasons = append(reasons, fmt.Sprintf("%d operations with fewer spans are left out (limit is %d)", omitted, maxOperations))
+		t.incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
+			Text: fmt.Sprintf("%d operations with fewer spans are left out (limit is %d)", omitted, maxOperations)})
 	}
 	answer := &durationsAnswer{Start: page.NanosOf(w.From), End: page.NanosOf(w.To.Add(1)), Operations: newColumns()}
 	for i, key := range q.Operations {
 		answer.Operations.add(key, &got.Durations[i])
 	}
-	return answer, core.JoinReasons(reasons...), nil
+	return answer, t.incomplete, nil
 }
 
 // newColumns returns empty lists, which are not null in JSON.

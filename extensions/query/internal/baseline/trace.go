@@ -16,7 +16,7 @@ import (
 type trace struct {
 	tracestore.Summary
 	calls      map[tracestore.OperationKey]int // number of spans of each operation
-	incomplete string                          // what cannot be read, or ""
+	incomplete tracestore.Reasons              // what cannot be read
 }
 
 const (
@@ -30,12 +30,8 @@ const (
 // does not exist has no calls. Beyond Limits.TraceSize, arbitrary spans are left out.
 func readTrace(slot *core.Slot, ref tracestore.TraceRef) (*trace, error) {
 	t := &trace{calls: make(map[tracestore.OperationKey]int)}
-	err := t.readOutline(slot, ref)
-	damaged := (*tracestore.DamagedError)(nil)
-	switch {
-	case errors.As(err, &damaged):
-		t.incomplete = damaged.Reason
-	case err != nil:
+	var err error
+	if t.incomplete, err = tracestore.DamageOf(t.readOutline(slot, ref)); err != nil {
 		return nil, err
 	}
 	if len(t.calls) == 0 {
@@ -67,7 +63,7 @@ func (t *trace) readSpans(slot *core.Slot, ref tracestore.TraceRef) error {
 	if err != nil {
 		return err
 	}
-	t.incomplete = strings.TrimPrefix(incomplete, core.IncompleteText)
+	t.incomplete = incomplete
 	var spans []tracestore.SummarySpan
 	var hosts storequery.Hosts
 	for _, b := range pieces {

@@ -54,25 +54,26 @@ type candidate struct {
 }
 
 // typical answers GET /api/ui/v1/typical/{id}.
-func (a *API) typical(slot *core.Slot, t *trace) (any, string, error) {
+func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
 	w := a.window(t)
 	answer := &typicalAnswer{Service: t.RootService, Name: t.RootName, Start: page.NanosOf(w.From), End: page.NanosOf(w.To.Add(1))}
 	found, incomplete, err := findCandidates(slot, t, w)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	read, err := readSets(slot, found)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	answer.choose(t, read)
 	answer.Calls, err = rootCalls(slot, t, w)
-	return answer, core.JoinReasons(t.incomplete, incomplete), err
+	t.incomplete.Add(incomplete...)
+	return answer, t.incomplete, err
 }
 
 // findCandidates returns traces with the root of a trace, without the trace itself. They are the
 // newest ones of equal parts of the window, about equally many of each part if it has them.
-func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate, incomplete string, _ error) {
+func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate, incomplete tracestore.Reasons, _ error) {
 	parts := make([]tracestore.Query, typicalParts)
 	length := w.To.Sub(w.From) / typicalParts
 	for i := range parts {
@@ -93,13 +94,13 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 				}
 			})
 			if err != nil {
-				return nil, "", err
+				return nil, nil, err
 			}
-			if !o.Complete {
-				incomplete = o.Reason
+			if !o.Complete() {
+				incomplete = o.Reasons
 			}
 			// A full page is followed by others even if a part of the store cannot be read.
-			if o.Next.Set && o.Next != q.After && (o.Complete || read >= limit) {
+			if o.Next.Set && o.Next != q.After && (o.Complete() || read >= limit) {
 				q.After = o.Next
 				more = append(more, q)
 			}

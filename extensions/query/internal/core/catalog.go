@@ -2,10 +2,8 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -14,11 +12,10 @@ import (
 
 // Names is a list of names for an answer.
 type Names[T any] struct {
-	List []T // sorted; must not be changed
-	// Incomplete says for users why names are missing, or is "". IncompleteText precedes it.
-	Incomplete string
-	Cut        bool   // a limit left out names
-	Damage     string // the part of Incomplete that is not about a limit
+	List       []T                // sorted; must not be changed
+	Incomplete tracestore.Reasons // why names are missing
+	Cut        bool               // a limit left out names
+	Damage     tracestore.Reasons // the part of Incomplete that is not about a limit
 }
 
 // Services admits a query for names of services, see Slot.Services.
@@ -68,17 +65,19 @@ func listNames[T any](
 		q.Limit = most
 	}
 	names, more, err := list(q)
-	if n.Damage, err = missing(err); err != nil {
+	if n.Damage, err = tracestore.DamageOf(err); err != nil {
 		return n, err
 	}
 	n.List, n.Cut, n.Incomplete = names, more, n.Damage
-	if more {
-		n.Incomplete = JoinReasons(n.Damage, NamesLeftOut(len(names)))
+	if !more {
+		return n, nil
 	}
-	if more && !asked {
-		n.Incomplete += fmt.Sprintf(" (max_names is %d); list the others by prefix", most)
+	cut := NamesLeftOut(len(names))
+	if !asked {
+		cut.Text += fmt.Sprintf(" (max_names is %d); list the others by prefix", most)
 		s.backend.noteCut(op, s.Tenant(), len(names))
 	}
+	n.Incomplete.Add(cut)
 	return n, nil
 }
 
@@ -105,38 +104,21 @@ func (s *Slot) attributes(
 		return n, false, nil
 	}
 	names, err := list(c, limit+1)
-	if n.Damage, err = missing(err); err != nil {
+	if n.Damage, err = tracestore.DamageOf(err); err != nil {
 		return n, true, err
 	}
 	n.Incomplete = n.Damage
 	if n.Cut = len(names) > limit; n.Cut {
 		names = names[:limit]
-		n.Incomplete = JoinReasons(n.Damage, NamesLeftOut(limit))
+		n.Incomplete.Add(NamesLeftOut(limit))
 	}
 	n.List = names
 	return n, true, nil
 }
 
 // NamesLeftOut is the reason of a list that ends after n names.
-func NamesLeftOut(n int) string { return fmt.Sprintf("names after the first %d are left out", n) }
-
-// missing returns for users what a store could not read, or any other error.
-func missing(err error) (string, error) {
-	if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
-		return d.Reason, nil
-	}
-	return "", err
-}
-
-// JoinReasons joins the reasons why an answer is incomplete, without empty and equal ones.
-func JoinReasons(reasons ...string) string {
-	var out []string
-	for _, r := range reasons {
-		if r != "" && !slices.Contains(out, r) {
-			out = append(out, r)
-		}
-	}
-	return strings.Join(out, "; ")
+func NamesLeftOut(n int) tracestore.Reason {
+	return tracestore.Reason{Kind: tracestore.ReasonLimit, Text: fmt.Sprintf("names after the first %d are left out", n)}
 }
 
 // noteCut counts a list that exceeds Limits.Names, and warns once per cutInterval.

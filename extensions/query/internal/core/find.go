@@ -54,14 +54,14 @@ func (s *Slot) FindSummaries(q tracestore.Query, set storequery.SpanSet, visit f
 }
 
 // VisitSelected calls visit for each span of a stored trace that a set selects; see
-// storequery.VisitSelected. It returns what cannot be read of the trace, or "". The trace must not
+// storequery.VisitSelected. It returns what cannot be read of the trace. The trace must not
 // have more than Limits.TraceSize spans. Its memory replaces what the query held before.
 func (s *Slot) VisitSelected(
 	ref tracestore.TraceRef, set storequery.SpanSet, visit func(tracestore.Span) error,
-) (damage string, err error) {
+) (damage tracestore.Reasons, err error) {
 	pieces, damage, err := s.read(s.Store(), ref)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	return damage, storequery.VisitSelected(s.ctx, set, ref.ID, visit, pieces...)
 }

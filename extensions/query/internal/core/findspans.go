@@ -1,8 +1,6 @@
 package core
 
 import (
-	"errors"
-
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -11,23 +9,27 @@ import (
 // archive if the store does not have the trace. Stores that cannot find single spans are read as a
 // whole. incomplete and err are as in Trace, and the error matches ErrTraceNotFound if there is no
 // such trace.
-func (s *Slot) FindSpans(ref tracestore.TraceRef, c tracestore.SpanCondition) (found tracestore.FoundSpans, incomplete string, err error) {
+func (s *Slot) FindSpans(
+	ref tracestore.TraceRef, c tracestore.SpanCondition,
+) (found tracestore.FoundSpans, incomplete tracestore.Reasons, err error) {
 	found, err = s.findIn(s.backend.opts.Store, ref, c)
-	damage := (*tracestore.DamagedError)(nil)
-	if (err == nil || errors.As(err, &damage)) && found.Spans == 0 && s.backend.HasArchive() {
+	damage, err := tracestore.DamageOf(err)
+	if err == nil && found.Spans == 0 && s.backend.HasArchive() {
 		found, err = s.findIn(s.backend.opts.Archive, ref, c)
+		var archived tracestore.Reasons
+		if archived, err = tracestore.DamageOf(err); !archived.Complete() {
+			damage = archived
+		}
 	}
 	switch {
-	case err == nil && found.Spans == 0 && damage == nil:
-		return found, "", ErrTraceNotFound
-	case err == nil && damage == nil:
-		return found, "", nil
-	case err != nil && !errors.As(err, &damage):
-		return found, "", err
+	case err != nil:
+		return found, nil, err
+	case found.Spans == 0 && damage.Complete():
+		return found, nil, ErrTraceNotFound
 	case found.Spans == 0:
-		return found, "", damaged(damage.Reason)
+		return found, nil, damaged(damage)
 	}
-	return found, IncompleteText + damage.Reason, nil
+	return found, damage, nil
 }
 
 func (s *Slot) findIn(

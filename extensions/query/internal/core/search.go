@@ -77,14 +77,19 @@ func equals(p tracestore.Place, value string) tracestore.Expr {
 // IncompleteText begins each message about an incomplete answer.
 const IncompleteText = "result is incomplete: "
 
+// IncompleteMessage returns the message about an incomplete answer, or "" if there are no reasons.
+func IncompleteMessage(reasons tracestore.Reasons) string {
+	if reasons.Complete() {
+		return ""
+	}
+	return IncompleteText + reasons.Text()
+}
+
 // Incomplete returns a message that says why traces may be missing, or "" if the result is
 // complete. limit is the limit of the query that was run.
 func (s *Search) Incomplete(o *tracestore.Outcome, limit int) string {
-	switch {
-	case !o.Complete:
-		return IncompleteText + o.Reason
-	case o.Next.Set && limit != s.Limit:
+	if o.Complete() && o.Next.Set && limit != s.Limit {
 		return fmt.Sprintf(IncompleteText+"one answer holds at most max_limit (%d) traces", limit)
 	}
-	return ""
+	return IncompleteMessage(o.Reasons)
 }

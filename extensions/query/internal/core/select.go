@@ -1,7 +1,6 @@
 package core
 
 import (
-	"errors"
 	"iter"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -14,33 +13,33 @@ import (
 // the spans is added to what the query holds.
 func (s *Slot) SelectSpans(
 	ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
-) (spans []*otlpdata.Batch, incomplete string, err error) {
+) (spans []*otlpdata.Batch, incomplete tracestore.Reasons, err error) {
 	spans, damage, err := s.selectFrom(s.backend.opts.Store, ref, ids)
 	if err == nil && len(spans) == 0 && s.backend.HasArchive() {
-		var archived string
-		if spans, archived, err = s.selectFrom(s.backend.opts.Archive, ref, ids); damage == "" {
+		var archived tracestore.Reasons
+		if spans, archived, err = s.selectFrom(s.backend.opts.Archive, ref, ids); damage.Complete() {
 			damage = archived
 		}
 	}
 	switch {
-	case err != nil || damage == "":
-		return spans, "", err
+	case err != nil || damage.Complete():
+		return spans, nil, err
 	case len(spans) == 0:
-		return nil, "", damaged(damage)
+		return nil, nil, damaged(damage)
 	}
-	return spans, IncompleteText + damage, nil
+	return spans, damage, nil
 }
 
 // selectFrom returns the selected spans of a trace, and what cannot be read.
 func (s *Slot) selectFrom(
 	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
-) (spans []*otlpdata.Batch, damage string, err error) {
+) (spans []*otlpdata.Batch, damage tracestore.Reasons, err error) {
 	for piece, err := range s.candidates(from, ref, ids) {
-		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
-			return spans, d.Reason, nil
+		if damage, err = tracestore.DamageOf(err); !damage.Complete() {
+			return spans, damage, nil
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		selected, err := selectSpans(piece.Spans, ids)
 		if err == nil && selected.Len() > 0 {
@@ -48,10 +47,10 @@ func (s *Slot) selectFrom(
 			err = s.hold(selected)
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
-	return spans, "", nil
+	return spans, nil, nil
 }
 
 // candidates returns the pieces of a trace that have the selected spans.

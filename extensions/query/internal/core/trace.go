@@ -1,8 +1,6 @@
 package core
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -11,55 +9,58 @@ import (
 
 // Trace returns the stored pieces of a trace: from the store, or from the archive if the store has
 // none. It returns no pieces if the trace does not exist, and an error that matches ErrTraceDamaged
-// if nothing of it can be read. incomplete is a message about the spans that cannot be read, or "".
+// if nothing of it can be read. incomplete says which spans cannot be read.
 // Trace stops reading when it has more than Limits.TraceSize spans. The memory of the trace
 // replaces what the query held before. If the store knows how large the trace is about, memory for
 // it is reserved before it is read.
-func (s *Slot) Trace(ref tracestore.TraceRef) (pieces []*otlpdata.Batch, incomplete string, err error) {
+func (s *Slot) Trace(ref tracestore.TraceRef) (pieces []*otlpdata.Batch, incomplete tracestore.Reasons, err error) {
 	pieces, damage, err := s.read(s.backend.opts.Store, ref)
 	if err == nil && len(pieces) == 0 && s.backend.HasArchive() {
-		var archived string
-		pieces, archived, err = s.read(s.backend.opts.Archive, ref)
-		damage = cmp.Or(archived, damage)
+		var archived tracestore.Reasons
+		if pieces, archived, err = s.read(s.backend.opts.Archive, ref); !archived.Complete() {
+			damage = archived
+		}
 	}
 	switch {
-	case err != nil || damage == "":
-		return pieces, "", err
+	case err != nil || damage.Complete():
+		return pieces, nil, err
 	case len(pieces) == 0:
-		return nil, "", damaged(damage)
+		return nil, nil, damaged(damage)
 	}
-	return pieces, IncompleteText + damage, nil
+	return pieces, damage, nil
 }
 
 // damaged returns an error that matches ErrTraceDamaged.
-func damaged(reason string) error { return fmt.Errorf("%w: %s", ErrTraceDamaged, reason) }
+func damaged(what tracestore.Reasons) error {
+	return fmt.Errorf("%w: %w", ErrTraceDamaged, &tracestore.DamagedError{Reasons: what})
+}
 
 // read returns the pieces of a trace, and what cannot be read.
-func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, damage string, err error) {
+func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, damage tracestore.Reasons, err error) {
 	const usual = 400 // bytes of a span
 	spans, size := 0, 0
 	n := s.expectedSpans(from, ref)
 	expected := s.memoryOf(usual*min(n, s.backend.opts.Limits.TraceSize), n)
 	if err := s.memory.Resize(expected); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	for piece, err := range from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref}) {
-		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
-			return pieces, d.Reason, s.memory.Resize(s.memoryOf(size, spans))
+		if damage, err = tracestore.DamageOf(err); !damage.Complete() {
+			return pieces, damage, s.memory.Resize(s.memoryOf(size, spans))
 		}
 		if err == nil {
 			size, spans = size+piece.Spans.Size(), spans+piece.Spans.Len()
 			err = s.memory.Resize(max(s.memoryOf(size, spans), expected))
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		pieces = append(pieces, piece.Spans)
 		if spans > s.backend.opts.Limits.TraceSize {
 			break
 		}
 	}
-	return pieces, "", s.memory.Resize(s.memoryOf(size, spans))
+	return pieces, nil, s.memory.Resize(s.memoryOf(size, spans))
 }
 
 // expectedSpans returns about the number of spans of a large trace, or 0 if the store does not
@@ -96,11 +97,12 @@ func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 	refs := []tracestore.TraceRef{ref}
 	found := 0
 	for piece, err := range s.Store().Traces(s.ctx, s.Tenant(), refs) {
-		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
-			if found == 0 {
-				return 0, damaged(d.Reason)
-			}
-			return found, fmt.Errorf("trace was archived, but spans may be missing: %s", d.Reason)
+		damage, err := tracestore.DamageOf(err)
+		if !damage.Complete() && found == 0 {
+			return 0, damaged(damage)
+		}
+		if !damage.Complete() {
+			return found, fmt.Errorf("trace was archived, but spans may be missing: %s", damage.Text())
 		}
 		if err == nil {
 			s.memory.Release()

@@ -116,7 +116,7 @@ func (a *API) load(w http.ResponseWriter, r *http.Request) {
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	if len(names.List) > 0 || names.Damage != "" {
+	if len(names.List) > 0 || !names.Damage.Complete() {
 		httpapi.WriteError(w, http.StatusConflict, errNotEmpty.Error())
 		return
 	}
@@ -134,7 +134,7 @@ func (a *API) load(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadGateway, err.Error())
 		return
 	}
-	page.WriteData(a.backend, w, r, loaded{s.Requests, s.Spans}, "")
+	page.WriteData(a.backend, w, r, loaded{s.Requests, s.Spans}, nil)
 }
 
 // send sends the demo data to a receiver. It ends early if the API is closed, but not if the client

@@ -50,21 +50,21 @@ func (a *API) parse(_ context.Context, v url.Values) (page.Query, error) {
 	if where, err := httpapi.SpanCondition(set); err == nil {
 		c = condition{where: where}
 	}
-	return func(slot *core.Slot) (any, string, error) { return run(slot, w, c, limit, before) }, nil
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) { return run(slot, w, c, limit, before) }, nil
 }
 
 // run reads the failed spans of the window and, if before is set, of the time of the same length
 // before it.
-func run(slot *core.Slot, w core.Window, c condition, limit int, before bool) (data any, incomplete string, err error) {
+func run(slot *core.Slot, w core.Window, c condition, limit int, before bool) (data any, incomplete tracestore.Reasons, err error) {
 	memory, err := tracestore.Reserve(slot.Context(), 0)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer memory.Release()
 	groups := newGroups(w, memory)
 	r := newReader(slot, w, c, groups.add)
 	if incomplete, err = r.read(); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	out := groups.answer(limit)
 	out.period = r.period()
@@ -75,9 +75,9 @@ func run(slot *core.Slot, w core.Window, c condition, limit int, before bool) (d
 	r = newReader(slot, earlier, c, groups.addBefore)
 	missing, err := r.read()
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	if incomplete == "" {
+	if incomplete.Complete() {
 		incomplete = missing
 	}
 	p := r.period()

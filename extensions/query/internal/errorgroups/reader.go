@@ -69,7 +69,7 @@ var errEnough = errors.New("enough failed spans were read")
 
 // read reads failed spans, newest first. incomplete says which ones are missing for other reasons
 // than the limits.
-func (r *reader) read() (incomplete string, _ error) {
+func (r *reader) read() (incomplete tracestore.Reasons, _ error) {
 	q := tracestore.Query{Tenant: r.slot.Tenant(), From: r.window.From, To: r.window.To, Where: r.where,
 		Limit: tracePage, Budget: r.slot.Budget()}
 	for {
@@ -82,15 +82,15 @@ func (r *reader) read() (incomplete string, _ error) {
 			return incomplete, nil
 		}
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if !o.Complete && incomplete == "" {
-			incomplete = o.Reason
+		if incomplete.Complete() {
+			incomplete = o.Reasons
 		}
 		// A full page is followed by others even if a part of the store cannot be read.
-		if !o.Next.Set || o.Next == q.After || !o.Complete && found < tracePage {
-			r.complete = incomplete == ""
-			if o.Complete || !o.Next.Set { // all that can be read was examined
+		if !o.Next.Set || o.Next == q.After || !o.Complete() && found < tracePage {
+			r.complete = incomplete.Complete()
+			if o.Complete() || !o.Next.Set { // all that can be read was examined
 				r.since = r.from
 			}
 			return incomplete, nil

@@ -133,21 +133,20 @@ func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err e
 }
 
 // run asks the store.
-func (r request) run(slot *core.Slot) (any, string, error) {
+func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
 	profile, err := r.profile(slot)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	reasons := []string{profile.Reason}
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer memory.Release()
 	c := newCounter(memory, r.selection.Where)
 	if profile.Selected.Traces >= minTraces && profile.Rest.Traces >= minTraces {
-		reason, err := countAttributes(slot, &profile, c)
+		reasons, err := countAttributes(slot, &profile, c)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
-		reasons = append(reasons, reason)
+		profile.Reasons.Add(reasons...)
 	}
-	return answerOf(&profile, c), core.JoinReasons(reasons...), nil
+	return answerOf(&profile, c), profile.Reasons, nil
 }

@@ -73,8 +73,8 @@ func earlier(a, b time.Time) time.Time {
 
 // withRest returns the selected traces of one profile and the rest of another.
 func withRest(a, b *tracestore.PathProfile) tracestore.PathProfile {
-	out := tracestore.PathProfile{Selected: a.Selected, Rest: b.Rest, Scanned: a.Scanned + b.Scanned,
-		Complete: a.Complete && b.Complete, Reason: core.JoinReasons(a.Reason, b.Reason)}
+	out := tracestore.PathProfile{Selected: a.Selected, Rest: b.Rest, Scanned: a.Scanned + b.Scanned, Reasons: a.Reasons}
+	out.Reasons.Add(b.Reasons...)
 	m := merger{out: &out, paths: make(map[pathID]int), operations: make(map[operationID]int)}
 	m.addPaths(a.Paths, func(to, from *tracestore.CallPath) { to.Selected = from.Selected })
 	m.addPaths(b.Paths, func(to, from *tracestore.CallPath) { to.Rest = from.Rest })

@@ -15,23 +15,18 @@ import (
 var errRead = errors.New("no more time to read traces")
 
 // countAttributes reads the examined traces of a profile and counts their attributes. incomplete
-// says what could not be read, or is "".
-func countAttributes(slot *core.Slot, p *tracestore.PathProfile, c *counter) (incomplete string, err error) {
+// says what could not be read.
+func countAttributes(slot *core.Slot, p *tracestore.PathProfile, c *counter) (incomplete tracestore.Reasons, err error) {
 	refs, selected := examined(p)
 	r := reader{slot: slot, counter: c, selected: selected, until: earlyDeadline(slot.Context())}
 	r.memory, _ = tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer r.memory.Release()
-	err = r.read(refs)
-	damaged := (*tracestore.DamagedError)(nil)
-	switch {
-	case err == nil:
-		return "", nil
-	case errors.As(err, &damaged):
-		return damaged.Reason, nil
-	case errors.Is(err, errRead) || errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err):
-		return fmt.Sprintf("attributes were read from %d of %d traces: %s", len(c.traces), len(refs), err), nil
+	incomplete, err = tracestore.DamageOf(r.read(refs))
+	if errors.Is(err, errRead) || errors.Is(err, context.DeadlineExceeded) || tracestore.IsOutOfMemory(err) {
+		text := fmt.Sprintf("attributes were read from %d of %d traces: %s", len(c.traces), len(refs), err)
+		return tracestore.Because(tracestore.KindOf(err), text), nil
 	}
-	return "", err
+	return incomplete, err
 }
 
 // examined returns the traces of a profile, and which of them are selected. The two sides are

@@ -1,7 +1,6 @@
 package grpcapi
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ func (c calls) sendTrace(slot *core.Slot, ref tracestore.TraceRef, raw bool, out
 	if err != nil || len(pieces) == 0 {
 		return 0, err
 	}
-	warn(slot.Context(), incomplete)
+	warn(slot.Context(), core.IncompleteMessage(incomplete))
 	return 1, c.write(out, raw, pieces...)
 }
 
@@ -63,7 +62,7 @@ func (c calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.S
 // invalid strings.
 func (c calls) services(slot *core.Slot) ([]string, error) {
 	names, err := slot.Services(tracestore.NameQuery{})
-	warnCut(slot.Context(), names.Incomplete)
+	warn(slot.Context(), core.IncompleteMessage(names.Incomplete))
 	out := make([]string, len(names.List))
 	for i, name := range names.List {
 		out[i] = validText(name)
@@ -71,17 +70,10 @@ func (c calls) services(slot *core.Slot) ([]string, error) {
 	return out, err
 }
 
-// warnCut sets the trailer of an answer with an incomplete list, unless incomplete is "".
-func warnCut(ctx context.Context, incomplete string) {
-	if incomplete != "" {
-		warn(ctx, core.IncompleteText+incomplete)
-	}
-}
-
 // operations returns operations with names in valid UTF-8.
 func (c calls) operations(slot *core.Slot, service, kind string) ([]tracestore.Operation, error) {
 	ops, err := slot.Operations(service, kind, tracestore.NameQuery{})
-	warnCut(slot.Context(), ops.Incomplete)
+	warn(slot.Context(), core.IncompleteMessage(ops.Incomplete))
 	out := make([]tracestore.Operation, len(ops.List))
 	for i, op := range ops.List {
 		out[i] = tracestore.Operation{Name: validText(op.Name), Kind: op.Kind}
@@ -97,8 +89,8 @@ func (c calls) links(slot *core.Slot, from, to time.Time) ([]core.Link, error) {
 		return nil, core.ErrNoDependencies
 	}
 	g, err := store.Dependencies(slot.Context(), slot.Tenant(), from, to)
-	if err == nil && !g.Complete {
-		warn(slot.Context(), core.IncompleteText+g.Reason)
+	if err == nil {
+		warn(slot.Context(), core.IncompleteMessage(g.Reasons))
 	}
 	out := core.Links(g.Edges, "")
 	for i := range out {

@@ -71,7 +71,7 @@ func (q *metricsQuery) metrics(ctx context.Context, m spanmetrics.Metric, r *met
 	err = q.calls.run(ctx, m.Operation, m.Failure, func(slot *core.Slot) (int, error) {
 		a, err := spanmetrics.Fetch(slot, &m, question, grid)
 		if err == nil {
-			warn(slot.Context(), a.Incomplete)
+			warn(slot.Context(), core.IncompleteMessage(a.Incomplete))
 			out.Metrics = metricFamily(a)
 		}
 		return 0, err

@@ -149,7 +149,7 @@ func TestMetricsErrors(t *testing.T) {
 
 func TestMetricsIncompleteAnswersWarn(t *testing.T) {
 	store := querytest.NewStore(querytest.Shop())
-	store.Outcome = tracestore.Outcome{Reason: "a part is gone"}
+	store.Outcome = tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "a part is gone")}
 	var trailer metadata.MD
 	in := &metricspb.GetCallRatesRequest{BaseRequest: &metricspb.MetricsQueryBaseRequest{ServiceNames: []string{"web"}}}
 	_, err := rates(t, dial(t, store), "GetCallRates", in, grpc.Trailer(&trailer))

@@ -303,7 +303,7 @@ func TestGRPCAdjusts(t *testing.T) {
 // Incomplete answers have a trailer, and truncated traces a warning.
 func TestGRPCIncompleteAnswersWarn(t *testing.T) {
 	store := querytest.NewStore(tracesOfSizes(8, 1))
-	store.Outcome = tracestore.Outcome{Reason: "gave up"}
+	store.Outcome = tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "gave up")}
 	client := api_v2.NewQueryServiceClient(dial(t, store, func(o *core.Options) { o.Limits.TraceSize = 5 }))
 	var trailer metadata.MD
 	chunks, err := receive(client.FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}},

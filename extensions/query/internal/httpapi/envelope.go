@@ -23,6 +23,13 @@ type Footer struct {
 	Errors []Error `json:"errors"`
 }
 
+// AddError adds a message, unless it is empty.
+func (f *Footer) AddError(msg string) {
+	if msg != "" {
+		f.Errors = append(f.Errors, Error{Msg: msg})
+	}
+}
+
 // envelope is an answer without data.
 type envelope struct {
 	Data any `json:"data"`

@@ -62,9 +62,7 @@ func listFooter[T any](n int, names core.Names[T]) httpapi.Footer {
 	if names.Cut {
 		f.Limit = n
 	}
-	if names.Incomplete != "" {
-		f.Errors = []httpapi.Error{{Msg: core.IncompleteText + names.Incomplete}}
-	}
+	f.AddError(core.IncompleteMessage(names.Incomplete))
 	return f
 }
 

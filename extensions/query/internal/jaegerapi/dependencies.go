@@ -53,10 +53,8 @@ func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) writeDependencies(w http.ResponseWriter, r *http.Request, q *dependenciesQuery, calls, peers *tracestore.Graph) {
 	var footer httpapi.Footer
-	for _, reason := range slices.Compact([]string{calls.Reason, peers.Reason}) {
-		if reason != "" {
-			footer.Errors = append(footer.Errors, httpapi.Error{Msg: core.IncompleteText + reason})
-		}
+	for _, message := range slices.Compact([]string{core.IncompleteMessage(calls.Reasons), core.IncompleteMessage(peers.Reasons)}) {
+		footer.AddError(message)
 	}
 	if q.details {
 		links := detailedLinks(calls.Edges, peers.Edges, q.service)

@@ -86,8 +86,8 @@ func (a *API) metrics(w http.ResponseWriter, r *http.Request, parse func(url.Val
 		httpapi.Fail(a.backend, w, r, err)
 		return
 	}
-	if answer.Incomplete != "" {
-		w.Header().Set(WarningHeader, answer.Incomplete)
+	if message := core.IncompleteMessage(answer.Incomplete); message != "" {
+		w.Header().Set(WarningHeader, message)
 	}
 	a.writeMetrics(w, r, answer)
 }

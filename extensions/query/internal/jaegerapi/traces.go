@@ -26,7 +26,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	err := slot.Measure(func() (int, error) {
 		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
-			footer.Errors = appendIncomplete(nil, incomplete, ref.ID)
+			footer.Errors = appendIncomplete(nil, core.IncompleteMessage(incomplete), ref.ID)
 			err = a.addTrace(l, raw, pieces)
 		}
 		return l.Len(), err
@@ -95,7 +95,7 @@ func (a *API) byIDs(slot *core.Slot, l *httpapi.List, s *core.Search) (missing [
 			missing = append(missing, httpapi.Error{Msg: core.ErrTraceNotFound.Error(), TraceID: id.String()})
 			continue
 		}
-		missing = appendIncomplete(missing, incomplete, id)
+		missing = appendIncomplete(missing, core.IncompleteMessage(incomplete), id)
 		if err := a.addTrace(l, s.Raw, pieces); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	shared "github.com/tracing-backend/tracing/internal/operations"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/status"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // API is the handlers.
@@ -60,7 +61,7 @@ type processesAnswer[T any] struct {
 
 // collect joins the answer of this process with those of the others, and says how many did not
 // answer.
-func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (out processesAnswer[T], missing string) {
+func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (out processesAnswer[T], missing tracestore.Reasons) {
 	out = processesAnswer[T]{Peers: len(others), Hidden: a.tenancy, Processes: []process[T]{}}
 	failed := 0
 	add := func(p process[T]) {
@@ -86,20 +87,21 @@ func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (ou
 	}
 	switch {
 	case failed > 0:
-		missing = fmt.Sprintf("%d of %d processes did not answer", failed, len(out.Processes))
+		missing = tracestore.Because(tracestore.ReasonUnavailable,
+			fmt.Sprintf("%d of %d processes did not answer", failed, len(out.Processes)))
 	case a.tenancy:
-		missing = hiddenFromTenants
+		missing = tracestore.Because(tracestore.ReasonOther, hiddenFromTenants)
 	}
 	return out, missing
 }
 
 // status parses GET /api/ui/v1/status.
 func (a *API) status(context.Context, url.Values) (page.Query, error) {
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		ctx := slot.Context()
 		others := ask[status.Details](ctx, a.peers, shared.PathStatus, nil)
 		if err := hold(slot, others); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		out, missing := collect(a, func() status.Details { return a.self.Details(ctx) }, others, hideStatus)
 		return &out, missing, nil
@@ -109,11 +111,11 @@ func (a *API) status(context.Context, url.Values) (page.Query, error) {
 // sampling parses GET /api/ui/v1/sampling.
 func (a *API) sampling(ctx context.Context, _ url.Values) (page.Query, error) {
 	tenant := server.Tenant(ctx)
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		q := shared.Question{Tenant: tenant}
 		others := ask[shared.Strategies](slot.Context(), a.peers, shared.PathSampling, q.Values())
 		if err := hold(slot, others); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		own := func() shared.Strategies { return shared.Sampling(slot.Context(), a.self, tenant) }
 		out, missing := collect(a, own, others, hideStrategies)

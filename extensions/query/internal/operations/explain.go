@@ -68,19 +68,19 @@ func (a *API) explain(ctx context.Context, v url.Values) (page.Query, error) {
 		return nil, errors.New("'service' or 'trace' must be set")
 	}
 	q.Tenant = server.Tenant(ctx)
-	return func(slot *core.Slot) (any, string, error) { return a.answer(slot, q) }, nil
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) { return a.answer(slot, q) }, nil
 }
 
-func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
+func (a *API) answer(slot *core.Slot, q shared.Question) (any, tracestore.Reasons, error) {
 	ctx := slot.Context()
 	out := &explainAnswer{Service: q.Service, Operation: q.Operation, Tenant: q.Tenant, Causes: []cause{}, Changes: []change{}}
 	if q.Trace != (sampling.TraceID{}) {
 		out.Trace = hex.EncodeToString(q.Trace[:])
 	}
-	var incomplete string
+	var incomplete tracestore.Reasons
 	var err error
 	if out.Stored, incomplete, err = lookUp(slot, q); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	var states []answer[status.Details]
 	var both sync.WaitGroup
@@ -88,7 +88,7 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	others := ask[shared.Explanation](ctx, a.peers, shared.PathExplain, q.Values())
 	both.Wait()
 	if err := errors.Join(hold(slot, states), hold(slot, others)); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	own := func() shared.Explanation { return shared.Explain(ctx, a.self, q) }
 	processes, missing := collect(a, own, others, hideExplanation)
@@ -98,29 +98,30 @@ func (a *API) answer(slot *core.Slot, q shared.Question) (any, string, error) {
 	out.Changes = out.changes()
 	details, _ := collect(a, func() status.Details { return a.self.Details(ctx) }, states, func(*status.Details) {})
 	out.Causes = out.causes(details.Processes, a.tenancy)
-	return out, core.JoinReasons(incomplete, missing), nil
+	incomplete.Add(missing...)
+	return out, incomplete, nil
 }
 
-// lookUp asks the store for the trace and the service. incomplete says what cannot be read, or is
-// "".
-func lookUp(slot *core.Slot, q shared.Question) (s stored, incomplete string, err error) {
+// lookUp asks the store for the trace and the service. incomplete says what cannot be read.
+func lookUp(slot *core.Slot, q shared.Question) (s stored, incomplete tracestore.Reasons, err error) {
 	s.Services, s.Similar = []string{}, []string{}
 	if q.Trace != (sampling.TraceID{}) {
 		if incomplete, err = s.findTrace(slot, otlpdata.TraceID(q.Trace)); err != nil {
-			return s, "", err
+			return s, nil, err
 		}
 	}
 	missing, err := s.findService(slot, q.Service)
-	return s, core.JoinReasons(incomplete, missing), err
+	incomplete.Add(missing...)
+	return s, incomplete, err
 }
 
 // findService looks for a service, unless the name is empty, and for similar names. The list of all
 // services may lack names, because it is limited; the one by prefix does not lack this one. damage
-// says what the store could not read, or is "".
-func (s *stored) findService(slot *core.Slot, service string) (damage string, _ error) {
+// says what the store could not read.
+func (s *stored) findService(slot *core.Slot, service string) (damage tracestore.Reasons, _ error) {
 	names, err := slot.Services(tracestore.NameQuery{})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	s.Known, damage = len(names.List), names.Damage
 	if service == "" {
@@ -130,15 +131,16 @@ func (s *stored) findService(slot *core.Slot, service string) (damage string, _ 
 	if !known && names.Cut {
 		exact, err := slot.Services(tracestore.NameQuery{Prefix: service, Limit: 1})
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		known, damage = slices.Contains(exact.List, service), core.JoinReasons(damage, exact.Damage)
+		known = slices.Contains(exact.List, service)
+		damage.Add(exact.Damage...)
 	}
 	switch {
 	case known:
 		s.Service = "known"
 		return damage, nil
-	case damage != "":
+	case !damage.Complete():
 		s.Service = "unreadable"
 	default:
 		s.Service = "unknown"
@@ -152,14 +154,14 @@ func (s *stored) findService(slot *core.Slot, service string) (damage string, _ 
 }
 
 // findTrace looks for a trace, and says what of it cannot be read.
-func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete string, _ error) {
+func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete tracestore.Reasons, _ error) {
 	pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 	switch {
 	case errors.Is(err, core.ErrTraceDamaged):
 		s.Trace = "unreadable"
-		return strings.TrimPrefix(err.Error(), core.ErrTraceDamaged.Error()+": "), nil
+		return tracestore.DamageOf(err)
 	case err != nil:
-		return "", err
+		return nil, err
 	}
 	spans := map[string]int{}
 	for _, p := range pieces {
@@ -176,7 +178,7 @@ func (s *stored) findTrace(slot *core.Slot, id otlpdata.TraceID) (incomplete str
 	}
 	slices.SortFunc(s.Services, func(a, b string) int { return cmp.Or(spans[b]-spans[a], cmp.Compare(a, b)) })
 	s.Services = s.Services[:min(len(s.Services), maxShown)]
-	return strings.TrimPrefix(incomplete, core.IncompleteText), nil
+	return incomplete, nil
 }
 
 // similar reports whether names differ only in case, separators, or by one being part of the other.

@@ -53,14 +53,6 @@ func DependOnTraces(agg *core.Aggregation) {
 	}
 }
 
-// ReasonOf returns why an answer is incomplete, or "".
-func ReasonOf(a *tracestore.Aggregate) string {
-	if a.Complete {
-		return ""
-	}
-	return a.Reason
-}
-
 // ErrNoSelection is the error of a request that needs a selection.
 var ErrNoSelection = errors.New("no selection: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
 

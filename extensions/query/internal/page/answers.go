@@ -12,10 +12,11 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Query asks the store. It returns the data of the answer and why the answer is incomplete, or "".
-type Query func(slot *core.Slot) (data any, incomplete string, err error)
+// Query asks the store. It returns the data of the answer and why the answer is incomplete.
+type Query func(slot *core.Slot) (data any, incomplete tracestore.Reasons, err error)
 
 // Handler answers requests whose answer is one JSON value. parse reads the parameters; its errors
 // are for the client.
@@ -37,7 +38,7 @@ func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context,
 		}
 		defer slot.Release()
 		var data any
-		var incomplete string
+		var incomplete tracestore.Reasons
 		err = slot.Measure(func() (_ int, err error) {
 			data, incomplete, err = run(slot)
 			return lengthOf(data), err
@@ -60,17 +61,15 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// WriteData answers with one value. incomplete says why it is incomplete, or is "".
-func WriteData(b *core.Backend, w http.ResponseWriter, r *http.Request, data any, incomplete string) {
+// WriteData answers with one value. incomplete says why it is incomplete.
+func WriteData(b *core.Backend, w http.ResponseWriter, r *http.Request, data any, incomplete tracestore.Reasons) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		httpapi.Fail(b, w, r, err)
 		return
 	}
 	var footer httpapi.Footer
-	if incomplete != "" {
-		footer.Errors = []httpapi.Error{{Msg: core.IncompleteText + incomplete}}
-	}
+	footer.AddError(core.IncompleteMessage(incomplete))
 	l := httpapi.NewList(w, r)
 	defer l.Close()
 	l.Stream().Buf = append(l.Stream().Buf, text...)

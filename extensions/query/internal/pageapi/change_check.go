@@ -165,9 +165,7 @@ func (f *changeFinder) newest(where tracestore.Expr, w core.Window) (start uint6
 	for r, err := range results.All {
 		return r.Start, true, err
 	}
-	if o := results.Outcome(); !o.Complete {
-		f.incomplete(o.Reason)
-	}
+	f.reasons.Add(results.Outcome().Reasons...)
 	return 0, false, nil
 }
 
@@ -259,10 +257,8 @@ func (f *changeFinder) instances(store tracestore.Aggregator, service string, w 
 	if err != nil {
 		return 0, err
 	}
-	if !got.Complete {
-		f.incomplete(got.Reason)
-	}
-	if err := f.slot.SetHeld(held); err != nil || got.Facets == nil || !got.Complete {
+	f.reasons.Add(got.Reasons...)
+	if err := f.slot.SetHeld(held); err != nil || got.Facets == nil || !got.Complete() {
 		return 0, err
 	}
 	for i := range got.Facets.Facets {

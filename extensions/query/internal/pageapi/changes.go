@@ -66,13 +66,13 @@ func (a *API) changes(ctx context.Context, v url.Values) (page.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		f := changeFinder{slot: slot, metrics: store, periods: periodsOf(w), end: a.backend.Now().Add(maxChangeTime), now: a.backend.Now}
 		defer func() { f.sample.memory.Release() }()
 		if err := f.find(); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
-		return f.answer(limit), core.JoinReasons(f.reasons...), nil
+		return f.answer(limit), f.reasons, nil
 	}, nil
 }
 
@@ -108,11 +108,8 @@ type changeFinder struct {
 	cut     bool // something was not checked
 	sample  changeSample
 	found   []change
-	reasons []string // why data is missing
+	reasons tracestore.Reasons // why data is missing
 }
-
-// incomplete notes why data is missing.
-func (f *changeFinder) incomplete(reason string) { f.reasons = append(f.reasons, reason) }
 
 func (f *changeFinder) find() error {
 	now, err := f.calls(f.periods.current())
@@ -153,9 +150,7 @@ func (f *changeFinder) calls(w core.Window) (map[string]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !got.Complete {
-		f.incomplete(got.Reason)
-	}
+	f.reasons.Add(got.Reasons...)
 	calls := make(map[string]uint64, len(got.Series))
 	for i := range got.Series {
 		for _, p := range got.Series[i].Points {

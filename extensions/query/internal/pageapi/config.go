@@ -78,7 +78,7 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	for _, s := range attributeScopes() {
 		answer.Language.Scopes = append(answer.Language.Scopes, s.prefix)
 	}
-	page.WriteData(a.backend, w, r, &answer, "")
+	page.WriteData(a.backend, w, r, &answer, nil)
 }
 
 func (a *API) capabilities(ctx context.Context) capabilities {

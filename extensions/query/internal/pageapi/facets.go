@@ -84,12 +84,12 @@ func runFacets(agg core.Aggregation) (page.Query, error) {
 	if err := agg.Check(); err != nil {
 		return nil, err
 	}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		found, err := slot.Aggregate(&agg)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
-		return facetsOf(&found), page.ReasonOf(&found), nil
+		return facetsOf(&found), found.Reasons, nil
 	}, nil
 }
 

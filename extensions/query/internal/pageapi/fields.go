@@ -133,10 +133,10 @@ func (a *API) keys(ctx context.Context, v url.Values) (page.Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		some, ok, err := search.keys(slot, scope, begin, limit)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		if ok {
 			answer := limited(append(names, some.Names...), limit)
@@ -148,7 +148,7 @@ func (a *API) keys(ctx context.Context, v url.Values) (page.Query, error) {
 			found.List, err = slot.Listed(found.List)
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		for _, key := range found.List {
 			names = append(names, scope.nameOf(key))
@@ -176,7 +176,9 @@ func (a *API) values(ctx context.Context, v url.Values) (page.Query, error) {
 	for _, p := range properties() {
 		if p.Name == key && p.Values != nil {
 			known := withPrefix(p.Values, prefix)
-			return func(*core.Slot) (any, string, error) { return limited(known, limit).restrictedBy(v, false), "", nil }, nil
+			return func(*core.Slot) (any, tracestore.Reasons, error) {
+				return limited(known, limit).restrictedBy(v, false), nil, nil
+			}, nil
 		}
 	}
 	fields, err := httpapi.ParseFields(key)
@@ -194,7 +196,7 @@ func (a *API) values(ctx context.Context, v url.Values) (page.Query, error) {
 	if err != nil {
 		return nil, httpapi.ParamError("key", err)
 	}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		if some, ok, err := search.values(slot, fields[0], v.Get("service"), prefix, limit); ok || err != nil {
 			return some.restrictedBy(v, true), search.incomplete, err
 		}
@@ -203,7 +205,7 @@ func (a *API) values(ctx context.Context, v url.Values) (page.Query, error) {
 			found.List, err = slot.Listed(found.List)
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		answer := limited(found.List, limit)
 		answer.More = answer.More || found.Cut

@@ -90,16 +90,16 @@ func (a *API) heatmap(ctx context.Context, v url.Values) (page.Query, error) {
 	default:
 		return nil, httpapi.ParamError("of", errOf)
 	}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		found, err := slot.Aggregate(&agg)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		out := heatmapOf(&agg, &found)
 		if withTypes && !agg.Traces {
 			out.Exemplars.ErrorType = errorTypes(slot, found.Exemplars)
 		}
-		return out, page.ReasonOf(&found), nil
+		return out, found.Reasons, nil
 	}, nil
 }
 

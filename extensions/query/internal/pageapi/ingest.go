@@ -51,27 +51,27 @@ const hiddenFromTenants = "what the process received and stores for all tenants 
 // ingest parses GET /api/ui/v1/ingest. If requests must name their tenant, the answer has only the
 // receivers and limits. An error of the store does not hide what was received.
 func (a *API) ingest(context.Context, url.Values) (page.Query, error) {
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		out := &ingestAnswer{Now: page.NanosOf(a.backend.Now()), Oldest: "", Receivers: []receiverAnswer{}}
 		out.Since = out.Now
 		if a.intake != nil {
 			in := a.intake()
 			out.addIntake(&in, a.tenancy)
 		}
-		missing := ""
+		var missing tracestore.Reasons
 		if a.tenancy {
-			missing = hiddenFromTenants
+			missing = tracestore.Because(tracestore.ReasonOther, hiddenFromTenants)
 		}
 		if store, ok := core.SlotAs[tracestore.UsageReporter](slot); ok {
 			u, err := store.Usage(slot.Context(), slot.Tenant())
 			switch {
 			case err == nil:
 				out.addUsage(&u, a.tenancy)
-				if missing == "" && u.Missing != "" {
-					missing = "not everything that is stored is counted: " + u.Missing
+				if !a.tenancy && !u.Complete() {
+					missing = tracestore.Because(tracestore.ReasonUnavailable, "not everything that is stored is counted: "+u.Text())
 				}
 			case !errors.Is(err, tracestore.ErrUnsupported):
-				missing = "what the store holds is unknown: " + err.Error()
+				missing = tracestore.Because(tracestore.ReasonUnavailable, "what the store holds is unknown: "+err.Error())
 			}
 		}
 		return out, missing, nil

@@ -77,7 +77,7 @@ func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, erro
 	switch {
 	case tracestore.IsOutOfMemory(err):
 		return nil, nil
-	case err != nil || damage != "":
+	case err != nil || !damage.Complete():
 		return nil, err
 	}
 	return found, nil

@@ -3,7 +3,6 @@ package pageapi
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -40,7 +39,7 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 			version.number = o.hash()
 			unchanged = version.isKnownTo(r, a.backend.Now())
 		}
-		if o.incomplete == "" {
+		if o.incomplete.Complete() {
 			w.Header().Set("ETag", o.tag(version))
 		}
 		if unchanged {
@@ -73,16 +72,13 @@ func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
 		hold := func(spans, names int) error {
 			return slot.SetHeld(max(expected, int64(spans)*outlineCost+2*int64(names)))
 		}
-		var damaged *tracestore.DamagedError
 		err := store.Outline(slot.Context(), slot.Tenant(), ref.ID, o.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
 			o.addSummaries(spans)
 			return nil
 		})
-		switch {
-		case errors.As(err, &damaged) && len(o.spans) > 0:
-			o.incomplete = core.IncompleteText + damaged.Reason
-			return nil
-		case err != nil && damaged == nil, len(o.spans) > 0:
+		damage, err := tracestore.DamageOf(err)
+		if err != nil || len(o.spans) > 0 {
+			o.incomplete = damage
 			return err
 		}
 	}
@@ -96,12 +92,10 @@ func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
 
 // footer returns the end of the answer, with an error if spans are missing.
 func (o *outline) footer() (f httpapi.Footer) {
-	if o.incomplete != "" {
-		f.Errors = []httpapi.Error{{Msg: o.incomplete}}
-	}
+	f.AddError(core.IncompleteMessage(o.incomplete))
 	if o.cut {
 		text := fmt.Sprintf(core.IncompleteText+"the trace has more than max_trace_size (%d) spans", o.maxSpans)
-		f.Errors = append(f.Errors, httpapi.Error{Msg: text})
+		f.AddError(text)
 	}
 	return f
 }

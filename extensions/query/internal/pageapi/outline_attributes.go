@@ -32,11 +32,11 @@ const (
 // traceKeys answers GET /api/ui/v1/outline/{id}/keys: the attributes of the spans of a trace and
 // of their resources.
 func (a *API) traceKeys(w http.ResponseWriter, r *http.Request) {
-	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, string, error) {
+	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, tracestore.Reasons, error) {
 		k := keyCounter{memory: slot, counts: make(map[string]*keyCount)}
 		incomplete, err := walkTrace(slot, ref, &k)
 		if err != nil {
-			return 0, "", err
+			return 0, nil, err
 		}
 		return 1, incomplete, out.Add(func(dst []byte) ([]byte, error) { return k.appendJSON(dst, out.Spill) })
 	})
@@ -54,24 +54,24 @@ func (a *API) traceValues(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, string, error) {
+	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, tracestore.Reasons, error) {
 		c.memory = slot
 		incomplete, err := walkTrace(slot, ref, &c)
 		if err != nil {
-			return 0, "", err
+			return 0, nil, err
 		}
 		return len(c.ids), incomplete, out.Add(func(dst []byte) ([]byte, error) { return c.appendJSON(dst, out.Spill) })
 	})
 }
 
 // walkTrace visits the spans of a trace that an outline shows.
-func walkTrace(slot *core.Slot, ref tracestore.TraceRef, v otlpdata.Visitor) (incomplete string, err error) {
+func walkTrace(slot *core.Slot, ref tracestore.TraceRef, v otlpdata.Visitor) (incomplete tracestore.Reasons, err error) {
 	pieces, incomplete, err := slot.Trace(ref)
 	if err == nil && len(pieces) == 0 {
 		err = core.ErrTraceNotFound
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	return incomplete, adjust.Walk(adjust.Options{Raw: true, MaxSpans: slot.Limits().TraceSize}, v, pieces...)
 }

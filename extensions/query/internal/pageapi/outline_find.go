@@ -30,10 +30,10 @@ func (a *API) find(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, string, error) {
+	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, tracestore.Reasons, error) {
 		found, incomplete, err := f.run(slot, ref)
 		if err != nil {
-			return 0, "", err
+			return 0, nil, err
 		}
 		return 1, incomplete, out.Add(func(dst []byte) ([]byte, error) { return appendFound(dst, found.IDs, out.Spill) })
 	})
@@ -79,7 +79,7 @@ func usesTrace(where tracestore.Expr) bool {
 
 // run returns the spans that match. Searches for structures and for fields of the trace need the
 // whole trace.
-func (f *findParams) run(slot *core.Slot, ref tracestore.TraceRef) (found tracestore.FoundSpans, incomplete string, err error) {
+func (f *findParams) run(slot *core.Slot, ref tracestore.TraceRef) (found tracestore.FoundSpans, incomplete tracestore.Reasons, err error) {
 	if f.set == nil {
 		return slot.FindSpans(ref, f.condition)
 	}
@@ -88,7 +88,7 @@ func (f *findParams) run(slot *core.Slot, ref tracestore.TraceRef) (found traces
 		err = core.ErrTraceNotFound
 	}
 	if err != nil {
-		return found, "", err
+		return found, nil, err
 	}
 	err = storequery.VisitSelected(slot.Context(), f.set, ref.ID, func(s tracestore.Span) error {
 		found.IDs = append(found.IDs, s.SpanID)

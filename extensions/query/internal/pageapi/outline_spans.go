@@ -32,19 +32,19 @@ func (a *API) spans(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, string, error) {
+	a.answerPart(w, r, func(slot *core.Slot, ref tracestore.TraceRef, out *httpapi.Stream) (int, tracestore.Reasons, error) {
 		d, incomplete, err := readDetails(slot, ref, ids)
 		if err != nil {
-			return 0, "", err
+			return 0, nil, err
 		}
 		return len(d.list), incomplete, out.Add(func(dst []byte) ([]byte, error) { return d.appendJSON(dst, out.Spill) })
 	})
 }
 
 // answerPart answers a request about spans of the trace in its path. write writes the data; it
-// returns the number of results and why they are incomplete, or "".
+// returns the number of results and why they are incomplete.
 func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
-	write func(*core.Slot, tracestore.TraceRef, *httpapi.Stream) (n int, incomplete string, err error)) {
+	write func(*core.Slot, tracestore.TraceRef, *httpapi.Stream) (n int, incomplete tracestore.Reasons, err error)) {
 	ref, _, slot := httpapi.AdmitTrace(a.backend, core.OpGetTrace, w, r)
 	if slot == nil {
 		return
@@ -55,9 +55,7 @@ func (a *API) answerPart(w http.ResponseWriter, r *http.Request,
 	var footer httpapi.Footer
 	err := slot.Measure(func() (int, error) {
 		n, incomplete, err := write(slot, ref, l.Stream())
-		if incomplete != "" {
-			footer.Errors = []httpapi.Error{{Msg: incomplete}}
-		}
+		footer.AddError(core.IncompleteMessage(incomplete))
 		return n, err
 	})
 	switch {
@@ -112,7 +110,7 @@ type backLink struct {
 }
 
 // readDetails reads spans of a trace. The error matches core.ErrSpanNotFound if there are none.
-func readDetails(slot *core.Slot, ref tracestore.TraceRef, ids []otlpdata.SpanID) (d *details, incomplete string, err error) {
+func readDetails(slot *core.Slot, ref tracestore.TraceRef, ids []otlpdata.SpanID) (d *details, incomplete tracestore.Reasons, err error) {
 	d = &details{trace: ref.ID, order: make(map[otlpdata.SpanID]struct{}), position: make(map[otlpdata.SpanID]int)}
 	for i, id := range ids {
 		if _, repeated := d.order[id]; !repeated {
@@ -121,18 +119,18 @@ func readDetails(slot *core.Slot, ref tracestore.TraceRef, ids []otlpdata.SpanID
 	}
 	pieces, incomplete, err := slot.SelectSpans(ref, d.order)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	for _, b := range pieces {
 		if err := slot.HoldMore(detailCost * int64(b.Size())); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
 	if err := adjust.Walk(adjust.Options{Part: true}, d, pieces...); err != nil {
-		return nil, "", fmt.Errorf("reading spans: %w", err)
+		return nil, nil, fmt.Errorf("reading spans: %w", err)
 	}
 	if len(d.list) == 0 {
-		return nil, "", core.ErrSpanNotFound
+		return nil, nil, core.ErrSpanNotFound
 	}
 	slices.SortStableFunc(d.list, func(a, b spanDetail) int {
 		return cmp.Or(cmp.Compare(d.position[a.id], d.position[b.id]), cmp.Compare(a.Start, b.Start))

@@ -38,7 +38,7 @@ type outline struct {
 	events    []outlineEvent
 	peerNames dictionary // of all spans that name a peer; the answer has those of calls only
 
-	incomplete string // message about spans that cannot be read, or ""
+	incomplete tracestore.Reasons // about spans that cannot be read
 
 	// Set by arrange.
 

@@ -28,7 +28,7 @@ const (
 // restriction does not.
 type restriction struct {
 	agg        core.Aggregation
-	incomplete string // what the store could not read, or ""
+	incomplete tracestore.Reasons // what the store could not read
 }
 
 // restriction parses `q`, `start` and `end`. It returns nil if there is no `q`, or if the store
@@ -124,8 +124,8 @@ func (r *restriction) count(slot *core.Slot, q tracestore.FacetQuery) (f *traces
 	if err != nil && slot.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, false, nil
 	}
-	if !found.Complete {
-		r.incomplete = found.Reason
+	if !found.Complete() {
+		r.incomplete = found.Reasons
 	}
-	return found.Facets, found.Complete && found.Share == 1, err
+	return found.Facets, found.Complete() && found.Share == 1, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -136,13 +135,9 @@ type searchRun struct {
 	after          tracestore.Cursor // where the next step begins
 	lastProgress   time.Time
 	found, scanned int
-	lost           string             // why earlier steps were incomplete, except for the budget
+	lost           tracestore.Reasons // why earlier steps were incomplete, except for the budget and the time
 	outcome        tracestore.Outcome // of the last step
 }
-
-// budgetAdvice is the second clause of the reason of an outcome that is incomplete because of
-// Budget.Spans. Other reasons are passed on to the client.
-const budgetAdvice = "narrow the search or the time range"
 
 // run runs one step after the other.
 func (s *searchRun) run() error {
@@ -153,12 +148,14 @@ func (s *searchRun) run() error {
 			return err
 		}
 		o := &s.outcome
-		if s.scanned += o.Scanned; o.Complete || !o.Next.Set || o.Next == from || s.found >= s.params.limit {
+		if s.scanned += o.Scanned; o.Complete() || !o.Next.Set || o.Next == from || s.found >= s.params.limit {
 			return nil
 		}
-		s.noteLost(o.Reason)
+		if s.lost.Complete() {
+			s.lost = o.Without(tracestore.ReasonBudget, tracestore.ReasonTime)
+		}
 		if s.scanned >= maxScanned {
-			o.Reason = fmt.Sprintf("stopped after examining %d spans; %s", s.scanned, budgetAdvice)
+			o.Reasons = tracestore.BudgetSpent(s.scanned)
 			return nil
 		}
 		// Unless the search evaluates whole traces, each step that ends within a trace examines
@@ -170,23 +167,6 @@ func (s *searchRun) run() error {
 			return err
 		}
 	}
-}
-
-// noteLost notes the first reason for an incomplete step other than the budget. A step has several
-// reasons if several stores are read.
-func (s *searchRun) noteLost(reason string) {
-	if s.lost != "" {
-		return
-	}
-	var lost []string
-	for clause := range strings.SplitSeq(reason, "; ") {
-		if clause != budgetAdvice {
-			lost = append(lost, clause)
-		} else if len(lost) > 0 {
-			lost = lost[:len(lost)-1] // what the advice is about
-		}
-	}
-	s.lost = strings.Join(lost, "; ")
 }
 
 // step sends the traces that are found by examining at most the given number of spans.
@@ -247,22 +227,20 @@ func (s *searchRun) progress() error {
 
 // end sends the outcome, or the error if there is none.
 func (s *searchRun) end(err error) error {
-	last := struct {
+	reasons := s.outcome.Reasons
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		reasons = tracestore.Because(tracestore.ReasonTime, s.backend.TimeoutText(err))
+	case err != nil:
+		status, text := s.backend.HTTPError(http.Header{}, err)
+		return s.out.Value("error", httpapi.Error{Code: status, Msg: text})
+	}
+	reasons.Add(s.lost...)
+	return s.out.Value("outcome", struct {
 		Complete bool   `json:"complete"`
 		Reason   string `json:"reason"`
 		Traces   int    `json:"traces"`
 		Scanned  int    `json:"scanned"`
 		Next     string `json:"next"` // cursor of the next page; "" if there is nothing more
-	}{s.outcome.Complete && s.lost == "", s.outcome.Reason, s.found, s.scanned, formatCursor(s.after)}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		last.Complete, last.Reason = false, s.backend.TimeoutText(err)
-	case err != nil:
-		status, text := s.backend.HTTPError(http.Header{}, err)
-		return s.out.Value("error", httpapi.Error{Code: status, Msg: text})
-	}
-	if !strings.Contains(last.Reason, s.lost) {
-		last.Reason = core.JoinReasons(last.Reason, s.lost)
-	}
-	return s.out.Value("outcome", last)
+	}{reasons.Complete(), reasons.Text(), s.found, s.scanned, formatCursor(s.after)})
 }

@@ -24,8 +24,8 @@ import (
 type stepStore struct {
 	*querytest.Store
 	now     *time.Time
-	takes   time.Duration // per step
-	reasons []string      // per step; the last is for all further steps
+	takes   time.Duration        // per step
+	reasons []tracestore.Reasons // per step; the last is for all further steps
 	budgets []int
 	long    bool // each trace has several times the spans of a step
 }
@@ -38,10 +38,10 @@ func (s *stepStore) Find(_ context.Context, q tracestore.Query, want tracestore.
 			break
 		}
 	}
-	o := tracestore.Outcome{Complete: len(all) == 0}
-	if !o.Complete {
+	var o tracestore.Outcome
+	if len(all) > 0 {
 		all = all[:1]
-		o = tracestore.Outcome{Scanned: 70_000, Reason: s.reasons[min(len(s.budgets), len(s.reasons)-1)],
+		o = tracestore.Outcome{Scanned: 70_000, Reasons: s.reasons[min(len(s.budgets), len(s.reasons)-1)],
 			Next: tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}}
 	}
 	if s.long {
@@ -59,8 +59,9 @@ func (s *stepStore) Find(_ context.Context, q tracestore.Query, want tracestore.
 const shopSearch = "/api/ui/v1/search?start=1714557600000000000&end=1714557660000000000"
 
 func TestSearchSteps(t *testing.T) {
-	const budget = "stopped after examining 70000 spans; narrow the search or the time range"
-	f := func(takes time.Duration, scanned int, reasons []string, target string, budgets []int, want ...string) {
+	const budgetText = "stopped after examining 70000 spans; narrow the search or the time range"
+	budget := tracestore.BudgetSpent(70_000)
+	f := func(takes time.Duration, scanned int, reasons []tracestore.Reasons, target string, budgets []int, want ...string) {
 		t.Helper()
 		now := querytest.Noon
 		s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: takes, reasons: reasons}
@@ -80,31 +81,35 @@ func TestSearchSteps(t *testing.T) {
 		}
 	}
 	const begun = `{"progress":{"scanned":0}}`
-	f(time.Second, 1e6, []string{budget}, shopSearch, []int{100_000, 100_000, 100_000}, begun, "trace",
+	f(time.Second, 1e6, []tracestore.Reasons{budget}, shopSearch, []int{100_000, 100_000, 100_000}, begun, "trace",
 		`{"progress":{"scanned":70000}}`, "trace",
 		`{"progress":{"scanned":140000}}`, `{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
-	f(time.Millisecond, 1e6, []string{budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+	f(time.Millisecond, 1e6, []tracestore.Reasons{budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
-	f(0, 90_000, []string{budget}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
+	f(0, 90_000, []tracestore.Reasons{budget}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range","traces":2,`+
 			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
-	f(0, 1e6, []string{budget + "; a file is damaged", budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
-		`{"outcome":{"complete":false,"reason":"a file is damaged","traces":2,"scanned":140000,"next":""}}`)
-	const down = "store b: connection refused"
-	for _, all := range []string{
-		down + "; store a: " + budget, "store a: " + budget + "; " + down, down + "; " + budget + "; store c: " + budget,
+	damaged := tracestore.Because(tracestore.ReasonDamage, "a file is damaged; narrow the search or the time range")
+	f(0, 1e6, []tracestore.Reasons{slices.Concat(budget, damaged), budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun,
+		"trace", "trace",
+		`{"outcome":{"complete":false,"reason":"a file is damaged; narrow the search or the time range","traces":2,"scanned":140000,"next":""}}`)
+	const downText = "store b: connection refused"
+	down := tracestore.Because(tracestore.ReasonUnavailable, "connection refused").Of("b")
+	for _, all := range []tracestore.Reasons{
+		slices.Concat(down, budget.Of("a")), slices.Concat(budget.Of("a"), down), slices.Concat(down, budget, budget.Of("c")),
 	} {
-		f(0, 1e6, []string{all, budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
-			`{"outcome":{"complete":false,"reason":"`+down+`","traces":2,"scanned":140000,"next":""}}`)
+		f(0, 1e6, []tracestore.Reasons{all, budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+			`{"outcome":{"complete":false,"reason":"`+downText+`","traces":2,"scanned":140000,"next":""}}`)
 	}
-	f(0, 90_000, []string{down + "; store a: " + budget}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
-		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range; `+down+
+	f(0, 90_000, []tracestore.Reasons{slices.Concat(down, budget.Of("a"))}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range; `+downText+
 			`","traces":2,"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
-	f(0, 1e6, []string{down + "; store a: " + budget}, shopSearch+"&limit=2", []int{100_000, 200_000}, begun, "trace", "trace",
-		`{"outcome":{"complete":false,"reason":"`+down+"; store a: "+budget+`","traces":2,"scanned":140000,`+
+	f(0, 1e6, []tracestore.Reasons{slices.Concat(down, budget.Of("a"))}, shopSearch+"&limit=2", []int{100_000, 200_000}, begun,
+		"trace", "trace",
+		`{"outcome":{"complete":false,"reason":"`+downText+"; store a: "+budgetText+`","traces":2,"scanned":140000,`+
 			`"next":"1714557600001000000.00000000000000000000000000000001"}}`)
-	f(0, 1e6, []string{budget}, shopSearch+"&limit=1", []int{100_000}, begun, "trace",
-		`{"outcome":{"complete":false,"reason":"`+budget+`","traces":1,"scanned":70000,`+
+	f(0, 1e6, []tracestore.Reasons{budget}, shopSearch+"&limit=1", []int{100_000}, begun, "trace",
+		`{"outcome":{"complete":false,"reason":"`+budgetText+`","traces":1,"scanned":70000,`+
 			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`)
 }
 
@@ -113,7 +118,7 @@ func TestSearchSteps(t *testing.T) {
 func TestStepsOfLongTraces(t *testing.T) {
 	now := querytest.Noon
 	s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: time.Second,
-		reasons: []string{"stopped; " + budgetAdvice}, long: true}
+		reasons: []tracestore.Reasons{tracestore.BudgetSpent(1)}, long: true}
 	h := api(t, s, func(o *core.Options) {
 		o.Now = func() time.Time { return now }
 		o.Limits.Scanned = 1e7
@@ -137,9 +142,10 @@ func (s *borderStore) Find(_ context.Context, q tracestore.Query, want tracestor
 		_, skip := q.Skip[r.ID]
 		return skip
 	})
-	o := tracestore.Outcome{Complete: len(all) < 2, Scanned: 10}
-	if all = all[:min(len(all), 1)]; !o.Complete {
-		o.Reason, o.Next = "stopped; "+budgetAdvice, tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}
+	o := tracestore.Outcome{Scanned: 10}
+	if len(all) > 1 {
+		all, o.Reasons = all[:1], tracestore.BudgetSpent(1)
+		o.Next = tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}
 	}
 	return &tracestore.Results{Outcome: func() tracestore.Outcome { return o }, All: func(yield func(tracestore.Result, error) bool) {
 		for _, r := range all {

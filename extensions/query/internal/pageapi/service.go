@@ -68,10 +68,10 @@ func (a *API) service(ctx context.Context, v url.Values) (page.Query, error) {
 		return nil, err
 	}
 	q.Periods = spanmetrics.NewPeriods(w.From, w.To, a.backend.Now(), points)
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		roles, incomplete, err := spanmetrics.FetchService(slot, &q)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		return oneServiceOf(&q.Periods, roles), incomplete, nil
 	}, nil

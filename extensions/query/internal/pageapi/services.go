@@ -96,10 +96,10 @@ func (a *API) services(ctx context.Context, v url.Values) (page.Query, error) {
 		return nil, err
 	}
 	q := spanmetrics.ServicesQuery{Periods: spanmetrics.NewPeriods(w.From, w.To, a.backend.Now(), points), Limit: limit}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		found, err := spanmetrics.FetchServices(slot, &q)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		return servicesOf(&q.Periods, found), found.Incomplete, nil
 	}, nil

@@ -98,7 +98,7 @@ func ShopStore(t *testing.T, name string) core.Store {
 	case "broken":
 		store.Fail = ErrStore
 	case "partly":
-		store.Outcome = tracestore.Outcome{Reason: "a part is gone"}
+		store.Outcome = tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "a part is gone")}
 	case "memory":
 		return FilledMemory(t, Shop())
 	case "peers":

@@ -35,7 +35,7 @@ var ErrStore = errors.New("disk on fire")
 
 // NewStore returns a store with spans.
 func NewStore(td ptrace.Traces) *Store {
-	return &Store{Spans: otlpdata.FromTraces(td, otlpdata.Meta{}), Outcome: tracestore.Outcome{Complete: true}}
+	return &Store{Spans: otlpdata.FromTraces(td, otlpdata.Meta{})}
 }
 
 // each calls visit for each span, also encoded as a batch of its own.
@@ -83,7 +83,7 @@ func (f *Store) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef
 			}
 		}
 		if f.Damage != "" {
-			yield(tracestore.Trace{}, &tracestore.DamagedError{Reason: f.Damage})
+			yield(tracestore.Trace{}, tracestore.Damaged(f.Damage, nil))
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (f *Store) Dependencies(ctx context.Context, _ string, from, to time.Time) 
 		return tracestore.Graph{}, err
 	}
 	edges, err := storequery.CountCalls(from, to, f.Spans)
-	return tracestore.Graph{Edges: edges, Complete: f.Outcome.Complete, Reason: f.Outcome.Reason}, err
+	return tracestore.Graph{Edges: edges, Reasons: f.Outcome.Reasons}, err
 }
 
 // Peers implements tracestore.Peers.
@@ -207,7 +207,7 @@ func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery
 		}
 	})
 	a := c.Answer()
-	a.Complete, a.Reason = f.Outcome.Complete, f.Outcome.Reason
+	a.Reasons = f.Outcome.Reasons
 	return a, nil
 }
 

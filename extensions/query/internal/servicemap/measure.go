@@ -12,10 +12,8 @@ type measured struct {
 	edges     []tracestore.CallEdge
 	services  map[string]*tracestore.MetricPoint // with spans of their own
 	durations bool                               // the store measures durations of edges
-	reasons   []string                           // why data is missing
+	reasons   tracestore.Reasons                 // why data is missing
 }
-
-func (m *measured) incomplete(reason string) { m.reasons = append(m.reasons, reason) }
 
 // Approximate sizes in bytes of what is held while an answer is built.
 const (
@@ -45,7 +43,7 @@ func (m *measured) readEdges(slot *core.Slot, q *query) error {
 		}
 		found, err := store.Edges(slot.Context(), slot.Tenant(), edges)
 		m.edges, m.durations = found.Edges, true
-		m.incomplete(found.Reason)
+		m.reasons.Add(found.Reasons...)
 		return err
 	}
 	if store, ok := core.SlotAs[tracestore.Dependencies](slot); ok {
@@ -68,7 +66,7 @@ func (m *measured) readEdges(slot *core.Slot, q *query) error {
 // addCounted adds calls whose durations and types are not known. Calls within a service cannot be
 // told from calls to itself, so they are omitted.
 func (m *measured) addCounted(g *tracestore.Graph, peer bool) {
-	m.incomplete(g.Reason)
+	m.reasons.Add(g.Reasons...)
 	for i := range g.Edges {
 		e := &g.Edges[i]
 		if e.Parent == e.Child && !peer {
@@ -95,9 +93,7 @@ func (m *measured) readServices(slot *core.Slot, q *query) error {
 		if err != nil {
 			return err
 		}
-		if !found.Complete {
-			m.incomplete(found.Reason)
-		}
+		m.reasons.Add(found.Reasons...)
 		served := len(m.services)
 		for i := range found.Series {
 			if s := &found.Series[i]; m.services[s.Service] == nil {

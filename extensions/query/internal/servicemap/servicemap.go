@@ -65,14 +65,14 @@ func (a *API) parse(ctx context.Context, v url.Values) (page.Query, error) {
 	if q.limit, err = page.CountParam(v, "limit", min(defaultNodes, most), most); err != nil {
 		return nil, err
 	}
-	return func(slot *core.Slot) (any, string, error) { return q.run(slot, a.backend.Now()) }, nil
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) { return q.run(slot, a.backend.Now()) }, nil
 }
 
 // run asks the store and builds the answer.
-func (q *query) run(slot *core.Slot, now time.Time) (any, string, error) {
+func (q *query) run(slot *core.Slot, now time.Time) (any, tracestore.Reasons, error) {
 	m, err := measure(slot, q)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	g := newGraph(m)
 	if q.service != "" {
@@ -81,11 +81,12 @@ func (q *query) run(slot *core.Slot, now time.Time) (any, string, error) {
 	g.count()
 	omitted := g.limit(q.limit, q.service)
 	if omitted > 0 {
-		m.incomplete(fmt.Sprintf("%d services with fewer calls are left out (limit is %d)", omitted, q.limit))
+		m.reasons.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
+			Text: fmt.Sprintf("%d services with fewer calls are left out (limit is %d)", omitted, q.limit)})
 	}
 	end := q.end
 	if now.Before(end) && now.After(q.start) {
 		end = now
 	}
-	return answerOf(q.start, end, g, m.durations), core.JoinReasons(m.reasons...), nil
+	return answerOf(q.start, end, g, m.durations), m.reasons, nil
 }

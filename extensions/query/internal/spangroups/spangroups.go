@@ -46,12 +46,12 @@ func (a *API) parse(ctx context.Context, v url.Values) (page.Query, error) {
 	if err := agg.Check(); err != nil {
 		return nil, err
 	}
-	return func(slot *core.Slot) (any, string, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
 		found, err := slot.Aggregate(&agg)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
-		return answerOf(&agg, &found), page.ReasonOf(&found), nil
+		return answerOf(&agg, &found), found.Reasons, nil
 	}, nil
 }
 

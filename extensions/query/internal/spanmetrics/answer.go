@@ -12,7 +12,7 @@ import (
 // called; none is without points.
 type Answer struct {
 	Name, Help string
-	Incomplete string // why data may be missing; "" if the answer is complete
+	Incomplete tracestore.Reasons // why data may be missing
 
 	byOperation bool
 	grid        Grid
@@ -43,9 +43,7 @@ func Fetch(s *core.Slot, m *Metric, q *Query, g Grid) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !got.Complete {
-		a.Incomplete = core.IncompleteText + got.Reason
-	}
+	a.Incomplete = got.Reasons
 	a.limit(got.Series, maxPoints)
 	return a, nil
 }
@@ -71,23 +69,14 @@ func (a *Answer) limit(all []tracestore.MetricSeries, maxPoints int64) {
 	for i := range all {
 		n := a.grid.pointsOf(&all[i])
 		if points += n; points > maxPoints {
-			a.Incomplete = fmt.Sprintf("%sonly %d points fit into an answer; narrow the time range, or ask for longer steps or fewer services",
-				joined(a.Incomplete), maxPoints)
+			a.Incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit, Text: fmt.Sprintf("only %d points fit into an answer; "+
+				"narrow the time range, or ask for longer steps or fewer services", maxPoints)})
 			return
 		}
 		if n > 0 {
 			a.series = append(a.series, all[i])
 		}
 	}
-}
-
-// joined returns the beginning of a message that says what is missing in addition to a reason that
-// is known, which may be "".
-func joined(incomplete string) string {
-	if incomplete == "" {
-		return core.IncompleteText
-	}
-	return incomplete + "; "
 }
 
 // Label is a name and a value that identify a series.

@@ -9,10 +9,8 @@ import (
 type callReader struct {
 	slot    *core.Slot
 	store   tracestore.Metrics
-	reasons []string
+	reasons tracestore.Reasons
 }
-
-func (r *callReader) incomplete(reason string) { r.reasons = append(r.reasons, reason) }
 
 // pair is the points of a service or operation in both periods.
 type pair struct{ now, usual []tracestore.MetricPoint }
@@ -53,9 +51,7 @@ func (r *callReader) visit(q tracestore.MetricsQuery, take func(*tracestore.Metr
 	if err != nil {
 		return err
 	}
-	if !got.Complete {
-		r.incomplete(got.Reason)
-	}
+	r.reasons.Add(got.Reasons...)
 	for i := range got.Series {
 		take(&got.Series[i])
 	}

@@ -43,25 +43,25 @@ type RoleSpans struct {
 
 // FetchService asks the store for the spans of a service in each role, and why some are missing, or
 // "". The error is ErrUnsupported if the store does not count calls.
-func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete string, err error) {
+func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete tracestore.Reasons, err error) {
 	store, ok := core.SlotAs[tracestore.Metrics](s)
 	if !ok {
-		return nil, "", ErrUnsupported
+		return nil, nil, ErrUnsupported
 	}
 	from := callReader{slot: s, store: store}
 	for _, r := range Roles() {
 		held := s.Held()
 		spans, err := q.fetch(&from, r)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		roles = append(roles, spans)
 		perOperation := int64(q.Periods.Points) * 5 * 8
 		if err := s.SetHeld(held + int64(len(spans.Operations)+1)*perOperation); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
-	return roles, core.JoinReasons(from.reasons...), nil
+	return roles, from.reasons, nil
 }
 
 func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error) {

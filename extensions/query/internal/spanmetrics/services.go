@@ -29,7 +29,7 @@ type Services struct {
 	// List is sorted by name. If there are more services than the limit, those with the most errors
 	// are listed; of several with the same number, those with the most calls.
 	List       []ServiceSeries
-	Incomplete string // why data is missing, for users; "" if the answer is complete
+	Incomplete tracestore.Reasons // why data is missing
 }
 
 // FetchServices asks the store. The error is ErrUnsupported if the store does not count calls.
@@ -43,11 +43,11 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 		return nil, err
 	}
 	f := servicesFetch{from: callReader{slot: s, store: store}, query: q, total: newTally(&q.Periods), spans: newTally(&q.Periods)}
-	f.from.incomplete(names.Incomplete)
+	f.from.reasons.Add(names.Incomplete...)
 	size := max(int(maxPoints)/q.Periods.Points, 1)
 	for chunk := range slices.Chunk(names.List, size) {
 		filter := chunk
-		if len(chunk) == len(names.List) && names.Incomplete == "" {
+		if len(chunk) == len(names.List) && names.Incomplete.Complete() {
 			filter = nil // also a service that was stored a moment ago
 		}
 		if err := f.add(filter); err != nil {
@@ -130,14 +130,15 @@ func (f *servicesFetch) cut() {
 
 func (f *servicesFetch) answer() *Services {
 	if f.left > 0 {
-		f.from.incomplete(fmt.Sprintf("%d services with fewer errors or calls are left out (limit is %d)", f.left, f.query.Limit))
+		f.from.reasons.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
+			Text: fmt.Sprintf("%d services with fewer errors or calls are left out (limit is %d)", f.left, f.query.Limit)})
 	}
 	sum := f.total
 	if !f.requests {
 		sum = f.spans
 	}
 	slices.SortFunc(f.list, func(a, b ServiceSeries) int { return strings.Compare(a.Name, b.Name) })
-	return &Services{Total: sum.series(""), List: f.list, Incomplete: core.JoinReasons(f.from.reasons...)}
+	return &Services{Total: sum.series(""), List: f.list, Incomplete: f.from.reasons}
 }
 
 // Periods is a time range in steps, and the time before it to compare with. Both consist of whole

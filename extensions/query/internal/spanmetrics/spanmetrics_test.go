@@ -145,12 +145,12 @@ func TestAnswerLimit(t *testing.T) {
 	for most, want := range map[int64]int{22: 4, 21: 3, 17: 3, 16: 2, 10: 1, 9: 0} {
 		a := Answer{grid: g}
 		a.limit(all, most)
-		if len(a.series) != want || (a.Incomplete == "") != (want == 4) {
-			t.Errorf("%d points: %d series, %q", most, len(a.series), a.Incomplete)
+		if len(a.series) != want || a.Incomplete.Complete() != (want == 4) {
+			t.Errorf("%d points: %d series, %+v", most, len(a.series), a.Incomplete)
 		}
 	}
-	a := Answer{grid: g, Incomplete: "result is incomplete: store b: down"}
-	if a.limit(all, 9); !strings.HasPrefix(a.Incomplete, "result is incomplete: store b: down; only 9 points") {
-		t.Errorf("%q", a.Incomplete)
+	a := Answer{grid: g, Incomplete: tracestore.Because(tracestore.ReasonUnavailable, "down").Of("b")}
+	if a.limit(all, 9); !strings.HasPrefix(a.Incomplete.Text(), "store b: down; only 9 points") {
+		t.Errorf("%+v", a.Incomplete)
 	}
 }

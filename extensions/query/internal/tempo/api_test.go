@@ -36,7 +36,7 @@ func marketStore(t *testing.T, name string) core.Store {
 	case "broken":
 		store.Fail = querytest.ErrStore
 	case "partly":
-		store.Outcome = tracestore.Outcome{Reason: "a part is gone"}
+		store.Outcome = tracestore.Outcome{Reasons: tracestore.Because(tracestore.ReasonDamage, "a part is gone")}
 	case "plain":
 		return store
 	default:

@@ -35,7 +35,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		err := found.run(slot)
 		return found.traces, err
 	})
-	incomplete := found.incomplete()
+	incomplete := core.IncompleteMessage(found.outcome.Reasons)
 	if err != nil && s.CanEnd(found.traces, err) {
 		_, text := a.backend.HTTPError(http.Header{}, err)
 		incomplete, err = core.IncompleteText+text, nil
@@ -81,14 +81,6 @@ func (f *searchWriter) run(slot *core.Slot) (err error) {
 		return err
 	})
 	return err
-}
-
-// incomplete returns a message that says why traces may be missing, or "".
-func (f *searchWriter) incomplete() string {
-	if f.outcome.Complete {
-		return ""
-	}
-	return core.IncompleteText + f.outcome.Reason
 }
 
 // finish completes and sends the answer. incomplete is a warning, or "".

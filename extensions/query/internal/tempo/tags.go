@@ -137,7 +137,7 @@ func (a *API) answerTagNames(
 	}
 	defer slot.Release()
 	var scopes map[string][]string
-	var incomplete string
+	var incomplete tracestore.Reasons
 	err = slot.Measure(func() (n int, err error) {
 		scopes, incomplete, err = tagScopes(slot, q)
 		for _, names := range scopes {
@@ -152,31 +152,31 @@ func (a *API) answerTagNames(
 	a.write(w, r, func(dst []byte) []byte {
 		dst, more := answer(dst, q, scopes)
 		if more {
-			incomplete = core.JoinReasons(incomplete, core.NamesLeftOut(q.limit))
+			incomplete.Add(core.NamesLeftOut(q.limit))
 		}
 		return closeList(dst, incomplete)
 	})
 }
 
-// tagScopes returns sorted names by scope. incomplete says why names are missing, or is "".
-func tagScopes(slot *core.Slot, q tagsRequest) (_ map[string][]string, incomplete string, _ error) {
+// tagScopes returns sorted names by scope. incomplete says why names are missing.
+func tagScopes(slot *core.Slot, q tagsRequest) (_ map[string][]string, incomplete tracestore.Reasons, _ error) {
 	scopes := make(map[string][]string)
 	if q.scope == "" || q.scope == scopeIntrinsic {
 		scopes[scopeIntrinsic] = intrinsics()
 	}
 	if q.scope == scopeIntrinsic {
-		return scopes, "", nil
+		return scopes, nil, nil
 	}
 	if err := slot.HoldAggregation(core.FacetMemory); err != nil { // for seenKeys
-		return nil, "", err
+		return nil, nil, err
 	}
 	keys, err := attributeKeys(slot)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	seen, err := seenKeys(slot, q.window, keys.List)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	for _, key := range keys.List {
 		for _, scope := range scopesOf(key, seen) {

@@ -44,7 +44,8 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 	defer slot.Release()
 	out := &trackedWriter{ResponseWriter: w}
 	err = slot.Measure(func() (int, error) {
-		pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
+		pieces, damage, err := slot.Trace(tracestore.TraceRef{ID: id})
+		incomplete := core.IncompleteMessage(damage)
 		if incomplete != "" {
 			w.Header().Set(warningHeader, incomplete) // only the second version has a field for it
 		}

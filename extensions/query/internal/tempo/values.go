@@ -143,7 +143,7 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 		}
 		if len(texts) > q.limit {
 			texts = texts[:q.limit]
-			names.Incomplete = core.JoinReasons(names.Incomplete, core.NamesLeftOut(q.limit))
+			names.Incomplete.Add(core.NamesLeftOut(q.limit))
 		}
 		body, err = answer(nil, slot, &q, texts)
 		body = closeList(body, names.Incomplete)
@@ -157,12 +157,9 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 }
 
 // closeList completes an answer with a list of names or values. incomplete says why some are
-// missing, or is "".
-func closeList(dst []byte, incomplete string) []byte {
-	if incomplete != "" {
-		dst = httpapi.AppendWarnings(dst, core.IncompleteText+incomplete)
-	}
-	return append(dst, '}')
+// missing.
+func closeList(dst []byte, incomplete tracestore.Reasons) []byte {
+	return append(httpapi.AppendWarnings(dst, core.IncompleteMessage(incomplete)), '}')
 }
 
 // listValues returns the values of a field. Values are those of all spans if the store cannot limit
@@ -247,9 +244,9 @@ func operationNames(slot *core.Slot, limit int, services ...string) (names core.
 		for _, op := range ops.List {
 			known[op.Name] = true
 		}
-		names.Incomplete = core.JoinReasons(names.Incomplete, ops.Incomplete)
+		names.Incomplete.Add(ops.Incomplete...)
 		if len(known) > limit && i+1 < len(services) {
-			names.Incomplete = core.JoinReasons(names.Incomplete, core.NamesLeftOut(limit))
+			names.Incomplete.Add(core.NamesLeftOut(limit))
 			break
 		}
 	}
@@ -277,9 +274,7 @@ func sampledValues(slot *core.Slot, q *valuesRequest) (names core.Names[string],
 		}
 	}
 	slices.Sort(names.List)
-	if !found.Complete {
-		names.Incomplete = found.Reason
-	}
+	names.Incomplete = found.Reasons
 	return names, true, nil
 }
 

@@ -60,7 +60,7 @@ func (a *API) services(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, r, err)
 		return
 	}
-	a.writeList(w, r, "services", names.Incomplete, len(names.List),
+	a.writeList(w, r, "services", core.IncompleteMessage(names.Incomplete), len(names.List),
 		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names.List[i]) })
 }
 
@@ -77,7 +77,7 @@ func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ops := withKinds(found.List)
-	a.writeList(w, r, "operations", found.Incomplete, len(ops),
+	a.writeList(w, r, "operations", core.IncompleteMessage(found.Incomplete), len(ops),
 		func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops[i]) })
 }
 
@@ -111,10 +111,6 @@ func (a *API) writeList(
 			return // the client disconnected
 		}
 	}
-	s.Buf = append(s.Buf, ']')
-	if incomplete != "" {
-		s.Buf = httpapi.AppendWarnings(s.Buf, core.IncompleteText+incomplete)
-	}
-	s.Buf = append(s.Buf, '}')
+	s.Buf = append(httpapi.AppendWarnings(append(s.Buf, ']'), incomplete), '}')
 	a.backend.LogUndelivered(s.Flush())
 }

@@ -22,7 +22,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 		if err == nil && len(pieces) > 0 {
 			err = out.add(a.backend.Adjustment(raw), pieces...)
 		}
-		return incomplete, err
+		return core.IncompleteMessage(incomplete), err
 	})
 }
 

@@ -64,7 +64,7 @@ func TestPartialAnswers(t *testing.T) {
 		}
 	}
 	all, outcome := i.find(s)
-	if !outcome.Complete || len(all) == 0 {
+	if !outcome.Complete() || len(all) == 0 {
 		t.Fatalf("%d traces, outcome %+v", len(all), outcome)
 	}
 	i.waitSynced()
@@ -76,7 +76,7 @@ func TestPartialAnswers(t *testing.T) {
 	}
 	const missing = "1 of 2 shards of cluster " + cluster.Name // 18.16 cannot tell which
 	some, outcome := i.find(s)
-	if outcome.Complete || !strings.Contains(outcome.Reason, missing) {
+	if outcome.Complete() || !strings.Contains(outcome.Text(), missing) {
 		t.Errorf("outcome %+v, want one that names the shard", outcome)
 	}
 	if len(some) == 0 || len(some) >= len(all) {
@@ -109,8 +109,8 @@ func TestPartialAnswers(t *testing.T) {
 func (i *installation) calls(s store, missing string) (n uint64) {
 	i.t.Helper()
 	g, err := s.Dependencies(i.t.Context(), "", time.Time{}, time.Time{})
-	if err != nil || g.Complete != (missing == "") || !strings.Contains(g.Reason, missing) {
-		i.t.Errorf("calls: %v, complete is %t, reason %q", err, g.Complete, g.Reason)
+	if err != nil || g.Complete() != (missing == "") || !strings.Contains(g.Text(), missing) {
+		i.t.Errorf("calls: %v, complete is %t, reason %q", err, g.Complete(), g.Text())
 	}
 	for _, e := range g.Edges {
 		n += e.Calls
