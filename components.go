@@ -62,9 +62,9 @@ func Components() []pipeline.Factory {
 		probabilisticsampler.Factory().Flags(compatflags.ProbabilisticSampler()...),
 		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
 
+		memory.Factory().Flags(compatflags.MemoryExporter()...),
 		disk.Factory().Flags(compatflags.DiskExporter()...).Flags(compatflags.OtherStores()...).Commands(storetool.Commands()...),
 		clickhouse.Factory().Flags(compatflags.ClickHouseExporter()...).Commands(schematool.Commands()...),
-		memory.Factory().Flags(compatflags.MemoryExporter()...),
 		grpc.Factory().Flags(compatflags.GRPCExporter()...),
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),
 		otlpexporter.Factory().Alias("otlp_grpc"),
@@ -84,7 +84,7 @@ func Components() []pipeline.Factory {
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),
-		admin.Factory().Flags(compatflags.Admin()...).Commands(migrate.Commands(Components, Presets)...),
+		admin.Factory().Flags(compatflags.Admin()...).Flags(compatflags.Whole()...).Commands(migrate.Commands(Components, Presets)...),
 	}, collectorProcessors())
 }
 

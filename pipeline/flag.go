@@ -58,6 +58,59 @@ type Flag struct {
 	Family string
 	// CommandLine says that the flag has no environment variable.
 	CommandLine bool
+	// Whole makes this a flag of the whole configuration: Key begins at its root. The factory that
+	// has the flag only brings it into the program.
+	Whole bool
+	// Apply makes this a flag that does what the function does, instead of setting a Key. It is
+	// applied after flags that add components.
+	Apply func(c FlagTarget, text string)
+	// Distinctive is the beginning of the flag's variable if hardly any other program has variables
+	// with it. Unknown ones are reported even if they are not similar to a known one.
+	Distinctive string
+}
+
+// FlagTarget is the configuration that a flag is applied to: that of presets and files, with the
+// components that other flags have added. Changes take effect together, after the flag.
+type FlagTarget interface {
+	// Has reports whether there is a key at path.
+	Has(path ...string) bool
+	// Set sets the key at path to a value as [Flag.Value] returns it.
+	Set(value any, path ...string)
+	// Remove removes a component from the configuration and from all lists.
+	Remove(kind Kind, id ID)
+	// Exporters returns the types of exporters that the program has, and those that are configured.
+	Exporters() (known, configured []string)
+	// Store describes the store of the configuration: the exporters that other components read.
+	Store() FlagStore
+	// ReplaceStore makes pipelines that end in the store end in exporters of the types writeTo, and
+	// components that read it read one of the type readFrom, if given. An exporter of the store
+	// keeps its name and settings if it has one of these types. A type that does not suit is a
+	// problem: nothing changes, and the result is false.
+	ReplaceStore(writeTo []string, readFrom ...string) (ok bool)
+	// With returns the flag, or its environment variable, with another value, for messages.
+	With(text string) string
+	// Problem reports a mistake, and Warn a warning.
+	Problem(format string, args ...any)
+	Warn(format string, args ...any)
+	// Absent reports that the flag applies to something that is not configured. For an environment
+	// variable, which other programs may use as well, it is only a warning.
+	Absent(format string, args ...any)
+	// Explains reports whether the result is a file with all problems in it for the user to read,
+	// so that a flag with a problem should be applied as well as possible.
+	Explains() bool
+}
+
+// FlagStore is the store of a [FlagTarget].
+type FlagStore struct {
+	Readers  []FlagReader // without any, there is no store
+	Expected string       // what they need, in the user's words: `a store`
+	Written  bool         // a pipeline ends in it
+}
+
+// FlagReader is a component that reads the store.
+type FlagReader struct {
+	Kind Kind
+	ID   ID
 }
 
 // Env returns the name of the environment variable: Variable, or the name of the flag in upper

@@ -14,8 +14,9 @@ import (
 // ThriftUDPReceiver returns the flags of receiver thriftudp. Each processor has two names: the
 // documented one and the one that existing command lines use.
 func ThriftUDPReceiver() []pipeline.Flag {
-	return slices.Concat(
-		processorFlags("tracing-compact", "compact"), processorFlags("jaeger-compact", "compact"),
+	compact := processorFlags("jaeger-compact", "compact")
+	compact[0].Distinctive = "PROCESSOR_JAEGER_"
+	return slices.Concat(processorFlags("tracing-compact", "compact"), compact,
 		processorFlags("tracing-binary", "binary"), processorFlags("jaeger-binary", "binary"),
 		processorFlags("zipkin-compact", "zipkin"))
 }
@@ -41,7 +42,7 @@ func NativeExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "reporter.type", Always: "grpc",
 			Instead: "the exporters of the pipelines determine where spans go; exporter native sends them to a collector"},
-		{Name: "reporter.grpc.host-port", Key: "endpoint", Value: hostPorts,
+		{Name: "reporter.grpc.host-port", Distinctive: "REPORTER_GRPC_", Key: "endpoint", Value: hostPorts,
 			Doc: "Addresses of collectors, host:port, separated by commas."},
 		{Name: "reporter.grpc.retry.max", Instead: "retries are limited by time: set exporters.native.retry_on_failure.max_elapsed_time"},
 		{Name: "reporter.grpc.discovery.min-peers", Instead: "the agent connects to all addresses and balances the load"},

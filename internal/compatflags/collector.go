@@ -44,7 +44,7 @@ func NativeReceiver() []pipeline.Flag {
 // ZipkinReceiver returns the flags of receiver zipkin.
 func ZipkinReceiver() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "collector.zipkin.host-port", Key: "endpoint", Adds: true, Value: hostPort,
+		{Name: "collector.zipkin.host-port", Distinctive: "COLLECTOR_ZIPKIN_", Key: "endpoint", Adds: true, Value: hostPort,
 			Doc: "Address on which to accept spans in the Zipkin formats. Empty disables the listener."},
 		{Name: "collector.zipkin.http-port", Key: "endpoint", Adds: true, Value: hostPort,
 			Doc: "Earlier name of collector.zipkin.host-port."},

@@ -23,7 +23,7 @@ func OTLPReceiver() []pipeline.Flag {
 		alive = grpc + "::keepalive::server_parameters"
 	)
 	return slices.Concat([]pipeline.Flag{
-		{Name: "collector.otlp.enabled", Switch: true, Doc: "Whether to accept spans over OTLP."},
+		{Name: "collector.otlp.enabled", Distinctive: "COLLECTOR_OTLP_", Switch: true, Doc: "Whether to accept spans over OTLP."},
 		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: hostPort,
 			Doc: "Address on which to accept OTLP over gRPC."},
 		{Name: "collector.otlp.grpc.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
@@ -53,7 +53,7 @@ func OTLPReceiver() []pipeline.Flag {
 // DiskExporter returns the flags of exporter disk.
 func DiskExporter() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "badger.span-store-ttl", Key: "retention::time", Doc: "Time for which the embedded store keeps spans."},
+		{Name: "badger.span-store-ttl", Distinctive: "BADGER_", Key: "retention::time", Doc: "Time for which the embedded store keeps spans."},
 		{Name: "badger.directory-value", Key: "directory", Value: storeFolder,
 			Doc: "Folder below which the embedded store has its own folder, disk."},
 		{Name: "badger.directory-key", Instead: "the embedded store has one folder, that of --badger.directory-value"},
@@ -178,7 +178,7 @@ func corsFlags(prefix, key string) []pipeline.Flag {
 func tenancyFlags(key string) []pipeline.Flag {
 	block := below(key, "tenancy")
 	return []pipeline.Flag{
-		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true,
+		{Name: "multi-tenancy.enabled", Distinctive: "MULTI_TENANCY_", Block: key, Key: block + "::enabled", Switch: true,
 			Doc: "Whether to separate tenants by a request header."},
 		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "Header that names the tenant."},
 		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: list,

@@ -10,7 +10,8 @@ import (
 // Sampling returns the flags of extension sampling.
 func Sampling() []pipeline.Flag {
 	flags := []pipeline.Flag{
-		{Name: "sampling.strategies-file", Block: "file", Key: "file::path", Doc: "Path or HTTP URL of the strategies file."},
+		{Name: "sampling.strategies-file", Distinctive: "SAMPLING_STRATEGIES_", Block: "file", Key: "file::path",
+			Doc: "Path or HTTP URL of the strategies file."},
 		{Name: "sampling.strategies-reload-interval", Block: "file", Key: "file::reload_interval",
 			Doc: "Interval at which the strategies file is checked for changes. 0 disables the check."},
 		{Name: "sampling.strategies.bugfix-5270", Switch: true, Always: "true",

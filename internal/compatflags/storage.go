@@ -9,8 +9,9 @@ import (
 // GRPCExporter returns the flags of exporter grpc.
 func GRPCExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "grpc-storage.server", Key: "endpoint", Value: oneServer, Doc: "Address of the remote storage server, host:port, or a " +
-			"comma-separated list of servers with different stores, which are read as one."},
+		{Name: "grpc-storage.server", Key: "endpoint", Distinctive: "GRPC_STORAGE_", Value: oneServer,
+			Doc: "Address of the remote storage server, host:port, or a comma-separated list of servers " +
+				"with different stores, which are read as one."},
 		{Name: "grpc-storage.server", Key: "endpoints", Value: severalServers},
 		{Name: "multi-tenancy.header", Key: "tenant_header", Doc: "Header that names the tenant."},
 		{Name: "grpc-storage.connection-timeout", Key: "connect_timeout", Doc: "Maximum time for one connection attempt."},

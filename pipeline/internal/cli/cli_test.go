@@ -30,7 +30,7 @@ func TestCommandLine(t *testing.T) {
 		return name
 	}
 	const valid, nothing = "the configuration is valid\n", "nothing to run: service.pipelines needs at least one pipeline, for example " +
-		"traces: {receivers: [otlp], exporters: [memory]}\n"
+		"traces: {receivers: [source], exporters: [sink]}\n"
 	spare, bad := file("exporters: {sink/spare: }"), file("exporters: {sink: {max_traces: x}}")
 	f := func(args string, code int, stdout, stderr string) {
 		t.Helper()

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
 // completeCommand is the command that the completion scripts call: its arguments are the words of
@@ -185,7 +184,7 @@ func (c *command) flagValues(f *flag.Flag) []candidate {
 		return words([]string{"debug", "info", "warn", "error"})
 	case f.Name == "log-encoding":
 		return words([]string{"json", "console", "auto"})
-	case f.Name == config.StorageFlag:
+	case f.Name == "span-storage.type":
 		return words(c.stores())
 	case slices.Contains([]string{"dir", "out"}, last):
 		return []candidate{{completeFolders, ""}}

@@ -95,8 +95,13 @@ func (c *command) commandHelp(u usage) {
 // frequentFlags returns the flags of the configuration that every help text shows.
 func (c *command) frequentFlags() *flag.FlagSet {
 	all, some := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
-	c.defineConfigured(all, new(stringList), new(stringList))
-	for _, name := range append([]string{"config", "set", "strict"}, config.FrameworkFlagNames()...) {
+	names := []string{"config", "set", "strict"}
+	for _, f := range c.defineConfigured(all, new(stringList), new(stringList)) {
+		if f.Whole {
+			names = append(names, f.Name)
+		}
+	}
+	for _, name := range names {
 		if f := all.Lookup(name); f.Usage != "" { // not those without an effect
 			some.Var(f.Value, f.Name, f.Usage)
 		}

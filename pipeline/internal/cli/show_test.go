@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/compatflags"
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
@@ -63,7 +64,7 @@ func flagged(w *hosttest.World) []pipeline.Factory {
 				pipeline.Flag{Name: "ask.host-port", Key: "http::endpoint", Block: "http", Missing: "only with --ask.http", Value: hostPort,
 					Doc: "Where it listens."})
 		case "extension hub":
-			factories[i] = f.Flags(pipeline.Flag{Name: "hub.token", Key: "token", Doc: "Hidden token."})
+			factories[i] = f.Flags(compatflags.Whole()...).Flags(pipeline.Flag{Name: "hub.token", Key: "token", Doc: "Hidden token."})
 		case "extension proxy":
 			factories[i] = f.Flags(pipeline.Flag{Name: "proxy.of", Key: "of", Doc: "What it reads."})
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracing-backend/tracing/internal/foreign"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
@@ -141,6 +142,17 @@ func Load(o Options) (*Config, error) {
 		l.config.warnings = append(l.config.warnings, w.Error())
 	}
 	return l.config, nil
+}
+
+// foreignFiles returns a problem, without a line, for each source that is the configuration file of
+// another program.
+func foreignFiles(sources []yamltree.Source) (found yamltree.Problems) {
+	for _, s := range sources {
+		if hint := foreign.Recognize(s.Name, s.YAML); hint != "" {
+			found = append(found, yamltree.Problem{Pos: yamltree.Pos{Source: s.Name}, Msg: hint})
+		}
+	}
+	return found
 }
 
 // mask masks what may be a secret in messages: parts of URLs, and the values of environment

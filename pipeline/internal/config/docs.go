@@ -84,7 +84,9 @@ func writeComponent(w io.Writer, f pipeline.Factory) {
 	}
 	var flags []Flag
 	for _, o := range flagOwners(f) {
-		flags = append(flags, Flag{Flag: o.flag, owners: []flagOwner{o}})
+		if !o.flag.Whole {
+			flags = append(flags, Flag{Flag: o.flag, owners: []flagOwner{o}})
+		}
 	}
 	for i, d := range flagDocs(flags) {
 		if i == 0 {

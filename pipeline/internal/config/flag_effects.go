@@ -30,7 +30,7 @@ type FlagNote struct {
 // not supported are replaced.
 func FlagEffects(o Options, args, environ []string) (edits []FlagEdit, notes []FlagNote, err error) {
 	o.setDefaults()
-	o.replaceStores = true
+	o.explain = true
 	sources, err := o.sources()
 	if err != nil {
 		return nil, nil, err

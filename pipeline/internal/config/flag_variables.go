@@ -22,7 +22,6 @@ func Variables(known []Flag, environ []string) []GivenFlag {
 			flags[f.Env()] = f
 		}
 	}
-	names := slices.Sorted(maps.Keys(flags))
 	set, misspelt := map[string]string{}, []GivenFlag(nil)
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, text, _ := strings.Cut(variable, "=")
@@ -33,7 +32,7 @@ func Variables(known []Flag, environ []string) []GivenFlag {
 			set[name] = text
 			continue
 		}
-		if instead := misspelling(name, names); instead != "" {
+		if instead := misspelling(name, flags); instead != "" {
 			flag := pipeline.Flag{Name: strings.ToLower(name), Instead: instead}
 			misspelt = append(misspelt, GivenFlag{Flag: Flag{Flag: flag}, Text: text, Env: true})
 		}
@@ -63,11 +62,6 @@ func isService(name, text string) bool {
 		slices.Contains([]string{"TCP", "UDP", "SCTP"}, cmp.Or(strings.Split(protocol, "_")...))
 }
 
-// distinctive holds beginnings of variables that hardly any other program has. A variable with one
-// of them is reported even if it is not similar to a known one.
-var distinctive = []string{"BADGER_", "COLLECTOR_OTLP_", "COLLECTOR_ZIPKIN_", "GRPC_STORAGE_", "MULTI_TENANCY_", "PROCESSOR_JAEGER_",
-	"REPORTER_GRPC_", "SAMPLING_STRATEGIES_", "SPAN_STORAGE_"}
-
 // minMisspelt is the minimum length of a name that is compared with known ones: short names are
 // similar by chance.
 const minMisspelt = 10
@@ -77,14 +71,17 @@ const maxTypos = 2
 
 // misspelling returns what to write instead of a variable that is similar to a known one, or "".
 // Those with the prefix of the program's own are for [loader.warnVariables].
-func misspelling(name string, known []string) string {
-	isDistinctive := slices.ContainsFunc(distinctive, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+func misspelling(name string, flags map[string]Flag) string {
 	if len(name) < minMisspelt || strings.HasPrefix(name, variablePrefix) ||
 		strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return ""
 	}
+	known, isDistinctive := slices.Sorted(maps.Keys(flags)), false
+	for _, f := range flags {
+		isDistinctive = isDistinctive || f.Distinctive != "" && strings.HasPrefix(name, f.Distinctive)
+	}
 	if !isDistinctive { // most variables of other programs: leave out what is not similar enough
-		known = slices.DeleteFunc(slices.Clone(known), func(k string) bool {
+		known = slices.DeleteFunc(known, func(k string) bool {
 			return len(k) > len(name)+maxTypos || len(k) < len(name)-maxTypos
 		})
 	}

@@ -8,32 +8,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// StorageFlag is the name of the flag that replaces the store of a configuration.
-const StorageFlag = "span-storage.type"
-
-// frameworkFlags returns the flags that do not belong to a component. Their keys begin at the root
-// of the configuration.
+// frameworkFlags returns the flags of the framework's own keys.
 func frameworkFlags() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "data-dir", Key: "service::data_dir", Variable: pipeline.VarDataDir,
+		{Name: "data-dir", Whole: true, Key: "service::data_dir", Variable: pipeline.VarDataDir,
 			Doc: "Folder for the files of all components."},
-		{Name: "log-level", Key: "service::telemetry::logs::level", Value: logLevel,
+		{Name: "log-level", Whole: true, Key: "service::telemetry::logs::level", Value: logLevel,
 			Doc: "Minimum level of log lines: debug, info, warn or error."},
-		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "Format of log lines: json, console or auto."},
-		{Name: "config-file", CommandLine: true, Refused: "file of flags in the format of other tools; " +
-			"run `tracing migrate --from jaeger1 FILE > tracing.yaml`, then use --config tracing.yaml"},
-		{Name: StorageFlag, Doc: "Type of exporter that replaces the store of the configuration and every reference to it. " +
-			"If it lists several types, separated by commas, spans are written to all of them and read from the first."},
+		{Name: "log-encoding", Whole: true, Key: "service::telemetry::logs::encoding",
+			Doc: "Format of log lines: json, console or auto."},
 	}
-}
-
-// FrameworkFlagNames returns the names of the flags that do not belong to a component.
-func FrameworkFlagNames() []string {
-	var names []string
-	for _, f := range frameworkFlags() {
-		names = append(names, f.Name)
-	}
-	return names
 }
 
 // logLevel is the [pipeline.Flag.Value] of log levels. It accepts upper case, and replaces levels
@@ -88,7 +72,10 @@ func (o flagOwner) effect() string {
 func flagOwners(f pipeline.Factory) []flagOwner {
 	owners := make([]flagOwner, len(f.FlagList()))
 	for i, flag := range f.FlagList() {
-		owners[i] = flagOwner{flag, f.Kind(), f.Type()}
+		owners[i].flag = flag
+		if !flag.Whole {
+			owners[i].kind, owners[i].typ = f.Kind(), f.Type()
+		}
 	}
 	return owners
 }
@@ -99,8 +86,8 @@ type Flag struct {
 	owners []flagOwner
 }
 
-// Flags returns all flags that set configuration keys: those of the framework, then those of the
-// factories by name.
+// Flags returns all flags that set configuration keys: those of the whole configuration, the
+// framework's own first, then those of components by name.
 func Flags(factories []pipeline.Factory) []Flag {
 	var all []Flag
 	add := func(o flagOwner) {
@@ -114,13 +101,22 @@ func Flags(factories []pipeline.Factory) []Flag {
 	for _, f := range frameworkFlags() {
 		add(flagOwner{flag: f})
 	}
-	framework := len(all)
 	for _, f := range factories {
 		for _, o := range flagOwners(f) {
 			add(o)
 		}
 	}
-	slices.SortStableFunc(all[framework:], func(a, b Flag) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b Flag) int {
+		switch {
+		case a.Whole && b.Whole:
+			return 0
+		case a.Whole:
+			return -1
+		case b.Whole:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
 	return all
 }
 
@@ -188,7 +184,7 @@ func (g GivenFlag) source() string {
 // Ranks of flags. A flag may depend on the configuration that flags of lower rank result in.
 const (
 	rankAdds       = iota // adds components
-	rankStore             // replaces the store; may add an exporter, to which other flags apply
+	rankApplied           // is a function; may add an exporter, to which other flags apply
 	rankStructural        // adds or removes blocks and components
 	rankValue             // sets values
 	rankOptional          // sets values if others are set
@@ -197,8 +193,8 @@ const (
 func (g GivenFlag) rank() int {
 	f := g.Flag
 	switch {
-	case f.Name == StorageFlag:
-		return rankStore
+	case f.Apply != nil:
+		return rankApplied
 	case f.Optional != "":
 		return rankOptional
 	case f.Instead != "" || f.Refused != "" || f.Unless != "" || f.Missing != "":

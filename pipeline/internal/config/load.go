@@ -23,6 +23,7 @@ type loader struct {
 	broken     map[Key]bool // components of unknown type
 	components []*Component // all others, sorted
 	preset     *yamltree.Tree
+	options    *Options
 }
 
 var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindExporter, pipeline.KindConnector,
@@ -31,7 +32,8 @@ var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipel
 // newLoader merges sources and checks the result.
 func newLoader(o *Options, sources []yamltree.Source) *loader {
 	tree, problems := yamltree.Load(sources, &yamltree.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
-	l := &loader{tree: tree, problems: problems, factories: map[pipeline.Kind]map[string]pipeline.Factory{}, broken: map[Key]bool{}}
+	l := &loader{options: o, tree: tree, problems: problems,
+		factories: map[pipeline.Kind]map[string]pipeline.Factory{}, broken: map[Key]bool{}}
 	if o.hasPreset() {
 		l.preset, _ = yamltree.Load(sources[:1], &yamltree.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
 	}
@@ -133,7 +135,7 @@ func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamlt
 	}
 	hint := foreign.Hint(kind.Section(), id.Type)
 	switch {
-	case hint != "" && jaeger2Component.MatchString(id.Type): // nothing to delete: the hint about the file says what to do
+	case hint != "" && foreign.Identifies(id.Type): // nothing to delete: the hint about the file says what to do
 		l.problem(pos, path, "%s %q is not built in: %s", kind, id.Type, hint)
 		return
 	case hint != "":

@@ -16,7 +16,7 @@ func (l *loader) loadService() {
 	if len(l.tree.Map("service", "pipelines")) == 0 && len(l.config.Service.Extensions) == 0 && len(l.problems) == 0 {
 		pos := l.tree.KeyPos("service")
 		l.problem(pos, nil, "nothing to run: service.pipelines needs at least one pipeline, for example "+
-			"traces: {receivers: [otlp], exporters: [memory]}")
+			"traces: {receivers: [%s], exporters: [%s]}", l.options.firstType(pipeline.KindReceiver), l.options.firstType(pipeline.KindExporter))
 	}
 	for _, name := range l.tree.Keys("service", "pipelines") {
 		l.loadPipeline(name)

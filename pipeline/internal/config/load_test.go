@@ -80,10 +80,10 @@ func TestPresets(t *testing.T) {
 	f("tow", "", `error: unknown preset "tow"; did you mean "two"?`)
 	f("", "none.yaml", "error: cannot read configuration: file does not exist")
 	f("", "more.yaml", "error: more.yaml: nothing to run: service.pipelines needs at least one pipeline, for example "+
-		"traces: {receivers: [otlp], exporters: [memory]}")
+		"traces: {receivers: [source], exporters: [sink]}")
 	o.Presets = nil
 	f("", "", "error: config: nothing to run: service.pipelines needs at least one pipeline, for example "+
-		"traces: {receivers: [otlp], exporters: [memory]}")
+		"traces: {receivers: [source], exporters: [sink]}")
 }
 
 func TestStrictTurnsWarningsIntoErrors(t *testing.T) {

@@ -65,7 +65,7 @@ type Options struct {
 	Environ  func() []string
 	ReadFile func(string) ([]byte, error)
 
-	replaceStores bool // replace stores that are not supported, although that is reported as a problem
+	explain bool // apply flags with problems as well as possible, see [pipeline.FlagTarget]
 }
 
 func (o *Options) setDefaults() {
@@ -127,6 +127,16 @@ func (o *Options) checkFactories() error {
 // typeNames returns the type of a factory and its aliases.
 func typeNames(f pipeline.Factory) []string {
 	return append([]string{f.Type()}, f.Aliases()...)
+}
+
+// firstType returns the first type of a kind, for examples, or "" if there is none.
+func (o *Options) firstType(kind pipeline.Kind) string {
+	for _, f := range o.Factories {
+		if f.Kind() == kind {
+			return f.Type()
+		}
+	}
+	return ""
 }
 
 // hasPreset reports whether the first source is a preset.

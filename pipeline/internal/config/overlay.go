@@ -51,7 +51,7 @@ func (o *overlay) applyRank(rank int) {
 			o.retarget(g)
 		}
 	}
-	if (rank == rankStore || rank == rankStructural) && len(o.sources) > before {
+	if (rank == rankApplied || rank == rankStructural) && len(o.sources) > before {
 		o.reload()
 	}
 }
@@ -129,11 +129,10 @@ func yamlText(value any) []byte {
 }
 
 func (o *overlay) apply(g GivenFlag) {
-	if g.Flag.Name == StorageFlag {
-		o.replaceStore(g)
-		return
-	}
 	switch {
+	case g.Flag.Apply != nil:
+		g.Flag.Apply(flagTarget{o, g}, g.Text)
+		return
 	case g.Flag.Refused != "":
 		o.absent(g, "%s", g.Flag.Refused)
 		return

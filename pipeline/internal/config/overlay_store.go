@@ -1,124 +1,180 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// replaceStore replaces the exporters that are referenced by others.
-func (o *overlay) replaceStore(g GivenFlag) {
-	var refs []Reference
-	var old []pipeline.ID
-	for _, c := range o.base.components {
+// flagTarget is what the Apply of a flag changes.
+type flagTarget struct {
+	*overlay
+	given GivenFlag
+}
+
+var _ pipeline.FlagTarget = flagTarget{}
+
+// Has implements pipeline.FlagTarget.
+func (t flagTarget) Has(path ...string) bool { return t.base.tree.Has(path...) }
+
+// Set implements pipeline.FlagTarget.
+func (t flagTarget) Set(value any, path ...string) { t.set(t.given, path, value) }
+
+// Remove implements pipeline.FlagTarget.
+func (t flagTarget) Remove(kind pipeline.Kind, id pipeline.ID) { t.remove(t.given, kind, id.String()) }
+
+// Exporters implements pipeline.FlagTarget.
+func (t flagTarget) Exporters() (known, configured []string) {
+	for _, c := range t.base.components {
+		if c.Key.Kind == pipeline.KindExporter {
+			configured = append(configured, c.Factory.Type())
+		}
+	}
+	return t.exporters(nil), configured
+}
+
+// With implements pipeline.FlagTarget.
+func (t flagTarget) With(text string) string {
+	if t.given.Env {
+		return t.given.Flag.Env() + "=" + text
+	}
+	return "--" + t.given.Flag.Name + "=" + text
+}
+
+// Problem implements pipeline.FlagTarget.
+func (t flagTarget) Problem(format string, args ...any) { t.problem(t.given, format, args...) }
+
+// Warn implements pipeline.FlagTarget.
+func (t flagTarget) Warn(format string, args ...any) { t.warn(t.given, format, args...) }
+
+// Absent implements pipeline.FlagTarget.
+func (t flagTarget) Absent(format string, args ...any) { t.absent(t.given, format, args...) }
+
+// Explains implements pipeline.FlagTarget.
+func (t flagTarget) Explains() bool { return t.options.explain }
+
+// Store implements pipeline.FlagTarget.
+func (t flagTarget) Store() pipeline.FlagStore {
+	var store pipeline.FlagStore
+	t.eachReader(func(c *Component, r Reference) {
+		store.Readers = append(store.Readers, pipeline.FlagReader{Kind: c.Key.Kind, ID: c.Key.ID})
+		store.Expected = cmp.Or(store.Expected, r.expected)
+		store.Written = store.Written || t.isWritten(r.Target)
+	})
+	return store
+}
+
+// eachReader calls f for each reference to an exporter.
+func (t flagTarget) eachReader(f func(*Component, Reference)) {
+	for _, c := range t.base.components {
 		for _, r := range c.References {
 			if r.Target != nil && r.Target.Key.Kind == pipeline.KindExporter {
-				refs = append(refs, r)
-				if !slices.Contains(old, r.Target.Key.ID) {
-					old = append(old, r.Target.Key.ID)
+				f(c, r)
+			}
+		}
+	}
+}
+
+// isWritten reports whether a pipeline ends in the store.
+func (t flagTarget) isWritten(store *Component) bool {
+	return slices.ContainsFunc(t.base.config.Pipelines, func(p Pipeline) bool { return slices.Contains(p.Exporters, store) })
+}
+
+// ReplaceStore implements pipeline.FlagTarget.
+func (t flagTarget) ReplaceStore(writeTo []string, readFrom ...string) (ok bool) {
+	var refs []Reference
+	var old []*Component
+	t.eachReader(func(_ *Component, r Reference) {
+		refs = append(refs, r)
+		if !slices.Contains(old, r.Target) {
+			old = append(old, r.Target)
+		}
+	})
+	if !t.suit(readFrom, t.exporters(refs), refs[0].expected) || !t.suit(writeTo, t.exporters(nil), refs[0].expected) {
+		return false
+	}
+	ids := func(types []string) []string {
+		types = slices.Clone(types)
+		for i, typ := range types {
+			for _, c := range old {
+				if c.Factory.Type() == typ {
+					types[i] = c.Key.ID.String()
 				}
 			}
 		}
+		return types
 	}
-	if len(refs) == 0 && o.writesToBroker(g) {
-		return
+	for _, id := range ids(readFrom) {
+		t.moveReaders(refs, id)
 	}
-	if len(refs) == 0 {
-		o.absent(g, "the configuration has no store: no component refers to an exporter")
-		return
-	}
-	ids, ok := o.knownStores(g, refs[0].expected, o.isWritten(old))
-	if !ok {
-		return
-	}
-	readableFirst(ids)
-	if _, builtIn := o.base.factories[pipeline.KindExporter][broker]; builtIn && ids[0] == broker {
-		o.replaceByBroker(g, refs, old)
-		return
-	}
-	if ids[0] == discarding { // reads find nothing
-		o.moveReaders(g, refs, emptyStore)
-		o.moveWriters(g, old, ids)
-		o.sources = append(o.sources, yamltree.Source{Name: g.source(), Path: []string{"exporters", emptyStore}})
-		return
-	}
-	for i, typ := range ids {
-		if known := o.stores(refs, i == 0); !slices.Contains(known, typ) {
-			o.problem(g, "%q is not %s%s", typ, refs[0].expected, yamltree.Suggest(typ, known, "known"))
-			return
-		}
-		for _, id := range old { // an exporter of this type keeps its name and settings
-			if f, ok := o.base.factories[pipeline.KindExporter][id.Type]; ok && f.Type() == typ {
-				ids[i] = id.String()
-			}
-		}
-	}
-	o.moveReaders(g, refs, ids[0])
-	o.moveWriters(g, old, ids)
-	if slices.Contains(ids, broker) {
-		o.setBrokerDefaults(g)
-	}
+	t.moveWriters(old, ids(writeTo))
+	t.exchange(old, ids(slices.Concat(writeTo, readFrom)))
+	return true
 }
 
-// moveReaders changes all references to the store id.
-func (o *overlay) moveReaders(g GivenFlag, refs []Reference, id string) {
-	for _, r := range refs {
-		if r.Target.Key.ID.String() != id {
-			o.set(g, r.path, id)
+// suit reports whether all types are known. The first that is not is a problem.
+func (t flagTarget) suit(types, known []string, expected string) bool {
+	for _, typ := range types {
+		if !slices.Contains(known, typ) {
+			t.Problem("%q is not %s%s", typ, expected, yamltree.Suggest(typ, known, "known"))
+			return false
 		}
 	}
+	return true
 }
 
-// moveWriters replaces the old stores by new ones in pipelines and in the exporters section.
-func (o *overlay) moveWriters(g GivenFlag, old []pipeline.ID, ids []string) {
-	isOld := func(id string) bool {
-		return slices.ContainsFunc(old, func(o pipeline.ID) bool { return o.String() == id })
-	}
-	for _, p := range o.base.tree.Keys("service", "pipelines") {
-		path := []string{"service", "pipelines", p, "exporters"}
-		list := o.list(path...)
-		rest := slices.DeleteFunc(slices.Clone(list), func(id string) bool { return isOld(id) || slices.Contains(ids, id) })
-		if moved := append(rest, ids...); slices.ContainsFunc(list, isOld) && !sameSet(list, moved) {
-			o.set(g, path, moved)
-		}
-	}
-	for _, id := range old {
-		if !slices.Contains(ids, id.String()) {
-			o.set(g, []string{"exporters", id.String()}, nil)
-		}
-	}
-	for _, id := range ids {
-		if !o.base.tree.Has("exporters", id) {
-			o.sources = append(o.sources, yamltree.Source{Name: g.source(), Path: []string{"exporters", id}})
-		}
-	}
-}
-
-// isWritten reports whether a pipeline ends in one of the stores.
-func (o *overlay) isWritten(stores []pipeline.ID) bool {
-	for _, p := range o.base.config.Pipelines {
-		for _, e := range p.Exporters {
-			if slices.Contains(stores, e.Key.ID) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// stores returns the types of exporters; if readable, only those that all references can refer to.
-func (o *overlay) stores(refs []Reference, readable bool) []string {
+// exporters returns the types of exporters that all of refs can refer to.
+func (t flagTarget) exporters(refs []Reference) []string {
 	var types []string
-	for typ, f := range o.base.factories[pipeline.KindExporter] {
+	for typ, f := range t.base.factories[pipeline.KindExporter] {
 		unfit := slices.ContainsFunc(refs, func(r Reference) bool { return !f.ComponentType().Implements(r.ref.Interface()) })
-		if typ == f.Type() && (!readable || !unfit) {
+		if typ == f.Type() && !unfit {
 			types = append(types, typ)
 		}
 	}
 	return types
+}
+
+// moveReaders changes all references to the store id.
+func (t flagTarget) moveReaders(refs []Reference, id string) {
+	for _, r := range refs {
+		if r.Target.Key.ID.String() != id {
+			t.Set(id, r.path...)
+		}
+	}
+}
+
+// moveWriters replaces the old stores by new ones in pipelines.
+func (t flagTarget) moveWriters(old []*Component, ids []string) {
+	isOld := func(id string) bool {
+		return slices.ContainsFunc(old, func(c *Component) bool { return c.Key.ID.String() == id })
+	}
+	for _, p := range t.base.tree.Keys("service", "pipelines") {
+		path := []string{"service", "pipelines", p, "exporters"}
+		list := t.list(path...)
+		rest := slices.DeleteFunc(slices.Clone(list), func(id string) bool { return isOld(id) || slices.Contains(ids, id) })
+		if moved := append(rest, ids...); slices.ContainsFunc(list, isOld) && !sameSet(list, moved) {
+			t.Set(moved, path...)
+		}
+	}
+}
+
+// exchange removes the old stores from the exporters, and adds new ones.
+func (t flagTarget) exchange(old []*Component, ids []string) {
+	for _, c := range old {
+		if id := c.Key.ID.String(); !slices.Contains(ids, id) {
+			t.Set(nil, "exporters", id)
+		}
+	}
+	for i, id := range ids {
+		if !t.Has("exporters", id) && !slices.Contains(ids[:i], id) {
+			t.Set(struct{}{}, "exporters", id)
+		}
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

@@ -1,16 +1,14 @@
-package config
+package foreign
 
 import (
 	"regexp"
 	"slices"
 
 	"gopkg.in/yaml.v3"
-
-	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// foreignKinds recognizes files of other programs by words that only they have.
-var foreignKinds = []struct {
+// programs recognizes files of other programs by words that only they have.
+var programs = []struct {
 	matches func(keys map[string]yaml.Node, text []byte) bool
 	hint    func(file string) string
 }{
@@ -37,31 +35,31 @@ var foreignKinds = []struct {
 	}},
 }
 
-// maxForeign is the maximum size of a file that is recognized, in bytes.
-const maxForeign = 1 << 20
+// maxRecognized is the maximum size of a file that is recognized, in bytes.
+const maxRecognized = 1 << 20
 
-// foreignFiles returns a problem, without a line, for each source that is the configuration file of
-// another program.
-func foreignFiles(sources []yamltree.Source) (found yamltree.Problems) {
-	for _, s := range sources {
-		if len(s.YAML) > maxForeign {
-			continue
-		}
-		var keys map[string]yaml.Node
-		if yaml.Unmarshal(s.YAML, &keys) != nil {
-			keys = nil // perhaps not YAML at all
-		}
-		for _, kind := range foreignKinds {
-			if kind.matches(keys, s.YAML) {
-				found = append(found, yamltree.Problem{Pos: yamltree.Pos{Source: s.Name}, Msg: kind.hint(s.Name)})
-				break
-			}
+// Recognize returns what to do with the configuration file of another program, or "" if it is none
+// of a known one. text is the content of the file.
+func Recognize(file string, text []byte) (hint string) {
+	if len(text) > maxRecognized {
+		return ""
+	}
+	var keys map[string]yaml.Node
+	if yaml.Unmarshal(text, &keys) != nil {
+		keys = nil // perhaps not YAML at all
+	}
+	for _, p := range programs {
+		if p.matches(keys, text) {
+			return p.hint(file)
 		}
 	}
-	return found
+	return ""
 }
 
 var jaeger2Component = regexp.MustCompile(`^(jaeger_storage|jaeger_query|jaeger_storage_exporter|jaeger_storage_writer|remote_sampling)(/|$)`)
+
+// Identifies reports whether a type of component is one by which Recognize knows the program.
+func Identifies(typ string) bool { return jaeger2Component.MatchString(typ) }
 
 // isJaeger2 reports whether there is a component that only Jaeger 2 has.
 func isJaeger2(keys map[string]yaml.Node, _ []byte) bool {
@@ -72,7 +70,7 @@ func isJaeger2(keys map[string]yaml.Node, _ []byte) bool {
 			continue
 		}
 		for id := range components {
-			if jaeger2Component.MatchString(id) {
+			if Identifies(id) {
 				return true
 			}
 		}
