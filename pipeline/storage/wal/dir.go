@@ -138,7 +138,9 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 	if err != nil {
 		return err
 	}
-	d.unlist(epoch)
+	if err := d.unlist(epoch); err != nil {
+		return fmt.Errorf("%s log %016x: remove the list of logs: %w", what, epoch, err)
+	}
 	for _, p := range slices.Backward(names.of(epoch)) {
 		if err := do(p, &names); err != nil {
 			return fmt.Errorf("%s log %016x: %w", what, epoch, err)

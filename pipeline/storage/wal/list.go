@@ -21,7 +21,8 @@ import (
 //
 // It is written after a log is created and before a log is removed. If that fails, for example on a
 // full disk, the owner's work goes on, because the list is needed only after damage. A log in the
-// list must exist, so a list that cannot be written before a log is removed is removed as well.
+// list must exist, so a list that cannot be written before a log is removed is removed as well; the
+// log stays if that fails too.
 const (
 	listFile   = "logs.list"
 	listHead   = "tracing logs, version 1\n"
@@ -93,13 +94,19 @@ func (d *Dir) saveList() error {
 	var err error
 	if len(d.logs) > 0 {
 		err = vfs.WriteChecked(d.fs, d.file(listFile), encodeList(d.logs))
-	} else if err = d.fs.Remove(d.file(listFile)); err == nil {
-		err = d.fs.SyncDir(d.path)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	} else {
+		err = d.removeList()
 	}
 	d.stale = err != nil
 	return err
+}
+
+// removeList removes the list, durably. The caller holds mu.
+func (d *Dir) removeList() error {
+	if err := d.fs.Remove(d.file(listFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return d.fs.SyncDir(d.path) // also for an earlier removal that was not synced
 }
 
 // enlist adds a new log to the list, or a reused file of a log. The caller holds mu. If the list
@@ -112,18 +119,20 @@ func (d *Dir) enlist(epoch uint64, reused bool) {
 	l.reused = reused
 	d.logs[epoch] = l
 	if d.saveList() != nil && known {
-		d.fs.Remove(d.file(listFile)) // the list stays stale: it is written again later
+		d.removeList() // the list stays stale: it is written again later; an error matters only after damage
 	}
 }
 
-// unlist takes a log out of the list before it is removed. The caller holds mu.
-func (d *Dir) unlist(epoch uint64) {
+// unlist takes a log out of the list before it is removed. After an error the list on disk may
+// still have it, so the log must stay. The caller holds mu.
+func (d *Dir) unlist(epoch uint64) error {
 	if _, ok := d.logs[epoch]; ok || d.stale {
 		delete(d.logs, epoch)
 		if d.saveList() != nil {
-			d.fs.Remove(d.file(listFile)) // the list stays stale: it is written again later
+			return d.removeList() // the list stays stale: it is written again later
 		}
 	}
+	return nil
 }
 
 // Checkpoint records durably how many records of the given logs are synced, and the weight of the

@@ -249,3 +249,29 @@ func write(t testing.TB, fsys vfs.FS, name string, content []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestListThatStays: a log is not removed while the list can neither be written nor durably
+// removed.
+func TestListThatStays(t *testing.T) {
+	for op, file := range map[vfstest.Op]string{vfstest.OpRemove: wal.ListFile(dirName), vfstest.OpSyncDir: dirName} {
+		t.Run(op.String(), func(t *testing.T) {
+			mem, log := listedLog(t, 5)
+			full := &vfstest.Rule{Op: vfstest.OpCreate, Err: vfstest.ErrNoSpace}
+			broken := &vfstest.Rule{Op: op, Path: file, Err: vfstest.ErrIO}
+			d := openDir(t, vfstest.Inject(mem, full, broken), small)
+			for range 2 {
+				if err := d.Remove(7); !errors.Is(err, vfstest.ErrIO) {
+					t.Errorf("got %v", err)
+				}
+			}
+			readAll(t, mem, log) // fails the test if the log is gone
+			broken.Switch(false)
+			if err := d.Remove(7); err != nil {
+				t.Error(err)
+			}
+			if missing, err := openDir(t, mem, small).Missing(); err != nil || len(missing) > 0 {
+				t.Errorf("missing after the removal: %+v, %v", missing, err)
+			}
+		})
+	}
+}
