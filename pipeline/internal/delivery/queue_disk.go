@@ -30,7 +30,7 @@ type diskQueue struct {
 	evicted     func(queued)       // called for batches that are dropped for newer ones
 	countLost   func(spans int64)  // called for lost spans; negative: recovered spans
 	lostBatches prometheus.Counter // batches lost to damaged files
-	lost        atomic.Uint64      // the same since the start
+	lost        atomic.Uint64      // the same since the start, without those read after all; see recordLoss
 
 	spool atomic.Pointer[spool.Queue] // nil before open, when metrics may already be read
 	lock  vfs.Lock
@@ -64,7 +64,8 @@ func (q *diskQueue) open() error {
 	}
 	started := q.env.Now()
 	files, err := spool.Open(vfs.Locked(q.env.FS, q.dir, lock), path.Join(q.dir, "log"), spool.Options{
-		LogSize: queueFileSize(), Now: q.env.Now, Quarantine: q.damagedFiles(), Lost: q.recordLoss,
+		LogSize: queueFileSize(), Now: q.env.Now, Quarantine: q.damagedFiles(),
+		Lost: q.recordLoss, Unsynced: q.logUnsynced, ListLost: q.logListLost,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("sending_queue: %w", err), lock.Close())
@@ -114,8 +115,8 @@ func (q *diskQueue) diskError() error {
 		return fmt.Errorf("sending_queue: %w", err)
 	}
 	if n := q.lost.Load(); n > 0 {
-		return fmt.Errorf("sending_queue: at least %d batches of damaged or deleted files are lost since the start; see the log; "+
-			"damaged files are in %s", n, q.damagedFiles())
+		return fmt.Errorf("sending_queue: up to %d batches of damaged or deleted files are lost since the start, more if the log says "+
+			"that their number is unknown; damaged files are in %s", n, q.damagedFiles())
 	}
 	return nil
 }
@@ -126,62 +127,27 @@ func (q *diskQueue) damagedFiles() string { return path.Join(q.dir, "damaged") }
 // watchInterval is the interval at which the folder of a queue is checked.
 const watchInterval = time.Second
 
+// checkpointInterval is the interval at which a queue records how many batches its last file holds.
+const checkpointInterval = 5 * time.Second
+
 // watch checks the folder until the queue is closed, so that a queue that gets no batches because
-// it is not ready notices that its folder was moved back.
+// it is not ready notices that its folder was moved back. It also makes the checkpoints.
 func (q *diskQueue) watch() {
-	ticker := time.NewTicker(watchInterval)
+	ticker, checkpoints := time.NewTicker(watchInterval), time.NewTicker(checkpointInterval)
 	defer ticker.Stop()
+	defer checkpoints.Stop()
 	for {
 		select {
 		case <-ticker.C:
 			q.reportDisk()
+		case <-checkpoints.C:
+			if err := q.spool.Load().Checkpoint(); err != nil {
+				q.log.Debug("cannot record the size of the sending queue's files; will retry", zap.Error(err))
+			}
 		case <-q.ctx.Done():
 			return
 		}
 	}
-}
-
-// recordLoss counts and logs batches that were lost to damage, or recovered after an earlier loss.
-func (q *diskQueue) recordLoss(l spool.Loss) {
-	if l.Gone != (spool.State{}) {
-		q.capacity.release(q.loadOfState(l.Gone))
-		q.countLost(l.Gone.Weight)
-	}
-	if l.Gone.Items < 0 {
-		q.log.Warn("recovered batches of the sending queue that could not be read before", zap.Int64("batches", -l.Gone.Items))
-		return
-	}
-	if l.Epoch == 0 {
-		q.log.Error("list of the sending queue's files is damaged; cannot tell whether files are missing; it will be written again",
-			zap.Error(l.Err))
-		return
-	}
-	if l.Items == 0 && (l.Err != nil || l.Report.Truncated) {
-		l.Items = 1 // the number is not known
-	}
-	q.lost.Add(l.Items)
-	q.lostBatches.Add(float64(l.Items))
-	log := q.log.With(zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items))
-	if errors.Is(l.Err, spool.ErrGone) {
-		log.Error("sending queue file is gone; batches that were not sent are lost", zap.String("folder", q.dir))
-		return
-	}
-	log.Error("sending queue file is damaged; batches are lost; moved the file to "+q.damagedFiles(), zap.Error(causeOf(&l)))
-}
-
-// causeOf describes a loss.
-func causeOf(l *spool.Loss) error {
-	if l.Err != nil {
-		return l.Err
-	}
-	text := fmt.Sprintf("%d records are missing at %d places in the file", l.Report.Lost, len(l.Report.Damage))
-	if l.Report.Truncated {
-		text += "; the end of the file is missing, and with it an unknown number of batches"
-	}
-	if l.Report.Doubtful {
-		text += "; the last record may have been acknowledged"
-	}
-	return errors.New(text)
 }
 
 func (q *diskQueue) put(ctx context.Context, b *otlpdata.Batch) error {

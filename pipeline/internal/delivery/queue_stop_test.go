@@ -122,7 +122,7 @@ func TestQueueOnDiskLosesFiles(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	p.CheckNet(t, "dropped:20 in:21 queued:0 sent:1")
-	if n := strings.Count(p.Log.String(), "sending queue file is damaged"); n != 1 {
+	if n := strings.Count(p.Log.String(), "sending queue file is gone"); n != 1 {
 		t.Errorf("log: %s", p.Log)
 	}
 }

@@ -28,5 +28,6 @@
 // at most one record for each 512 bytes of Options.LogSize.
 //
 // A log that cannot be read now is skipped and read again later. What the disk still does not
-// return then is lost: Options.Lost is called and the file is moved to the quarantine.
+// return then is lost: Options.Lost is called and the file is moved to the quarantine. A damaged
+// end of a log may look like an interrupted write, unless a checkpoint says what was there.
 package spool

@@ -26,6 +26,8 @@ type part struct {
 	begun    bool       // items were taken from memory: the file would return them again
 	notes    []doneItem // items whose done records are in this log, except those of removed logs
 	damaged  bool       // the file lost records: quarantine it instead of deleting it
+	lost     uint64     // Loss.Items when the file was damaged at Open
+	unknown  bool       // Open could not read the file, so unread is not known
 	failed   bool       // a write or sync of the file failed: do not reuse it
 	removing bool       // it is being removed
 	retryAt  time.Time  // earliest time of the next attempt to remove it

@@ -19,19 +19,29 @@ type Options struct {
 	LogSize    int64            // size at which the next log is started, and the unit of reading; 0: 16 MiB
 	Quarantine string           // directory for damaged logs; "": `damaged` below the queue's directory
 	Now        func() time.Time // the clock
-	// Lost is called when the disk lost items, or returned them after all; may be nil. It must not
-	// call the queue.
+	// Lost is called when the disk lost items, or returned them after all.
 	Lost func(Loss)
+	// Unsynced is called by Open for a log that ends with records that cannot be read. They were
+	// not acknowledged, unless the disk has damaged them since the last checkpoint.
+	Unsynced func(epoch, records uint64)
+	// ListLost is called by Open if the list of logs cannot be read, so that logs that are gone are
+	// not known. The list is written again.
+	ListLost func(error)
+	// The three may be nil. They must not call the queue.
 }
 
-// Loss describes what the disk lost of a log. A file that could be read is moved to
-// Options.Quarantine when the rest of it is done.
+// Loss describes what the disk lost of a log, or returned after an earlier Loss. A file that could
+// be read is moved to Options.Quarantine when the rest of it is done.
 type Loss struct {
-	Epoch  uint64 // of the log; in hexadecimal, the first part of the file name
-	Items  uint64 // number of lost items, as far as known; records, if the whole log is gone
-	Gone   State  // amount that State no longer counts; negative: counts from now on; zero for losses found by Open
-	Report wal.Report
-	Err    error // why the log could not be read at all, or nil
+	Epoch uint64 // of the log; in hexadecimal, the first part of the file name
+	// Items is the number of items that may be lost, at least 1 if it is not known. Losses found by
+	// Open are counted in records: that includes items that were done long ago, done records, and a
+	// last record that may not have been acknowledged (Report.Doubtful).
+	Items     uint64
+	Recovered uint64 // part of Items of earlier losses of the log that is not lost after all
+	Gone      State  // amount that State no longer counts; negative: counts from now on; zero for losses found by Open
+	Report    wal.Report
+	Err       error // why the log could not be read at all, or nil
 }
 
 // sizePerRecord bounds the number of records in a log: one for each sizePerRecord bytes of LogSize.
@@ -261,6 +271,19 @@ func (q *Queue) note(d doneItem) (appended, error) {
 		a.part.notes = append(a.part.notes, d)
 	}
 	return a, err
+}
+
+// Checkpoint records on disk how many records the log that is being written holds, so that the next
+// Open knows what is lost if the disk damages them. It writes nothing if nothing has changed. The
+// owner calls it from time to time. An error has no consequences unless there is damage later.
+func (q *Queue) Checkpoint() error {
+	q.mu.Lock()
+	logs := map[*wal.Log]int64{}
+	if q.current != nil {
+		logs[q.current.log] = 0
+	}
+	q.mu.Unlock()
+	return q.logs.Checkpoint(logs)
 }
 
 // State returns how much the queue holds.

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -26,6 +27,12 @@ func Open(fsys vfs.FS, dir string, o Options) (*Queue, error) {
 	}
 	if o.Lost == nil {
 		o.Lost = func(Loss) {}
+	}
+	if o.Unsynced == nil {
+		o.Unsynced = func(_, _ uint64) {}
+	}
+	if o.ListLost == nil {
+		o.ListLost = func(error) {}
 	}
 	const pending = 1 << 30 // callers bound what they have in flight
 	options := wal.Options{Mode: wal.SyncAlways, MaxPending: pending, Step: min(1<<20, o.LogSize), Size: o.LogSize, Spares: 1}
@@ -58,13 +65,13 @@ func (q *Queue) recover() error {
 		p := &part{epoch: epoch}
 		err := q.scan(p, done)
 		if errors.Is(err, wal.ErrVersion) {
-			q.opt.Lost(Loss{Epoch: epoch, Err: err})
+			q.opt.Lost(Loss{Epoch: epoch, Items: 1, Err: err})
 			if err := q.logs.Quarantine(epoch, q.opt.Quarantine); err != nil {
 				return err
 			}
 			continue
 		}
-		p.cause = err
+		p.cause, p.unknown = err, err != nil && !errors.Is(err, fs.ErrNotExist) // a link to nowhere
 		q.parts = append(q.parts, p)
 		q.state.add(p.unread)
 		delete(done, epoch)
@@ -81,11 +88,11 @@ var ErrGone = errors.New("file of the queue is gone")
 func (q *Queue) reportMissing() {
 	missing, err := q.logs.Missing()
 	if err != nil {
-		q.opt.Lost(Loss{Err: fmt.Errorf("cannot tell whether files of the queue are missing: %w", err)})
+		q.opt.ListLost(err)
 	}
 	for _, m := range missing {
 		q.lastEpoch = max(q.lastEpoch, m.Epoch)
-		q.opt.Lost(Loss{Epoch: m.Epoch, Items: m.Records, Err: ErrGone})
+		q.opt.Lost(Loss{Epoch: m.Epoch, Items: max(m.Records, 1), Err: ErrGone})
 	}
 }
 
@@ -109,13 +116,12 @@ func (q *Queue) scan(p *part, done map[uint64][]uint64) error {
 		}
 		return nil
 	})
-	if unknown != nil || err == nil && !report.Sound() {
-		p.damaged = true
-		lost := report.Lost
-		if report.Doubtful {
-			lost++ // the last one may have been acknowledged
-		}
-		q.opt.Lost(Loss{Epoch: p.epoch, Items: lost, Report: report, Err: unknown})
+	switch {
+	case unknown != nil || err == nil && !report.Sound():
+		p.damaged, p.lost = true, lostRecords(&report)
+		q.opt.Lost(Loss{Epoch: p.epoch, Items: p.lost, Report: report, Err: unknown})
+	case err == nil && report.Unsynced > 0:
+		q.opt.Unsynced(p.epoch, report.Unsynced)
 	}
 	for _, seq := range done[p.epoch] {
 		delete(items, seq)
@@ -126,4 +132,13 @@ func (q *Queue) scan(p *part, done map[uint64][]uint64) error {
 	}
 	p.onDisk = len(items) > 0 || err != nil || unreadable(report) != nil
 	return err
+}
+
+// lostRecords returns how many records of a damaged log may be lost, at least 1.
+func lostRecords(r *wal.Report) uint64 {
+	lost := r.Lost
+	if r.Doubtful {
+		lost++ // the last one may have been acknowledged
+	}
+	return max(lost, 1)
 }

@@ -105,8 +105,12 @@ func (q *Queue) read(p *part) {
 		q.retryLater(p, err)
 		return
 	}
-	if missing := q.loaded(p, items, found); missing != (State{}) {
-		q.opt.Lost(Loss{Epoch: p.epoch, Items: uint64(max(missing.Items, 0)), Gone: missing, Report: report, Err: err})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrGone
+	}
+	l := Loss{Epoch: p.epoch, Report: report, Err: err}
+	if q.loaded(p, items, found, &l); l.Items > 0 || l.Recovered > 0 || l.Gone != (State{}) {
+		q.opt.Lost(l)
 	}
 }
 
@@ -135,17 +139,27 @@ func (q *Queue) retryLater(p *part, err error) {
 	})
 }
 
-// loaded stores the items that were read, and returns what is missing compared with what the log
-// should hold.
-func (q *Queue) loaded(p *part, items []Item, found State) (missing State) {
+// loaded stores the items that were read. It completes l, which says how the file was read, by what
+// is missing compared with what the log should hold.
+func (q *Queue) loaded(p *part, items []Item, found State, l *Loss) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	missing = p.unread
-	missing.sub(found)
-	q.state.sub(missing)
-	p.damaged = p.damaged || missing != (State{})
-	p.items, p.onDisk, p.unread, p.done, p.cause = items, false, State{}, nil, nil
-	return missing
+	l.Gone = p.unread
+	l.Gone.sub(found)
+	q.state.sub(l.Gone)
+	sound := l.Err == nil && l.Report.Sound()
+	switch {
+	case p.unknown && !sound:
+		l.Items = lostRecords(&l.Report)
+	case sound:
+		l.Recovered = p.lost
+	case l.Gone.Items < 0:
+		l.Recovered = min(p.lost, uint64(-l.Gone.Items))
+	}
+	l.Items = max(l.Items, uint64(max(l.Gone.Items, 0)))
+	p.lost -= l.Recovered
+	p.damaged = p.damaged || l.Items > 0 || l.Gone != (State{})
+	p.items, p.onDisk, p.unread, p.done, p.cause, p.unknown = items, false, State{}, nil, nil, false
 }
 
 // Waiting returns the number of items that were not taken, and the time when the oldest was put, as

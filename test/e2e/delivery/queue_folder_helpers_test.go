@@ -155,11 +155,11 @@ func leaveQueue(t *testing.T) *queueFolder {
 	return f
 }
 
-// lostBatches returns the number of batches that a stopped process has logged as lost by the disk.
+// lostBatches returns the maximum number of batches that a process has logged as lost by the disk.
 func lostBatches(p *harness.Process) (batches int) {
 	for _, line := range p.LogLines() {
 		if text, _ := line["msg"].(string); strings.HasPrefix(text, "sending queue file is ") {
-			batches += int(line["batches"].(float64))
+			batches += int(line["up_to_batches"].(float64))
 		}
 	}
 	return batches
