@@ -208,14 +208,21 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 		return Scalar{Text: n.Value, Quoted: quoted, Bad: err.Error()}
 	}
 	p.bytes += len(text)
-	if len(p.expand.included) > 0 && mayBeSecret(text) {
-		for _, v := range append([]included{{text: text, written: n.Value}}, p.expand.included...) {
-			if mayBeSecret(v.text) {
-				p.tree.included = append(p.tree.included, included{Display(path...), v.text, v.written})
-			}
+	p.include(path, included{text: text, written: n.Value})
+	return Scalar{Text: text, Quoted: quoted}
+}
+
+// include records the scalar at path and the values of variables and files in it that may be
+// secrets. If the scalar is none, such as an address, its variables are none either.
+func (p *parser) include(path []string, whole included) {
+	if len(p.expand.included) == 0 {
+		return
+	}
+	for _, v := range append([]included{whole}, p.expand.included...) {
+		if v.mayBeSecret() && (whole.mayBeSecret() || v.isFile()) {
+			p.tree.included = append(p.tree.included, included{Display(path...), v.text, v.written})
 		}
 	}
-	return Scalar{Text: text, Quoted: quoted}
 }
 
 func (p *parser) mapping(n *yaml.Node, path []string) map[string]any {

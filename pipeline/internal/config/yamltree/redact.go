@@ -1,6 +1,7 @@
 package yamltree
 
 import (
+	"net"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -17,35 +18,55 @@ type included struct{ path, text, written string }
 const minSecret = 6
 
 var (
-	address = regexp.MustCompile(`^(?:localhost|(?:[a-z0-9-]+\.)+[a-z]{2,})$|^(?:[a-z0-9.-]*|\[[0-9a-f:]+\]):\d{1,5}$`)
-	words   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[\pL\pN]+`)
+	words = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[\pL\pN]+`)
+	hosts = regexp.MustCompile(`^$|^localhost$|^[A-Za-z0-9_-]*\.[A-Za-z0-9._-]*$`)
 )
 
-// mayBeSecret reports whether a text is anything but a number, a boolean, a duration or an address.
-func mayBeSecret(text string) bool {
-	_, notNumber := strconv.ParseFloat(text, 64)
-	_, notDuration := time.ParseDuration(text)
-	_, notIP := netip.ParseAddr(text)
-	return len(text) >= minSecret && notNumber != nil && notDuration != nil && notIP != nil && !address.MatchString(text)
+// mayBeSecret reports whether a value is anything but a number, a boolean, a duration or, unless it
+// is read from a file, an address.
+func (v *included) mayBeSecret() bool {
+	_, notNumber := strconv.ParseFloat(v.text, 64)
+	_, notDuration := time.ParseDuration(v.text)
+	return len(v.text) >= minSecret && notNumber != nil && notDuration != nil && (v.isFile() || !isAddress(v.text))
+}
+
+func (v *included) isFile() bool { return strings.HasPrefix(v.written, "${file:") }
+
+// isAddress reports whether a text is an IP address, localhost, or host:port. Other hosts need a
+// dot: user:12345 may be a user and a password.
+func isAddress(text string) bool {
+	host, port, noPort := net.SplitHostPort(text)
+	if noPort != nil {
+		_, notIP := netip.ParseAddr(text)
+		return notIP == nil || text == "localhost"
+	}
+	_, notIP := netip.ParseAddr(host)
+	_, notPort := strconv.ParseUint(port, 10, 16)
+	return notPort == nil && (notIP == nil || hosts.MatchString(host))
 }
 
 // Redact replaces values of environment variables and files by what is written in the
-// configuration, in messages about their keys and about blocks that contain them. If a message
-// about such a key or its list has a part of the value, it keeps only what to do.
+// configuration, in messages about their keys and about blocks that contain them. A message that
+// has a part of such a value, for example because the rest is cut, is not shown.
 func (t *Tree) Redact(problems Problems) {
 	for i := range problems {
 		p := &problems[i]
-		for _, v := range t.included {
-			below, isBelow := strings.CutPrefix(v.path, p.Path+".")
-			if !isBelow && p.Path != "" && p.Path != v.path {
+		concerned := slices.DeleteFunc(slices.Clone(t.included), func(v included) bool {
+			return p.Path != "" && p.Path != v.path && !strings.HasPrefix(v.path, p.Path+".")
+		})
+		for _, v := range concerned {
+			p.Msg = v.replace(p.Msg)
+		}
+		what, remedy, _ := strings.Cut(p.Msg, "; ")
+		for _, v := range slices.Backward(concerned) { // variables before the whole scalar
+			if !v.isPartOf(what) {
 				continue
 			}
-			p.Msg = v.replace(p.Msg)
-			_, notItem := strconv.Atoi(below)
-			what, remedy, _ := strings.Cut(p.Msg, "; ")
-			if (p.Path == v.path || notItem == nil) && v.isPartOf(what) {
-				p.Msg = strings.TrimSuffix(v.written+" is not valid here; its value may be a secret and is not shown; "+remedy, "; ")
+			p.Msg = "has a problem that is not shown, because the message contains a part of " + v.written + ", which may be a secret"
+			if remedy != "" && !v.isPartOf(remedy) {
+				p.Msg += "; " + remedy
 			}
+			break
 		}
 	}
 }
@@ -81,15 +102,31 @@ func joins(a, b string) bool {
 	return a != "" && b != "" && isWord(a[len(a)-1]) && isWord(b[0])
 }
 
-// isPartOf reports whether a message has a part of the value in quotes, or a word of it.
+// isPartOf reports whether a message has a part of the value in quotes, or a word of it, which may
+// be cut at one end or be the end of a longer word. What is written in the configuration is shown.
 func (v *included) isPartOf(msg string) bool {
 	own := words.FindAllString(strings.ReplaceAll(v.text, `"`, " "), -1)
 	return slices.ContainsFunc(words.FindAllString(msg, -1), func(part string) bool {
 		text, isQuoted := strconv.Unquote(part)
-		if isQuoted != nil {
-			return len(part) >= minSecret && slices.Contains(own, part)
+		switch {
+		case isQuoted != nil:
+			text = part
+		case strings.Contains(strings.ToLower(v.text), strings.ToLower(text)):
+		default:
+			return v.isPartOf(strings.ReplaceAll(text, `"`, " "))
 		}
-		return len(text) >= minSecret && !strings.Contains(v.written, text) &&
-			strings.Contains(strings.ToLower(v.text), strings.ToLower(text))
+		if len(text) < minSecret || strings.Contains(v.written, text) {
+			return false
+		}
+		return isQuoted == nil || slices.ContainsFunc(own, func(word string) bool { return sharesEnd(word, text) })
 	})
+}
+
+// sharesEnd reports whether one of two words begins or ends with the other, of at least minSecret
+// bytes.
+func sharesEnd(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return len(a) >= minSecret && (strings.HasPrefix(b, a) || strings.HasSuffix(b, a))
 }
