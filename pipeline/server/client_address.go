@@ -89,7 +89,11 @@ func parseAddress(s string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// parseProxies parses trusted_proxies: addresses, and networks in CIDR notation.
+// mappedBits is the length of ::ffff:0.0.0.0/96, the network of IPv4 addresses written as IPv6.
+const mappedBits = 96
+
+// parseProxies parses trusted_proxies: addresses, and networks in CIDR notation. Those of IPv4 may
+// be written as IPv6.
 func parseProxies(texts []string) (proxies, error) {
 	var ps proxies
 	for _, text := range texts {
@@ -100,6 +104,12 @@ func parseProxies(texts []string) (proxies, error) {
 				return nil, pipeline.BadKey("trusted_proxies", "%q is neither an address nor a network; write 10.0.0.1 or 10.0.0.0/8", text)
 			}
 			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if p.Addr().Is4In6() {
+			if p.Bits() < mappedBits {
+				return nil, pipeline.BadKey("trusted_proxies", "%q is not an IPv4 network; write 10.0.0.0/8", text)
+			}
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits)
 		}
 		ps = append(ps, p.Masked())
 	}

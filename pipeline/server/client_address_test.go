@@ -67,13 +67,42 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// An IPv4 address and network may be written as IPv6, like the addresses of clients.
+func TestMappedTrustedProxies(t *testing.T) {
+	for proxy, want := range map[string]string{
+		"::ffff:10.1.2.3": "198.51.100.1", "::ffff:10.1.0.0/112": "198.51.100.1", "::ffff:0.0.0.0/96": "198.51.100.1", "::/0": "10.1.2.3",
+		"::ffff:10.1.2.4": "10.1.2.3", "::ffff:10.2.0.0/112": "10.1.2.3",
+	} {
+		cfg := server.DefaultHTTPConfig("127.0.0.1:0")
+		cfg.TrustedProxies = []string{proxy}
+		got := ""
+		s, err := server.NewHTTP(newFixture(t, 1<<20).set, "http", cfg, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got = server.Client(r.Context())
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, remote := range []string{"10.1.2.3:1234", "[::ffff:10.1.2.3]:1234"} {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.RemoteAddr = remote
+			r.Header.Set("X-Forwarded-For", "198.51.100.1")
+			if s.Handler().ServeHTTP(httptest.NewRecorder(), r); got != want {
+				t.Errorf("client %q of %s with trusted proxy %s; want %q", got, remote, proxy, want)
+			}
+		}
+	}
+}
+
 func TestInvalidTrustedProxies(t *testing.T) {
 	web, rpc := server.DefaultHTTPConfig("127.0.0.1:0"), grpcConfig()
 	web.TrustedProxies = []string{"10.0.0.1", "proxy.example"}
 	rpc.TrustedProxies = []string{"10.0.0.0/33"}
+	mapped := grpcConfig()
+	mapped.TrustedProxies = []string{"::ffff:10.0.0.0/95"}
 	for want, err := range map[string]error{
-		`"proxy.example" is neither an address nor a network`: web.Validate(),
-		`"10.0.0.0/33" is neither an address nor a network`:   rpc.Validate(),
+		`"::ffff:10.0.0.0/95" is not an IPv4 network; write 10.0.0.0/8`: mapped.Validate(),
+		`"proxy.example" is neither an address nor a network`:           web.Validate(),
+		`"10.0.0.0/33" is neither an address nor a network`:             rpc.Validate(),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
