@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -143,6 +144,39 @@ func TestGRPC(t *testing.T) {
 	if got := e.clients.of("", "limited", nil); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" ||
 		!strings.Contains(got[0].UserAgent, "grpc-go") {
 		t.Errorf("clients: %+v", got)
+	}
+}
+
+// The clients of an explanation are those behind trusted proxies, with the whole address.
+func TestExplainShowsClientsBehindProxies(t *testing.T) {
+	c := withListeners(fileConfig("testdata/strategies.json"))
+	web, rpc := server.DefaultHTTPConfig("127.0.0.1:0"), server.DefaultGRPCConfig("127.0.0.1:0")
+	web.TrustedProxies, rpc.TrustedProxies = []string{"127.0.0.1"}, []string{"127.0.0.1"}
+	c.HTTP, c.GRPC = pipeline.Present(web), pipeline.Present(rpc)
+	e, _ := start(t, c)
+	req, err := http.NewRequest(http.MethodGet, "http://"+e.Addr("http")+"/sampling?service=limited", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Forwarded-For", "2001:db8::7")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-forwarded-for", "198.51.100.1")
+	p := &api_v2.SamplingStrategyParameters{ServiceName: "limited"}
+	if _, err := api_v2.NewSamplingManagerClient(conn).GetSamplingStrategy(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	x, err := e.Explain(t.Context(), "", "limited", "")
+	if err != nil || len(x.Clients) != 2 || x.Clients[0].Address != "198.51.100.1" || x.Clients[1].Address != "2001:db8::7" {
+		t.Errorf("%+v, %v", x.Clients, err)
 	}
 }
 

@@ -43,7 +43,7 @@ type httpServer struct {
 }
 
 func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Provider) (*httpServer, error) {
-	handlers := sampling.Handlers{Provider: p, Tenant: server.Tenant}
+	handlers := sampling.Handlers{Provider: p, Tenant: server.Tenant, Client: server.ClientAddress}
 	s := &httpServer{routes: map[string]http.HandlerFunc{
 		"/":                     handlers.LegacyStrategy,
 		"/sampling":             handlers.Strategy,
@@ -80,7 +80,8 @@ type manager struct {
 
 // GetSamplingStrategy implements api_v2.SamplingManagerServer.
 func (m *manager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse, error) {
-	a, err := m.provider.Strategy(ctx, sampling.Request{Tenant: server.Tenant(ctx), Service: p.ServiceName, Client: strategies.Client(ctx)})
+	client := strategies.Client(ctx, server.ClientAddress(ctx))
+	a, err := m.provider.Strategy(ctx, sampling.Request{Tenant: server.Tenant(ctx), Service: p.ServiceName, Client: client})
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}

@@ -3,7 +3,6 @@ package sampling
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"strings"
 )
@@ -12,6 +11,7 @@ import (
 type Handlers struct {
 	Provider Provider
 	Tenant   func(context.Context) string // returns the tenant of the request
+	Client   func(context.Context) string // returns the address of the client of the request
 }
 
 // Strategy serves the strategy of a service, with the type as a word.
@@ -29,7 +29,8 @@ func (h Handlers) strategy(w http.ResponseWriter, r *http.Request, transport str
 	if !ok {
 		return
 	}
-	a, err := h.Provider.Strategy(r.Context(), Request{Tenant: h.Tenant(r.Context()), Service: service, Client: clientOf(r, transport)})
+	client := Client{Address: h.Client(r.Context()), UserAgent: r.UserAgent(), Transport: transport}
+	a, err := h.Provider.Strategy(r.Context(), Request{Tenant: h.Tenant(r.Context()), Service: service, Client: client})
 	if err != nil {
 		http.Error(w, "collector error: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -95,14 +96,6 @@ func requestedService(w http.ResponseWriter, r *http.Request) (service string, o
 		return "", false
 	}
 	return strings.Clone(services[0]), true // cloned, so that the name does not keep the whole query in memory
-}
-
-func clientOf(r *http.Request, transport string) Client {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return Client{Address: host, UserAgent: r.UserAgent(), Transport: transport}
 }
 
 func writeJSON(w http.ResponseWriter, body []byte) {

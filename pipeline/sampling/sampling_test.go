@@ -60,7 +60,8 @@ func (p *provider) Strategy(_ context.Context, r Request) (Answer, error) {
 
 // get sends a request to a handler.
 func get(p Provider, handler func(Handlers) http.HandlerFunc, method, query string) *httptest.ResponseRecorder {
-	h := Handlers{Provider: p, Tenant: func(context.Context) string { return "acme" }}
+	always := func(s string) func(context.Context) string { return func(context.Context) string { return s } }
+	h := Handlers{Provider: p, Tenant: always("acme"), Client: always("192.0.2.1")}
 	w, r := httptest.NewRecorder(), httptest.NewRequest(method, "/x"+query, nil)
 	r.Header.Set("User-Agent", "sdk/1")
 	handler(h)(w, r)

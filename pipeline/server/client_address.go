@@ -15,25 +15,29 @@ type clientKey struct{}
 // network), from which the request with the context ctx was sent, see trusted_proxies. It is "" if
 // the address is unknown, for example because the client uses a Unix socket, and for requests that
 // need no credentials, see [HTTP.SetPublic].
-func Client(ctx context.Context) string {
-	client, _ := ctx.Value(clientKey{}).(string)
-	return client
+func Client(ctx context.Context) string { return network(clientAddress(ctx)) }
+
+// ClientAddress is like [Client] but returns the whole IPv6 address.
+func ClientAddress(ctx context.Context) string {
+	if addr := clientAddress(ctx); addr.IsValid() {
+		return addr.String()
+	}
+	return ""
 }
 
-// WithClient returns a context for which Client returns client. Listeners use it for each request.
-func WithClient(ctx context.Context, client string) context.Context {
-	return context.WithValue(ctx, clientKey{}, client)
+func clientAddress(ctx context.Context) netip.Addr {
+	addr, _ := ctx.Value(clientKey{}).(netip.Addr)
+	return addr
 }
 
-// forwardedHeader is the header in which a proxy appends the address of its client.
-const forwardedHeader = "X-Forwarded-For"
+// WithClient returns the context of a request from addr. Listeners use it for each request.
+func WithClient(ctx context.Context, addr netip.Addr) context.Context {
+	return context.WithValue(ctx, clientKey{}, addr)
+}
 
-// proxies are the networks of trusted_proxies.
-type proxies []netip.Prefix
-
-// client returns what Client returns for a request.
-func (ps proxies) client(remote string, header func(name string) []string) string {
-	switch addr := ps.address(remote, header); {
+// network returns what [Client] returns for an address.
+func network(addr netip.Addr) string {
+	switch {
 	case addr.Is6():
 		return netip.PrefixFrom(addr, 64).Masked().String()
 	case addr.IsValid():
@@ -41,6 +45,12 @@ func (ps proxies) client(remote string, header func(name string) []string) strin
 	}
 	return ""
 }
+
+// forwardedHeader is the header in which a proxy appends the address of its client.
+const forwardedHeader = "X-Forwarded-For"
+
+// proxies are the networks of trusted_proxies.
+type proxies []netip.Prefix
 
 // describe returns the address of the client of a request for the log: that of the connection, with
 // its port, unless a trusted proxy reports another one.

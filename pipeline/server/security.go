@@ -199,10 +199,10 @@ func (s *security) check(ctx context.Context, remote string, header func(name st
 func (s *security) begin(ctx context.Context, remote string, header func(name string) []string) (context.Context, *login, error) {
 	var who identity
 	var err error
-	client := s.proxies.client(remote, header)
-	ctx = WithClient(ctx, client)
+	addr := s.proxies.address(remote, header)
+	ctx = WithClient(ctx, addr)
 	if s.auth != nil {
-		if who, err = s.auth.check(client, header); err != nil {
+		if who, err = s.auth.check(network(addr), header); err != nil {
 			return ctx, nil, err
 		}
 	}

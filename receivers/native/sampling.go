@@ -17,7 +17,7 @@ func samplingRoutes(p sampling.Provider) map[string]http.HandlerFunc {
 	if p == nil {
 		return nil
 	}
-	handlers := sampling.Handlers{Provider: p, Tenant: server.Tenant}
+	handlers := sampling.Handlers{Provider: p, Tenant: server.Tenant, Client: server.ClientAddress}
 	return map[string]http.HandlerFunc{
 		"/api/sampling":            handlers.Strategy,
 		"/api/sampling/explain":    handlers.Explain,
@@ -35,7 +35,8 @@ type samplingManager struct {
 func (m *samplingManager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (
 	*api_v2.SamplingStrategyResponse, error,
 ) {
-	a, err := m.provider.Strategy(ctx, sampling.Request{Tenant: server.Tenant(ctx), Service: p.ServiceName, Client: strategies.Client(ctx)})
+	client := strategies.Client(ctx, server.ClientAddress(ctx))
+	a, err := m.provider.Strategy(ctx, sampling.Request{Tenant: server.Tenant(ctx), Service: p.ServiceName, Client: client})
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}

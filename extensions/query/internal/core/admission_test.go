@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // client returns the context of a request from an address.
 func client(t *testing.T, ip string) context.Context {
 	t.Helper()
-	return server.WithClient(t.Context(), ip)
+	return server.WithClient(t.Context(), netip.MustParseAddr(ip))
 }
 
 // admitMany admits queries of one kind until one is refused, and returns the slots and the error.

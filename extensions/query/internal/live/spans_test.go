@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -115,7 +116,7 @@ func TestOneClientDoesNotTakeAllTails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tails, h := newAPI(t, querytest.FilledMemory(t, querytest.Shop()), func(c *Config) { c.MaxClients = 4 })
 		from := func(ip string) context.Context {
-			return server.WithClient(t.Context(), ip)
+			return server.WithClient(t.Context(), netip.MustParseAddr(ip))
 		}
 		greedy, polite := from("192.0.2.1"), from("192.0.2.2")
 		_, _ = watch(greedy, h, "")
