@@ -1,9 +1,11 @@
 package compatflags_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/compatflags"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -103,5 +105,18 @@ func TestFlagsWithoutEffect(t *testing.T) {
 	const want = "--collector.otlp.grpc.max-message-size: \"4MiB\" is not a number of bytes from 1 to 2147483647\n"
 	if got := changedLines(t, "--collector.otlp.grpc.max-message-size", "4MiB"); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestOrder checks that help texts list flags in the same order each time.
+func TestOrder(t *testing.T) {
+	names := func() (names []string) {
+		for _, f := range compatflags.Sampling() {
+			names = append(names, f.Name)
+		}
+		return names
+	}
+	if a, b := names(), names(); !slices.Equal(a, b) {
+		t.Errorf("got %s, then %s", a, b)
 	}
 }

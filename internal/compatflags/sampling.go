@@ -1,8 +1,10 @@
 package compatflags
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -23,13 +25,11 @@ func Sampling() []pipeline.Flag {
 		{Name: "reporter.grpc.host-port", Block: "remote", Key: "remote::endpoint", Value: hostPorts,
 			Doc: "Addresses of collectors, host:port, separated by commas."},
 	}
-	for flag, key := range map[string]string{"target-samples-per-second": "target_samples_per_second", "delta-tolerance": "delta_tolerance",
-		"buckets-for-calculation": "calculation_buckets", "calculation-interval": "calculation_interval",
-		"aggregation-buckets": "aggregation_buckets",
-		"delay":               "calculation_delay", "initial-sampling-probability": "initial_sampling_probability",
-		"min-sampling-probability": "min_sampling_probability",
-		"min-samples-per-second":   "min_samples_per_second", "leader-lease-refresh-interval": "leader_lease_refresh_interval",
-		"follower-lease-refresh-interval": "follower_lease_refresh_interval"} {
+	otherKeys := map[string]string{"buckets-for-calculation": "calculation_buckets", "delay": "calculation_delay"}
+	for flag := range strings.FieldsSeq("aggregation-buckets buckets-for-calculation calculation-interval delay delta-tolerance " +
+		"follower-lease-refresh-interval initial-sampling-probability leader-lease-refresh-interval min-samples-per-second " +
+		"min-sampling-probability target-samples-per-second") {
+		key := cmp.Or(otherKeys[flag], strings.ReplaceAll(flag, "-", "_"))
 		flags = append(flags, pipeline.Flag{Name: "sampling." + flag, Block: "adaptive", Key: "adaptive::" + key,
 			Doc: "Sets " + key + " of adaptive sampling."})
 	}
