@@ -53,22 +53,32 @@ func NativeExporter() []pipeline.Flag {
 
 // clientTLSFlags returns the flags for the TLS block of a client at key.
 func clientTLSFlags(prefix, key string) []pipeline.Flag {
-	prefix, key = prefix+".tls.", key+"::"
+	prefix += ".tls."
+	insecure := key + "::insecure"
+	flags := tlsKeys(prefix, key, "endpoint")
+	for i := range flags {
+		flags[i].Unless = insecure
+	}
+	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: insecure, Switch: true, Value: negation, Doc: "Whether to use TLS."})
+}
+
+// tlsKeys returns the flags for the keys of the TLS block of a client at key. address is the name
+// of the key for the address of the server.
+func tlsKeys(prefix, key, address string) []pipeline.Flag {
 	flags := []pipeline.Flag{
 		{Name: "ca", Key: "ca_file",
 			Doc: "File of trusted certificate authorities in PEM format. Empty trusts those of the system."},
 		{Name: "cert", Key: "cert_file", Doc: "Client certificate file in PEM format."},
 		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
 		{Name: "server-name", Key: "server_name_override",
-			Doc: "Name that the server certificate must contain, instead of the host of the endpoint."},
+			Doc: "Name that the server certificate must contain, instead of the host of the " + address + "."},
 		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to accept any server certificate."},
 	}
-	insecure := key + "insecure"
 	for i := range flags {
 		f := &flags[i]
-		f.Name, f.Key, f.Unless, f.Missing = prefix+f.Name, key+f.Key, insecure, withoutTLS(prefix)
+		f.Name, f.Key, f.Missing = prefix+f.Name, below(key, f.Key), withoutTLS(prefix)
 	}
-	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: insecure, Switch: true, Value: negation, Doc: "Whether to use TLS."})
+	return flags
 }
 
 // ResourceTags returns the flags of processor resource_tags.

@@ -29,17 +29,9 @@ func ClickHouseExporter() []pipeline.Flag {
 // optionalTLSFlags returns the flags for the block tls of a client that connects without TLS if
 // there is none.
 func optionalTLSFlags(prefix string) []pipeline.Flag {
-	flags := []pipeline.Flag{
-		{Name: "ca", Key: "ca_file", Doc: "File of trusted certificate authorities in PEM format. Empty trusts those of the system."},
-		{Name: "cert", Key: "cert_file", Doc: "Client certificate file in PEM format."},
-		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
-		{Name: "server-name", Key: "server_name_override",
-			Doc: "Name that the server certificate must contain, instead of the host of the address."},
-		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to accept any server certificate."},
-	}
+	flags := tlsKeys(prefix, "tls", "address")
 	for i := range flags {
-		f := &flags[i]
-		f.Name, f.Key, f.Block, f.Missing = prefix+f.Name, "tls::"+f.Key, "tls", withoutTLS(prefix)
+		flags[i].Block = "tls"
 	}
 	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: "tls", Presence: true, Doc: "Whether to use TLS."})
 }

@@ -11,33 +11,14 @@ import (
 
 // NativeReceiver returns the flags of receiver native.
 func NativeReceiver() []pipeline.Flag {
-	const (
-		grpc  = "protocols::grpc"
-		http  = "protocols::http"
-		alive = grpc + "::keepalive::server_parameters"
-	)
-	return slices.Concat([]pipeline.Flag{
-		{Name: "collector.grpc-server.host-port", Key: grpc + "::endpoint", Value: hostPort,
-			Doc: "Address on which to accept spans in the native format over gRPC."},
-		{Name: "collector.grpc-server.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
-			Doc: "Maximum message size in bytes, rounded up to MiB."},
-		{Name: "collector.grpc-server.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
-			Doc: "Age at which a connection is closed, so that its client reconnects. 0 disables the limit."},
-		{Name: "collector.grpc-server.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
-			Doc: "Time that open calls have to finish after max-connection-age. 0 disables the limit."},
-		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: hostPort,
-			Doc: "Address on which to accept Thrift over HTTP."},
-		{Name: "collector.http-server.idle-timeout", Block: http, Key: http + "::idle_timeout",
-			Doc: "Maximum time that a connection stays open without a request."},
-		{Name: "collector.http-server.read-timeout", Block: http, Key: http + "::read_timeout",
-			Doc: "Maximum time for a client to send a whole request."},
-		{Name: "collector.http-server.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
-			Doc: "Maximum time for a client to send the headers of a request."},
-		{Name: "collector.grpc-port", Key: grpc + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.grpc-server.host-port."},
-		{Name: "collector.http-port", Key: http + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.http-server.host-port."},
-		{Name: "collector.enable-span-size-metrics", Switch: true, Always: "false",
-			Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
-	},
+	return slices.Concat(
+		grpcFlags("collector.grpc-server.", "Address on which to accept spans in the native format over gRPC."),
+		httpFlags("collector.http-server.", "Address on which to accept Thrift over HTTP."), []pipeline.Flag{
+			{Name: "collector.grpc-port", Key: grpc + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.grpc-server.host-port."},
+			{Name: "collector.http-port", Key: http + "::endpoint", Value: hostPort, Doc: "Earlier name of collector.http-server.host-port."},
+			{Name: "collector.enable-span-size-metrics", Switch: true, Always: "false",
+				Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
+		},
 		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http))
 }
 

@@ -17,37 +17,53 @@ import (
 
 // OTLPReceiver returns the flags of receiver otlp.
 func OTLPReceiver() []pipeline.Flag {
-	const (
-		grpc  = "protocols::grpc"
-		http  = "protocols::http"
-		alive = grpc + "::keepalive::server_parameters"
-	)
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.otlp.enabled", Distinctive: "COLLECTOR_OTLP_", Switch: true, Doc: "Whether to accept spans over OTLP."},
-		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: hostPort,
-			Doc: "Address on which to accept OTLP over gRPC."},
-		{Name: "collector.otlp.grpc.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
-			Doc: "Maximum message size in bytes, rounded up to MiB."},
-		{Name: "collector.otlp.grpc.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
-			Doc: "Age at which a connection is closed, so that its client reconnects. 0 disables the limit."},
-		{Name: "collector.otlp.grpc.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
-			Doc: "Time that open calls have to finish after max-connection-age. 0 disables the limit."},
-		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: hostPort,
-			Doc: "Address on which to accept OTLP over HTTP."},
-		{Name: "collector.otlp.http.idle-timeout", Block: http, Key: http + "::idle_timeout",
-			Doc: "Maximum time that a connection stays open without a request."},
-		{Name: "collector.otlp.http.read-timeout", Block: http, Key: http + "::read_timeout",
-			Doc: "Maximum time for a client to send a whole request."},
-		{Name: "collector.otlp.http.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
-			Doc: "Maximum time for a client to send the headers of a request."},
-		{Name: "collector.num-workers",
-			Instead: "there is no fixed number of workers; set service.limits.inflight to limit the bytes of requests in memory"},
-		{Name: "collector.queue-size",
-			Instead: "there is no queue in front of a store; set service.limits.inflight to limit the bytes of requests in memory"},
-		{Name: "collector.queue-size-memory", Instead: "set service.limits.inflight to limit the bytes of requests in memory"},
 	},
+		grpcFlags("collector.otlp.grpc.", "Address on which to accept OTLP over gRPC."),
+		httpFlags("collector.otlp.http.", "Address on which to accept OTLP over HTTP."), []pipeline.Flag{
+			{Name: "collector.num-workers",
+				Instead: "there is no fixed number of workers; set service.limits.inflight to limit the bytes of requests in memory"},
+			{Name: "collector.queue-size",
+				Instead: "there is no queue in front of a store; set service.limits.inflight to limit the bytes of requests in memory"},
+			{Name: "collector.queue-size-memory", Instead: "set service.limits.inflight to limit the bytes of requests in memory"},
+		},
 		tlsFlags("collector.otlp.grpc", grpc+"::tls"), tlsFlags("collector.otlp.http", http+"::tls"),
 		corsFlags("collector.otlp.http", http), tenancyFlags(grpc), tenancyFlags(http))
+}
+
+// Blocks of the listeners of receivers that have two.
+const (
+	grpc = "protocols::grpc"
+	http = "protocols::http"
+)
+
+// grpcFlags returns the flags of a receiver's gRPC listener, without those for TLS and tenants.
+func grpcFlags(prefix, doc string) []pipeline.Flag {
+	const alive = grpc + "::keepalive::server_parameters"
+	return []pipeline.Flag{
+		{Name: prefix + "host-port", Key: grpc + "::endpoint", Value: hostPort, Doc: doc},
+		{Name: prefix + "max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
+			Doc: "Maximum message size in bytes, rounded up to MiB."},
+		{Name: prefix + "max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
+			Doc: "Age at which a connection is closed, so that its client reconnects. 0 disables the limit."},
+		{Name: prefix + "max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
+			Doc: "Time that open calls have to finish after max-connection-age. 0 disables the limit."},
+	}
+}
+
+// httpFlags returns the flags of a receiver's HTTP listener, without those for TLS, CORS and
+// tenants.
+func httpFlags(prefix, doc string) []pipeline.Flag {
+	return []pipeline.Flag{
+		{Name: prefix + "host-port", Key: http + "::endpoint", Value: hostPort, Doc: doc},
+		{Name: prefix + "idle-timeout", Block: http, Key: http + "::idle_timeout",
+			Doc: "Maximum time that a connection stays open without a request."},
+		{Name: prefix + "read-timeout", Block: http, Key: http + "::read_timeout",
+			Doc: "Maximum time for a client to send a whole request."},
+		{Name: prefix + "read-header-timeout", Block: http, Key: http + "::read_header_timeout",
+			Doc: "Maximum time for a client to send the headers of a request."},
+	}
 }
 
 // DiskExporter returns the flags of exporter disk.
