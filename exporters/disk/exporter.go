@@ -62,23 +62,24 @@ type exporter struct {
 	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
 	lastEpoch uint64     // guarded by intake
 
-	mu       sync.Mutex    // guards all fields below; never held across I/O
-	active   *live         // takes spans; nil: the next request creates one
-	frozen   []*live       // to be flushed, oldest first
-	leftover []oldLog      // logs still to be removed; changed by the maintenance loop only
-	segments []*handle     // by first epoch; the slice is replaced, never changed in place
-	doomed   []*handle     // no longer part of the store, but queries read them or their files could not be deleted
-	merging  *merge        // nil: no merge is running
-	claimed  int64         // bytes reserved for the output of the running or the next merge
-	fixed    int64         // bytes of logs and reserve at the last measurement
-	capacity chan struct{} // closed and replaced when a memtable was flushed
-	moved    error         // why spans are refused now: the path is no longer that of the folder
-	full     error         // why spans are refused now: the disk is full
-	noLog    error         // why the last write-ahead log could not be created
-	refused  int64         // requests refused because of moved, full or noLog since the store was degraded
-	stuck    error         // why the last flush failed
-	deleted  error         // why deleted segment files could not be restored
-	closed   bool
+	mu        sync.Mutex    // guards all fields below; never held across I/O
+	active    *live         // takes spans; nil: the next request creates one
+	frozen    []*live       // to be flushed, oldest first
+	leftover  []oldLog      // logs still to be removed; changed by the maintenance loop only
+	segments  []*handle     // by first epoch; the slice is replaced, never changed in place
+	doomed    []*handle     // no longer part of the store, but queries read them or their files could not be deleted
+	merging   *merge        // nil: no merge is running
+	claimed   int64         // bytes reserved for the output of the running or the next merge
+	restoring int64         // size of the segment whose deleted file is being rewritten
+	fixed     int64         // bytes of logs and reserve at the last measurement
+	capacity  chan struct{} // closed and replaced when a memtable was flushed
+	moved     error         // why spans are refused now: the path is no longer that of the folder
+	full      error         // why spans are refused now: the disk is full
+	noLog     error         // why the last write-ahead log could not be created
+	refused   int64         // requests refused because of moved, full or noLog since the store was degraded
+	stuck     error         // why the last flush failed
+	deleted   error         // why deleted segment files could not be restored
+	closed    bool
 }
 
 var (
@@ -257,9 +258,9 @@ func (e *exporter) announce(took time.Duration) {
 		zap.String("acknowledgement", promise))
 }
 
-// Stop flushes the memtable and closes the folder. Spans that cannot be flushed before ctx ends
-// stay in the log. A flush that is running when ctx ends goes on in the background while the
-// process lives.
+// Stop flushes the memtable, restores deleted segment files and closes the folder. Spans that
+// cannot be flushed before ctx ends stay in the log. A flush that is running when ctx ends goes on
+// in the background while the process lives.
 func (e *exporter) Stop(ctx context.Context) error {
 	e.intake.Lock()
 	e.mu.Lock()
@@ -274,7 +275,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		e.stopped.Wait()
-		err := e.flushAll(ctx)
+		err := errors.Join(e.flushAll(ctx), e.restoreDeletedFiles(ctx))
 		e.closeAll()
 		done <- errors.Join(err, e.logs.DropSpares(), e.dir.Close())
 	}()

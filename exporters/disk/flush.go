@@ -83,11 +83,12 @@ func (e *exporter) write(l *live) (*handle, error) {
 	}
 	first, last := l.table.Arrivals()
 	name := directory.NewSegment(last, 0, l.epoch, l.epoch)
-	if err := e.dir.CreateDay(name); err != nil {
-		return nil, err
-	}
 	meta := segment.Meta{FirstEpoch: l.epoch, LastEpoch: l.epoch, FirstArrival: first, LastArrival: last}
-	if _, err := segment.Write(e.dir.FS(), e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{}); err != nil {
+	err := e.dir.WithDay(name, func() error {
+		_, err := segment.Write(e.dir.FS(), e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{})
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	h, err := e.open(name)

@@ -105,8 +105,8 @@ type space struct {
 
 // spaceFor returns the space for a merge; free is the free space of the disk. The caller holds mu.
 func (e *exporter) spaceFor(free int64) space {
-	s := space{folder: math.MaxInt64, disk: free - int64(e.config.MinFree) - int64(e.config.Reserve), drops: e.config.DiskFull == dropWhenFull,
-		doomed: e.doomedBytes()}
+	s := space{folder: math.MaxInt64, disk: free - int64(e.config.MinFree) - int64(e.config.Reserve) - e.restoring,
+		drops: e.config.DiskFull == dropWhenFull, doomed: e.doomedBytes()}
 	if limit := int64(e.config.Retention.Size); limit > 0 {
 		s.folder = limit - e.fixed - sizeOf(e.segments)
 	}

@@ -82,10 +82,11 @@ func (s *store) segment(epoch uint64, batches ...*otlpdata.Batch) string {
 	}
 	arrived := began.Add(time.Duration(epoch) * time.Second)
 	name := directory.NewSegment(arrived, 0, epoch, epoch)
-	check(s.t, s.dir.CreateDay(name))
-	_, err := segment.Write(vfs.OS(), s.dir.Path(name), segment.Input(table.Input()),
-		segment.Meta{FirstEpoch: epoch, LastEpoch: epoch, FirstArrival: arrived, LastArrival: arrived}, segment.Options{})
-	check(s.t, err)
+	check(s.t, s.dir.WithDay(name, func() error {
+		_, err := segment.Write(vfs.OS(), s.dir.Path(name), segment.Input(table.Input()),
+			segment.Meta{FirstEpoch: epoch, LastEpoch: epoch, FirstArrival: arrived, LastArrival: arrived}, segment.Options{})
+		return err
+	}))
 	s.batch = append(s.batch, batches...)
 	return s.dir.Path(name)
 }

@@ -237,12 +237,13 @@ func (r *repairer) rewrite(ctx context.Context, g *stored, f *RepairFile) error 
 	meta := g.info.Meta
 	meta.Level = name.Level
 	meta.Replaces = append([]string{g.name.String()}, meta.Replaces...)
-	if err := r.dir.CreateDay(name); err != nil {
+	var info segment.Info
+	err := r.dir.WithDay(name, func() (err error) {
+		info, err = segment.Merge(r.fs, r.dir.StagingPath(name), []source.Source{g}, meta, segment.MergeOptions{
+			Pace:     ctx.Err,
+			OnDamage: func(*source.DamageError) error { return nil },
+		})
 		return err
-	}
-	info, err := segment.Merge(r.fs, r.dir.StagingPath(name), []source.Source{g}, meta, segment.MergeOptions{
-		Pace:     ctx.Err,
-		OnDamage: func(*source.DamageError) error { return nil },
 	})
 	f.Spans, f.Lost = info.Rows, g.info.Rows-info.Rows-info.Duplicates
 	if err != nil || info.Rows == 0 {

@@ -92,11 +92,12 @@ func (r *repairer) salvage(l *replayed, f *RepairFile) error {
 	if r.dry {
 		return nil
 	}
-	if err := r.dir.CreateDay(name); err != nil {
-		return err
-	}
 	meta := segment.Meta{FirstEpoch: l.epoch, LastEpoch: l.epoch, FirstArrival: began, LastArrival: began}
-	info, err := segment.Write(r.fs, r.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{})
+	var info segment.Info
+	err := r.dir.WithDay(name, func() (err error) {
+		info, err = segment.Write(r.fs, r.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{})
+		return err
+	})
 	f.Spans = info.Rows
 	if err == nil {
 		r.dir.Enlist(name, info.Rows)

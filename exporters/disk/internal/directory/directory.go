@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -25,6 +26,7 @@ type Dir struct {
 
 	formatDamage *FormatDamage
 	list         list
+	filling      sync.RWMutex // held for reading by WithDay, and for writing while empty days are removed
 }
 
 const (
@@ -133,6 +135,9 @@ func (d *Dir) Segments() ([]Segment, error) {
 	var out []Segment
 	for _, day := range days {
 		entries, err := d.fs.ReadDir(d.in(segmentDir, day))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since its name was read
+		}
 		if err != nil {
 			return nil, fmt.Errorf("listing segments: %w", err)
 		}
@@ -146,15 +151,18 @@ func (d *Dir) Segments() ([]Segment, error) {
 	return out, nil
 }
 
-// Path returns the path of a segment. Call [Dir.CreateDay] before writing to it.
+// Path returns the path of a segment. Write to it within [Dir.WithDay].
 func (d *Dir) Path(s Segment) string { return d.in(segmentDir, s.String()) }
 
-// CreateDay creates the folder of a segment.
-func (d *Dir) CreateDay(s Segment) error {
+// WithDay creates the folder of a segment and calls write, which writes files there. The folder is
+// not removed meanwhile, although it may be empty.
+func (d *Dir) WithDay(s Segment, write func() error) error {
+	d.filling.RLock()
+	defer d.filling.RUnlock()
 	if err := d.fs.MkdirAll(d.in(segmentDir, s.Day)); err != nil {
 		return fmt.Errorf("creating a folder for segments: %w", err)
 	}
-	return nil
+	return write()
 }
 
 // StagingPath returns the path for writing a segment that must not become visible when its file is
@@ -201,9 +209,13 @@ func (d *Dir) Remove(s Segment) error {
 	return nil
 }
 
-// RemoveEmptyDays removes the folders of days without segments. It must not run between CreateDay
-// and the first write to the folder.
+// RemoveEmptyDays removes the folders of days without segments. It does nothing while [Dir.WithDay]
+// runs.
 func (d *Dir) RemoveEmptyDays() error {
+	if !d.filling.TryLock() {
+		return nil
+	}
+	defer d.filling.Unlock()
 	days, err := d.days()
 	if err != nil {
 		return err
@@ -213,7 +225,7 @@ func (d *Dir) RemoveEmptyDays() error {
 		if err == nil && len(entries) == 0 {
 			err = d.fs.Remove(d.in(segmentDir, day))
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // something else may remove it
 			return fmt.Errorf("removing an empty day folder: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -41,10 +42,16 @@ func at(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time
 // addSegment writes a file of 100 bytes with the name of a segment.
 func addSegment(t *testing.T, fs vfs.FS, d *directory.Dir, s directory.Segment) {
 	t.Helper()
-	if err := d.CreateDay(s); err != nil {
+	err := d.WithDay(s, func() error {
+		if err := d.RemoveEmptyDays(); err != nil {
+			return err
+		}
+		write(t, fs, d.Path(s), 100)
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, fs, d.Path(s), 100)
 }
 
 func TestOneProcess(t *testing.T) {
@@ -172,6 +179,34 @@ func TestSegments(t *testing.T) {
 	}
 }
 
+// TestVanishingDay: a folder of a day that disappears while segments are listed, or empty folders
+// are removed, is not an error.
+func TestVanishingDay(t *testing.T) {
+	mem := vfstest.NewMem()
+	var d *directory.Dir
+	first, second := directory.NewSegment(at(3), 0, 1, 1), directory.NewSegment(at(30), 0, 2, 2)
+	vanish := &vfstest.Rule{Op: vfstest.OpReadDir, Path: second.Day, Hook: func() {
+		mem.Remove(d.Path(second)) //nolint:errcheck // the hook runs several times
+		mem.Remove(path.Dir(d.Path(second)))
+	}}
+	vanish.Switch(false)
+	fs := vfstest.Inject(mem, vanish)
+	d = open(t, fs)
+	defer d.Close()
+	for _, list := range []func() error{d.RemoveEmptyDays, func() error { _, err := d.Segments(); return err }} {
+		addSegment(t, fs, d, first)
+		addSegment(t, fs, d, second)
+		vanish.Switch(true)
+		if err := list(); err != nil {
+			t.Error(err)
+		}
+		vanish.Switch(false)
+		if got, err := d.Segments(); err != nil || len(got) != 1 || got[0].First != 1 {
+			t.Errorf("segments %v, %v; want the first", got, err)
+		}
+	}
+}
+
 func TestUnfinishedFilesAreRemoved(t *testing.T) {
 	fs := vfstest.NewMem()
 	d := open(t, fs)
@@ -207,7 +242,8 @@ func TestStaging(t *testing.T) {
 		staged := directory.NewSegment(at(3), 1, 1, 2)
 		discarded := directory.NewSegment(at(3), 1, 3, 4)
 		published := directory.NewSegment(at(3), 1, 5, 6)
-		if err := d.CreateDay(staged); err != nil {
+		addSegment(t, mem, d, staged)
+		if err := d.Remove(staged); err != nil {
 			t.Fatal(err)
 		}
 		write(t, mem, d.StagingPath(staged), 10)

@@ -160,10 +160,7 @@ func change(fs vfs.FS, d *directory.Dir, rng *rand.Rand) {
 	var segments []directory.Segment
 	for epoch := range uint64(8) {
 		s := directory.NewSegment(at(1), 0, epoch, epoch)
-		err := d.CreateDay(s)
-		if err == nil {
-			err = vfs.WriteFileAtomic(fs, d.Path(s), make([]byte, 100))
-		}
+		err := d.WithDay(s, func() error { return vfs.WriteFileAtomic(fs, d.Path(s), make([]byte, 100)) })
 		if err != nil {
 			continue
 		}

@@ -69,11 +69,8 @@ func ParseQuarantined(name string) (Segment, bool) {
 
 // Restore moves the file of a segment from the quarantine back to its folder, durably.
 func (d *Dir) Restore(s Segment) error {
-	if err := d.CreateDay(s); err != nil {
-		return err
-	}
 	from, to := d.in(quarantineDir, path.Base(s.String())), d.Path(s)
-	err := d.fs.Rename(from, to)
+	err := d.WithDay(s, func() error { return d.fs.Rename(from, to) })
 	if err == nil {
 		err = d.fs.SyncDir(path.Dir(to))
 	}

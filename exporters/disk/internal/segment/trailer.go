@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -79,14 +80,23 @@ func (s *Segment) Trim(fsys vfs.FS) error {
 	return nil
 }
 
-// Restore writes the file again from the open one. It is for a file whose name was deleted.
-func (s *Segment) Restore(fsys vfs.FS) error {
+// restoreStep is the number of bytes that Restore copies before it checks its context.
+const restoreStep = 1 << 20
+
+// Restore rewrites the file from the open one until ctx ends. It is for a file whose name was
+// deleted.
+func (s *Segment) Restore(ctx context.Context, fsys vfs.FS) error {
 	_, err := create(fsys, s.name, func(f vfs.File) (Info, error) {
-		n, err := io.Copy(io.NewOffsetWriter(f, 0), io.NewSectionReader(s.file, 0, s.size))
-		if err == nil && n < s.size {
-			err = io.ErrUnexpectedEOF
+		to, from := io.NewOffsetWriter(f, 0), io.NewSectionReader(s.file, 0, s.size)
+		for at := int64(0); at < s.size; at += restoreStep {
+			if err := ctx.Err(); err != nil {
+				return Info{}, err
+			}
+			if _, err := io.CopyN(to, from, min(restoreStep, s.size-at)); err != nil {
+				return Info{}, err
+			}
 		}
-		return s.info, err
+		return s.info, nil
 	})
 	if err != nil {
 		return fmt.Errorf("writing segment %s again: %w", s.name, err)
