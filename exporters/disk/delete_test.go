@@ -369,8 +369,14 @@ func TestLaterEpochsAreNotDeleted(t *testing.T) {
 }
 
 // TestTombstonesOutliveTheQuarantine: as long as an operator can move a segment back from the
-// quarantine, the tombstone that hides its spans stays.
+// quarantine, or put a missing segment back from a copy, the tombstone that hides its spans stays.
 func TestTombstonesOutliveTheQuarantine(t *testing.T) {
+	for what, outside := range map[string]string{"quarantined": "quarantine", "missing": "log"} {
+		t.Run(what, func(t *testing.T) { testTombstonesOutlive(t, folder+"/"+outside+"/") })
+	}
+}
+
+func testTombstonesOutlive(t *testing.T, outside string) {
 	mem := vfstest.NewMem()
 	s := newSetup(mem)
 	e, d := s.start(t), newDeletedNumbers()
@@ -386,7 +392,7 @@ func TestTombstonesOutliveTheQuarantine(t *testing.T) {
 	d.acked[0], d.gone[0] = false, true
 	name := e.segments[0].name
 	stopStore(t, e)
-	path, away := folder+"/seg/"+name.String(), folder+"/quarantine/"+strings.SplitAfter(name.String(), "/")[1]
+	path, away := folder+"/seg/"+name.String(), outside+strings.SplitAfter(name.String(), "/")[1]
 	if err := mem.Rename(path, away); err != nil {
 		t.Fatal(err)
 	}
@@ -395,6 +401,9 @@ func TestTombstonesOutliveTheQuarantine(t *testing.T) {
 	remove(tracestore.Deletion{Service: "also absent"})
 	if err := e.cleanDeletions(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if files, err := mem.ReadDir(folder + "/deletions"); err != nil || len(files) != 2 { // with its copy
+		t.Errorf("deletions %v, %v; want the last one", files, err)
 	}
 	stopStore(t, e)
 	if err := mem.MkdirAll(folder + "/seg/" + name.Day); err != nil {

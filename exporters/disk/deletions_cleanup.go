@@ -145,7 +145,7 @@ func (e *exporter) unneededTombstones(last uint64) []*tombstone.Rule {
 
 // oldestUnread returns the first epoch with spans in files that no view reads: logs and segments to
 // be deleted (including deleted ones that may reappear after a power failure), and the first epoch
-// in quarantined segments, which an operator may restore. Without such files they are the maximum
+// in quarantined and missing segments, which an operator may restore. Without such files they are the maximum
 // uint64.
 func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
 	oldest, quarantined = ^uint64(0), ^uint64(0)
@@ -178,8 +178,9 @@ func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
 	return oldest, quarantined, err
 }
 
-// quarantinedSegments calls visit with the segments in the quarantine, and with a segment for each
-// log there, from which repair writes one. Their day is not known.
+// quarantinedSegments calls visit with the segments in the quarantine, those about which it has a
+// note because they are missing, and a segment for each log there, from which repair writes one.
+// Their day is not known.
 func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 	set, err := e.dir.Quarantined()
 	if err != nil {
@@ -187,6 +188,8 @@ func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
 	}
 	for _, f := range set {
 		if s, ok := directory.ParseQuarantined(f.Name); ok {
+			visit(s)
+		} else if s, ok := directory.ParseNote(f.Name); ok {
 			visit(s)
 		} else if epoch, ok := wal.ParseName(f.Name); ok {
 			visit(directory.Segment{First: epoch, Last: epoch})

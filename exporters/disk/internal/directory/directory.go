@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -329,14 +328,11 @@ func (d *Dir) mark(file, text string) error {
 // note with the given file name. It returns false for other files, and for a note that no spans are
 // lost.
 func (d *Dir) Lost(name string) (epoch uint64, ok bool) {
-	stem, isNote := strings.CutSuffix(name, damageSuffix)
-	if s, ok := ParseQuarantined(stem); ok && isNote {
-		return s.Last, true
+	s, ok := ParseNote(name)
+	if _, segment := ParseQuarantined(strings.TrimSuffix(name, damageSuffix)); segment || !ok {
+		return s.Last, ok
 	}
-	epoch, err := strconv.ParseUint(stem, 16, 64)
-	if !isNote || err != nil {
-		return 0, false
-	}
+	epoch = s.Last
 	f, err := d.fs.Open(d.in(quarantineDir, name))
 	if err != nil {
 		return epoch, !errors.Is(err, fs.ErrNotExist)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
@@ -65,6 +67,20 @@ func ParseQuarantined(name string) (Segment, bool) {
 	s, ok := parseSegment(anyDay, name)
 	s.Day = ""
 	return s, ok
+}
+
+// ParseNote returns the segment, without its day, that a note in the quarantine is about. For a note
+// about a log, it is the segment that a flush of the log would write.
+func ParseNote(name string) (Segment, bool) {
+	stem, ok := strings.CutSuffix(name, damageSuffix)
+	if !ok {
+		return Segment{}, false
+	}
+	if s, ok := ParseQuarantined(stem); ok {
+		return s, true
+	}
+	epoch, err := strconv.ParseUint(stem, 16, 64)
+	return Segment{First: epoch, Last: epoch}, err == nil
 }
 
 // Restore moves the file of a segment from the quarantine back to its folder, durably.
