@@ -145,8 +145,8 @@ func (e *exporter) unneededTombstones(last uint64) []*tombstone.Rule {
 
 // oldestUnread returns the first epoch with spans in files that no view reads: logs and segments to
 // be deleted (including deleted ones that may reappear after a power failure), and the first epoch
-// in quarantined and missing segments, which an operator may restore. Without such files they are the maximum
-// uint64.
+// in quarantined and missing segments, which an operator may restore. Without such files they are
+// the maximum uint64.
 func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
 	oldest, quarantined = ^uint64(0), ^uint64(0)
 	epochs, err := e.logs.Epochs()

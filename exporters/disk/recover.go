@@ -19,17 +19,23 @@ import (
 // that are in no segment.
 func (e *exporter) recover() error {
 	missing, listDamage := e.dir.Missing() // before a segment is removed
+	if listDamage != nil && !errors.Is(listDamage, directory.ErrListDamaged) {
+		return listDamage // a temporary error such as too many open files
+	}
 	if err := e.openSegments(); err != nil {
-		return err
-	}
-	if err := e.noteMissingSegments(missing, listDamage); err != nil {
-		return err
-	}
-	if err := e.findMissingLogs(); err != nil { // before a log is removed
 		return err
 	}
 	epochs, err := e.logs.Epochs()
 	if err != nil {
+		return err
+	}
+	missing = slices.DeleteFunc(missing, func(m directory.Missing) bool {
+		return m.IsSingleEpoch() && slices.Contains(epochs, m.First) // its log was not removed yet
+	})
+	if err := e.noteMissingSegments(missing, listDamage); err != nil {
+		return err
+	}
+	if err := e.findMissingLogs(); err != nil { // before a log is removed
 		return err
 	}
 	for _, epoch := range epochs {
@@ -185,6 +191,9 @@ func (e *exporter) replay(epoch uint64) error {
 // findMissingLogs reports the logs whose files are gone although no segment has their spans.
 func (e *exporter) findMissingLogs() error {
 	missing, err := e.logs.Missing()
+	if err != nil && !errors.Is(err, wal.ErrListDamaged) {
+		return err
+	}
 	if err != nil {
 		e.log.Error("list of write-ahead logs is damaged; cannot tell whether logs are missing; it will be written again", zap.Error(err))
 		return nil

@@ -120,21 +120,53 @@ func TestDropOldestCountsDeferredDeletions(t *testing.T) {
 	})
 }
 
-// TestOpenErrorsAreNotDamage: a segment that temporarily cannot be opened is not moved to the
-// quarantine. The store fails to start until the error is gone.
+// TestOpenErrorsAreNotDamage: a segment or list that temporarily cannot be read is not damaged. The
+// store fails to start until the error is gone, and then notices what is missing.
 func TestOpenErrorsAreNotDamage(t *testing.T) {
 	mem := vfstest.NewMem()
 	e := newSetup(mem).start(t)
 	n := newNumbers()
 	n.send(t, e, 100)
+	flushStore(t, e)
+	gone := e.handles()[0].name
+	n.send(t, e, 100)
 	stopStore(t, e)
-	fault := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.seg", Err: syscall.EMFILE}
-	s := newSetup(vfstest.Inject(mem, fault))
-	if err := s.build(t).Start(t.Context()); !errors.Is(err, syscall.EMFILE) {
-		t.Fatalf("Start: %v", err)
+	for _, fault := range []*vfstest.Rule{
+		{Op: vfstest.OpOpen, Path: "*.seg", Err: syscall.EMFILE},
+		{Op: vfstest.OpOpen, Path: "segments.list", Err: syscall.EMFILE},
+		{Op: vfstest.OpRead, Path: "segments.list", Skip: 1, Err: syscall.EMFILE},
+		{Op: vfstest.OpReadDir, Path: "quarantine", Err: syscall.EMFILE},
+	} {
+		s := newSetup(vfstest.Inject(mem, fault))
+		if err := s.build(t).Start(t.Context()); !errors.Is(err, syscall.EMFILE) {
+			t.Fatalf("%s %s: Start: %v", fault.Op, fault.Path, err)
+		}
 	}
-	fault.Switch(false)
-	n.check(t, s.open(t))
+	e = newSetup(mem).start(t)
+	n.check(t, e)
+	stopStore(t, e)
+	if err := mem.Remove(e.dir.Path(gone)); err != nil {
+		t.Fatal(err)
+	}
+	if e = newSetup(mem).open(t); testutil.ToFloat64(e.metrics.lostSpans) != 100 {
+		t.Error("the missing segment is not reported")
+	}
+}
+
+// TestDeletedBeforeItsLog: a segment whose file is deleted before its log is removed is not lost.
+func TestDeletedBeforeItsLog(t *testing.T) {
+	mem := vfstest.NewMem()
+	keep := &vfstest.Rule{Op: vfstest.OpRemove | vfstest.OpRename, Path: "*.log", Err: vfstest.ErrIO}
+	e := newSetup(vfstest.Inject(mem, keep)).start(t)
+	n := newNumbers()
+	n.send(t, e, 100)
+	flushStore(t, e)
+	deleteFiles(t, e)
+	killed := mem.Kill()
+	e.Stop(t.Context()) //nolint:errcheck // its disk is gone
+	e = newSetup(killed).open(t)
+	checkNothingLost(t, e)
+	n.check(t, e)
 }
 
 // TestClockJumps: spans do not expire because the clock was set forward or back.

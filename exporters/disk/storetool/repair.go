@@ -23,7 +23,7 @@ import (
 type Repair struct {
 	Store  string       `json:"store"`
 	DryRun bool         `json:"dry_run"`
-	Files  []RepairFile `json:"files"` // damaged segments, and all segments and logs in the quarantine
+	Files  []RepairFile `json:"files"` // damaged and missing files, and all segments and logs in the quarantine
 	Lost   int          `json:"lost_spans"`
 }
 
@@ -46,6 +46,8 @@ const (
 	leftStoredTwice = "left in the quarantine: another segment has its spans"
 	writtenAgain    = "written again; the damaged file is in the quarantine"
 	copied          = "written again from its copy"
+	listedAgain     = "written again; missing segments are not known"
+	gone            = "file is gone"
 	trimmed         = "removed other data after the segment"
 	deletionLost    = "unreadable; moved to the quarantine; the spans it deleted are visible again; repeat the deletion"
 )
@@ -57,7 +59,7 @@ type repairer struct {
 	snapshot *snapshot
 	dry      bool
 	report   *Repair
-	back     []*stored // segments that this repair moved back from the quarantine; closed
+	back     []*stored // segments that this repair restored from the quarantine; closed
 	progress *progress // of verification, in bytes
 	read     int64     // size of the segments verified so far
 }
@@ -113,6 +115,9 @@ func (r *repairer) run(ctx context.Context) error {
 	if err := r.repairDeletions(); err != nil {
 		return err
 	}
+	if err := r.repairList(); err != nil {
+		return err
+	}
 	for _, b := range r.snapshot.broken {
 		if !isDamage(b.err) {
 			return b.err // a newer version, or a temporary error of the disk
@@ -131,7 +136,34 @@ func (r *repairer) run(ctx context.Context) error {
 	if err := r.checkQuarantine(ctx); err != nil {
 		return err
 	}
-	return r.repairLogs(ctx)
+	if err := r.repairLogs(ctx); err != nil {
+		return err
+	}
+	for _, m := range r.snapshot.gone {
+		if r.holderOf(m.First) == nil || r.holderOf(m.Last) == nil {
+			r.add(RepairFile{File: r.dir.Path(m.Segment), Action: gone, Lost: m.Spans, Damage: []Damage{}})
+		}
+	}
+	return nil
+}
+
+// repairList replaces a damaged list of segments before a change to the store adds to it.
+func (r *repairer) repairList() error {
+	damage := r.snapshot.segmentListDamage
+	if damage == nil {
+		return nil
+	}
+	file := r.dir.ListFile()
+	r.add(RepairFile{File: file, Action: listedAgain, Damage: []Damage{{file, "list", 0, damage.Error()}}})
+	if r.dry {
+		return nil
+	}
+	spans := make(map[string]int)
+	for _, g := range r.snapshot.segments {
+		spans[g.name.String()] = g.info.Rows
+	}
+	r.dir.SetList(spans)
+	return r.dir.SaveList()
 }
 
 // repairDeletions restores damaged files of deletions from their copies, and sets aside those of

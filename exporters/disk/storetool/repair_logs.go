@@ -89,6 +89,7 @@ func (r *repairer) salvage(l *replayed, f *RepairFile) error {
 	began := time.Unix(0, int64(l.epoch)).UTC()
 	name := directory.NewSegment(began, 0, l.epoch, l.epoch)
 	f.Action, f.New, f.Spans, f.Lost = salvaged, r.dir.Path(name), l.rows, lostOf(l)
+	r.back = append(r.back, &stored{name: name})
 	if r.dry {
 		return nil
 	}

@@ -2,6 +2,7 @@ package storetool
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // verified runs verify and returns its result.
@@ -204,7 +207,11 @@ func TestLostSegment(t *testing.T) {
 	if text := mustRun(t, "inspect", dir); !strings.Contains(text, want) {
 		t.Errorf("inspect says nothing of the segment:\n%s", text)
 	}
-	check(t, os.Remove(repaired(t, dir).Files[0].New))
+	r := repaired(t, dir)
+	if last := r.Files[len(r.Files)-1]; last.File != other || last.Lost != 500 || last.Action != gone || r.Lost < 500 {
+		t.Errorf("repair: %+v, want %s", r, want)
+	}
+	check(t, os.Remove(r.Files[0].New))
 	if text := mustRun(t, "inspect", dir); strings.Count(text, want) != 2 {
 		t.Errorf("inspect after repair:\n%s", text)
 	}
@@ -213,6 +220,60 @@ func TestLostSegment(t *testing.T) {
 	s.unlock()
 	if text := mustRun(t, "inspect", dir); strings.Count(text, want) != 1 || !strings.Contains(text, "its file is missing") {
 		t.Errorf("inspect with a note:\n%s", text)
+	}
+}
+
+// A segment whose log still exists is not missing: the next start flushes the log again.
+func TestLostSegmentWithLog(t *testing.T) {
+	s := newStore(t)
+	file := s.segment(1, synthetic(t, 2, 500, "")...)
+	s.log(1, synthetic(t, 2, 500, "")...)
+	name, _ := directory.ParseSegment(strings.TrimPrefix(filepath.ToSlash(file), s.path+"/seg/"))
+	s.dir.Enlist(name, 500)
+	dir := s.unlock()
+	check(t, os.Remove(file))
+	if v := verified(t, dir); len(v.Damage) > 0 || v.LogSpans == 0 {
+		t.Errorf("verify: %+v, want the log and no damage", v)
+	}
+}
+
+// Repair says that the list of segments is damaged, and lists all segments again, although it
+// changes one.
+func TestRepairList(t *testing.T) {
+	s := newStore(t)
+	damaged := s.segment(1, synthetic(t, 1, 12_000, "")...)
+	sound := s.segment(2, synthetic(t, 2, 500, "")...)
+	list := s.dir.ListFile()
+	dir := s.unlock()
+	damage(t, damaged, 20_000)
+	check(t, os.WriteFile(list, []byte("damaged"), 0o600))
+	for _, r := range []Repair{repaired(t, dir, "--dry-run"), repaired(t, dir)} {
+		if f := r.Files[0]; f.File != list || f.Action != listedAgain || len(f.Damage) != 1 || len(r.Files) != 2 {
+			t.Errorf("repair: %+v, want that %s is damaged", r.Files, list)
+		}
+	}
+	if v := verified(t, dir); len(v.Damage) > 0 {
+		t.Errorf("verify after repair: %+v", v.Damage)
+	}
+	check(t, os.Remove(sound))
+	if v := verified(t, dir); len(v.Damage) != 1 || v.Damage[0].File != sound {
+		t.Errorf("verify: %+v, want that %s is gone", v.Damage, sound)
+	}
+}
+
+// An error of the disk while the list of segments is read is not damage, and the list stays as it
+// is.
+func TestUnreadableList(t *testing.T) {
+	s := newStore(t)
+	file := s.segment(1, synthetic(t, 2, 500, "")...)
+	name, _ := directory.ParseSegment(strings.TrimPrefix(filepath.ToSlash(file), s.path+"/seg/"))
+	s.dir.Enlist(name, 500)
+	dir := s.unlock()
+	for _, what := range []string{"segments.list", "quarantine"} {
+		fault := &vfstest.Rule{Op: vfstest.OpRead | vfstest.OpReadDir, Path: what, Err: vfstest.ErrIO}
+		if snapshot, err := openSnapshot(vfstest.Inject(vfs.OS(), fault), dir, false); !errors.Is(err, vfstest.ErrIO) {
+			t.Errorf("%s: %v, %v, want the error of the disk", what, snapshot, err)
+		}
 	}
 }
 

@@ -178,15 +178,16 @@ func (s *snapshot) open(keepRows bool) error {
 // findMissingSegments lists the segments that are gone although no segment has their spans.
 func (s *snapshot) findMissingSegments() error {
 	missing, err := s.dir.Missing()
-	if errors.Is(err, fs.ErrNotExist) {
-		return errChanged
+	if err != nil && !errors.Is(err, directory.ErrListDamaged) {
+		return err
 	}
 	s.segmentListDamage = err
 	has := func(epoch uint64) bool {
 		return slices.ContainsFunc(s.segments, func(g *stored) bool { return g.holds(epoch) })
 	}
 	for _, m := range missing {
-		if !has(m.First) || !has(m.Last) {
+		inLog := m.IsSingleEpoch() && slices.ContainsFunc(s.logs, func(l *replayed) bool { return l.epoch == m.First })
+		if !inLog && (!has(m.First) || !has(m.Last)) {
 			s.gone = append(s.gone, m)
 		}
 	}
@@ -203,6 +204,9 @@ func (s *snapshot) findMissing() error {
 		return err
 	}
 	missing, err := dir.Missing()
+	if err != nil && !errors.Is(err, wal.ErrListDamaged) {
+		return retryable(err)
+	}
 	s.listDamage = err
 	for _, m := range missing {
 		if !slices.ContainsFunc(s.segments, func(g *stored) bool { return g.holds(m.Epoch) }) {

@@ -45,7 +45,9 @@ func (l listed) file() string {
 	return "new"
 }
 
-var errList = errors.New("list of logs has lines that cannot be read")
+// ErrListDamaged is wrapped by the error of [Dir.Missing] if the content of the list is not what
+// was written.
+var ErrListDamaged = errors.New("list of logs is damaged")
 
 func encodeList(logs map[uint64]listed) []byte {
 	b := []byte(listHead)
@@ -61,7 +63,7 @@ func encodeList(logs map[uint64]listed) []byte {
 func decodeList(b []byte) (map[uint64]listed, error) {
 	lines, ok := strings.CutPrefix(string(b), listHead)
 	if !ok {
-		return nil, errList
+		return nil, ErrListDamaged
 	}
 	logs := make(map[uint64]listed)
 	for line := range strings.Lines(lines) {
@@ -69,7 +71,7 @@ func decodeList(b []byte) (map[uint64]listed, error) {
 		var l listed
 		var file string
 		if n, _ := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight, &file); n < 3 {
-			return nil, errList
+			return nil, ErrListDamaged
 		}
 		l.reused = file != listed{}.file()
 		logs[epoch] = l
@@ -82,6 +84,9 @@ func (d *Dir) readList() (map[uint64]listed, error) {
 	b, err := vfs.ReadChecked(d.fs, d.file(listFile), maxListing)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, vfs.ErrChecksum) || errors.Is(err, vfs.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: %w", ErrListDamaged, err)
 	}
 	if err != nil {
 		return nil, err
@@ -176,7 +181,8 @@ type Missing struct {
 // Missing lists the logs whose files are gone although the log was not removed, lowest epoch first.
 // It may be called while another process uses the directory. The owner of the directory calls it
 // before it creates or removes a log, because then the list is written without the missing ones. An
-// error says that the list cannot be read, so that missing logs are not known.
+// error says that missing logs are not known. It matches ErrListDamaged if the content of the list
+// is damaged.
 func (d *Dir) Missing() ([]Missing, error) {
 	// A log is in the list only while its files exist. If it is in the list before and after the
 	// files are listed, it was in the list at that time, because epochs are not reused.

@@ -73,8 +73,7 @@ func (d *Dir) prepare() error {
 	if err := d.removeUnfinished(); err != nil {
 		return err
 	}
-	d.loadList()
-	return nil
+	return d.loadList()
 }
 
 // removeUnfinished removes unfinished files and makes all file names durable.

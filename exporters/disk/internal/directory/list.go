@@ -38,7 +38,9 @@ type list struct {
 	stale bool           // the file may say something else
 }
 
-var errList = errors.New("list of segments is damaged")
+// ErrListDamaged is wrapped by the error of [Dir.Missing] if the content of the list is not what
+// was written.
+var ErrListDamaged = errors.New("list of segments is damaged")
 
 func encodeList(spans map[string]int) []byte {
 	b := []byte(listHead)
@@ -55,7 +57,7 @@ func decodeList(b []byte) (map[string]int, error) {
 		var name string
 		var n int
 		if _, err := fmt.Sscanf(line, listLine, &name, &n); err != nil || !ok {
-			return nil, errList
+			return nil, ErrListDamaged
 		}
 		spans[name] = n
 	}
@@ -69,20 +71,27 @@ func (d *Dir) readList() (map[string]int, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if errors.Is(err, vfs.ErrChecksum) || errors.Is(err, vfs.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: %w", ErrListDamaged, err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; if that lasts, delete the file: missing segments are then not noticed once", err)
 	}
 	return decodeList(b)
 }
 
 // loadList reads the file when the folder is opened. Missing segments stay in the list until
-// SetList.
-func (d *Dir) loadList() {
-	spans, err := d.readList() // Missing returns the error
+// SetList. A damaged list is not an error: Missing reports it.
+func (d *Dir) loadList() error {
+	spans, err := d.readList()
+	if err != nil && !errors.Is(err, ErrListDamaged) {
+		return err
+	}
 	d.list.stale = err != nil
 	if d.list.spans = spans; spans == nil {
 		d.list.spans = make(map[string]int)
 	}
+	return nil
 }
 
 // saveList writes the file. The caller holds list.mu.
@@ -156,8 +165,8 @@ type Missing struct {
 
 // Missing lists the segments whose files are gone although this program did not remove them, and
 // about which the quarantine says nothing: it has neither the file nor a note. It may be called
-// while another process uses the folder. An error says that the list cannot be read, so that
-// missing segments are not known.
+// while another process uses the folder. An error says that missing segments are not known. It
+// matches ErrListDamaged if the content of the list is damaged.
 func (d *Dir) Missing() ([]Missing, error) {
 	// A segment is in the list only while its file exists. If it is in the list before and after
 	// the files are listed, its file should have been there.

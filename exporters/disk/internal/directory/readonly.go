@@ -69,8 +69,8 @@ func ParseQuarantined(name string) (Segment, bool) {
 	return s, ok
 }
 
-// ParseNote returns the segment, without its day, that a note in the quarantine is about. For a note
-// about a log, it is the segment that a flush of the log would write.
+// ParseNote returns the segment, without its day, that a note in the quarantine is about. For a
+// note about a log, it is the segment that a flush of the log would write.
 func ParseNote(name string) (Segment, bool) {
 	stem, ok := strings.CutSuffix(name, damageSuffix)
 	if !ok {
