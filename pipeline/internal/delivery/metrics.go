@@ -38,7 +38,7 @@ func NewMetrics(now func() time.Time) *Metrics {
 		branches: counter("tracing_connector_spans_total", "Spans that a connector passed to a pipeline: accepted or refused by it.",
 			"component", "pipeline", "outcome"),
 		retries: counter("tracing_exporter_retries_total", "Attempts to send a batch after the first one.", "component"),
-		lost:    counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that were lost to damaged files.", "component"),
+		lost:    counter("tracing_queue_lost_batches_total", "Maximum number of batches lost in damaged or deleted queue files.", "component"),
 		queues:  newQueueMetrics(now), holders: newHolderMetrics(),
 	}
 }
