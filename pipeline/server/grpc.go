@@ -169,6 +169,9 @@ func (g *GRPC) Addr() string { return g.acceptor.addr() }
 // Transport returns `grpc`.
 func (g *GRPC) Transport() string { return transportGRPC }
 
+// Logger implements [Listener].
+func (g *GRPC) Logger() *zap.Logger { return g.set.Logger }
+
 // CountRefused counts a call that the handler refused before it passed on data. Calls that the
 // server itself refuses are already counted.
 func (g *GRPC) CountRefused(reason string) { g.acceptor.countRefused(reason) }

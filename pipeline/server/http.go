@@ -132,6 +132,9 @@ func (s *HTTP) Addr() string { return s.acceptor.addr() }
 // Transport returns `http`.
 func (s *HTTP) Transport() string { return transportHTTP }
 
+// Logger implements [Listener].
+func (s *HTTP) Logger() *zap.Logger { return s.set.Logger }
+
 // CountRefused counts a request that the handler refused before it passed on data. Requests that
 // the server itself refuses are already counted.
 func (s *HTTP) CountRefused(reason string) { s.acceptor.countRefused(reason) }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
+
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/status"
@@ -19,6 +20,8 @@ type Listener interface {
 	Addr() string
 	// Transport returns `grpc`, `http` or `udp`.
 	Transport() string
+	// Logger returns the logger of the component.
+	Logger() *zap.Logger
 }
 
 // Transports of the listeners of this package.
@@ -75,7 +78,7 @@ func (ls Listeners) each(f func(Listener) error) error {
 	var errs []error
 	for name, l := range ls {
 		wg.Go(func() {
-			err := safely(name, func() error { return f(l) })
+			err := safely(name, l, f)
 			mu.Lock()
 			defer mu.Unlock()
 			errs = append(errs, err)
@@ -85,13 +88,14 @@ func (ls Listeners) each(f func(Listener) error) error {
 	return errors.Join(errs...)
 }
 
-func safely(name string, f func() error) (err error) {
+func safely(name string, l Listener, f func(Listener) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("BUG: listener %s panicked: %v\n%s", name, p, debug.Stack())
+			l.Logger().Error("BUG: listener panicked", zap.String("listener", name), zap.Any("panic", p), zap.Stack("stack"))
+			err = fmt.Errorf("listener %s panicked: %v; please report this bug", name, p)
 		}
 	}()
-	return f()
+	return f(l)
 }
 
 // Addr returns the address of the named listener, or "" if there is no such listener.

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // fakeListener is a listener with preset results.
@@ -14,6 +18,7 @@ type fakeListener struct {
 	startErr, stopErr error
 	started, stopped  int
 	handed            int
+	logs              zapcore.Core
 }
 
 func (s *fakeListener) Start(context.Context) error { s.started++; return s.startErr }
@@ -21,6 +26,7 @@ func (s *fakeListener) Transport() string           { return "fake" }
 func (s *fakeListener) HandOver(context.Context)    { s.handed++ }
 func (s *fakeListener) Stop(context.Context) error  { s.stopped++; return s.stopErr }
 func (s *fakeListener) Addr() string                { return s.addr }
+func (s *fakeListener) Logger() *zap.Logger         { return zap.New(s.logs) }
 
 // If one listener cannot start, those that have started are stopped.
 func TestListenersStartAllOrNone(t *testing.T) {
@@ -61,15 +67,25 @@ func (s *panickingListener) Stop(context.Context) error { panic("stops") }
 
 // A panic of a listener does not end the process: callers recover from it. Other listeners stop.
 func TestListenersPanic(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
 	good := &fakeListener{}
-	ls := Listeners{"good": good, "bad": &panickingListener{}}
-	if err := ls.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "BUG: listener bad panicked: stops") || good.stopped != 1 {
+	ls := Listeners{"good": good, "bad": &panickingListener{fakeListener{logs: core}}}
+	if err := ls.Stop(t.Context()); err == nil || err.Error() != "listener bad panicked: stops; please report this bug" || good.stopped != 1 {
 		t.Errorf("%v; %d stops", err, good.stopped)
 	}
 	defer func() {
-		if p := fmt.Sprint(recover()); !strings.Contains(p, "BUG: listener bad panicked: hands over") || good.handed != 1 {
+		if p := fmt.Sprint(recover()); p != "listener bad panicked: hands over; please report this bug" || good.handed != 1 {
 			t.Errorf("%s; handed over: %d", p, good.handed)
 		}
 	}()
+	for _, e := range logs.FilterMessage("BUG: listener panicked").All() {
+		c := e.ContextMap()
+		if c["listener"] != "bad" || c["panic"] != "stops" || !strings.Contains(fmt.Sprint(c["stack"]), "panickingListener") {
+			t.Errorf("logged %v", c)
+		}
+	}
+	if logs.Len() != 1 {
+		t.Errorf("%d log entries", logs.Len())
+	}
 	ls.HandOver(t.Context())
 }

@@ -161,6 +161,9 @@ const transport = "udp"
 // Transport returns `udp`.
 func (s *Server) Transport() string { return transport }
 
+// Logger returns the logger of the component.
+func (s *Server) Logger() *zap.Logger { return s.set.Logger }
+
 // MaxMemory returns the maximum memory of buffers and queue in bytes, including the slabs that
 // workers hold.
 func (s *Server) MaxMemory() int64 {
