@@ -73,13 +73,16 @@ func (l *loader) checkHeaders(c *Component) {
 		return
 	}
 	keys := reader.ReadsHeaders()
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		l.checkJoinsHeaders(c, name, append(c.path(), strings.Split(keys[name], yamltree.Delim)...))
-	}
 	if len(keys) == 0 {
 		return
 	}
-	at := append(c.path(), strings.Split(slices.Min(slices.Collect(maps.Values(keys))), yamltree.Delim)...)
+	var readers [][]string // paths of the keys
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		at := append(c.path(), strings.Split(keys[name], yamltree.Delim)...)
+		l.checkJoinsHeaders(c, name, at)
+		readers = append(readers, at)
+	}
+	at := slices.MinFunc(readers, func(a, b []string) int { return l.valuePos(a).Compare(l.valuePos(b)) })
 	for _, r := range l.components {
 		if r.Key.Kind == pipeline.KindReceiver && l.config.leadsTo(r, c) {
 			l.checkKeepsHeaders(r, at)

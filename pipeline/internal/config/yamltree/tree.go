@@ -37,8 +37,8 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.Source, p.Line, p.Col)
 }
 
-// compare orders positions by source, line and column.
-func (p Pos) compare(q Pos) int {
+// Compare orders positions by source, line and column.
+func (p Pos) Compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Order, q.Order), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
@@ -83,7 +83,7 @@ func (ps Problems) Error() string {
 // Sort sorts the problems by position and removes duplicates.
 func (ps *Problems) Sort() {
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
-		return a.Pos.compare(b.Pos)
+		return a.Pos.Compare(b.Pos)
 	})
 	seen := make(map[Problem]bool, len(*ps))
 	*ps = slices.DeleteFunc(*ps, func(p Problem) bool {
@@ -181,5 +181,5 @@ func (t *Tree) Keys(path ...string) []string {
 	for k := range m {
 		at[k] = t.KeyPos(append(path[:len(path):len(path)], k)...)
 	}
-	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(at[a].compare(at[b]), cmp.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(at[a].Compare(at[b]), cmp.Compare(a, b)) })
 }
