@@ -25,7 +25,7 @@ type SecurityConfig struct {
 	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients. Off by default."`
 	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants. If enabled, every request must have a header that names its tenant. Off by default."`
 
-	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies that set the header X-Forwarded-For. For their requests, that header contains the client address, for which wrong passwords are counted and shares of queries are calculated. By default no proxy is trusted, and all clients of a proxy are one client."`
+	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies that set the header X-Forwarded-For. For their requests, that header contains the client address, for which wrong passwords are counted and shares of queries are calculated, and which explanations of sampling strategies show. By default no proxy is trusted, and all clients of a proxy are one client."`
 }
 
 func defaultSecurity() SecurityConfig {
