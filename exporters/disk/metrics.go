@@ -88,6 +88,9 @@ func newMetrics(reg prometheus.Registerer, c *Config) (*metrics, error) {
 	for _, reason := range []string{expiredByTime, expiredBySize, expiredByFull, expiredEmpty} {
 		m.expired.WithLabelValues(reason)
 	}
+	for _, level := range []string{levelFlushed, levelMerged} {
+		m.segmentsByLevel.WithLabelValues(level)
+	}
 	for _, c := range append(all, m.expired, m.segmentsByLevel) {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)

@@ -68,7 +68,7 @@ func askStore(t *testing.T, p *harness.Process, q *storeQuestion) (a answer) {
 	if status != http.StatusOK {
 		t.Fatalf("%s: status %d: %s", q, status, body)
 	}
-	data := json.RawMessage(body)
+	var data json.RawMessage
 	if q.route == "search" {
 		data, a.complete = searchAnswer(t, body)
 	} else {
