@@ -26,7 +26,7 @@ type collector struct {
 func runCollector(t *testing.T, dir, store string) *collector {
 	t.Helper()
 	p := harness.RunYAML(t, fmt.Sprintf(`
-receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}, http: {endpoint: "localhost:0"}}}}
 exporters: {disk: {allow_delete: true}}
 extensions: {remote_storage: {endpoint: %q, storage: disk, allow_delete: true}, admin: {endpoint: "localhost:0"}}
 service:
