@@ -33,7 +33,8 @@ func (endlessStore) GetCapabilities(context.Context, *storage_v2.GetCapabilities
 }
 
 func (endlessStore) GetTraces(req *storage_v2.GetTracesRequest, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
-	service := &commonpb.KeyValue{Key: "service.name", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: "endless"}}}
+	name := &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: "endless"}}
+	service := &commonpb.KeyValue{Key: "service.name", Value: name}
 	for n := uint64(1); ; n++ {
 		err := s.Send(&tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{
 			Resource: &resourcepb.Resource{Attributes: []*commonpb.KeyValue{service}},
@@ -81,7 +82,8 @@ service: {data_dir: %q, extensions: [query], limits: {query_memory: 32MiB}}
 		status, body := answerOf(t, both.QueryURL()+"/api/traces/"+id)
 		if status != http.StatusOK || !strings.Contains(body, harness.JSONSpanID) || !strings.Contains(body, "store "+ln.Addr().String()) ||
 			!strings.Contains(body, "memory") {
-			t.Errorf("trace: %d %.200s...%.400s; want the span of the good store, and the name of the other", status, body, body[max(0, len(body)-400):])
+			t.Errorf("trace: %d %.200s...%s; want the span of the good store, and the name of the other",
+				status, body, body[max(0, len(body)-400):])
 		}
 	}
 	alone := query(ln.Addr().String())
