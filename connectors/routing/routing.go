@@ -83,8 +83,8 @@ func (c *connector) ConsumeDropping(ctx context.Context, b *otlpdata.Batch) (dro
 	return dropped, outcome(parts, errs, b.Len()-dropped)
 }
 
-// outcome returns the error of a batch of which parts were refused: a temporary error, so that the
-// sender sends all again, or the number of spans that were refused for good.
+// outcome returns the error for a batch if pipelines have refused parts: a temporary error, so that
+// the sender sends all again, or the number of spans that were refused for good.
 func outcome(parts []part, errs []error, spans int) error {
 	var refusal error
 	refused := 0

@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 )
 
-// noteLosses finds out of which files in the quarantine spans are missing in answers. It returns
-// the names of all files in the quarantine.
+// noteLosses finds the files in the quarantine whose spans are missing in answers. It returns the
+// names of all files in the quarantine.
 func (e *exporter) noteLosses() (all []string, err error) {
 	entries, err := e.dir.Quarantined()
 	if err != nil {

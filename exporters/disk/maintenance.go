@@ -70,9 +70,9 @@ func (e *exporter) runMaintenance(all bool) {
 	e.updateGauges()
 }
 
-// checkPlace reports whether the path of the store is still that of the folder which this process
-// has locked. If not, the folder was moved or deleted, and another process may use the path: spans
-// are refused, and no file is changed. Acknowledged spans are in the folder, or in memory. If it is
+// checkPlace reports whether the folder that this process has locked is still at the path of the
+// store. If not, it was moved or deleted, and another process may use the path: spans are refused,
+// and no file is changed. Acknowledged spans are in the folder, or in memory. If the folder is
 // moved back, the store continues.
 func (e *exporter) checkPlace() bool {
 	err := e.dir.InPlace()

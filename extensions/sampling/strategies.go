@@ -54,8 +54,8 @@ type strategiesFile struct {
 }
 
 // readStrategies parses a strategies file. The error has a line for each mistake. `null` is a file
-// without strategies. Strategies of an unknown type are those of the default strategy or, if there
-// is none, have the given probability.
+// without strategies. A strategy of an unknown type is replaced by the default strategy or, if
+// there is none, by the given probability.
 func readStrategies(name string, text []byte, probability float64) (*strategiesFile, error) {
 	doc, err := parseDocument(name, text)
 	if err != nil {

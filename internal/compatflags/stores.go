@@ -80,7 +80,8 @@ var foreignStores = map[string]foreignStore{
 		"set --grpc-storage.server to its address; the spans that it has stored stay available"},
 }
 
-// readElsewhere replaces stores in a process that writes no spans: it reads those of a collector.
+// readElsewhere replaces stores in a process that writes no spans and reads the store of a
+// collector.
 var readElsewhere = foreignStore{"grpc", false, "the query service reads the store of a collector: set --grpc-storage.server to its " +
 	"address, port 17271; " + oldSpans}
 

@@ -23,7 +23,7 @@ func drop(reason string) action {
 // quietly leaves out a key that says what is always the case here.
 func quietly(r *rewriter, _, path []string) { r.Omit(path) }
 
-// emptied leaves out a block of which no keys are left.
+// emptied leaves out a block without keys.
 func emptied(r *rewriter, _, path []string) {
 	if len(r.Keys(path...)) == 0 {
 		r.Drop(path, "")

@@ -12,7 +12,7 @@ const checksumLine = "crc32c %08x\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrChecksum is wrapped by ReadChecked when the content is not what was written.
+// ErrChecksum is wrapped by ReadChecked when the content is not what was written, or is too large.
 var ErrChecksum = errors.New("checksum mismatch")
 
 // AppendChecksum appends a line with the checksum of text.
@@ -28,6 +28,9 @@ func WriteChecked(fsys FS, name string, text []byte) error {
 // ReadChecked returns what WriteChecked wrote, at most limit bytes with the checksum.
 func ReadChecked(fsys FS, name string, limit int64) ([]byte, error) {
 	b, err := ReadFile(fsys, name, limit)
+	if errors.Is(err, ErrTooLarge) {
+		return nil, fmt.Errorf("%w: %w", ErrChecksum, err)
+	}
 	if err != nil {
 		return nil, err
 	}

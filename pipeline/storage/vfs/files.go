@@ -37,6 +37,15 @@ func WriteFileAtomic(fsys FS, name string, data []byte) error {
 	return nil
 }
 
+// RemoveDurably removes a file, which may be missing. It also makes an earlier removal durable that
+// was not.
+func RemoveDurably(fsys FS, name string) error {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fsys.SyncDir(path.Dir(name))
+}
+
 func writeSynced(fsys FS, name string, data []byte) error {
 	f, err := fsys.Create(name)
 	if err != nil {

@@ -85,7 +85,7 @@ func (d *Dir) readList() (map[uint64]listed, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if errors.Is(err, vfs.ErrChecksum) || errors.Is(err, vfs.ErrTooLarge) {
+	if errors.Is(err, vfs.ErrChecksum) {
 		return nil, fmt.Errorf("%w: %w", ErrListDamaged, err)
 	}
 	if err != nil {
@@ -100,18 +100,10 @@ func (d *Dir) saveList() error {
 	if len(d.logs) > 0 {
 		err = vfs.WriteChecked(d.fs, d.file(listFile), encodeList(d.logs))
 	} else {
-		err = d.removeList()
+		err = vfs.RemoveDurably(d.fs, d.file(listFile))
 	}
 	d.stale = err != nil
 	return err
-}
-
-// removeList removes the list, durably. The caller holds mu.
-func (d *Dir) removeList() error {
-	if err := d.fs.Remove(d.file(listFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return d.fs.SyncDir(d.path) // also for an earlier removal that was not synced
 }
 
 // enlist adds a new log to the list, or a reused file of a log. The caller holds mu. If the list
@@ -124,7 +116,8 @@ func (d *Dir) enlist(epoch uint64, reused bool) {
 	l.reused = reused
 	d.logs[epoch] = l
 	if d.saveList() != nil && known {
-		d.removeList() // the list stays stale: it is written again later; an error matters only after damage
+		// The list stays stale: it is written again later. An error matters only after damage.
+		vfs.RemoveDurably(d.fs, d.file(listFile))
 	}
 }
 
@@ -134,7 +127,7 @@ func (d *Dir) unlist(epoch uint64) error {
 	if _, ok := d.logs[epoch]; ok || d.stale {
 		delete(d.logs, epoch)
 		if d.saveList() != nil {
-			return d.removeList() // the list stays stale: it is written again later
+			return vfs.RemoveDurably(d.fs, d.file(listFile)) // the list stays stale: it is written again later
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (d *Dir) readList() (map[string]int, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if errors.Is(err, vfs.ErrChecksum) || errors.Is(err, vfs.ErrTooLarge) {
+	if errors.Is(err, vfs.ErrChecksum) {
 		return nil, fmt.Errorf("%w: %w", ErrListDamaged, err)
 	}
 	if err != nil {
@@ -134,11 +134,7 @@ func (d *Dir) unlist(name string) error {
 	if d.saveList() == nil {
 		return nil
 	}
-	err := d.fs.Remove(d.in(listFile)) // the list stays stale: it is written again later
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = d.fs.SyncDir(d.path)
-	}
-	if err != nil {
+	if err := vfs.RemoveDurably(d.fs, d.in(listFile)); err != nil { // the list stays stale: it is written again later
 		return fmt.Errorf("taking %s out of the list of segments: %w", name, err)
 	}
 	return nil

@@ -63,9 +63,9 @@ func (r *Recovery) Lost(rows int) (n int, atLeast bool) {
 	return n, atLeast
 }
 
-// ReplayLog rebuilds a table from a log. The result of a damaged log has all rows whose record and
-// definitions are somewhere in the log. Errors are those of wal.Dir.Replay; the table then has what
-// was read before.
+// ReplayLog rebuilds a table from a log. If the log is damaged, the table has all rows whose record
+// and definitions are somewhere in it. Errors come from wal.Dir.Replay; the table then has what was
+// read before.
 func ReplayLog(log *wal.Dir, epoch uint64, newTable func() *Table) (*Table, Recovery, error) {
 	t := newTable()
 	r, err := t.replayLog(log, epoch)

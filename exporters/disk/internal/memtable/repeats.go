@@ -16,7 +16,7 @@ const (
 	repeatEvery = 64 << 10
 	// freeRepeats and repeatShare limit the bytes that are repeated: 1/repeatShare of the log, and
 	// freeRepeats more, because a log begins with most of its definitions. Definitions above the
-	// limit, such as those of a service that has a resource for each span, are not repeated.
+	// limit are not repeated, for example if a service has a resource for each span.
 	freeRepeats = 512 << 10
 	repeatShare = 20
 )

@@ -207,6 +207,6 @@ func (f *Filter) Constant(shape uint32, position int) (rows.Cell, bool) {
 // use.
 func (f *Filter) Words(uint32) (words []string, complete bool) { return nil, false }
 
-// Clusters implements source.Clustered. The blocks are those of the inner source: some may have
+// Clusters implements source.Clustered. It returns the blocks of the inner source: some may have
 // only hidden rows of a trace.
 func (f *Filter) Clusters() source.Clusters { return source.ClustersOf(f.inner) }
