@@ -130,8 +130,9 @@ test('statistics say what is not loaded and do not wait for it', async () => {
   const row = async (i: number): Promise<string> => (await grid.getByRole('row').nth(i).innerText()).replace(/\s+/g, ' ');
   await expect.poll(() => row(1)).toMatch(/^payment Charge 2 1\.10 s 800 ms 300 ms 300 ms 800 ms 1/);
   let answer: () => void = () => undefined;
+  const answered = new Promise<void>((resolve) => { answer = resolve; }); // also if the request comes later
   await page.route('**/values?*', async (route) => {
-    await new Promise<void>((resolve) => { answer = resolve; });
+    await answered;
     await route.abort();
   });
   await page.getByLabel('Group by').selectOption('span.region');
