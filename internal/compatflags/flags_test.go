@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/internal/compatflags"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // changedLines returns the lines of print-config --origin that differ from those of the preset
@@ -18,7 +18,7 @@ func changedLines(t *testing.T, args ...string) string {
 
 func changedLinesOf(t *testing.T, preset string, args ...string) string {
 	t.Helper()
-	_, stdout, stderr := harness.RunCommand(t, append([]string{"print-config", preset, "--origin"}, args...)...)
+	_, stdout, stderr := inprocess.RunCommand(t, append([]string{"print-config", preset, "--origin"}, args...)...)
 	var out []string
 	var problems string
 	for line := range strings.Lines(stdout) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestStorageTypes checks the answer to each store of Jaeger 1, as a variable and as a flag.
@@ -152,7 +152,7 @@ func TestMisspelt(t *testing.T) {
 
 // TestUnknownFlag checks that an unknown flag is answered with the three nearest.
 func TestUnknownFlag(t *testing.T) {
-	code, _, stderr := harness.RunCommand(t, "validate", "--collector.otlp.grpc.hostport=:1")
+	code, _, stderr := inprocess.RunCommand(t, "validate", "--collector.otlp.grpc.hostport=:1")
 	const want = "tracing: unknown flag --collector.otlp.grpc.hostport; did you mean --collector.otlp.grpc.host-port, " +
 		"--collector.otlp.grpc.tls.cert or --collector.otlp.http.host-port?\n"
 	if code != 2 || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") > 5 {

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // aboutKafka returns the findings of the check kafka for a preset.
@@ -19,7 +19,7 @@ func aboutKafka(t *testing.T, preset string, args ...string) string {
 		"clickhouse", "versions", "sampling", "spans"} {
 		args = append(args, "--skip="+other)
 	}
-	code, stdout, stderr := harness.RunCommand(t, args...)
+	code, stdout, stderr := inprocess.RunCommand(t, args...)
 	if code > 1 {
 		t.Error(stderr)
 	}

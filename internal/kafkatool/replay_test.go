@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -95,7 +95,7 @@ func (c *cluster) committed(t *testing.T) (at []int64) {
 func (c *cluster) replay(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	t.Setenv("TRACING_KAFKA_BROKERS", c.ListenAddrs()[0])
-	return harness.RunCommand(t, append([]string{"kafka", "replay"}, args...)...)
+	return inprocess.RunCommand(t, append([]string{"kafka", "replay"}, args...)...)
 }
 
 // since returns the argument for a time in the middle of the given minute.
@@ -208,7 +208,7 @@ func TestActiveMember(t *testing.T) {
 func TestUsage(t *testing.T) {
 	f := func(code int, want string, args ...string) {
 		t.Helper()
-		got, _, stderr := harness.RunCommand(t, append([]string{"kafka", "replay"}, args...)...)
+		got, _, stderr := inprocess.RunCommand(t, append([]string{"kafka", "replay"}, args...)...)
 		if got != code || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit code %d, want %d with %q:\n%s", args, got, code, want, stderr)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // run runs a command.
 func run(t *testing.T, name, args string) (code int, stdout, stderr string) {
 	t.Helper()
-	return harness.RunCommand(t, append([]string{"clickhouse", "schema", name}, strings.Fields(args)...)...)
+	return inprocess.RunCommand(t, append([]string{"clickhouse", "schema", name}, strings.Fields(args)...)...)
 }
 
 const twoStores = `

@@ -39,9 +39,13 @@ var buildBinary = sync.OnceValues(func() (path string, err error) {
 })
 
 // Binary returns the path of the program, which it builds once for all tests of a package, unless
-// [ProgramVariable] is set.
+// [ProgramVariable] is set. With -short and the race detector, which does not see what a process of
+// its own does, it skips the test.
 func Binary(tb testing.TB) string {
 	tb.Helper()
+	if raceDetector && testing.Short() {
+		tb.Skip("the race detector does not see the program; the test runs without it")
+	}
 	path, err := buildBinary()
 	if err != nil {
 		tb.Fatal(err)

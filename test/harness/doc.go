@@ -1,8 +1,9 @@
-// Package harness holds what the tests of the whole program share. It starts the program inside the
-// test process ([Start]) or as a process of its own ([Run]), sends spans, and reads the query API,
-// the metrics and the log.
+// Package harness holds what the tests of the whole program share. It starts the program ([Run]),
+// sends spans, and reads the query API, the metrics and the log. Package inprocess starts the
+// program inside the test process; it is apart because a test that imports it links the whole
+// program.
 //
-// Tests below the folder test use the program through this package only, so a change of the API
+// Tests below the folder test use the program through these packages only, so a change of the API
 // that starts it has to be made here once. A package that uses [Binary] passes [Cleanup] to
 // goleak.Cleanup in its TestMain.
 package harness

@@ -20,9 +20,9 @@ var presetListeners = map[string][]string{
 	"query-clickhouse": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
 }
 
-// presetSettings returns the settings that run a preset on free ports of localhost with the given
+// PresetSettings returns the settings that run a preset on free ports of localhost with the given
 // data directory.
-func presetSettings(preset, dataDir string) []string {
+func PresetSettings(preset, dataDir string) []string {
 	settings := []string{"service::data_dir=" + dataDir}
 	for _, l := range presetListeners[preset] {
 		settings = append(settings, l+"::endpoint=localhost:0")
@@ -33,7 +33,7 @@ func presetSettings(preset, dataDir string) []string {
 // PresetArgs returns the command line that runs a preset on free ports of localhost with the given
 // data directory and additional arguments.
 func PresetArgs(preset, dataDir string, more ...string) []string {
-	return slices.Concat([]string{preset}, SetArgs(presetSettings(preset, dataDir)...), more)
+	return slices.Concat([]string{preset}, SetArgs(PresetSettings(preset, dataDir)...), more)
 }
 
 // SetArgs returns settings as command-line arguments: --set path=value for each.

@@ -52,13 +52,6 @@ func Request(tb testing.TB, method, url, body string, header ...string) (status 
 	return resp.StatusCode, string(b)
 }
 
-// PostOTLP sends a request to the OTLP receiver for HTTP, and returns status and body of the
-// answer.
-func (p *Program) PostOTLP(contentType, body string) (status int, answer string) {
-	p.T.Helper()
-	return Request(p.T, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", body, "Content-Type", contentType)
-}
-
 // PostJSON sends an OTLP request in JSON, and fails the test unless it is accepted.
 func (p *Process) PostJSON(body string) {
 	p.T.Helper()

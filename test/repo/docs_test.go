@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestGuideQuotesExamples checks that every code block in docs/custom-components.md is a part of
@@ -44,7 +45,7 @@ func TestGuideQuotesExamples(t *testing.T) {
 // TestConfigurationReferenceIsCurrent compares docs/configuration.md with the output of `tracing
 // docs`.
 func TestConfigurationReferenceIsCurrent(t *testing.T) {
-	code, stdout, stderr := harness.RunCommand(t, "docs")
+	code, stdout, stderr := inprocess.RunCommand(t, "docs")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}

@@ -94,13 +94,12 @@ var allowedImports = map[string][]string{
 	"internal/otlpclient":    {"pipeline", "pipeline/client", "pipeline/otlpdata"},
 	"internal/webui":         {},
 	"pipeline/soak":          {},
-	"test/harness": {
-		".", "pipeline", "pipeline/app", "pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench",
-	},
-	"test/bench":      {"pipeline/otlpdata", "+test/bench"},
-	"test/engines":    {".", "pipeline", "pipeline/app", "+exporters/clickhouse", "+test/engines", "test/harness", "+test/bench"},
-	"test/simulation": {"test/simulation/simnet"},
-	"tools":           {"+"},
+	"test/harness":           {"pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench"},
+	"test/harness/inprocess": {".", "pipeline", "pipeline/app", "test/harness"},
+	"test/bench":             {"pipeline/otlpdata", "+test/bench"},
+	"test/engines":           {".", "pipeline", "pipeline/app", "+exporters/clickhouse", "+test/engines", "test/harness", "+test/bench"},
+	"test/simulation":        {"test/simulation/simnet"},
+	"tools":                  {"+"},
 
 	// The host: cli uses host, host uses config and delivery.
 	"pipeline/app": {

@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestMetricNames checks the metric families of the preset all-in-one.
 func TestMetricNames(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	sendTraffic(p)
 	harness.CheckMetricNames(t, "testdata/metrics.golden", p.AdminURL())
 }
 
 // sendTraffic calls every route, so that its metrics exist.
-func sendTraffic(p *harness.Program) {
+func sendTraffic(p *inprocess.Program) {
 	p.T.Helper()
 	expect := func(want, got int, body string) {
 		p.T.Helper()

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // heldBatches has the settings of many files of the Collector: it sends 8192 spans, or what has
@@ -62,7 +63,7 @@ func TestBatchTimeoutIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"validate", "doctor"} {
-		_, stdout, stderr := harness.RunCommand(t, command, "--config", file)
+		_, stdout, stderr := inprocess.RunCommand(t, command, "--config", file)
 		if !strings.Contains(stdout+stderr, "processors.batch.timeout: is limited to 1s, because clients wait until their spans are sent") {
 			t.Errorf("%s says nothing about the timeout:\n%s%s", command, stdout, stderr)
 		}

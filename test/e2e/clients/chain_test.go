@@ -12,12 +12,13 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestCollectorConfig runs a configuration file of the OpenTelemetry Collector. What it receives
 // over TLS arrives unchanged at the next hop.
 func TestCollectorConfig(t *testing.T) {
-	backend := harness.Start(t)
+	backend := inprocess.Start(t)
 	dir := t.TempDir()
 	pool := harness.SelfSigned(t, dir)
 	env := map[string]string{"GRPC_PORT": "0", "HTTP_PORT": "0", "CERT_DIR": dir, "NEXT_HOP": backend.OTLPGRPC()}
@@ -25,7 +26,7 @@ func TestCollectorConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	collector := harness.StartOptions(t, harness.Options{YAML: string(yaml), Strict: true, Env: env})
+	collector := inprocess.StartOptions(t, inprocess.Options{YAML: string(yaml), Strict: true, Env: env})
 
 	port := collector.OTLPGRPC()[strings.LastIndexByte(collector.OTLPGRPC(), ':'):]
 	exporter, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(net.JoinHostPort("localhost", port[1:])),
@@ -37,7 +38,7 @@ func TestCollectorConfig(t *testing.T) {
 	if err := collector.Stop(); err != nil { // sends what is queued
 		t.Error(err)
 	}
-	got := harness.Ask[[]harness.UITrace](backend, "/api/traces/"+sent[0].SpanContext().TraceID().String())
+	got := inprocess.Ask[[]harness.UITrace](backend, "/api/traces/"+sent[0].SpanContext().TraceID().String())
 	if len(got) != 1 || len(got[0].Spans) != len(sent) {
 		t.Fatalf("%d spans were sent, got %+v", len(sent), got)
 	}
@@ -51,7 +52,7 @@ func TestCollectorConfig(t *testing.T) {
 
 // TestTenants checks that a tenant reads its own spans only.
 func TestTenants(t *testing.T) {
-	p := harness.Start(t, "receivers::otlp::protocols::http::tenancy={header: x-org}",
+	p := inprocess.Start(t, "receivers::otlp::protocols::http::tenancy={header: x-org}",
 		"receivers::otlp::protocols::grpc::tenancy={header: x-org}",
 		"extensions::query::http::tenancy={header: x-org, tenants: [a, b]}")
 	body := harness.JSONSpan("5b8efff798038103d269b633813fc60c", "checkout", "pay", time.Now().Add(-time.Minute), time.Second)

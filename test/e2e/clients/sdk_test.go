@@ -19,35 +19,36 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestSDK sends a trace with the OpenTelemetry SDK and checks that every field of it is read back.
 func TestSDK(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		exporter func(ctx context.Context, p *harness.Program) (sdktrace.SpanExporter, error)
+		exporter func(ctx context.Context, p *inprocess.Program) (sdktrace.SpanExporter, error)
 	}{
-		{"gRPC", func(ctx context.Context, p *harness.Program) (sdktrace.SpanExporter, error) {
+		{"gRPC", func(ctx context.Context, p *inprocess.Program) (sdktrace.SpanExporter, error) {
 			return otlptracegrpc.New(ctx, otlptracegrpc.WithInsecure(), otlptracegrpc.WithEndpoint(p.OTLPGRPC()))
 		}},
-		{"gRPC gzip", func(ctx context.Context, p *harness.Program) (sdktrace.SpanExporter, error) {
+		{"gRPC gzip", func(ctx context.Context, p *inprocess.Program) (sdktrace.SpanExporter, error) {
 			return otlptracegrpc.New(ctx, otlptracegrpc.WithInsecure(), otlptracegrpc.WithEndpoint(p.OTLPGRPC()),
 				otlptracegrpc.WithCompressor("gzip"))
 		}},
-		{"HTTP protobuf gzip", func(ctx context.Context, p *harness.Program) (sdktrace.SpanExporter, error) {
+		{"HTTP protobuf gzip", func(ctx context.Context, p *inprocess.Program) (sdktrace.SpanExporter, error) {
 			return otlptracehttp.New(ctx, otlptracehttp.WithInsecure(), otlptracehttp.WithEndpoint(p.OTLPHTTP()),
 				otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := harness.Start(t)
+			p := inprocess.Start(t)
 			exporter, err := c.exporter(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			sent := sendShop(t, exporter)
 			id := sent[0].SpanContext().TraceID().String()
-			got := harness.Ask[[]harness.UITrace](p, "/api/traces/"+id)
+			got := inprocess.Ask[[]harness.UITrace](p, "/api/traces/"+id)
 			if len(got) != 1 || got[0].TraceID != id || len(got[0].Spans) != len(sent) {
 				t.Fatalf("%d spans were sent, got %+v", len(sent), got)
 			}
@@ -181,7 +182,7 @@ func tagsOf(attrs []attribute.KeyValue) []string {
 }
 
 // checkSearches checks which searches find the trace.
-func checkSearches(t *testing.T, p *harness.Program, sent []sdktrace.ReadOnlySpan) {
+func checkSearches(t *testing.T, p *inprocess.Program, sent []sdktrace.ReadOnlySpan) {
 	t.Helper()
 	id := sent[0].SpanContext().TraceID().String()
 	root := sent[len(sent)-1]
@@ -211,16 +212,16 @@ func checkSearches(t *testing.T, p *harness.Program, sent []sdktrace.ReadOnlySpa
 			t.Errorf("search %v: %v", c.params, got)
 		}
 	}
-	if got := harness.Ask[[]string](p, "/api/services"); !slices.Equal(got, []string{"shop"}) {
+	if got := inprocess.Ask[[]string](p, "/api/services"); !slices.Equal(got, []string{"shop"}) {
 		t.Errorf("services: %v", got)
 	}
-	got := harness.Ask[[]string](p, "/api/services/shop/operations")
+	got := inprocess.Ask[[]string](p, "/api/services/shop/operations")
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"GET /cart", "SELECT", "publish", "render"}) {
 		t.Errorf("operations: %v", got)
 	}
 	type operation struct{ Name, SpanKind string }
-	clientOperations := harness.Ask[[]operation](p, "/api/operations?service=shop&spanKind=client")
+	clientOperations := inprocess.Ask[[]operation](p, "/api/operations?service=shop&spanKind=client")
 	if !slices.Equal(clientOperations, []operation{{"SELECT", "client"}}) {
 		t.Errorf("client operations: %v", clientOperations)
 	}

@@ -14,44 +14,44 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestCanary runs the canary with a tenant against the memory store and the disk store.
 func TestCanary(t *testing.T) {
 	f := func(want string, more []string, set ...string) {
 		t.Helper()
-		p := harness.Start(t, append(set, "receivers::otlp::protocols::http::tenancy::enabled=true",
+		p := inprocess.Start(t, append(set, "receivers::otlp::protocols::http::tenancy::enabled=true",
 			"extensions::query::http::tenancy::enabled=true")...)
-		code, stdout, stderr := harness.Canary(t, "http://"+p.OTLPHTTP(), p.QueryURL(), append(more, "--tenant=birds")...)
+		code, stdout, stderr := inprocess.Canary(t, "http://"+p.OTLPHTTP(), p.QueryURL(), append(more, "--tenant=birds")...)
 		if code != 0 || stdout != want {
 			t.Errorf("%q: exit code %d: %s%s", set, code, stdout, stderr)
 		}
-		code, stdout, _ = harness.Canary(t, "http://"+p.OTLPHTTP(), p.QueryURL())
+		code, stdout, _ = inprocess.Canary(t, "http://"+p.OTLPHTTP(), p.QueryURL())
 		if code != 1 || !strings.HasPrefix(stdout, "0 traces written, 30 not") {
 			t.Errorf("%q: without a tenant: exit code %d: %s", set, code, stdout)
 		}
 	}
-	f(harness.CanaryOK, nil)
-	f(harness.CanaryOK, nil, "exporters::memory::max_bytes=256MiB",
+	f(inprocess.CanaryOK, nil)
+	f(inprocess.CanaryOK, nil, "exporters::memory::max_bytes=256MiB",
 		"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory")
 	// More spans than fit into the memtable.
-	many := strings.NewReplacer("30", "150", "60", "300").Replace(harness.CanaryOK)
+	many := strings.NewReplacer("30", "150", "60", "300").Replace(inprocess.CanaryOK)
 	f(many, []string{"--once=150", "--read-after=1s"}, "exporters::disk::memtable::max_spans=1000")
 }
 
 // TestCanaryBehindAHop checks that a second process, which forwards traces in the native format,
 // does not change them.
 func TestCanaryBehindAHop(t *testing.T) {
-	backend := harness.Start(t)
-	hop := harness.StartYAML(t, fmt.Sprintf(`
+	backend := inprocess.Start(t)
+	hop := inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
 processors: {batch: }
 exporters: {native: {endpoint: %q, tls: {insecure: true}}}
 service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [native]}}
 `, backend.Addr("native", "grpc")))
-	if code, stdout, stderr := harness.Canary(t, "http://"+hop.OTLPHTTP(), backend.QueryURL()); code != 0 || stdout != harness.CanaryOK {
+	if code, stdout, stderr := inprocess.Canary(t, "http://"+hop.OTLPHTTP(), backend.QueryURL()); code != 0 || stdout != inprocess.CanaryOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -61,10 +61,10 @@ service:
 func TestCanaryFindsLossAndChange(t *testing.T) {
 	f := func(exit int, summary, log string, change func(n int, td ptrace.Traces)) {
 		t.Helper()
-		p := harness.Start(t)
+		p := inprocess.Start(t)
 		proxy := httptest.NewServer(changing(t, p.OTLPHTTP(), change))
 		defer proxy.Close()
-		code, stdout, stderr := harness.Canary(t, proxy.URL, p.QueryURL())
+		code, stdout, stderr := inprocess.Canary(t, proxy.URL, p.QueryURL())
 		if code != exit || !strings.Contains(stdout, summary) || !strings.Contains(stderr, log) {
 			t.Errorf("exit code %d: %s%s\nwant %d, %s, %s", code, stdout, stderr, exit, summary, log)
 		}

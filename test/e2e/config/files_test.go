@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // validate checks that the files and folders exist that a configuration names, and says which key
@@ -66,7 +67,7 @@ service:
 	check := func(yaml string, wantCode int, want ...string) {
 		t.Helper()
 		write("c.yaml", strings.ReplaceAll(yaml, "DIR", dir))
-		code, _, stderr := harness.RunCommand(t, "validate", "--config", at("c.yaml"))
+		code, _, stderr := inprocess.RunCommand(t, "validate", "--config", at("c.yaml"))
 		var lines []string
 		for _, l := range strings.Split(strings.TrimSpace(stderr), "\n") {
 			if !strings.HasPrefix(l, "warning: ") && l != "" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/internal/golden"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestInvalidConfigs validates the files in testdata/bad. Each file begins with the expected
@@ -25,7 +25,7 @@ func TestInvalidConfigs(t *testing.T) {
 			if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, stdout, stderr := harness.RunCommand(t, "validate", "--config", path)
+			code, stdout, stderr := inprocess.RunCommand(t, "validate", "--config", path)
 			got := strings.ReplaceAll(stderr, path, filepath.Base(file))
 			if golden.Updating() {
 				rewriteWant(t, file, got, body)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestPresets checks that every preset is valid without warnings, and that its file is embedded
@@ -21,7 +22,7 @@ func TestPresets(t *testing.T) {
 		if err != nil || !bytes.Equal(onDisk, p.YAML) {
 			t.Errorf("%s: the embedded file differs: %v", p.Name, err)
 		}
-		if code, _, stderr := harness.RunCommand(t, "validate", p.Name, "--strict"); code != 0 {
+		if code, _, stderr := inprocess.RunCommand(t, "validate", p.Name, "--strict"); code != 0 {
 			t.Errorf("%s: exit code %d: %s", p.Name, code, stderr)
 		}
 	}
@@ -32,7 +33,7 @@ func TestPresets(t *testing.T) {
 func TestPresetsStart(t *testing.T) {
 	for _, preset := range tracing.Presets() {
 		t.Run(preset.Name, func(t *testing.T) {
-			p := harness.StartPreset(t, preset.Name)
+			p := inprocess.StartPreset(t, preset.Name)
 			want := http.StatusOK
 			if strings.HasPrefix(preset.Name, "query") {
 				want = http.StatusServiceUnavailable
@@ -48,7 +49,7 @@ func TestPresetsStart(t *testing.T) {
 // printConfig returns the output of print-config for a preset.
 func printConfig(t *testing.T, preset string, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := harness.RunCommand(t, append([]string{"print-config", preset}, args...)...)
+	code, stdout, stderr := inprocess.RunCommand(t, append([]string{"print-config", preset}, args...)...)
 	if code != 0 {
 		t.Fatalf("%s %q: exit code %d: %s", preset, args, code, stderr)
 	}

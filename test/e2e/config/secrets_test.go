@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestSecretsAreNotShown checks that neither print-config nor errors show secrets in headers and
@@ -30,7 +30,7 @@ service:
 	t.Setenv("TOKEN", secret)
 	run := func(want int, args ...string) string {
 		t.Helper()
-		code, stdout, stderr := harness.RunCommand(t, append([]string{args[0], "--config", file}, args[1:]...)...)
+		code, stdout, stderr := inprocess.RunCommand(t, append([]string{args[0], "--config", file}, args[1:]...)...)
 		if code != want || strings.Contains(stdout+stderr, secret) {
 			t.Errorf("%v: exit code %d, want %d; output:\n%s%s", args, code, want, stdout, stderr)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestTenantBypass checks which settings make the clients of remote storage acceptable beside a
@@ -27,7 +28,7 @@ func TestTenantBypass(t *testing.T) {
 	const remote, client = "extensions.remote_storage.", "receivers.otlp.protocols.http."
 	validate := func(settings ...string) (code int, stderr string) {
 		args := append([]string{"validate", "--config", file}, harness.SetArgs(settings...)...)
-		code, _, stderr = harness.RunCommand(t, args...)
+		code, _, stderr = inprocess.RunCommand(t, args...)
 		return code, stderr
 	}
 	for _, settings := range [][]string{
@@ -66,7 +67,7 @@ service: {extensions: [query], pipelines: {traces: {receivers: [thriftudp], expo
 		if err := os.WriteFile(file, fmt.Appendf(nil, config, tenant), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, stderr := harness.RunCommand(t, "validate", "--config", file); code != 0 || !strings.Contains(stderr, want) ||
+		if code, _, stderr := inprocess.RunCommand(t, "validate", "--config", file); code != 0 || !strings.Contains(stderr, want) ||
 			want == "" && stderr != "" {
 			t.Errorf("%q: exit code %d, %s", tenant, code, stderr)
 		}

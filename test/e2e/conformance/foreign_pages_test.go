@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // A page of another origin in a user's browser can send requests without asking (a form, or fetch
 // with mode no-cors), and, if its host name resolves to 127.0.0.1 (DNS rebinding), read answers.
 func TestForeignPage(t *testing.T) {
-	p := harness.StartYAML(t, `
+	p := inprocess.StartYAML(t, `
 receivers: {zipkin: {endpoint: "127.0.0.1:0"}}
 exporters: {memory: }
 extensions:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // sockets is a configuration whose listeners have fixed ports, and whose receivers, processors and
@@ -68,10 +69,10 @@ service:
 }
 
 // become reloads a configuration in the background.
-func become(t *testing.T, p *harness.Program, yaml string) (done <-chan error) {
+func become(t *testing.T, p *inprocess.Program, yaml string) (done <-chan error) {
 	c := make(chan error, 1)
 	go func() {
-		c <- p.App.Reload(t.Context(), func() (*app.Config, error) { return harness.Options{YAML: yaml}.Load() })
+		c <- p.App.Reload(t.Context(), func() (*app.Config, error) { return inprocess.Options{YAML: yaml}.Load() })
 	}()
 	return c
 }

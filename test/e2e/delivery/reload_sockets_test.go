@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // A client that has sent half a request delays neither the reload nor other clients, and its
@@ -29,7 +30,7 @@ func TestReloadWithSlowRequests(t *testing.T) {
 	for name, processors := range map[string]string{"listener": "", "listener and processor": "resource_tags, batch"} {
 		t.Run(name, func(t *testing.T) {
 			s := newSockets(t)
-			p := harness.StartYAML(t, s.yaml(0, processors))
+			p := inprocess.StartYAML(t, s.yaml(0, processors))
 			var slow []*slowPost
 			for generation := 1; generation <= 3; generation++ {
 				slow = append(slow, startSlowPost(t, s.otlp, "/v1/traces", jsonSpan(fmt.Sprintf("%032x", generation))))
@@ -51,7 +52,7 @@ func TestReloadWithSlowRequests(t *testing.T) {
 // The process stops while requests of earlier configurations are unfinished: they are accepted.
 func TestStopWithRequestsOfEarlierConfigurations(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, "resource_tags"))
+	p := inprocess.StartYAML(t, s.yaml(0, "resource_tags"))
 	slow := startSlowPost(t, s.otlp, "/v1/traces", jsonSpan(slowTrace))
 	if err := <-become(t, p, s.yaml(1, "resource_tags")); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestStopWithRequestsOfEarlierConfigurations(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	harness.StartYAML(t, s.yaml(1, "resource_tags"))
+	inprocess.StartYAML(t, s.yaml(1, "resource_tags"))
 	checkStored(t, s, slowTrace, 1)
 	http.DefaultClient.CloseIdleConnections()
 }
@@ -78,7 +79,7 @@ func TestStopWithRequestsOfEarlierConfigurations(t *testing.T) {
 // and gets the whole response.
 func TestReloadWithSlowReader(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, ""))
+	p := inprocess.StartYAML(t, s.yaml(0, ""))
 	const spans = 40_000
 	for range 4 {
 		if status, answer := p.PostOTLP("application/json", manySpans(slowTrace, spans/4)); status != http.StatusOK {
@@ -116,7 +117,7 @@ func TestReloadWithSlowReader(t *testing.T) {
 // Clients with open connections are answered during all reloads, and move to the new listener.
 func TestReloadKeepsConnectionsServed(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, "resource_tags"))
+	p := inprocess.StartYAML(t, s.yaml(0, "resource_tags"))
 	startSlowPost(t, s.otlp, "/v1/traces", jsonSpan(slowTrace))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
@@ -143,7 +144,7 @@ func TestReloadKeepsConnectionsServed(t *testing.T) {
 // Calls over gRPC succeed during all reloads, also one that has sent half of its message.
 func TestReloadKeepsCalls(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, "resource_tags"))
+	p := inprocess.StartYAML(t, s.yaml(0, "resource_tags"))
 	slow := startSlowCall(t, s.grpc, oneSpan(t, slowTrace))
 	var clients sync.WaitGroup
 	stop := make(chan struct{})
@@ -182,7 +183,7 @@ func TestReloadKeepsCalls(t *testing.T) {
 // No datagram is lost while the listener for UDP is replaced.
 func TestReloadKeepsDatagrams(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, ""))
+	p := inprocess.StartYAML(t, s.yaml(0, ""))
 	conn, err := net.Dial("udp", s.udp)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +221,7 @@ func TestReloadKeepsDatagrams(t *testing.T) {
 // A reload that fails leaves the listeners and connections of the running configuration alone.
 func TestReloadThatFailsKeepsSockets(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, "resource_tags"))
+	p := inprocess.StartYAML(t, s.yaml(0, "resource_tags"))
 	slow := startSlowPost(t, s.otlp, "/v1/traces", jsonSpan(slowTrace))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -268,7 +269,7 @@ func untilAnswered(t *testing.T, s *sockets) {
 // new one includes the previous one.
 func TestReloadMovesListener(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, ""))
+	p := inprocess.StartYAML(t, s.yaml(0, ""))
 	slow := startSlowPost(t, s.otlp, "/v1/traces", jsonSpan(slowTrace))
 	_, port, _ := net.SplitHostPort(s.otlp)
 	wide := *s
@@ -296,7 +297,7 @@ func TestReloadMovesListener(t *testing.T) {
 // none is refused.
 func TestReloadOfStoreRefusesNoQuery(t *testing.T) {
 	s := newSockets(t)
-	p := harness.StartYAML(t, s.yaml(0, ""))
+	p := inprocess.StartYAML(t, s.yaml(0, ""))
 	services := func(c *http.Client) (*http.Response, error) { return c.Get("http://" + s.query + "/api/services") }
 	for generation := 1; generation <= 5; generation++ {
 		cache := fmt.Sprintf("disk: {reserve: 0, cache: %dMiB}", generation)

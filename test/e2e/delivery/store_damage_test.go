@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // leaveStore leaves this number of traces, of which some are in each of two segments, and the
@@ -108,7 +109,7 @@ func leaveStore(t *testing.T, began time.Time, spans int, deleted ...int) (dir s
 	for _, i := range deleted {
 		args = append(args, "--trace", traceName(i))
 	}
-	if code, _, stderr := harness.RunCommand(t, args...); code != 0 {
+	if code, _, stderr := inprocess.RunCommand(t, args...); code != 0 {
 		t.Fatal(stderr)
 	}
 	awaitCheckpoint(t, dir, (storeTraces-2*tracesPerSegment)*spans)

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestJSONSpan sends the span that the README sends with curl, and reads its trace.
 func TestJSONSpan(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	at := time.Now().Add(-time.Minute).Truncate(time.Second)
 	if status, body := p.PostOTLP("application/json", harness.JSONSpan("5B8EFFF798038103D269B633813FC60C", "checkout", "pay", at, 250*time.Millisecond)); status != 200 || body != `{"partialSuccess":{}}` {
 		t.Fatalf("%d %s", status, body)
 	}
-	got := harness.Ask[[]harness.UITrace](p, "/api/traces/5b8efff798038103d269b633813fc60c")
+	got := inprocess.Ask[[]harness.UITrace](p, "/api/traces/5b8efff798038103d269b633813fc60c")
 	if len(got) != 1 || len(got[0].Spans) != 1 {
 		t.Fatalf("%+v", got)
 	}
@@ -29,7 +30,7 @@ func TestJSONSpan(t *testing.T) {
 
 // TestRefusals checks the statuses of invalid requests, and that they are not counted as spans.
 func TestRefusals(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	for _, c := range []struct {
 		contentType, body string
 		status            int
@@ -53,7 +54,7 @@ func TestRefusals(t *testing.T) {
 // TestInterfaceMetricsAndDebugLines checks metrics and log lines whose names and labels are fixed:
 // users and dashboards rely on them.
 func TestInterfaceMetricsAndDebugLines(t *testing.T) {
-	p := harness.Start(t, "service::telemetry::logs::level=debug")
+	p := inprocess.Start(t, "service::telemetry::logs::level=debug")
 	p.PostOTLP("application/json", harness.JSONSpan("0000000000000000d269b633813fc60c", "Check Out", "pay", time.Now(), time.Second))
 	m := harness.Metrics(t, p.AdminURL())
 	for _, want := range []string{

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // hugeString returns a batch in the binary Thrift protocol whose service name claims to have 2 GiB.
@@ -85,7 +86,7 @@ type httpCase struct {
 	answer                                    string // prefix
 }
 
-func (c httpCase) check(t *testing.T, p *harness.Program, component string) {
+func (c httpCase) check(t *testing.T, p *inprocess.Program, component string) {
 	t.Helper()
 	code, answer := harness.Request(t, c.method, "http://"+p.Addr(component, "http")+c.path, string(c.body), "Content-Type", c.contentType, "Content-Encoding", c.encoding)
 	if code != c.status || !strings.HasPrefix(answer, c.answer) {
@@ -93,7 +94,7 @@ func (c httpCase) check(t *testing.T, p *harness.Program, component string) {
 	}
 }
 
-func malformedNativeHTTP(t *testing.T, p *harness.Program) {
+func malformedNativeHTTP(t *testing.T, p *inprocess.Program) {
 	const path, thriftType = "/api/traces", "application/x-thrift"
 	before := refusedRequests(t, p, "native")
 	cases := []httpCase{
@@ -118,7 +119,7 @@ func malformedNativeHTTP(t *testing.T, p *harness.Program) {
 	}
 }
 
-func malformedZipkin(t *testing.T, p *harness.Program) {
+func malformedZipkin(t *testing.T, p *inprocess.Program) {
 	const v1, v2, asJSON, asThrift, asProto = "/api/v1/spans", "/api/v2/spans", "application/json",
 		"application/x-thrift", "application/x-protobuf"
 	before := refusedRequests(t, p, "zipkin")
@@ -146,7 +147,7 @@ func malformedZipkin(t *testing.T, p *harness.Program) {
 	}
 }
 
-func malformedNativeGRPC(t *testing.T, p *harness.Program) {
+func malformedNativeGRPC(t *testing.T, p *inprocess.Program) {
 	conn, err := grpc.NewClient(p.Addr("native", "grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))
 	if err != nil {
@@ -177,7 +178,7 @@ func malformedNativeGRPC(t *testing.T, p *harness.Program) {
 	}
 }
 
-func malformedUDP(t *testing.T, p *harness.Program) {
+func malformedUDP(t *testing.T, p *inprocess.Program) {
 	whole := thriftMessage(t, thrift.NewTCompactProtocolFactoryConf(nil), "emitBatch", firstOf(emitBatch(1, 2, "cut")))
 	sum := func(listener, name string) (n float64) {
 		protocol, model := map[string]string{"binary": "binary"}[listener], map[string]string{"zipkin": "zipkin"}[listener]
@@ -221,7 +222,7 @@ func orElse(s, other string) string {
 }
 
 // refusedRequests returns the number of requests that the listeners of a component have refused.
-func refusedRequests(t *testing.T, p *harness.Program, component string) (n float64) {
+func refusedRequests(t *testing.T, p *inprocess.Program, component string) (n float64) {
 	t.Helper()
 	for k, v := range harness.Metrics(t, p.AdminURL()) {
 		if strings.HasPrefix(k, "tracing_server_refused_requests_total{") && strings.Contains(k, `component="`+component+`"`) {

@@ -17,12 +17,13 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // startAllReceivers starts the preset all-in-one with a Zipkin receiver.
-func startAllReceivers(t *testing.T, set ...string) *harness.Program {
+func startAllReceivers(t *testing.T, set ...string) *inprocess.Program {
 	t.Helper()
-	return harness.Start(t, append([]string{"receivers::zipkin::endpoint=localhost:0",
+	return inprocess.Start(t, append([]string{"receivers::zipkin::endpoint=localhost:0",
 		"service::pipelines::traces::receivers=[otlp, native, thriftudp, zipkin]"}, set...)...)
 }
 
@@ -35,7 +36,7 @@ type protocol struct {
 }
 
 type (
-	sendFunc    func(t *testing.T, p *harness.Program, high, low uint64, text string)
+	sendFunc    func(t *testing.T, p *inprocess.Program, high, low uint64, text string)
 	encodeFunc  func(high, low uint64, text string) []byte
 	messageFunc func(high, low uint64, text string) (method string, args thrift.TStruct)
 )
@@ -44,13 +45,13 @@ const wireSpanID = 0x0a0b0c0d01020304
 
 func protocols() []protocol {
 	udp := func(listener string, factory thrift.TProtocolFactory, message messageFunc) sendFunc {
-		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
+		return func(t *testing.T, p *inprocess.Program, high, low uint64, text string) {
 			method, args := message(high, low, text)
 			sendDatagram(t, p.Addr("thriftudp", listener), thriftMessage(t, factory, method, args))
 		}
 	}
 	post := func(component, listener, path, contentType string, body encodeFunc) sendFunc {
-		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
+		return func(t *testing.T, p *inprocess.Program, high, low uint64, text string) {
 			status, answer := harness.Request(t, http.MethodPost, "http://"+p.Addr(component, listener)+path, string(body(high, low, text)), "Content-Type", contentType)
 			if status/100 != 2 {
 				t.Errorf("status %d: %s", status, answer)
@@ -58,7 +59,7 @@ func protocols() []protocol {
 		}
 	}
 	call := func(component, method string, body encodeFunc) sendFunc {
-		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
+		return func(t *testing.T, p *inprocess.Program, high, low uint64, text string) {
 			callRaw(t, p.Addr(component, "grpc"), method, body(high, low, text))
 		}
 	}
@@ -127,7 +128,7 @@ func TestTextInEveryProtocol(t *testing.T) {
 
 // awaitSpan waits for a trace of one span, because UDP clients get no answer, and returns the span
 // and its service.
-func awaitSpan(t *testing.T, p *harness.Program, id string) (harness.UISpan, string) {
+func awaitSpan(t *testing.T, p *inprocess.Program, id string) (harness.UISpan, string) {
 	t.Helper()
 	var span harness.UISpan
 	var service string

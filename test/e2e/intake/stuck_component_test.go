@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // stuckExporter is an exporter of the Collector that ignores its context.
@@ -35,7 +36,7 @@ func TestStuckComponent(t *testing.T) {
 			})
 			return &stuckExporter{Traces: next}, err
 		}, component.StabilityLevelStable)))
-	p := harness.StartYAML(t, `
+	p := inprocess.StartYAML(t, `
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
 exporters: {stuck: }
 service: {limits: {max_wait: 100ms}, pipelines: {traces: {receivers: [otlp], exporters: [stuck]}}}

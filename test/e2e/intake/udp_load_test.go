@@ -10,6 +10,7 @@ import (
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // udpLoadFile is a configuration with a data directory and an exporter to be filled in.
@@ -77,9 +78,9 @@ func TestUDPLoadWithoutNextHop(t *testing.T) {
 
 // startUDP runs a pipeline from a UDP listener to an exporter, and returns the address of the
 // listener.
-func startUDP(t *testing.T, id, exporter string) (*harness.Program, string) {
+func startUDP(t *testing.T, id, exporter string) (*inprocess.Program, string) {
 	t.Helper()
-	p := harness.StartYAML(t, fmt.Sprintf(udpLoadFile, exporter, t.TempDir(), id))
+	p := inprocess.StartYAML(t, fmt.Sprintf(udpLoadFile, exporter, t.TempDir(), id))
 	return p, p.Addr("thriftudp", "compact")
 }
 
@@ -116,7 +117,7 @@ func floodUDP(t *testing.T, addr string, n int, stopped <-chan struct{}) {
 
 // checkUDPAccounting checks the metrics of a stopped program: datagrams, which hold one span each,
 // and spans at each component.
-func checkUDPAccounting(p *harness.Program) {
+func checkUDPAccounting(p *inprocess.Program) {
 	t := p.T
 	t.Helper()
 	received, handled := p.Sum("tracing_server_received_datagrams_total"), p.Sum("tracing_server_handled_datagrams_total")

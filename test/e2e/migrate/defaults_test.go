@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"gopkg.in/yaml.v3"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // collectorFile is a file of the Collector in which all keys with defaults are missing.
@@ -107,9 +107,9 @@ func TestCollectorDefaults(t *testing.T) {
 	if err := os.WriteFile(file, []byte(collectorFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, out, _ := harness.RunCommand(t, "print-config", "--defaults", "--config", file)
+	_, out, _ := inprocess.RunCommand(t, "print-config", "--defaults", "--config", file)
 	here := leaves(t, []byte(out))
-	_, _, log := harness.RunCommand(t, "validate", "--config", file)
+	_, _, log := inprocess.RunCommand(t, "validate", "--config", file)
 	warned, same := map[string]bool{}, 0
 	for key, theirs := range collectorDefaults(t) {
 		other := key

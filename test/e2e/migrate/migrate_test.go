@@ -22,6 +22,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // minShare is the share of the configurations with a traces pipeline that must run after migrate.
@@ -82,7 +83,7 @@ func (o outcome) String() string {
 func (in input) run(t *testing.T, env []string, args ...string) outcome {
 	t.Helper()
 	if !in.real && len(env) == 0 {
-		code, stdout, stderr := harness.RunCommand(t, args...)
+		code, stdout, stderr := inprocess.RunCommand(t, args...)
 		return outcome{code, in.short(stdout), in.short(stderr)}
 	}
 	var stdout, stderr bytes.Buffer

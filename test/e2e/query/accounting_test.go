@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // Spans that remote storage writes and traces that users archive are counted like those of
 // pipelines: by the extension that accepted them, and by the exporter that stored them.
 func TestWritesOfExtensionsAreCounted(t *testing.T) {
 	for _, protocol := range []string{"v1", "v2", "auto"} {
-		store := harness.StartYAML(t, fmt.Sprintf(`
+		store := inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {memory: , memory/archive: , memory/other: }
 extensions:
@@ -26,7 +27,7 @@ service:
   extensions: [remote_storage, query, admin]
   pipelines: {traces: {receivers: [otlp], exporters: [memory/other]}}
 `, t.TempDir()))
-		front := harness.StartYAML(t, fmt.Sprintf(`
+		front := inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
 exporters: {grpc: {endpoint: %q, tls: {insecure: true}, protocol: %s}}
 service: {data_dir: %q, pipelines: {traces: {receivers: [otlp], exporters: [grpc]}}}

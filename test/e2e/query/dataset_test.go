@@ -7,6 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // storeSettings are settings that select a store, by name of the test: the memory store, and the
@@ -20,11 +21,11 @@ var storeSettings = map[string][]string{
 
 // testDataset sends at least the given number of spans of the data set to every store, in random
 // order, and runs check. The disk store is checked again after a restart.
-func testDataset(t *testing.T, data *bench.Dataset, spans int, check func(p *harness.Program)) {
+func testDataset(t *testing.T, data *bench.Dataset, spans int, check func(p *inprocess.Program)) {
 	for name, settings := range storeSettings {
 		t.Run(name, func(t *testing.T) {
 			settings := append([]string{"service::data_dir=" + t.TempDir()}, settings...)
-			p := harness.Start(t, settings...)
+			p := inprocess.Start(t, settings...)
 			r, err := load.Run(t.Context(), load.Options{Target: p.OTLPGRPC(), Connections: 2, InFlight: 2, Retry: time.Minute},
 				harness.Shuffled(data.Requests(spans, 100)))
 			if err != nil || r.Acked < spans {
@@ -37,7 +38,7 @@ func testDataset(t *testing.T, data *bench.Dataset, spans int, check func(p *har
 			if err := p.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			check(harness.Start(t, settings...))
+			check(inprocess.Start(t, settings...))
 		})
 	}
 }

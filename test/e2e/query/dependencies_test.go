@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/bench"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // link identifies an edge of the service graph in answers of /api/dependencies with details.
@@ -81,11 +81,11 @@ func TestDependencies(t *testing.T) {
 	begin := time.Now().Truncate(time.Minute).Add(-3*time.Minute - 5*time.Second)
 	data := bench.New(7, begin)
 	calls := callsBetween(data, spans)
-	testDataset(t, data, spans, func(p *harness.Program) { checkLinks(p, calls, begin) })
+	testDataset(t, data, spans, func(p *inprocess.Program) { checkLinks(p, calls, begin) })
 }
 
 // checkLinks compares the answers for fixed and random time ranges with the calls.
-func checkLinks(p *harness.Program, calls []call, begin time.Time) {
+func checkLinks(p *inprocess.Program, calls []call, begin time.Time) {
 	p.T.Helper()
 	minute := begin.Truncate(time.Minute).Add(time.Minute) // ends between the spans
 	windows := [][2]time.Time{{begin.Add(-time.Hour), begin.Add(time.Minute)}, {minute, minute.Add(time.Minute)},
@@ -102,8 +102,8 @@ func checkLinks(p *harness.Program, calls []call, begin time.Time) {
 	if found == 0 {
 		p.T.Error("no calls in any time range")
 	}
-	all := harness.Ask[[]linkAnswer](p, "/api/dependencies")
-	some := harness.Ask[[]linkAnswer](p, "/api/dependencies?service="+url.QueryEscape(all[0].Child))
+	all := inprocess.Ask[[]linkAnswer](p, "/api/dependencies")
+	some := inprocess.Ask[[]linkAnswer](p, "/api/dependencies?service="+url.QueryEscape(all[0].Child))
 	if len(some) == 0 || len(some) >= len(all) {
 		p.T.Errorf("%d links of one service, %d of all services", len(some), len(all))
 	}
@@ -111,7 +111,7 @@ func checkLinks(p *harness.Program, calls []call, begin time.Time) {
 
 // checkLinksWithin compares the answers for a time range with the calls in it, and returns their
 // number.
-func checkLinksWithin(p *harness.Program, calls []call, from, to time.Time) (found int) {
+func checkLinksWithin(p *inprocess.Program, calls []call, from, to time.Time) (found int) {
 	p.T.Helper()
 	first, last := uint64(from.UnixNano()), uint64(to.Add(time.Millisecond).UnixNano()-1)
 	want, detailed := map[link]linkTotals{}, map[link]linkTotals{}
@@ -141,10 +141,10 @@ func checkLinksWithin(p *harness.Program, calls []call, from, to time.Time) (fou
 	return found
 }
 
-func linksByName(p *harness.Program, path string) map[link]linkTotals {
+func linksByName(p *inprocess.Program, path string) map[link]linkTotals {
 	p.T.Helper()
 	out := map[link]linkTotals{}
-	for _, l := range harness.Ask[[]linkAnswer](p, path) {
+	for _, l := range inprocess.Ask[[]linkAnswer](p, path) {
 		if _, duplicate := out[l.link]; duplicate {
 			p.T.Errorf("%s: duplicate link %+v", path, l.link)
 		}

@@ -16,11 +16,12 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // A span without a name has the same name in all APIs, raw or not.
 func TestEmptySpanName(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	const trace = "0102030405060708090a0b0c0d0e0f10"
 	if code, answer := p.PostOTLP("application/json", harness.JSONSpan(trace, "shop", "", time.Now(), time.Second)); code != http.StatusOK {
 		t.Fatal(code, answer)

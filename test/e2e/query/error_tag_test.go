@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // The values of the tag error decide about the status of a span as docs/apis.md says.
 func TestErrorTag(t *testing.T) {
-	p := harness.StartYAML(t, `
+	p := inprocess.StartYAML(t, `
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}, zipkin: {endpoint: "localhost:0"}}
 exporters: {memory: }
 extensions: {query: {storage: memory, http: {endpoint: "localhost:0"}}}

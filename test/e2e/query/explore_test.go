@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // foundTraces is what the lines of /api/ui/v1/search say together.
@@ -24,7 +25,7 @@ type foundTraces struct {
 }
 
 // explore runs a search of the web UI to its end.
-func explore(p *harness.Program, params string) (found foundTraces) {
+func explore(p *inprocess.Program, params string) (found foundTraces) {
 	p.T.Helper()
 	status, body := harness.Fetch(p.T, p.QueryURL()+"/api/ui/v1/search?matched=1&limit=10000&"+params)
 	if status != http.StatusOK {
@@ -68,7 +69,7 @@ func TestCountsAgreeWithSearch(t *testing.T) {
 	searches := []string{`{ }`, `{ status = error }`, `{ service = "` + service + `" }`, `{ trace.duration > 50ms && kind = server }`,
 		`{ kind = server } >> { status = error }`, `{ kind = client } > { kind = server }`,
 		`{ status = error } && { service = "` + service + `" }`}
-	testDataset(t, data, spans, func(p *harness.Program) {
+	testDataset(t, data, spans, func(p *inprocess.Program) {
 		for _, q := range searches {
 			checkCounts(p, fmt.Sprintf("start=%d&end=%d&q=%s", start.Add(-time.Minute).UnixNano(), start.Add(time.Hour).UnixNano(),
 				url.QueryEscape(q)))
@@ -76,7 +77,7 @@ func TestCountsAgreeWithSearch(t *testing.T) {
 	})
 }
 
-func checkCounts(p *harness.Program, params string) {
+func checkCounts(p *inprocess.Program, params string) {
 	p.T.Helper()
 	found := explore(p, params)
 	if !found.complete || found.traces == 0 {
@@ -140,7 +141,7 @@ func TestCountsOfSamples(t *testing.T) {
 	for _, q := range queries {
 		// The samples of the two processes differ if the machine is slow, because their time is
 		// limited.
-		for _, p := range []*harness.Program{s.collector, s.query} {
+		for _, p := range []*inprocess.Program{s.collector, s.query} {
 			found := explore(p, window+"&q="+url.QueryEscape(q))
 			var heatmap struct {
 				Data struct {

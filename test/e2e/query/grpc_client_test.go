@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // gogoCodec encodes the messages of jaeger-idl, which gogo/protobuf has generated.
@@ -38,7 +39,7 @@ type queryClient struct {
 }
 
 // dialQuery connects to the query API of a program.
-func dialQuery(p *harness.Program, opts ...grpc.DialOption) *queryClient {
+func dialQuery(p *inprocess.Program, opts ...grpc.DialOption) *queryClient {
 	p.T.Helper()
 	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(4<<20))) // the default of clients
@@ -82,9 +83,9 @@ func stream[T any](c *queryClient, method string, in any) ([]*T, error) {
 
 // startWithTraces starts a program with the traces of the data set and one trace of 10,000 spans,
 // whose id it returns.
-func startWithTraces(t *testing.T, settings ...string) (p *harness.Program, large string) {
+func startWithTraces(t *testing.T, settings ...string) (p *inprocess.Program, large string) {
 	t.Helper()
-	p = harness.Start(t, settings...)
+	p = inprocess.Start(t, settings...)
 	now := time.Now().Add(-time.Minute)
 	first, spans := [16]byte{}, 0
 	for r := range bench.New(3, now).Requests(12_000, 500) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestJaegerQueryClient checks that a Jaeger client gets the same over gRPC as over the JSON API.
@@ -37,11 +38,11 @@ func TestJaegerQueryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkSame(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
+	checkSame(t, "services", services.Services, inprocess.Ask[[]string](p, "/api/services"))
 	service := services.Services[0]
 
 	for _, raw := range []bool{false, true} {
-		want := canonicalJSON(harness.Ask[[]harness.UITrace](p, "/api/traces/"+large+"?raw="+strconv.FormatBool(raw)))
+		want := canonicalJSON(inprocess.Ask[[]harness.UITrace](p, "/api/traces/"+large+"?raw="+strconv.FormatBool(raw)))
 		get := &api_v2.GetTraceRequest{TraceID: id, RawTraces: raw}
 		s, err := stub.GetTrace(ctx, get)
 		if err != nil {
@@ -62,7 +63,7 @@ func TestJaegerQueryClient(t *testing.T) {
 	find := &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{
 		ServiceName: service, StartTimeMin: time.Now().Add(-time.Hour), StartTimeMax: time.Now(), SearchDepth: 5,
 	}}
-	want := canonicalJSON(harness.Ask[[]harness.UITrace](p, "/api/traces?limit=5&service="+url.QueryEscape(service)))
+	want := canonicalJSON(inprocess.Ask[[]harness.UITrace](p, "/api/traces?limit=5&service="+url.QueryEscape(service)))
 	found, err := stub.FindTraces(ctx, find)
 	if err != nil {
 		t.Fatal(err)
@@ -84,10 +85,10 @@ func TestJaegerQueryClient(t *testing.T) {
 }
 
 // compareCatalog compares services and operations.
-func compareCatalog(p *harness.Program, c *queryClient, stub api_v2.QueryServiceClient, service string) {
+func compareCatalog(p *inprocess.Program, c *queryClient, stub api_v2.QueryServiceClient, service string) {
 	t, ctx := p.T, p.T.Context()
 	var want []string
-	for _, op := range harness.Ask[[]struct{ Name, SpanKind string }](p, "/api/operations?service="+url.QueryEscape(service)) {
+	for _, op := range inprocess.Ask[[]struct{ Name, SpanKind string }](p, "/api/operations?service="+url.QueryEscape(service)) {
 		want = append(want, op.Name+"/"+op.SpanKind)
 	}
 	for _, byName := range []bool{false, true} {
@@ -106,21 +107,22 @@ func compareCatalog(p *harness.Program, c *queryClient, stub api_v2.QueryService
 			got = append(got, op.Name+"/"+op.SpanKind)
 		}
 		checkSame(t, "operations", got, want)
-		checkSame(t, "names of operations", out.OperationNames, harness.Ask[[]string](p, "/api/services/"+url.PathEscape(service)+"/operations"))
+		asked := inprocess.Ask[[]string](p, "/api/services/"+url.PathEscape(service)+"/operations")
+		checkSame(t, "names of operations", out.OperationNames, asked)
 	}
 	out := &api_v2.GetServicesResponse{}
 	if err := c.conn.Invoke(ctx, "/tracing.api_v2.QueryService/GetServices", &api_v2.GetServicesRequest{}, out); err != nil {
 		t.Fatal(err)
 	}
-	checkSame(t, "services by the other name", out.Services, harness.Ask[[]string](p, "/api/services"))
+	checkSame(t, "services by the other name", out.Services, inprocess.Ask[[]string](p, "/api/services"))
 }
 
 // compareDependencies compares the calls between services.
-func compareDependencies(p *harness.Program, c *queryClient, stub api_v2.QueryServiceClient) {
+func compareDependencies(p *inprocess.Program, c *queryClient, stub api_v2.QueryServiceClient) {
 	t, ctx := p.T, p.T.Context()
 	now := time.Now()
 	var want []string
-	for _, d := range harness.Ask[[]struct {
+	for _, d := range inprocess.Ask[[]struct {
 		Parent, Child string
 		CallCount     uint64
 	}](p, fmt.Sprintf("/api/dependencies?endTs=%d&lookback=3600000", now.UnixMilli())) {
@@ -159,7 +161,7 @@ func archiveByClient(c *queryClient, stub api_v2.QueryServiceClient, id model.Tr
 
 // TestQueryOverGRPCHealthAndTenants checks the health service and the tenancy of the gRPC listener.
 func TestQueryOverGRPCHealthAndTenants(t *testing.T) {
-	p := harness.Start(t, "extensions::query::grpc::tenancy::enabled=true")
+	p := inprocess.Start(t, "extensions::query::grpc::tenancy::enabled=true")
 	c := dialQuery(p)
 	for _, name := range []string{"jaeger.api_v2.QueryService", "tracing.api_v2.QueryService",
 		"jaeger.api_v3.QueryService", "tracing.api_v3.QueryService"} {

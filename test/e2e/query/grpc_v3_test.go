@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // otlpLines returns the spans of OTLP messages as sorted lines of JSON, each with its resource and
@@ -63,7 +64,7 @@ func fromMessages(t *testing.T, messages []*tracepb.TracesData) (all []ptrace.Tr
 }
 
 // fromV3 gets traces from the HTTP API of version 3.
-func fromV3(p *harness.Program, path string) ptrace.Traces {
+func fromV3(p *inprocess.Program, path string) ptrace.Traces {
 	p.T.Helper()
 	code, body := harness.Fetch(p.T, p.QueryURL()+path)
 	var answer struct{ Result json.RawMessage }
@@ -88,7 +89,7 @@ func TestQueryV3(t *testing.T) {
 	if err := c.conn.Invoke(ctx, "/jaeger.api_v3.QueryService/GetServices", &api_v3.GetServicesRequest{}, &services); err != nil {
 		t.Fatal(err)
 	}
-	checkSame(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
+	checkSame(t, "services", services.Services, inprocess.Ask[[]string](p, "/api/services"))
 	service := services.Services[0]
 	params := &api_v3.TraceQueryParameters{ServiceName: service, SearchDepth: 5, StartTimeMin: timestamppb.New(from),
 		StartTimeMax: timestamppb.New(to)}
@@ -123,7 +124,7 @@ func TestQueryV3(t *testing.T) {
 		if err != nil || len(ops.Operations) == 0 || len(deps.Dependencies) == 0 {
 			t.Errorf("%v, %v, %v", &ops, &deps, err)
 		}
-		if got, want := len(ops.Operations), len(harness.Ask[[]any](p, "/api/operations?service="+url.QueryEscape(service))); got != want {
+		if got, want := len(ops.Operations), len(inprocess.Ask[[]any](p, "/api/operations?service="+url.QueryEscape(service))); got != want {
 			t.Errorf("%d operations, want %d", got, want)
 		}
 	}

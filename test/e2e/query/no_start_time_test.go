@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // A Zipkin span without a timestamp sets neither the start of its trace nor a warning about clocks,
@@ -63,8 +64,8 @@ func TestSpanWithoutStartTime(t *testing.T) {
 	for _, store := range []string{"memory", "disk"} {
 		t.Run(store, func(t *testing.T) {
 			dir := t.TempDir()
-			start := func() *harness.Program {
-				return harness.StartYAML(t, fmt.Sprintf(`
+			start := func() *inprocess.Program {
+				return inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {zipkin: {endpoint: "localhost:0"}}
 exporters: {%[1]s: }
 extensions: {query: {storage: %[1]s, http: {endpoint: "localhost:0"}}}

@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // apiDocument is docs/openapi.json.
@@ -74,7 +75,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	schemas := apiSchemas(t, text)
-	p := harness.Start(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory",
+	p := inprocess.Start(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory",
 		"extensions::query::demo::period=1m", "extensions::query::demo::rate=1")
 	routes, answers := 0, 0
 	ask := func(path string) {

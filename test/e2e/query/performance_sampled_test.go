@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestServicePerformanceOfSampledTraces stores a share of the traces. The rates count all traces
@@ -26,7 +26,7 @@ func TestServicePerformanceOfSampledTraces(t *testing.T) {
 			settings := []string{"service::data_dir=" + t.TempDir(), "exporters::disk::memtable::max_spans=4000",
 				fmt.Sprintf("processors::probabilistic_sampler={sampling_percentage: %v}", percentage),
 				"service::pipelines::traces::processors=[probabilistic_sampler, batch]"}
-			p := harness.Start(t, settings...)
+			p := inprocess.Start(t, settings...)
 			began := time.Now().Truncate(time.Minute).Add(-(minutes + 1) * time.Minute)
 			r := rand.New(rand.NewPCG(1, 2))
 			for range parts {
@@ -59,7 +59,7 @@ func TestServicePerformanceOfSampledTraces(t *testing.T) {
 			if err := p.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			if again := callsOfCart(harness.Start(t, settings...)); math.Abs(again-calls) > 1e-6 {
+			if again := callsOfCart(inprocess.Start(t, settings...)); math.Abs(again-calls) > 1e-6 {
 				t.Errorf("%v calls after a restart, %v before", again, calls)
 			}
 		})
@@ -74,7 +74,7 @@ func randomTraceID(r *rand.Rand) (id pcommon.TraceID) {
 }
 
 // callsOfCart returns the number of calls of the service according to its rates.
-func callsOfCart(p *harness.Program) (calls float64) {
+func callsOfCart(p *inprocess.Program) (calls float64) {
 	p.T.Helper()
 	params := url.Values{"service": {"cart"}, "step": {"60000"}, "ratePer": {"60000"}, "lookback": {"600000"}}
 	for _, perSecond := range rates(p, "calls", params) {

@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // rateAnswer is an answer of /api/metrics.
@@ -74,11 +75,11 @@ func TestServicePerformance(t *testing.T) {
 		spans = 2_000
 	}
 	data := bench.New(7, time.Now().Truncate(time.Minute).Add(-3*time.Minute-5*time.Second))
-	testDataset(t, data, spans, func(p *harness.Program) { checkRates(p, data, spans) })
+	testDataset(t, data, spans, func(p *inprocess.Program) { checkRates(p, data, spans) })
 }
 
 // checkRates compares the rates of both span kinds, by service and by operation, with the data set.
-func checkRates(p *harness.Program, data *bench.Dataset, spans int) {
+func checkRates(p *inprocess.Program, data *bench.Dataset, spans int) {
 	p.T.Helper()
 	for kind, name := range map[int32]string{otlpdata.KindServer: "server", otlpdata.KindClient: "client"} {
 		truth := callsOf(data, spans, kind)
@@ -97,7 +98,7 @@ func checkRates(p *harness.Program, data *bench.Dataset, spans int) {
 }
 
 // checkRatesOf compares the answers for params with the expected calls.
-func checkRatesOf(p *harness.Program, params url.Values, want map[minuteKey]*minuteCalls) {
+func checkRatesOf(p *inprocess.Program, params url.Values, want map[minuteKey]*minuteCalls) {
 	p.T.Helper()
 	calls := rates(p, "calls", params)
 	if len(want) < 40 || !slices.Equal(sortedKeys(calls), sortedKeys(want)) {
@@ -138,7 +139,7 @@ func sortedKeys[V any](m map[minuteKey]V) []string {
 
 // rates returns the points of an answer that have calls. A point covers the minute before its
 // timestamp.
-func rates(p *harness.Program, what string, params url.Values) map[minuteKey]float64 {
+func rates(p *inprocess.Program, what string, params url.Values) map[minuteKey]float64 {
 	p.T.Helper()
 	status, body := harness.Fetch(p.T, p.QueryURL()+"/api/metrics/"+what+"?"+params.Encode())
 	var a rateAnswer

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestRealTraces sends captured traces of real systems and compares every span that is read back
@@ -27,7 +28,7 @@ func TestRealTraces(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			p := harness.Start(t)
+			p := inprocess.Start(t)
 			want := map[string][]string{} // trace id to spans in text form
 			for _, doc := range documents(t, file) {
 				if status, body := p.PostOTLP("application/json", string(doc)); status != 200 {
@@ -42,7 +43,7 @@ func TestRealTraces(t *testing.T) {
 			spans := 0
 			for id, w := range want {
 				var got []string
-				for _, tr := range harness.Ask[[]harness.UITrace](p, "/api/traces/"+id) {
+				for _, tr := range inprocess.Ask[[]harness.UITrace](p, "/api/traces/"+id) {
 					for _, s := range tr.Spans {
 						got = append(got, describeUI(s, tr.Processes[s.ProcessID]))
 					}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestCollectorAndQueryService runs the presets collector and query as two processes: the query
@@ -18,8 +19,8 @@ func TestCollectorAndQueryService(t *testing.T) {
 	for _, p := range []*harness.Process{collector, query} {
 		p.AwaitReady()
 	}
-	code, stdout, stderr := harness.Canary(t, "http://"+collector.OTLPHTTP(), query.QueryURL())
-	if code != 0 || stdout != harness.CanaryOK {
+	code, stdout, stderr := inprocess.Canary(t, "http://"+collector.OTLPHTTP(), query.QueryURL())
+	if code != 0 || stdout != inprocess.CanaryOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // probe is an extension that passes its store to a test.
@@ -38,7 +39,7 @@ func (p *probe) factory() pipeline.Factory {
 // the configuration of the server.
 func serveStore(tb testing.TB, store, keys string) string {
 	tb.Helper()
-	app := harness.StartYAML(tb, fmt.Sprintf(`
+	app := inprocess.StartYAML(tb, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {%[1]s: {allow_delete: true}, memory/archive: }
 extensions:
@@ -55,7 +56,7 @@ service:
 func useStore(tb testing.TB, addr, keys string) storetest.Subject {
 	tb.Helper()
 	var p probe
-	harness.StartYAML(tb, fmt.Sprintf(`
+	inprocess.StartYAML(tb, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {grpc: {endpoint: %q, tls: {insecure: true}, compression: none, wait_for_ready: true%s}}
 extensions: {probe: {storage: grpc}}
@@ -177,7 +178,7 @@ func TestRemoteStoreOverTLSForTenants(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	app := harness.StartYAML(t, fmt.Sprintf(`
+	app := inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {memory: }
 extensions:
@@ -191,7 +192,7 @@ service: {data_dir: %[1]s, extensions: [remote_storage], pipelines: {traces: {re
 `, dir))
 	use := func(keys string) storetest.Subject {
 		var p probe
-		harness.StartYAML(t, fmt.Sprintf(`
+		inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {grpc: {endpoint: %q, tls: {ca_file: %[2]s/cert.pem, server_name_override: localhost%s}, auth: {bearer_token_file: %[2]s/token}}}
 extensions: {probe: {storage: grpc}}

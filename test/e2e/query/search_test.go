@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestSearchOrderAndLimit checks that a search returns the newest traces first, and applies the
 // limit after the conditions.
 func TestSearchOrderAndLimit(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	at := time.Now().Add(-time.Hour)
 	var ids []string
 	for i := range 10 {

@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // serviceSeries is a service in an answer of /api/ui/v1/services.
@@ -35,7 +36,7 @@ type servicesAnswer struct {
 }
 
 // page decodes the answer of a route of /api/ui/v1.
-func page(p *harness.Program, path string, answer any) {
+func page(p *inprocess.Program, path string, answer any) {
 	p.T.Helper()
 	status, body := harness.Fetch(p.T, p.QueryURL()+"/api/ui/v1/"+path)
 	if err := json.Unmarshal(body, answer); err != nil || status != http.StatusOK {
@@ -51,7 +52,7 @@ func TestServices(t *testing.T) {
 		spans = 2_000
 	}
 	data := bench.New(7, time.Now().Add(-3*time.Minute))
-	testDataset(t, data, spans, func(p *harness.Program) { checkServices(p, data, spans) })
+	testDataset(t, data, spans, func(p *inprocess.Program) { checkServices(p, data, spans) })
 }
 
 // requestsOf returns the calls and errors of the data set by service and minute: server and
@@ -82,7 +83,7 @@ func requestsOf(d *bench.Dataset, spans int) map[string]map[int64][2]int {
 	return all[1]
 }
 
-func checkServices(p *harness.Program, data *bench.Dataset, spans int) {
+func checkServices(p *inprocess.Program, data *bench.Dataset, spans int) {
 	p.T.Helper()
 	want := requestsOf(data, spans)
 	var a servicesAnswer
@@ -107,7 +108,7 @@ func checkServices(p *harness.Program, data *bench.Dataset, spans int) {
 
 // A first span of any kind appears within two seconds.
 func TestFirstSpan(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	var a servicesAnswer
 	if page(p, "services", &a); len(a.Data.Services) != 0 || a.Data.Services == nil {
 		t.Fatalf("before: %+v", a.Data)
@@ -148,7 +149,7 @@ type ingestAnswer struct {
 // The counters are what was sent, by receiver and protocol.
 func TestIngest(t *testing.T) {
 	began := time.Now()
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	for i := range 3 {
 		body := harness.JSONSpan(fmt.Sprintf("0102030405060708090a0b0c0d0e0f%02x", i), "shop", "buy", time.Now(), time.Second)
 		if code, answer := p.PostOTLP("application/json", body); code != http.StatusOK {
@@ -191,7 +192,7 @@ func TestIngest(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for name, settings := range storeSettings {
 		t.Run(name, func(t *testing.T) {
-			p := harness.Start(t, settings...)
+			p := inprocess.Start(t, settings...)
 			for i := range 5 {
 				status := fmt.Sprintf(`"status":{"code":2,"message":"order %d not found"},"startTimeUnixNano"`, i)
 				start := time.Now().Add(time.Duration(i) * time.Millisecond)
@@ -224,7 +225,7 @@ func TestErrors(t *testing.T) {
 func TestChanges(t *testing.T) {
 	for name, settings := range storeSettings {
 		t.Run(name, func(t *testing.T) {
-			p := harness.Start(t, settings...)
+			p := inprocess.Start(t, settings...)
 			now := time.Now()
 			for i := range 20 { // one span a minute; the version changes ten minutes ago
 				at := now.Add(time.Duration(i-20) * time.Minute)

@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // collector is a process with a disk store, which other processes may read.
@@ -114,7 +115,7 @@ func otherPaths(start time.Time, service, id string) []string {
 // partial and names it.
 func TestSeveralStores(t *testing.T) {
 	f := runFleet(t, 3)
-	one := harness.StartPreset(t, "collector", "extensions::query::storage=disk", "extensions::query::http::endpoint=localhost:0",
+	one := inprocess.StartPreset(t, "collector", "extensions::query::storage=disk", "extensions::query::http::endpoint=localhost:0",
 		"service::extensions=[sampling, remote_storage, query, admin]")
 	start := time.Now().Truncate(time.Minute).Add(-10 * time.Minute)
 	data := bench.New(5, start)

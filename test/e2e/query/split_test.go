@@ -17,17 +17,18 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // split is a collector and a query service, with the shipped presets. The collector also serves its
 // store itself, as the preset all-in-one does.
-type split struct{ collector, query *harness.Program }
+type split struct{ collector, query *inprocess.Program }
 
 func startSplit(t *testing.T, settings ...string) split {
 	t.Helper()
-	collector := harness.StartPreset(t, "collector", append(settings, "extensions::query::storage=disk",
+	collector := inprocess.StartPreset(t, "collector", append(settings, "extensions::query::storage=disk",
 		"extensions::query::http::endpoint=localhost:0", "service::extensions=[sampling, remote_storage, query, admin]")...)
-	query := harness.StartPreset(t, "query", append(settings, "exporters::grpc::endpoint="+collector.Addr("remote_storage", "grpc"))...)
+	query := inprocess.StartPreset(t, "query", append(settings, "exporters::grpc::endpoint="+collector.Addr("remote_storage", "grpc"))...)
 	return split{collector, query}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/uber/jaeger-client-go/transport"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // adaptiveSettings make the preset sample adaptively with short intervals. The target is 5 traces
@@ -26,7 +27,7 @@ var adaptiveSettings = []string{
 // TestAdaptiveSamplingOfJaegerClient checks that the sampling rate of a client decreases because of
 // its own spans.
 func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
-	collector := harness.Start(t, adaptiveSettings...)
+	collector := inprocess.Start(t, adaptiveSettings...)
 	http := "http://" + collector.Addr("native", "http")
 	var options jaeger.SamplerOptionsFactory
 	sampler := jaeger.NewRemotelyControlledSampler("cart", options.SamplingServerURL(http+"/api/sampling"),
@@ -51,7 +52,7 @@ func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
 		n := sampled()
 		return n > 0 && n < 20 // the target is 5 of about 300 traces per second
 	})
-	code, stdout, stderr := harness.RunCommand(t, "sampling", "explain", "cart", "--operation", "GET /", "--url", http)
+	code, stdout, stderr := inprocess.RunCommand(t, "sampling", "explain", "cart", "--operation", "GET /", "--url", http)
 	if code != 0 || !strings.Contains(stdout, "from     adaptive calculated by ") || !strings.Contains(stdout, "target 5 traces per second") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -84,6 +85,6 @@ func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
 // loadAdaptive loads the preset with adaptive sampling and more settings.
 func loadAdaptive(t *testing.T, changes ...string) error {
 	t.Helper()
-	_, err := harness.Options{Preset: "all-in-one", Settings: slices.Concat(adaptiveSettings, changes)}.Load()
+	_, err := inprocess.Options{Preset: "all-in-one", Settings: slices.Concat(adaptiveSettings, changes)}.Load()
 	return err
 }

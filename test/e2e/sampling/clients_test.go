@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // samplingClient is a client library. start starts traces and returns the number of sampled ones,
@@ -114,9 +115,9 @@ func (c samplingClient) share(t *testing.T, operation string, p float64) {
 }
 
 // startAgent starts the preset agent for a collector.
-func startAgent(t *testing.T, collector string, settings ...string) *harness.Program {
+func startAgent(t *testing.T, collector string, settings ...string) *inprocess.Program {
 	t.Helper()
-	return harness.StartPreset(t, "agent",
+	return inprocess.StartPreset(t, "agent",
 		append(settings, "exporters::native::endpoint="+collector, "extensions::sampling::remote::endpoint="+collector)...)
 }
 
@@ -145,7 +146,7 @@ func followTheFile(t *testing.T, connect func(atCollector, atAgent string) []sam
 		}
 	}
 	write(`"type": "probabilistic", "param": 0.25`)
-	collector := harness.Start(t, "extensions::sampling::file::path="+file, "extensions::sampling::file::reload_interval=10ms")
+	collector := inprocess.Start(t, "extensions::sampling::file::path="+file, "extensions::sampling::file::reload_interval=10ms")
 	agent := startAgent(t, collector.Addr("native", "grpc"), "extensions::sampling::remote::fresh_for=1ms")
 	clients := connect("http://"+collector.Addr("native", "http")+"/api/sampling",
 		"http://"+agent.Addr("sampling", "http")+"/sampling")
@@ -193,9 +194,9 @@ func checkLimit(t *testing.T, c samplingClient, limit float64) {
 }
 
 // checkExplained checks the output of `tracing sampling explain`.
-func checkExplained(t *testing.T, collector *harness.Program, file string) {
+func checkExplained(t *testing.T, collector *inprocess.Program, file string) {
 	t.Helper()
-	code, stdout, stderr := harness.RunCommand(t, "sampling", "explain", "cart", "--url", "http://"+collector.Addr("native", "http"))
+	code, stdout, stderr := inprocess.RunCommand(t, "sampling", "explain", "cart", "--url", "http://"+collector.Addr("native", "http"))
 	for _, want := range []string{"cart: ratelimiting 7\n", "file " + file + ":1\n", "over http", "over grpc", "applies to each process"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is missing, exit code %d: %s%s", want, code, stdout, stderr)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // BenchmarkIntake measures requests with one span through a receiver, a processor and an exporter
@@ -23,13 +23,13 @@ service: {pipelines: {traces: {receivers: [otlp], processors: [batch], exporters
 	body := []byte(userSpan())
 	for _, mode := range []string{"off", "always_off", "always_on"} {
 		b.Run(mode, func(b *testing.B) {
-			p := harness.StartYAML(b, yaml)
+			p := inprocess.StartYAML(b, yaml)
 			url := "http://" + p.OTLPHTTP() + "/v1/traces"
 			if mode != "off" {
 				const processors = "[{batch: {exporter: {otlp: {protocol: http/protobuf, endpoint: 'http://%s'}}}}]"
 				settings := []string{"service::telemetry::traces::sampler={" + mode + ": }",
 					"service::telemetry::traces::processors=" + fmt.Sprintf(processors, p.OTLPHTTP())}
-				if err := p.App.Reload(b.Context(), harness.Options{YAML: yaml, Settings: settings}.Load); err != nil {
+				if err := p.App.Reload(b.Context(), inprocess.Options{YAML: yaml, Settings: settings}.Load); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // exportTo returns the setting that exports each span of self-tracing immediately.
@@ -18,16 +19,16 @@ func exportTo(protocol, endpoint string) string {
 }
 
 // startTracingItself starts an all-in-one, and reloads it so that it exports its spans to itself.
-func startTracingItself(t *testing.T, protocol string, settings ...string) *harness.Program {
+func startTracingItself(t *testing.T, protocol string, settings ...string) *inprocess.Program {
 	t.Helper()
-	p := harness.Start(t, settings...)
+	p := inprocess.Start(t, settings...)
 	address := map[string]func() string{"grpc": p.OTLPGRPC, "http/protobuf": p.OTLPHTTP}[protocol]
 	reload(t, p, exportTo(protocol, address()))
 	return p
 }
 
 // reload reloads a program with additional settings.
-func reload(t *testing.T, p *harness.Program, settings ...string) {
+func reload(t *testing.T, p *inprocess.Program, settings ...string) {
 	t.Helper()
 	if err := p.Reload(settings...); err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func request(t *testing.T, method, url, body, traceparent string) (traceID strin
 
 // tree waits until a trace is stored with its root, and returns its spans as `parent > span` lines,
 // sorted.
-func tree(t *testing.T, p *harness.Program, id, root string) (lines []string) {
+func tree(t *testing.T, p *inprocess.Program, id, root string) (lines []string) {
 	t.Helper()
 	harness.Poll(t, "trace of "+root, func() bool {
 		lines = nil
@@ -71,7 +72,7 @@ func tree(t *testing.T, p *harness.Program, id, root string) (lines []string) {
 		if status != http.StatusOK {
 			return false
 		}
-		spans := harness.Ask[[]harness.UITrace](p, "/api/traces/"+id)[0].Spans
+		spans := inprocess.Ask[[]harness.UITrace](p, "/api/traces/"+id)[0].Spans
 		names := map[string]string{}
 		for _, s := range spans {
 			names[s.SpanID] = s.OperationName
@@ -116,7 +117,7 @@ func TestSpans(t *testing.T) {
 	if id := request(t, http.MethodGet, p.AdminURL()+"/metrics", "", ""); id != "" {
 		t.Error("a scrape of metrics is traced")
 	}
-	process := harness.Ask[[]harness.UITrace](p, "/api/traces/"+intake)[0].Processes["p1"]
+	process := inprocess.Ask[[]harness.UITrace](p, "/api/traces/"+intake)[0].Processes["p1"]
 	tags := strings.Join(harness.TagStrings(process.Tags), " ")
 	if process.ServiceName != "backend" || !strings.Contains(tags, "service.instance.id") || strings.Contains(tags, "service.version") {
 		t.Errorf("process %s: %s", process.ServiceName, tags)
@@ -126,7 +127,7 @@ func TestSpans(t *testing.T) {
 // TestTwoProcesses sends spans through two processes, over gRPC, and reads the trace of both.
 func TestTwoProcesses(t *testing.T) {
 	b := startTracingItself(t, "grpc", "service::telemetry::resource={service.name: gateway}")
-	a := harness.StartYAML(t, fmt.Sprintf(`
+	a := inprocess.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: 'localhost:0'}}}}
 exporters: {otlp: {endpoint: '%s', tls: {insecure: true}, sending_queue: {enabled: false}}}
 service:
@@ -150,7 +151,7 @@ func check(t *testing.T, got []string, want ...string) {
 
 // TestOff checks that requests are neither traced nor have the header by default.
 func TestOff(t *testing.T) {
-	p := harness.Start(t)
+	p := inprocess.Start(t)
 	if id := request(t, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", userSpan(), ""); id != "" {
 		t.Errorf("trace %s", id)
 	}
@@ -161,7 +162,7 @@ func TestOff(t *testing.T) {
 
 // sent waits until programs have exported a number of spans of self-tracing, stops them, and checks
 // that they have not exported more.
-func sent(t *testing.T, want float64, programs ...*harness.Program) {
+func sent(t *testing.T, want float64, programs ...*inprocess.Program) {
 	t.Helper()
 	total := func() (n float64) {
 		for _, p := range programs {
@@ -211,9 +212,9 @@ service:
   pipelines: {traces: {receivers: [otlp], exporters: [%s]}}
 `, exporter, settings, exporter)
 	}
-	b := harness.StartYAML(t, yaml("memory", "{}"))
-	a := harness.StartYAML(t, yaml("otlphttp", "{endpoint: 'http://"+b.OTLPHTTP()+"', sending_queue: {enabled: true}}"))
-	for _, p := range []*harness.Program{a, b} {
+	b := inprocess.StartYAML(t, yaml("memory", "{}"))
+	a := inprocess.StartYAML(t, yaml("otlphttp", "{endpoint: 'http://"+b.OTLPHTTP()+"', sending_queue: {enabled: true}}"))
+	for _, p := range []*inprocess.Program{a, b} {
 		reload(t, p, exportTo("http/protobuf", a.OTLPHTTP()))
 	}
 	const requests = 10
@@ -237,7 +238,7 @@ service:
   extensions: [query]
   pipelines: {traces: {receivers: [otlp], exporters: [memory]}}
 `
-	p := harness.StartYAML(t, yaml)
+	p := inprocess.StartYAML(t, yaml)
 	url := p.QueryURL() + "/api/services"
 	reload(t, p, exportTo("http/protobuf", p.OTLPHTTP()))
 	id := request(t, http.MethodGet, url, "", "")

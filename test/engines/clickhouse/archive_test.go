@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestArchive archives a trace to a second database through the query service, and reads it when
@@ -22,7 +23,7 @@ func TestArchive(t *testing.T) {
 		span{service: "b", name: "answer", trace: 7, id: 2, parent: 1, kind: ptrace.SpanKindServer, start: now + 1},
 		span{service: "a", name: "other", trace: 8, id: 1, start: now}))
 	common := `endpoints: ["` + s.HTTPAddr() + `"], protocol: http, database: `
-	p := harness.StartYAML(t, `
+	p := inprocess.StartYAML(t, `
 exporters:
   clickhouse: {`+common+first+`}
   clickhouse/archive: {`+common+second+`, retention: {spans: 0, statistics: 0}}

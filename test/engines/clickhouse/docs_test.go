@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // document returns docs/clickhouse.md.
@@ -54,7 +54,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	t.Setenv("CLICKHOUSE_ADDRESSES", s.NativeAddr())
 	for _, c := range commands {
-		code, stdout, stderr := harness.RunCommand(t, strings.Fields(c[1])...)
+		code, stdout, stderr := inprocess.RunCommand(t, strings.Fields(c[1])...)
 		if code != 0 || stdout == "" {
 			t.Errorf("%s: exit code %d: %s%s", c[1], code, stdout, stderr)
 		}

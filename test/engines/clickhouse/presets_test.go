@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestPresets sends spans to the preset collector-clickhouse while the server is down, starts the
@@ -21,14 +22,14 @@ func TestPresets(t *testing.T) {
 	s := engine.Start(t, engine.Options{})
 	endpoint := "exporters::clickhouse::endpoints=[" + s.NativeAddr() + "]"
 	s.Stop()
-	collector := harness.StartPreset(t, "collector-clickhouse", endpoint)
+	collector := inprocess.StartPreset(t, "collector-clickhouse", endpoint)
 	set := bench.New(3, time.Now().Add(-10*time.Minute))
 	const spans = 3000
 	result, err := load.Run(t.Context(), load.Options{Target: collector.OTLPGRPC(), InFlight: 4}, set.Requests(spans, 200))
 	if err != nil || result.Acked != result.Spans {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	query := harness.StartPreset(t, "query-clickhouse", endpoint)
+	query := inprocess.StartPreset(t, "query-clickhouse", endpoint)
 	wantReadiness(t, query, http.StatusServiceUnavailable)
 	wantReadiness(t, collector, http.StatusOK)
 	s.Restart(t)
@@ -58,7 +59,7 @@ func TestPresets(t *testing.T) {
 }
 
 // wantReadiness waits until a readiness probe of a process gets a status.
-func wantReadiness(t *testing.T, p *harness.Program, want int) {
+func wantReadiness(t *testing.T, p *inprocess.Program, want int) {
 	t.Helper()
 	harness.Poll(t, fmt.Sprintf("readiness %d", want), func() bool {
 		status, _ := harness.Fetch(t, p.AdminURL()+"/readyz")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracing-backend/tracing/test/engines/kafka/broker"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // partitions is the number of partitions of the topics of tests.
@@ -39,7 +40,7 @@ func TestRead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := harness.StartYAML(t, fmt.Sprintf(readerConfig, strings.Join(c.Brokers(), ", "), topic, e.name, broker.UniqueName(), t.TempDir()))
+			p := inprocess.StartYAML(t, fmt.Sprintf(readerConfig, strings.Join(c.Brokers(), ", "), topic, e.name, broker.UniqueName(), t.TempDir()))
 			awaitStored(t, p, spans)
 		})
 	}
@@ -56,7 +57,7 @@ service:
 `
 
 // awaitStored waits until a program has stored as many spans as given, and compares them.
-func awaitStored(t *testing.T, p *harness.Program, want []span) {
+func awaitStored(t *testing.T, p *inprocess.Program, want []span) {
 	t.Helper()
 	var got []span
 	harness.Poll(t, fmt.Sprintf("%d spans are stored", len(want)), func() bool {
@@ -72,7 +73,7 @@ func awaitStored(t *testing.T, p *harness.Program, want []span) {
 }
 
 // storedTrace returns the spans of a trace, or none if it does not exist.
-func storedTrace(t *testing.T, p *harness.Program, id string) []span {
+func storedTrace(t *testing.T, p *inprocess.Program, id string) []span {
 	t.Helper()
 	status, body := harness.Fetch(t, p.QueryURL()+"/api/v3/traces/"+id)
 	if status == http.StatusNotFound {
@@ -109,7 +110,7 @@ func TestWrite(t *testing.T) {
 	for _, e := range encodings {
 		t.Run(e.name, func(t *testing.T) {
 			topic, spans := c.Topic(t, partitions), testSpans()
-			p := harness.StartYAML(t, fmt.Sprintf(writerConfig, strings.Join(c.Brokers(), ", "), topic, e.name, t.TempDir()))
+			p := inprocess.StartYAML(t, fmt.Sprintf(writerConfig, strings.Join(c.Brokers(), ", "), topic, e.name, t.TempDir()))
 			post(t, p, spans)
 			var got []span
 			for _, r := range consume(t, c, topic, func(records []*kgo.Record) bool { return spansIn(t, e, records) >= len(spans) }) {
@@ -136,7 +137,7 @@ service:
 `
 
 // post sends spans to the OTLP receiver of a program.
-func post(t *testing.T, p *harness.Program, spans []span) {
+func post(t *testing.T, p *inprocess.Program, spans []span) {
 	t.Helper()
 	body, err := ptraceotlp.NewExportRequestFromTraces(toOTLP(spans)).MarshalProto()
 	if err != nil {
@@ -203,7 +204,7 @@ func spansIn(t *testing.T, e encoding, records []*kgo.Record) (n int) {
 func TestUnchanged(t *testing.T) {
 	c := anyBrokers(t)
 	topic := c.Topic(t, partitions)
-	p := harness.StartYAML(t, strings.Replace(fmt.Sprintf(writerConfig, strings.Join(c.Brokers(), ", "), topic, "otlp_proto", t.TempDir()),
+	p := inprocess.StartYAML(t, strings.Replace(fmt.Sprintf(writerConfig, strings.Join(c.Brokers(), ", "), topic, "otlp_proto", t.TempDir()),
 		"encoding:", "key: none, encoding:", 1))
 	body, err := ptraceotlp.NewExportRequestFromTraces(toOTLP(testSpans())).MarshalProto()
 	if err != nil {

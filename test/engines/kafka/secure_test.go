@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/tracing-backend/tracing/test/engines/kafka/broker"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // secureConfig writes spans to a topic and reads them from it.
@@ -69,9 +69,9 @@ func secureBrokers(t *testing.T) *broker.Cluster {
 }
 
 // startSecure starts a program with the keys of auth::sasl.
-func startSecure(t *testing.T, c *broker.Cluster, sasl string) *harness.Program {
+func startSecure(t *testing.T, c *broker.Cluster, sasl string) *inprocess.Program {
 	t.Helper()
-	return harness.StartYAML(t, fmt.Sprintf(secureConfig, strings.Join(c.SecureBrokers(), ", "), c.Topic(t, partitions),
+	return inprocess.StartYAML(t, fmt.Sprintf(secureConfig, strings.Join(c.SecureBrokers(), ", "), c.Topic(t, partitions),
 		filepath.Join(c.Dir(), "cert.pem"), sasl, t.TempDir()))
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/tracing-backend/tracing/test/engines/kafka/broker"
-	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 const creatorConfig = `
@@ -36,7 +36,7 @@ func TestCreateTopic(t *testing.T) {
 	if brokers, err := admin.ListBrokers(t.Context()); err != nil || len(brokers) < 3 {
 		t.Skipf("needs three brokers for three replicas, there are %d (%v)", len(brokers), err)
 	}
-	p := harness.StartYAML(t, fmt.Sprintf(creatorConfig, strings.Join(c.Brokers(), ", "), topic, t.TempDir()))
+	p := inprocess.StartYAML(t, fmt.Sprintf(creatorConfig, strings.Join(c.Brokers(), ", "), topic, t.TempDir()))
 	post(t, p, testSpans())
 	t.Cleanup(func() { c.Delete(t, topic) })
 	topics, err := admin.ListTopics(t.Context(), topic)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/test/engines/clickhouse/engine"
 	"github.com/tracing-backend/tracing/test/harness"
+	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // collector is a configuration with a durable queue in front of ClickHouse.
@@ -101,7 +102,7 @@ func TestMoveFromDisk(t *testing.T) {
 // command runs a command of the program and returns its output.
 func command(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := harness.RunCommand(t, args...)
+	code, stdout, stderr := inprocess.RunCommand(t, args...)
 	if code != 0 {
 		t.Fatalf("%s: exit code %d: %s%s", strings.Join(args, " "), code, stdout, stderr)
 	}

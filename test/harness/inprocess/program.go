@@ -1,4 +1,5 @@
-package harness
+// Package inprocess starts the program inside the test process, where the race detector sees it.
+package inprocess
 
 import (
 	"bytes"
@@ -13,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
 // Options describe a configuration of the program. The zero value is the preset all-in-one with its
@@ -51,7 +53,7 @@ func (o Options) Load() (*app.Config, error) {
 type Program struct {
 	T   testing.TB // the test that started the program
 	App *app.App
-	Log *Buffer
+	Log *harness.Buffer
 
 	options Options
 	stop    func() error
@@ -68,7 +70,7 @@ func Start(tb testing.TB, settings ...string) *Program {
 // ends.
 func StartPreset(tb testing.TB, preset string, settings ...string) *Program {
 	tb.Helper()
-	return StartOptions(tb, Options{Preset: preset, Settings: append(presetSettings(preset, tb.TempDir()), settings...)})
+	return StartOptions(tb, Options{Preset: preset, Settings: append(harness.PresetSettings(preset, tb.TempDir()), settings...)})
 }
 
 // StartYAML starts a configuration file and stops it when the test ends. The configuration may use
@@ -85,7 +87,7 @@ func StartOptions(tb testing.TB, o Options) *Program {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Program{T: tb, Log: &Buffer{}, options: o}
+	p := &Program{T: tb, Log: &harness.Buffer{}, options: o}
 	if p.App, err = app.New(cfg, app.Options{Log: p.Log}); err != nil {
 		tb.Fatal(err)
 	}
@@ -172,24 +174,4 @@ func RunCommand(tb testing.TB, args ...string) (code int, stdout, stderr string)
 	var out, log bytes.Buffer
 	code = app.Run(tb.Context(), args, &out, &log, tracing.Components(), tracing.Presets()...)
 	return code, out.String(), log.String()
-}
-
-// Buffer is a byte buffer for concurrent use.
-type Buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write appends to the buffer.
-func (l *Buffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String returns the content.
-func (l *Buffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
