@@ -96,6 +96,7 @@ var (
 	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
+	_ tracestore.GroupAggregator  = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.SpanFinder       = (*exporter)(nil)
 	_ tracestore.PathProfiler     = (*exporter)(nil)

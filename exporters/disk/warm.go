@@ -37,7 +37,7 @@ func (e *exporter) warmLoop() {
 		if !free || slices.Equal(now, known) || !retry.due() {
 			continue
 		}
-		err := e.graphs.Warm(ctx, func(worked time.Duration) error { return e.paceWarm(worked, &load) })
+		err := e.Warm(ctx, func(worked time.Duration) error { return e.paceWarm(worked, &load) })
 		if err == nil {
 			known = now
 		}

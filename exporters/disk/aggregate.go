@@ -1,5 +1,0 @@
-package disk
-
-import "github.com/tracing-backend/tracing/pipeline/tracestore"
-
-var _ tracestore.GroupAggregator = (*exporter)(nil)
