@@ -21,7 +21,7 @@ func isConstant(t token) bool {
 
 // compare returns the condition for a comparison. The field may be on either side.
 func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
-	if isConstant(left) || isEnumField(right) && isEnumValue(left) {
+	if isConstant(left) || isWordField(right) && isWordValue(left) {
 		if isConstant(right) {
 			return nil, p.fail(left, "expected a field on one side of %s", op.text)
 		}
@@ -39,14 +39,14 @@ func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 	case op.text == "=~" || op.text == "!~":
 		return p.comparePattern(f, left, op, right)
 	}
-	switch f.class {
-	case boolType:
+	switch f.class() {
+	case tracestore.BooleanField:
 		return p.compareBoolean(f, op, right)
-	case enumType:
-		return p.compareEnum(f, left, op, right)
-	case durationType:
+	case tracestore.WordField:
+		return p.compareWord(f, left, op, right)
+	case tracestore.DurationField:
 		return p.compareDuration(f, left, op, right)
-	case textType:
+	case tracestore.TextField:
 		if right.kind != quoted {
 			return nil, p.errNotText(left, right)
 		}
@@ -55,14 +55,16 @@ func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 	return p.compareAttribute(f, op, right)
 }
 
-func isEnumField(t token) bool {
+func isWordField(t token) bool {
 	f, ok := intrinsic(t.text)
-	return t.kind == word && ok && f.class == enumType
+	return t.kind == word && ok && f.class() == tracestore.WordField
 }
 
-// isEnumValue reports whether a word is a kind or a status.
-func isEnumValue(t token) bool {
-	return t.kind == word && (slices.Contains(kinds(), t.text) || slices.Contains(statuses(), t.text))
+// isWordValue reports whether a word is a value of a field with few values, such as a kind.
+func isWordValue(t token) bool {
+	return t.kind == word && slices.ContainsFunc(tracestore.Places(), func(p tracestore.PlaceInfo) bool {
+		return slices.Contains(p.Words, t.text)
+	})
 }
 
 func mirrored(op string) string {
@@ -107,7 +109,7 @@ func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 	switch {
 	case !isEquality(op):
 		return nil, p.fail(op, "nil supports only = and !=")
-	case f.class == boolType:
+	case f.shorthand != nil:
 		return nil, p.fail(left, "%s always has a value: true or false", left.text)
 	}
 	e := tracestore.Cond{Field: f.Field, Op: tracestore.Exists}
@@ -120,7 +122,7 @@ func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 // comparePattern returns the condition for a regular expression. !~ holds if there is a value and
 // none matches.
 func (p *parser) comparePattern(f field, left, op, right token) (tracestore.Expr, error) {
-	if f.class == durationType || f.class == boolType {
+	if c := f.class(); c == tracestore.DurationField || c == tracestore.BooleanField {
 		return nil, p.fail(op, "%s is not text; regular expressions apply only to text", left.text)
 	}
 	if right.kind != quoted {
@@ -177,38 +179,26 @@ func (p *parser) compareBoolean(f field, op, right token) (tracestore.Expr, erro
 		return nil, p.fail(right, "expected = true or = false")
 	}
 	if yes != (op.text == "=") {
-		return not(f.condition), nil
+		return not(f.shorthand.Expr()), nil
 	}
-	return f.condition, nil
+	return f.shorthand.Expr(), nil
 }
 
-// compareEnum returns the condition for a kind or a status.
-func (p *parser) compareEnum(f field, left, op, right token) (tracestore.Expr, error) {
+// compareWord returns the condition for a field with few values.
+func (p *parser) compareWord(f field, left, op, right token) (tracestore.Expr, error) {
 	if !isEquality(op) {
 		return nil, p.fail(op, "%s supports only = and !=", left.text)
 	}
-	words := statuses()
-	if f.Place == tracestore.Kind {
-		words = kinds()
-	}
-	if right.kind == number || !slices.Contains(words, right.text) {
+	info := f.Place.Info()
+	if words := info.Words; right.kind == number || !slices.Contains(words, right.text) {
 		return nil, p.fail(right, "unknown %s %s; use %s", strings.TrimPrefix(left.text, "span:"), quote(right.text), orList(words))
 	}
 	value := right.text
-	if value == unspecified {
+	if value == info.Empty {
 		value = ""
 	}
 	return cond(f, op, tracestore.Text(value)), nil
 }
-
-// unspecified is the word for the kind that stores represent as "".
-const unspecified = "unspecified"
-
-func kinds() []string {
-	return []string{"server", "client", "producer", "consumer", "internal", unspecified}
-}
-
-func statuses() []string { return []string{"error", "ok", "unset"} }
 
 func orList(words []string) string {
 	last := len(words) - 1

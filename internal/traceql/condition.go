@@ -169,20 +169,16 @@ func (p *parser) bareField(t token) (tracestore.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch f.class {
-	case anyType:
-		return equal(f, "true"), nil
-	case boolType:
-		return f.condition, nil
+	switch f.class() {
+	case tracestore.AttributeField:
+		return tracestore.Cond{Field: f.Field, Op: tracestore.Eq, Value: tracestore.Text("true")}, nil
+	case tracestore.BooleanField:
+		return f.shorthand.Expr(), nil
 	}
 	if next := p.peek(); next.is("==") {
 		return nil, p.errAfterCondition(next)
 	}
 	return nil, p.fail(t, "%s is not a boolean; compare it with a value, or use exists(%s)", t.text, t.text)
-}
-
-func equal(f field, text string) tracestore.Cond {
-	return tracestore.Cond{Field: f.Field, Op: tracestore.Eq, Value: tracestore.Text(text)}
 }
 
 // errNoCondition returns the error for t, which is not the start of a condition.

@@ -1,90 +1,39 @@
 package traceql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// class is the kind of values that a field can be compared with.
-type class uint8
-
-// The classes of fields.
-const (
-	anyType class = iota // attributes
-	textType
-	enumType     // kind and status
-	durationType // durations
-	boolType
-)
-
 // field is a resolved field name.
 type field struct {
 	tracestore.Field
-	class     class
-	condition tracestore.Expr // of a boolType field: the condition that it stands for
+	shorthand *tracestore.Shorthand // of a name that is not a field
 }
 
-func place(p tracestore.Place, c class) field {
-	return field{Field: tracestore.Field{Place: p}, class: c}
+func (f field) class() tracestore.FieldType {
+	if f.shorthand != nil {
+		return tracestore.BooleanField
+	}
+	return f.Place.Info().Type
 }
 
-// intrinsic returns the field for a name that is not an attribute. The names are those of TraceQL
-// and some additional ones. The first name of each case is the one that Format writes.
+// intrinsic returns the field for a name that is not an attribute.
 func intrinsic(name string) (f field, ok bool) {
-	switch name {
-	case "name", "span:name":
-		return place(tracestore.Name, textType), true
-	case "service", "service.name", "resource.service.name", ".service.name":
-		return place(tracestore.Service, textType), true
-	case "statusMessage", "span:statusMessage":
-		return place(tracestore.StatusMessage, textType), true
-	case "instrumentation:name":
-		return place(tracestore.ScopeName, textType), true
-	case "instrumentation:version":
-		return place(tracestore.ScopeVersion, textType), true
-	case "event:name":
-		return place(tracestore.EventName, textType), true
-	case "span:parentID":
-		return place(tracestore.ParentID, textType), true
-	case "trace.rootService", "trace:rootService", "rootServiceName":
-		return place(tracestore.RootService, textType), true
-	case "trace.rootName", "trace:rootName", "rootName":
-		return place(tracestore.RootName, textType), true
-	case "kind", "span:kind":
-		return place(tracestore.Kind, enumType), true
-	case "status", "span:status":
-		return place(tracestore.Status, enumType), true
-	case "duration", "span:duration":
-		return place(tracestore.Duration, durationType), true
-	case "trace.duration", "trace:duration", "traceDuration":
-		return place(tracestore.TraceDuration, durationType), true
-	case "error":
-		f := place(tracestore.Status, enumType)
-		return field{class: boolType, condition: equal(f, "error")}, true
-	case "root":
-		parent := tracestore.Field{Place: tracestore.ParentID}
-		return field{class: boolType, condition: tracestore.Not{Expr: tracestore.Cond{Field: parent, Op: tracestore.Exists}}}, true
+	for _, p := range tracestore.Places() {
+		if !p.Place.HasKey() && slices.Contains(p.Names(), name) {
+			return field{Field: tracestore.Field{Place: p.Place}}, true
+		}
+	}
+	for _, s := range tracestore.Shorthands() {
+		if s.Name == name {
+			return field{shorthand: &s}, true
+		}
 	}
 	return field{}, false
-}
-
-// scope is a place of attributes and its prefix in names.
-type scope struct {
-	prefix string
-	place  tracestore.Place
-}
-
-func scopes() [6]scope {
-	return [...]scope{
-		{".", tracestore.AnyAttribute},
-		{"span.", tracestore.SpanAttribute},
-		{"resource.", tracestore.ResourceAttribute},
-		{"instrumentation.", tracestore.ScopeAttribute},
-		{"event.", tracestore.EventAttribute},
-		{"link.", tracestore.LinkAttribute},
-	}
 }
 
 // field resolves a name.
@@ -95,12 +44,12 @@ func (p *parser) field(t token) (field, error) {
 	if f, ok := intrinsic(t.text); ok {
 		return f, nil
 	}
-	for _, s := range scopes() {
-		if key, ok := strings.CutPrefix(t.text, s.prefix); ok && t.plain >= len(s.prefix) {
+	for _, s := range tracestore.Places() {
+		if key, ok := strings.CutPrefix(t.text, s.Name); ok && s.Place.HasKey() && t.plain >= len(s.Name) {
 			if key == "" && t.end-t.begin == len(t.text) { // without quotes
 				return field{}, p.fail(t, "missing attribute name after %q", t.text)
 			}
-			return p.attribute(t, s.place, key)
+			return p.attribute(t, s.Place, key)
 		}
 	}
 	if plain := t.text[:t.plain]; !strings.Contains(plain, ".") || strings.Contains(plain, ":") || isReserved(plain) {
@@ -125,7 +74,7 @@ func isReserved(name string) bool {
 // value resolves the name of a field that has values.
 func (p *parser) value(t token) (field, error) {
 	f, err := p.field(t)
-	if err == nil && f.class == boolType {
+	if err == nil && f.shorthand != nil {
 		return f, p.fail(t, "%s is a condition and has no value; use status or span:parentID", t.text)
 	}
 	return f, err
@@ -153,10 +102,9 @@ func (p *parser) errUnknownField(t token) error {
 	return p.fail(t, "unknown field %s; write .%s for an attribute of that name, or put text in quotes", quote(t.text), shorten(t.text))
 }
 
+// isScope reports whether a name is that of a scope of attributes.
 func isScope(name string) bool {
-	switch name {
-	case "span", "resource", "event", "link", "instrumentation":
-		return true
-	}
-	return false
+	return name != "" && slices.ContainsFunc(tracestore.Places(), func(p tracestore.PlaceInfo) bool {
+		return p.Place.HasKey() && p.Name == name+"."
+	})
 }

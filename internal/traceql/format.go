@@ -146,20 +146,22 @@ func isNotLike(parts tracestore.And) (like tracestore.Cond, ok bool) {
 
 func (w *printer) not(e tracestore.Expr) {
 	c, ok := e.(tracestore.Cond)
-	switch {
-	case ok && c.Op == tracestore.Exists && c.Field.Place == tracestore.ParentID:
-		w.WriteString("root")
-		return
-	case ok && c.Op == tracestore.Exists:
-		w.WriteByte('!')
-		w.cond(c)
-		return
-	case ok && isBareField(c):
-		w.WriteByte('!')
-		w.WriteString(bareFieldText(c.Field))
+	if s := shorthand(c); ok && s != nil && s.Negated {
+		w.WriteString(s.Name)
 		return
 	}
 	w.WriteByte('!')
+	switch s := shorthand(c); {
+	case ok && s != nil:
+		w.WriteString(s.Name)
+		return
+	case ok && c.Op == tracestore.Exists:
+		w.cond(c)
+		return
+	case ok && c.Field.Place.HasKey() && equals(c, "true"):
+		w.WriteString(FormatField(c.Field))
+		return
+	}
 	w.parenthesized(!isConstantExpr(e), func() { w.expr(e, exprOr) })
 }
 
@@ -176,27 +178,25 @@ func isConstantExpr(e tracestore.Expr) bool {
 	return false
 }
 
-// isBareField reports whether a condition can be written as a field without a comparison.
-func isBareField(c tracestore.Cond) bool {
-	if c.Op != tracestore.Eq || c.Value.IsNumber {
-		return false
+// shorthand returns the shorthand for a condition or for its negation, or nil.
+func shorthand(c tracestore.Cond) *tracestore.Shorthand {
+	for _, s := range tracestore.Shorthands() {
+		if c.Field == s.Cond.Field && c.Op == s.Cond.Op && (c.Op == tracestore.Exists || equals(c, s.Cond.Value.Text)) {
+			return &s
+		}
 	}
-	return isAttribute(c.Field) && c.Value.Text == "true" || c.Field.Place == tracestore.Status && c.Value.Text == "error"
+	return nil
 }
 
-func isAttribute(f tracestore.Field) bool { return f.Place <= tracestore.LinkAttribute }
-
-func bareFieldText(f tracestore.Field) string {
-	if f.Place == tracestore.Status {
-		return "error"
-	}
-	return FormatField(f)
+// equals reports whether a condition compares a field with a text for equality.
+func equals(c tracestore.Cond, text string) bool {
+	return c.Op == tracestore.Eq && !c.Value.IsNumber && c.Value.Text == text
 }
 
 func (w *printer) cond(c tracestore.Cond) {
-	switch {
-	case c.Op == tracestore.Exists && c.Field.Place == tracestore.ParentID:
-		w.WriteString("!root")
+	switch s := shorthand(c); {
+	case s != nil && s.Negated:
+		w.WriteString("!" + s.Name)
 	case c.Op == tracestore.Exists:
 		w.WriteString("exists(" + FormatField(c.Field) + ")")
 	case c.Op == tracestore.Like:
@@ -230,42 +230,10 @@ func opText(op tracestore.Op) string {
 
 // FormatField returns the name of a field, which Parse parses as the same field, as in Format.
 func FormatField(f tracestore.Field) string {
-	for _, s := range scopes() {
-		if f.Place == s.place {
-			return s.prefix + keyText(f.Key)
-		}
+	if f.Place.HasKey() {
+		return f.Place.Info().Name + keyText(f.Key)
 	}
-	return placeText(f.Place)
-}
-
-func placeText(p tracestore.Place) string {
-	switch p {
-	case tracestore.Service:
-		return "service"
-	case tracestore.Name:
-		return "name"
-	case tracestore.Kind:
-		return "kind"
-	case tracestore.Status:
-		return "status"
-	case tracestore.StatusMessage:
-		return "statusMessage"
-	case tracestore.Duration:
-		return "duration"
-	case tracestore.ScopeName:
-		return "instrumentation:name"
-	case tracestore.ScopeVersion:
-		return "instrumentation:version"
-	case tracestore.EventName:
-		return "event:name"
-	case tracestore.ParentID:
-		return "span:parentID"
-	case tracestore.TraceDuration:
-		return "trace.duration"
-	case tracestore.RootService:
-		return "trace.rootService"
-	}
-	return "trace.rootName"
+	return f.Place.Info().Name
 }
 
 func keyText(key string) string {
@@ -281,20 +249,18 @@ func keyText(key string) string {
 }
 
 func literal(c tracestore.Cond) string {
-	v := c.Value
+	v, info := c.Value, c.Field.Place.Info()
 	switch {
 	case v.Regexp != nil:
 		source := strings.TrimPrefix(v.Regexp.String(), anchorBegin)
 		return rawText(strings.TrimSuffix(source, anchorEnd))
-	case v.IsNumber && (c.Field.Place == tracestore.Duration || c.Field.Place == tracestore.TraceDuration):
+	case v.IsNumber && info.Type == tracestore.DurationField:
 		return durationText(v.Number)
 	case v.IsNumber:
 		return strconv.FormatFloat(v.Number, 'g', -1, 64)
-	case c.Field.Place == tracestore.Kind && v.Text == "":
-		return unspecified
-	case c.Field.Place == tracestore.Kind || c.Field.Place == tracestore.Status:
-		return v.Text
-	case isAttribute(c.Field) && (v.Text == "true" || v.Text == "false") && (c.Op == tracestore.Eq || c.Op == tracestore.Ne):
+	case info.Type == tracestore.WordField:
+		return info.Shown(v.Text)
+	case c.Field.Place.HasKey() && (v.Text == "true" || v.Text == "false") && (c.Op == tracestore.Eq || c.Op == tracestore.Ne):
 		return v.Text
 	}
 	return quotedText(v.Text)

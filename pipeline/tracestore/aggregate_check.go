@@ -49,7 +49,7 @@ func (f *FacetQuery) check() error {
 	}
 	seen := make(map[Field]struct{}, len(f.Fields))
 	for _, field := range f.Fields {
-		if field.Place > RootName {
+		if !field.Place.known() {
 			return fmt.Errorf("unknown facet field place %d", field.Place)
 		}
 		if _, twice := seen[field]; twice {

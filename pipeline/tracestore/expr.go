@@ -33,46 +33,11 @@ func (Or) isExpr()   {}
 func (Not) isExpr()  {}
 func (Cond) isExpr() {}
 
-// Place is where the value of a field comes from.
-type Place uint8
-
-// The places of a field. Attributes are looked up by key. All others are properties of the span or
-// of its trace and have no key. A span has exactly one value, which may be "", for each property
-// except EventName (one for each event), ParentID and the properties of the trace.
-const (
-	AnyAttribute Place = iota // span, resource, scope, event and link attributes
-	SpanAttribute
-	ResourceAttribute
-	ScopeAttribute
-	EventAttribute
-	LinkAttribute
-	Service // service name as corrected by otlpdata.ServiceName
-	Name    // span name as corrected by otlpdata.Span.Operation
-	Kind    // client, server, producer, consumer, internal, or ""
-	Status  // unset, ok, error
-	StatusMessage
-	Duration // nanoseconds, as corrected by otlpdata.Span.Duration
-	ScopeName
-	ScopeVersion
-	EventName
-	ParentID      // 16 hex digits; no value for a root span
-	TraceDuration // nanoseconds from the first start to the last end in the trace; see Span.Trace
-	RootService   // Summary.RootService of the trace
-	RootName      // Summary.RootName of the trace
-)
-
 // Field identifies the values that a condition tests.
 type Field struct {
 	Place Place
 	Key   string // of an attribute; "" for properties
 }
-
-// HasKey reports whether fields of this place are looked up by key.
-func (p Place) HasKey() bool { return p <= LinkAttribute }
-
-// OfTrace reports whether the place is a property of the whole trace. [Reader.Find] does not
-// support these in Query.Where.
-func (p Place) OfTrace() bool { return p == TraceDuration || p == RootService || p == RootName }
 
 // Fields yields the field of each [Cond] in e, including repeated fields.
 func Fields(e Expr) iter.Seq[Field] {

@@ -97,7 +97,7 @@ func (g *GroupQuery) check() error {
 		return errors.New("duplicate field to group by")
 	}
 	for _, f := range g.By {
-		if f.Place > RootName {
+		if !f.Place.known() {
 			return fmt.Errorf("unknown place %d of a field to group by", f.Place)
 		}
 	}

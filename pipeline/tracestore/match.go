@@ -99,6 +99,12 @@ func (f Field) Values(s Span) iter.Seq[otlpdata.Value] {
 
 // visit calls yield with the values of the field in s until it returns false.
 func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
+	if f.Place.known() && places[f.Place].value != nil {
+		if v, ok := places[f.Place].value(s); ok {
+			yield(v)
+		}
+		return
+	}
 	switch f.Place {
 	case AnyAttribute:
 		_ = visitKey(s.Attributes, f.Key, yield) && visitKey(s.Resource.Attributes, f.Key, yield) &&
@@ -119,56 +125,7 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 				return
 			}
 		}
-	default:
-		if v, ok := property(f.Place, s); ok {
-			yield(v)
-		}
 	}
-}
-
-// property returns the value of a place that is not an attribute, if there is one. A root span has
-// no ParentID.
-func property(p Place, s Span) (otlpdata.Value, bool) {
-	switch p {
-	case Service:
-		return otlpdata.StringValue(s.Resource.Service), true
-	case Name:
-		return otlpdata.StringValue(s.Operation()), true
-	case Kind:
-		return otlpdata.StringValue(s.KindName()), true
-	case Status:
-		return otlpdata.StringValue(otlpdata.StatusName(s.StatusCode)), true
-	case StatusMessage:
-		return otlpdata.StringValue(s.StatusMessage), true
-	case Duration:
-		// A float, because an unsigned 64-bit number of nanoseconds may not fit into an integer
-		// value.
-		ns, _ := s.Duration()
-		return otlpdata.DoubleValue(float64(ns)), true
-	case ScopeName:
-		return otlpdata.StringValue(s.Scope.Name), true
-	case ScopeVersion:
-		return otlpdata.StringValue(s.Scope.Version), true
-	case ParentID:
-		return otlpdata.StringValue(s.ParentID.String()), !s.ParentID.IsZero()
-	}
-	if s.Trace == nil {
-		return otlpdata.Value{}, false
-	}
-	return traceProperty(p, s.Trace)
-}
-
-// traceProperty returns the value of a property of the trace.
-func traceProperty(p Place, t *Summary) (otlpdata.Value, bool) {
-	switch p {
-	case TraceDuration:
-		return otlpdata.DoubleValue(float64(t.End - t.Start)), true
-	case RootService:
-		return otlpdata.StringValue(t.RootService), true
-	case RootName:
-		return otlpdata.StringValue(t.RootName), true
-	}
-	return otlpdata.Value{}, false
 }
 
 // visitKey visits the values of key and reports whether to continue.
