@@ -27,14 +27,14 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query"
 	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
 	"github.com/tracing-backend/tracing/extensions/sampling"
-	"github.com/tracing-backend/tracing/internal/canary"
+	"github.com/tracing-backend/tracing/internal/commands/canary"
+	"github.com/tracing-backend/tracing/internal/commands/demo"
+	"github.com/tracing-backend/tracing/internal/commands/doctor"
+	"github.com/tracing-backend/tracing/internal/commands/migrate"
+	"github.com/tracing-backend/tracing/internal/commands/replay"
+	"github.com/tracing-backend/tracing/internal/commands/schema"
+	"github.com/tracing-backend/tracing/internal/commands/traces"
 	"github.com/tracing-backend/tracing/internal/compatflags"
-	"github.com/tracing-backend/tracing/internal/democli"
-	"github.com/tracing-backend/tracing/internal/doctor"
-	"github.com/tracing-backend/tracing/internal/kafkatool"
-	"github.com/tracing-backend/tracing/internal/migrate"
-	"github.com/tracing-backend/tracing/internal/schematool"
-	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
@@ -55,7 +55,7 @@ func Components() []pipeline.Factory {
 		native.Factory().Flags(compatflags.NativeReceiver()...),
 		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
 		zipkin.Factory().Flags(compatflags.ZipkinReceiver()...),
-		kafkareceiver.Factory().Flags(compatflags.KafkaReceiver()...).Commands(kafkatool.Commands()...),
+		kafkareceiver.Factory().Flags(compatflags.KafkaReceiver()...).Commands(replay.Commands()...),
 
 		batch.Factory(),
 		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),
@@ -64,7 +64,7 @@ func Components() []pipeline.Factory {
 
 		memory.Factory().Flags(compatflags.MemoryExporter()...),
 		disk.Factory().Flags(compatflags.DiskExporter()...).Flags(compatflags.OtherStores()...).Commands(storetool.Commands()...),
-		clickhouse.Factory().Flags(compatflags.ClickHouseExporter()...).Commands(schematool.Commands()...),
+		clickhouse.Factory().Flags(compatflags.ClickHouseExporter()...).Commands(schema.Commands()...),
 		grpc.Factory().Flags(compatflags.GRPCExporter()...),
 		nativeexporter.Factory().Alias("jaeger").Flags(compatflags.NativeExporter()...),
 		otlpexporter.Factory().Alias("otlp_grpc"),
@@ -79,8 +79,8 @@ func Components() []pipeline.Factory {
 		forward.Factory(),
 		routing.Factory(),
 
-		query.Factory(Documents()).Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...).
-			Commands(democli.Commands(Components, Presets)...).Commands(doctor.Commands()...),
+		query.Factory(Documents()).Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(traces.Commands()...).
+			Commands(demo.Commands(Components, Presets)...).Commands(doctor.Commands()...),
 		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),

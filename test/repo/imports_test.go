@@ -68,20 +68,20 @@ var allowedImports = map[string][]string{
 	"internal/translate":           {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
 	"internal/translate/storewire": {"pipeline/otlpdata", "pipeline/tracestore", "internal/wire/store_v1"},
 	"internal/operations":          {"pipeline", "pipeline/sampling", "pipeline/status"},
-	"internal/canary":              {"pipeline", "pipeline/otlpdata", "pipeline/server"},
+	"internal/commands/canary":     {"pipeline", "pipeline/otlpdata", "pipeline/server"},
 	"internal/demo":                {},
-	"internal/democli":             {"internal/demo", "pipeline", "pipeline/app"},
+	"internal/commands/demo":       {"internal/demo", "pipeline", "pipeline/app"},
 	"internal/traceql":             {"pipeline/otlpdata", "+pipeline/tracestore"},
-	"internal/tracecli":            {"pipeline", "internal/traceql"},
+	"internal/commands/traces":     {"pipeline", "internal/traceql"},
 	"internal/compatflags":         {"pipeline"},
-	"internal/migrate":             {"pipeline", "pipeline/app", "internal/foreign"},
-	"internal/schematool":          {"pipeline", "pipeline/app", "exporters/clickhouse"},
-	"internal/kafkatool": {
+	"internal/commands/migrate":    {"pipeline", "pipeline/app", "internal/foreign"},
+	"internal/commands/schema":     {"pipeline", "pipeline/app", "exporters/clickhouse"},
+	"internal/commands/replay": {
 		"pipeline", "pipeline/app", "internal/kafka", "receivers/kafka", "exporters/disk", "exporters/clickhouse",
 	},
-	"internal/doctor": {
+	"internal/commands/doctor": {
 		"pipeline", "pipeline/app", "pipeline/client", "pipeline/otlpdata", "pipeline/server", "pipeline/server/udp", "pipeline/status",
-		"pipeline/storage/vfs", "+internal/wire", "+internal/translate", "internal/canary", "internal/kafka",
+		"pipeline/storage/vfs", "+internal/wire", "+internal/translate", "internal/commands/canary", "internal/kafka",
 		"exporters/disk", "exporters/clickhouse",
 	},
 	"internal/kafka":         {"+pipeline", "+internal/wire", "+internal/translate", "internal/otlpparts"},

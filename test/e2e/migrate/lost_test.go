@@ -15,7 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/internal/migrate"
+	"github.com/tracing-backend/tracing/internal/commands/migrate"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/internal/migrate"
+	"github.com/tracing-backend/tracing/internal/commands/migrate"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/soak"
 )

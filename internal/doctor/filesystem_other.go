@@ -1,6 +1,0 @@
-//go:build !linux
-
-package doctor
-
-// inMemory is supported on Linux only.
-func inMemory(string) bool { return false }
