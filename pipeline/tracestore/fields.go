@@ -67,10 +67,10 @@ type PlaceInfo struct {
 	Default bool     // counted by facets of a query that names no fields
 	// Catalog is Service or Name if the values are names of services or operations; see [Catalog].
 	// Otherwise it is zero, and a catalog lists only values of attributes.
-	Catalog   Place
-	TempoTags []string // keys in the parameter tags of Tempo's API
-	Tag       string   // key of a tag in searches of existing clients
-	OTelTag   string   // the same, which may also be the key of an attribute
+	Catalog Place
+	Keys    []string // keys in logfmt searches of Tempo's API
+	Tag     string   // key of a tag in searches of existing clients
+	OTelTag string   // the same, which may also be the key of an attribute
 	// value returns the value in a span. It is nil for places with any number of values.
 	value func(s Span) (v otlpdata.Value, ok bool)
 }
@@ -85,23 +85,23 @@ var places = [...]PlaceInfo{
 	{Place: LinkAttribute, Name: "link.", Type: AttributeField, Doc: "an attribute of one of its links"},
 	{
 		Place: Service, Name: "service", Aliases: []string{"service.name", ".service.name", "resource.service.name"}, Type: TextField,
-		Doc: "text", Default: true, Catalog: Service, TempoTags: []string{"service.name"},
+		Doc: "text", Default: true, Catalog: Service, Keys: []string{"service.name"},
 		value: func(s Span) (otlpdata.Value, bool) { return otlpdata.StringValue(s.Resource.Service), true },
 	},
 	{
 		Place: Name, Name: "name", TraceQL: []string{"name", "span:name"}, Type: TextField,
-		Doc: "text: the span name", Default: true, Catalog: Name, TempoTags: []string{"name"},
+		Doc: "text: the span name", Default: true, Catalog: Name, Keys: []string{"name"},
 		value: func(s Span) (otlpdata.Value, bool) { return otlpdata.StringValue(s.Operation()), true },
 	},
 	{
 		Place: Kind, Name: "kind", TraceQL: []string{"kind", "span:kind"}, Type: WordField,
 		Words: []string{"server", "client", "producer", "consumer", "internal", "unspecified"}, Empty: "unspecified",
-		Default: true, TempoTags: []string{"kind"}, Tag: "span.kind",
+		Default: true, Keys: []string{"kind"}, Tag: "span.kind",
 		value: func(s Span) (otlpdata.Value, bool) { return otlpdata.StringValue(s.KindName()), true },
 	},
 	{
 		Place: Status, Name: "status", TraceQL: []string{"status", "span:status"}, Type: WordField,
-		Words: []string{"error", "ok", "unset"}, Default: true, TempoTags: []string{"status"}, Tag: "span.status",
+		Words: []string{"error", "ok", "unset"}, Default: true, Keys: []string{"status"}, Tag: "span.status",
 		OTelTag: "otel.status_code",
 		value: func(s Span) (otlpdata.Value, bool) {
 			return otlpdata.StringValue(otlpdata.StatusName(s.StatusCode)), true
@@ -109,12 +109,12 @@ var places = [...]PlaceInfo{
 	},
 	{
 		Place: StatusMessage, Name: "statusMessage", TraceQL: []string{"statusMessage", "span:statusMessage"}, Type: TextField,
-		Doc: "text", TempoTags: []string{"statusMessage"}, OTelTag: "otel.status_description",
+		Doc: "text", Keys: []string{"statusMessage"}, OTelTag: "otel.status_description",
 		value: func(s Span) (otlpdata.Value, bool) { return otlpdata.StringValue(s.StatusMessage), true },
 	},
 	{
 		Place: Duration, Name: "duration", TraceQL: []string{"duration", "span:duration"}, Type: DurationField,
-		Doc: "durations", TempoTags: []string{"duration"},
+		Doc: "durations", Keys: []string{"duration"},
 		value: func(s Span) (otlpdata.Value, bool) {
 			// A float, because an unsigned 64-bit number of nanoseconds may not fit into an integer
 			// value.
@@ -150,12 +150,12 @@ var places = [...]PlaceInfo{
 	},
 	{
 		Place: RootService, Name: "trace.rootService", TraceQL: []string{"trace:rootService", "rootServiceName"}, Type: TextField,
-		Doc: "text", OfTrace: true, Catalog: Service, TempoTags: []string{"rootServiceName", "root.service.name"},
+		Doc: "text", OfTrace: true, Catalog: Service, Keys: []string{"rootServiceName", "root.service.name"},
 		value: ofTrace(func(t *Summary) otlpdata.Value { return otlpdata.StringValue(t.RootService) }),
 	},
 	{
 		Place: RootName, Name: "trace.rootName", TraceQL: []string{"trace:rootName", "rootName"}, Type: TextField,
-		Doc: "text", OfTrace: true, Catalog: Name, TempoTags: []string{"rootName", "root.name"},
+		Doc: "text", OfTrace: true, Catalog: Name, Keys: []string{"rootName", "root.name"},
 		value: ofTrace(func(t *Summary) otlpdata.Value { return otlpdata.StringValue(t.RootName) }),
 	},
 }

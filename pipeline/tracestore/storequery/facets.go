@@ -87,12 +87,6 @@ type valueCount struct {
 	count, selected, last uint64
 }
 
-// properties returns the properties that are counted if the query names no fields, in addition to
-// attribute keys.
-func properties() []tracestore.Place {
-	return []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status}
-}
-
 // NewFacetCounter returns a FacetCounter for a query that is valid according to Aggregation.Check.
 func NewFacetCounter(q tracestore.FacetQuery) *FacetCounter {
 	c := &FacetCounter{query: q, index: make(map[tracestore.Field]*FieldCounter)}
@@ -104,8 +98,8 @@ func NewFacetCounter(q tracestore.FacetQuery) *FacetCounter {
 		c.add(f)
 	}
 	if len(q.Fields) == 0 {
-		for _, p := range properties() {
-			c.add(tracestore.Field{Place: p})
+		for _, f := range tracestore.DefaultFacets() {
+			c.add(f)
 		}
 	}
 	return c
@@ -205,7 +199,7 @@ func (c *FacetCounter) Field(f tracestore.Field) *FieldCounter {
 	case len(c.query.Fields) > 0 || f.Key == otlpdata.FlagsAttribute ||
 		f.Place != tracestore.SpanAttribute && f.Place != tracestore.ResourceAttribute:
 		return nil
-	case len(c.fields)-len(properties()) >= MaxFacetKeys || !c.reserve(2*valueOverhead+len(f.Key)):
+	case len(c.fields)-len(tracestore.DefaultFacets()) >= MaxFacetKeys || !c.reserve(2*valueOverhead+len(f.Key)):
 		return nil
 	}
 	return c.add(f)
@@ -307,7 +301,7 @@ func (c *FacetCounter) answered() (fields []*FieldCounter, omitted int) {
 	if c.query.All {
 		return slices.DeleteFunc(slices.Clone(c.fields), func(f *FieldCounter) bool { return f.spans == 0 }), 0
 	}
-	own := len(properties())
+	own := len(tracestore.DefaultFacets())
 	keys := slices.Clone(c.fields[own:])
 	slices.SortFunc(keys, func(a, b *FieldCounter) int {
 		return cmp.Or(cmp.Compare(b.spans, a.spans), compareFields(a.field, b.field))

@@ -18,26 +18,21 @@ func TagCondition(key, value string) tracestore.Expr {
 	switch key {
 	case "error":
 		return errorCondition(value, anywhere)
-	case "span.status":
-		return textIs(tracestore.Status, "", statusName(value))
-	case "span.kind":
-		return textIs(tracestore.Kind, "", kindName(value))
-	case "scope.name":
-		return textIs(tracestore.ScopeName, "", value)
-	case "scope.version":
-		return textIs(tracestore.ScopeVersion, "", value)
-	case "otel.scope.name":
-		return tracestore.Or{anywhere, textIs(tracestore.ScopeName, "", value)}
-	case "otel.scope.version":
-		return tracestore.Or{anywhere, textIs(tracestore.ScopeVersion, "", value)}
-	case "otel.status_code":
-		return tracestore.Or{anywhere, textIs(tracestore.Status, "", strings.ToLower(value))}
-	case "otel.status_description":
-		return tracestore.Or{anywhere, textIs(tracestore.StatusMessage, "", value)}
 	case otlpdata.FlagsAttribute: // internal
 		return tracestore.Or{}
-	case "event":
-		return tracestore.Or{anywhere, textIs(tracestore.EventName, "", value)}
+	case "":
+		return anywhere
+	}
+	for _, p := range tracestore.Places() {
+		switch key {
+		case p.Tag:
+			return textIs(p.Place, "", tagValue(p.Place, value))
+		case p.OTelTag:
+			if p.Type == tracestore.WordField {
+				value = strings.ToLower(value)
+			}
+			return tracestore.Or{anywhere, textIs(p.Place, "", value)}
+		}
 	}
 	return anywhere
 }
@@ -55,22 +50,20 @@ func errorCondition(value string, anywhere tracestore.Expr) tracestore.Expr {
 	return anywhere
 }
 
-// statusName converts a status code as clients write it to its name in conditions.
-func statusName(value string) string {
-	switch v := strings.ToLower(value); v {
-	case "ok", "error":
-		return v
+// tagValue converts the value of a property as clients write it to the one in conditions.
+func tagValue(p tracestore.Place, value string) string {
+	info := p.Info()
+	if info.Type != tracestore.WordField {
+		return value
 	}
-	return "unset"
-}
-
-// kindName converts a span kind as clients write it to its name in conditions. Some clients write
-// `unspecified`.
-func kindName(value string) string {
-	if v := strings.ToLower(value); v != "unspecified" {
-		return v
+	value = strings.ToLower(value)
+	switch {
+	case p == tracestore.Status && value != "ok" && value != "error":
+		return "unset"
+	case value == info.Empty:
+		return ""
 	}
-	return ""
+	return value
 }
 
 func textIs(p tracestore.Place, key, value string) tracestore.Cond {

@@ -75,8 +75,10 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 			Structural: []string{">>", ">", "&&", "||"}, DurationUnits: []string{"ns", "us", "ms", "s", "m", "h", "d"},
 		},
 	}
-	for _, s := range attributeScopes() {
-		answer.Language.Scopes = append(answer.Language.Scopes, s.prefix)
+	for _, p := range tracestore.Places() {
+		if p.Place.HasKey() {
+			answer.Language.Scopes = append(answer.Language.Scopes, p.Name)
+		}
 	}
 	page.WriteData(a.backend, w, r, &answer, nil)
 }

@@ -21,30 +21,23 @@ const (
 
 // property is a field of the search language that is not an attribute.
 type property struct {
-	Name   string   `json:"name"`
-	Type   string   `json:"type"`             // text, word, duration or boolean
-	Values []string `json:"values,omitempty"` // all possible values, if they are few
+	Name   string               `json:"name"`
+	Type   tracestore.FieldType `json:"type"`             // text, word, duration or boolean
+	Values []string             `json:"values,omitempty"` // all possible values, if they are few
 }
 
-// properties returns the fields of the search language that are not attributes.
-func properties() []property {
-	truth := []string{"false", "true"}
-	return []property{
-		{"duration", "duration", nil},
-		{"error", "boolean", truth},
-		{"event:name", "text", nil},
-		{"instrumentation:name", "text", nil},
-		{"instrumentation:version", "text", nil},
-		{"kind", "word", []string{"client", "consumer", "internal", "producer", "server", "unspecified"}},
-		{"name", "text", nil},
-		{"root", "boolean", truth},
-		{"service", "text", nil},
-		{"status", "word", []string{"error", "ok", "unset"}},
-		{"statusMessage", "text", nil},
-		{"trace.duration", "duration", nil},
-		{"trace.rootName", "text", nil},
-		{"trace.rootService", "text", nil},
+// properties returns the fields of the search language that are not attributes, by name.
+func properties() (all []property) {
+	for _, p := range tracestore.Places() {
+		if !p.Place.HasKey() {
+			all = append(all, property{p.Name, p.Type, slices.Sorted(slices.Values(p.Words))})
+		}
 	}
+	for _, s := range tracestore.Shorthands() {
+		all = append(all, property{s.Name, tracestore.BooleanField, []string{"false", "true"}})
+	}
+	slices.SortFunc(all, func(a, b property) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // attributeScope is a scope of attributes and the prefix that it has in searches.
@@ -53,18 +46,11 @@ type attributeScope struct {
 	place  tracestore.Place
 }
 
-func attributeScopes() []attributeScope {
-	return []attributeScope{
-		{"span.", tracestore.SpanAttribute}, {"resource.", tracestore.ResourceAttribute}, {"event.", tracestore.EventAttribute},
-		{"link.", tracestore.LinkAttribute}, {"instrumentation.", tracestore.ScopeAttribute}, {".", tracestore.AnyAttribute},
-	}
-}
-
 // splitScope cuts off the scope at the beginning of a part of a name.
 func splitScope(part string) (scope attributeScope, key string) {
-	for _, s := range attributeScopes() {
-		if key, ok := strings.CutPrefix(part, s.prefix); ok {
-			return s, key
+	for _, p := range tracestore.Places() {
+		if key, ok := strings.CutPrefix(part, p.Name); ok && p.Place.HasKey() {
+			return attributeScope{p.Name, p.Place}, key
 		}
 	}
 	return attributeScope{place: tracestore.AnyAttribute}, part
@@ -218,10 +204,10 @@ type lister func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], e
 
 // lister returns a function that lists the values of a field.
 func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (lister, error) {
-	switch f.Place {
-	case tracestore.Service, tracestore.RootService:
+	switch f.Place.Info().Catalog {
+	case tracestore.Service:
 		return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) { return slot.Services(q) }, nil
-	case tracestore.Name, tracestore.RootName:
+	case tracestore.Name:
 		return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
 			q.Limit *= spanKinds
 			ops, err := slot.Operations(service, "", q)

@@ -88,10 +88,7 @@ func (m *match) add(s tracestore.Span, fields []tracestore.Field) {
 	m.spans.Add(at)
 	for i, f := range fields {
 		for v := range f.Values(s) {
-			text := v.AsString()
-			if f.Place == tracestore.Kind && text == "" {
-				text = "unspecified" // as in searches
-			}
+			text := f.Place.Info().Shown(v.AsString())
 			m.fields[i] = addValue(m.fields[i], fieldValue{storequery.FacetText(text), at})
 		}
 	}

@@ -82,7 +82,7 @@ func (r *restriction) keys(slot *core.Slot, scope attributeScope, prefix string,
 func (r *restriction) values(
 	slot *core.Slot, f tracestore.Field, service, prefix string, limit int,
 ) (found namesAnswer, ok bool, err error) {
-	if r == nil || f.Place.OfTrace() || f.Place == tracestore.Duration {
+	if r == nil || f.Place.OfTrace() || f.Place.Info().Type == tracestore.DurationField {
 		return found, false, nil
 	}
 	if f.Place == tracestore.Name && service != "" {

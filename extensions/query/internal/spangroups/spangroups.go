@@ -101,7 +101,7 @@ var errNoField = errors.New("is missing; give one or two fields")
 func checkField(f tracestore.Field, traces bool) error {
 	name := traceql.FormatField(f)
 	switch {
-	case f.Place == tracestore.Duration || f.Place == tracestore.TraceDuration:
+	case f.Place.Info().Type == tracestore.DurationField:
 		return fmt.Errorf("%s has too many values to group by it", name)
 	case !traces && f.Place.OfTrace():
 		return fmt.Errorf("%s groups whole traces; set of=traces", name)

@@ -86,8 +86,8 @@ func (q *searchQuery) appendSpan(dst []byte, s tracestore.Span) []byte {
 	shown := 0
 	for _, f := range q.fields {
 		for v := range f.Values(s) {
-			if f.Place == tracestore.Kind && v.Str() == "" {
-				v = otlpdata.StringValue("unspecified") // as in searches
+			if word := f.Place.Info().Empty; word != "" && v.Str() == "" {
+				v = otlpdata.StringValue(word)
 			}
 			dst = otlpjson.AppendAttribute(httpapi.Comma(dst, shown), shownName(f), v)
 			shown++
@@ -104,8 +104,7 @@ const maxShownFields = 32
 // shown of every span.
 func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 	show := func(f tracestore.Field) {
-		switch f.Place {
-		case tracestore.Name, tracestore.Duration, tracestore.TraceDuration, tracestore.RootService, tracestore.RootName:
+		if f.Place.OfTrace() || f.Place == tracestore.Name || f.Place == tracestore.Duration {
 			return
 		}
 		if len(fields) < maxShownFields && !slices.Contains(fields, f) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -148,7 +149,7 @@ func tagsCondition(text string) (tracestore.Expr, error) {
 
 // whereTag returns the condition for a tag. Some keys are properties of the span or its trace.
 func whereTag(t logfmtTag) tracestore.Expr {
-	if place, ok := intrinsicTags()[t.key]; ok {
+	if place, ok := placeOfTag(t.key); ok {
 		return condition(tracestore.Field{Place: place}, t)
 	}
 	switch {
@@ -167,18 +168,12 @@ func condition(f tracestore.Field, t logfmtTag) tracestore.Expr {
 	return tracestore.Cond{Field: f, Op: tracestore.Eq, Value: tracestore.Text(t.value)}
 }
 
-// intrinsicTags returns the tags that are not attributes.
-func intrinsicTags() map[string]tracestore.Place {
-	return map[string]tracestore.Place{
-		core.ServiceKey:     tracestore.Service,
-		"name":              tracestore.Name,
-		"kind":              tracestore.Kind,
-		"status":            tracestore.Status,
-		"statusMessage":     tracestore.StatusMessage,
-		"duration":          tracestore.Duration,
-		"rootServiceName":   tracestore.RootService,
-		"root.service.name": tracestore.RootService,
-		"rootName":          tracestore.RootName,
-		"root.name":         tracestore.RootName,
+// placeOfTag returns the property of the span or its trace that a key stands for.
+func placeOfTag(key string) (p tracestore.Place, ok bool) {
+	for _, p := range tracestore.Places() {
+		if slices.Contains(p.Keys, key) {
+			return p.Place, true
+		}
 	}
+	return p, false
 }

@@ -32,12 +32,13 @@ const (
 	scopeIntrinsic       = "intrinsic"
 )
 
-// intrinsics returns the fields of searches that are not attributes.
-func intrinsics() []string {
-	return []string{"duration", "event:name", "instrumentation:name", "instrumentation:version", "kind", "name",
-		"rootName", "rootServiceName",
-		"span:duration", "span:kind", "span:name", "span:parentID", "span:status", "span:statusMessage", "status", "statusMessage",
-		"trace:duration", "trace:rootName", "trace:rootService", "traceDuration"}
+// intrinsics returns the sorted names of fields that are not attributes.
+func intrinsics() (names []string) {
+	for _, p := range tracestore.Places() {
+		names = append(names, p.TraceQL...)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // tagsRequest is the parameters of a request for names of tags.
@@ -265,18 +266,10 @@ func scopesOf(key string, seen map[tracestore.Field]bool) []string {
 }
 
 func seenScopes(key string, seen map[tracestore.Field]bool) (scopes []string) {
-	for _, in := range []struct {
-		place tracestore.Place
-		scope string
-	}{
-		{tracestore.ResourceAttribute, scopeResource},
-		{tracestore.SpanAttribute, scopeSpan},
-		{tracestore.EventAttribute, scopeEvent},
-		{tracestore.LinkAttribute, scopeLink},
-		{tracestore.ScopeAttribute, scopeInstrumentation},
-	} {
-		if seen[tracestore.Field{Place: in.place, Key: key}] || key == core.ServiceKey && in.place == tracestore.ResourceAttribute {
-			scopes = append(scopes, in.scope)
+	for _, p := range tracestore.Places() {
+		known := seen[tracestore.Field{Place: p.Place, Key: key}] || p.Place == tracestore.ResourceAttribute && key == core.ServiceKey
+		if known && p.Place.HasKey() && p.Place != tracestore.AnyAttribute {
+			scopes = append(scopes, strings.TrimSuffix(p.Name, "."))
 		}
 	}
 	return scopes

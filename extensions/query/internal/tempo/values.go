@@ -51,7 +51,7 @@ func (a *API) tagValuesV2(w http.ResponseWriter, r *http.Request) {
 
 // fieldOfTag returns the field for a key.
 func fieldOfTag(tag string) (tracestore.Field, error) {
-	if place, ok := intrinsicTags()[tag]; ok {
+	if place, ok := placeOfTag(tag); ok {
 		return tracestore.Field{Place: place}, nil
 	}
 	return tracestore.Field{Place: tracestore.AnyAttribute, Key: tag}, nil
@@ -165,29 +165,23 @@ func closeList(dst []byte, incomplete tracestore.Reasons) []byte {
 // listValues returns the values of a field. Values are those of all spans if the store cannot limit
 // them.
 func listValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], err error) {
+	info := q.field.Place.Info()
 	service, ofService := onlyService(q.where)
-	switch q.field.Place {
-	case tracestore.Kind:
-		return core.Names[string]{List: []string{"client", "consumer", "internal", "producer", "server", "unspecified"}}, nil
-	case tracestore.Status:
-		return core.Names[string]{List: []string{"error", "ok", "unset"}}, nil
-	case tracestore.Duration, tracestore.TraceDuration: // any
+	switch {
+	case info.Type == tracestore.WordField:
+		return core.Names[string]{List: slices.Sorted(slices.Values(info.Words))}, nil
+	case info.Type == tracestore.DurationField: // any
 		return names, nil
-	case tracestore.RootService:
-		return serviceNames(slot, q.limit)
-	case tracestore.RootName:
-		return operationNames(slot, q.limit)
-	case tracestore.Name:
-		if ofService {
-			return operationNames(slot, q.limit, service)
-		}
+	case info.Catalog == tracestore.Name && ofService && !info.OfTrace:
+		return operationNames(slot, q.limit, service)
 	}
-	if q.where != nil || !isListed(q.field.Place) {
+	listed := info.Catalog != 0 || info.Place.HasKey()
+	if !info.OfTrace && (q.where != nil || !listed) {
 		if names, ok, err := sampledValues(slot, q); ok || err != nil {
 			return names, err
 		}
 	}
-	switch q.field.Place {
+	switch info.Catalog {
 	case tracestore.Service:
 		return serviceNames(slot, q.limit)
 	case tracestore.Name:
@@ -203,15 +197,6 @@ func listValues(slot *core.Slot, q *valuesRequest) (names core.Names[string], er
 // serviceNames returns names of services.
 func serviceNames(slot *core.Slot, limit int) (core.Names[string], error) {
 	return slot.Services(tracestore.NameQuery{Limit: limit})
-}
-
-// isListed reports whether stores list the values of a place in their catalogs.
-func isListed(p tracestore.Place) bool {
-	switch p {
-	case tracestore.StatusMessage, tracestore.ScopeName, tracestore.ScopeVersion, tracestore.EventName, tracestore.ParentID:
-		return false
-	}
-	return true
 }
 
 // onlyService returns the service if the condition asks for a service and nothing else.
@@ -305,7 +290,7 @@ func isNumber(s string) bool {
 // typeOf returns the type of a value. Data sources use it to write the value in a search.
 func typeOf(f tracestore.Field, text string, numeric bool) string {
 	switch {
-	case f.Place == tracestore.Kind || f.Place == tracestore.Status:
+	case f.Place.Info().Type == tracestore.WordField:
 		return "keyword"
 	case f.Key == "":
 		return "string"
