@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/internal/operations"
+	"github.com/tracing-backend/tracing/internal/processview"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
@@ -38,10 +38,10 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger, opera
 	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true,
 		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(log)}))
 	mux.HandleFunc("/status", h.status)
-	details := operations.Handlers{Process: p}
-	mux.HandleFunc(operations.PathStatus, details.Status)
-	mux.HandleFunc(operations.PathSampling, details.Sampling)
-	mux.HandleFunc(operations.PathExplain, details.Explain)
+	details := processview.Handlers{Process: p}
+	mux.HandleFunc(processview.PathStatus, details.Status)
+	mux.HandleFunc(processview.PathSampling, details.Sampling)
+	mux.HandleFunc(processview.PathExplain, details.Explain)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("/readyz", h.ready)
 	mux.HandleFunc("/version", h.version)

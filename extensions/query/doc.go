@@ -27,7 +27,7 @@
 //
 // # Packages
 //
-// Each API is one package: jaegerapi (/api), v3 (/api/v3), pageapi (/api/ui/v1), tempo (/tempo) and
+// Each API is one package: jaegerapi (/api), v3 (/api/v3), uiapi (/api/ui/v1), tempo (/tempo) and
 // grpcapi. internal/core is what all APIs share, internal/httpapi what those over HTTP share, and
 // internal/spanmetrics calculates call rates, error rates and latencies. This package has the
 // configuration, the lifecycle, and the hosting of the web UI (ui.go), of the documentation

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
-	"github.com/tracing-backend/tracing/extensions/query/internal/live"
-	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/live"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -78,7 +78,7 @@ func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Hand
 		}
 	})
 	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
-	return httpapi.Compress(newRoutes(b, u, pageapi.Options{Tail: live.DefaultConfig()}, live.New(b, live.DefaultConfig()))), &now
+	return httpapi.Compress(newRoutes(b, u, uiapi.Options{Tail: live.DefaultConfig()}, live.New(b, live.DefaultConfig()))), &now
 }
 
 func TestIndexPage(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/extensions/query/internal/demodata"
-	"github.com/tracing-backend/tracing/extensions/query/internal/live"
-	"github.com/tracing-backend/tracing/extensions/query/internal/operations"
-	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/demodata"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/deployment"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/live"
 )
 
 // documentedAs are the routes of patterns that are not paths of OpenAPI.
@@ -40,9 +40,9 @@ func TestOpenAPI(t *testing.T) {
 		}
 	}
 	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
-	others := append(operations.New(b, nil, nil, false).Routes(), demodata.New(b, demodata.Options{}).Routes()...)
+	others := append(deployment.New(b, nil, nil, false).Routes(), demodata.New(b, demodata.Options{}).Routes()...)
 	var existing []string
-	for _, r := range apiRoutes(b, pageapi.Options{}, live.New(b, live.DefaultConfig()), others) {
+	for _, r := range apiRoutes(b, uiapi.Options{}, live.New(b, live.DefaultConfig()), others) {
 		route := r.Pattern
 		if name, other := documentedAs[route]; other {
 			route = name

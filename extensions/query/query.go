@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
-	"github.com/tracing-backend/tracing/extensions/query/internal/demodata"
 	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
-	"github.com/tracing-backend/tracing/extensions/query/internal/linktemplate"
-	"github.com/tracing-backend/tracing/extensions/query/internal/live"
-	"github.com/tracing-backend/tracing/extensions/query/internal/operations"
-	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
-	shared "github.com/tracing-backend/tracing/internal/operations"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/demodata"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/deployment"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/linktemplate"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/live"
+	"github.com/tracing-backend/tracing/internal/processview"
 	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -54,7 +54,7 @@ type Config struct {
 	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
 
-	Peers         pipeline.Optional[operations.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
+	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
 	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data, which the first page of the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store with it. If absent, the page shows the command instead."`
 	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans and attributes to other systems, shown in the web UI."`
 }
@@ -75,7 +75,7 @@ func defaults() Config {
 		Tail:          live.DefaultConfig(),
 		MaxQueries:    256,
 		MaxNames:      10_000,
-		Peers:         pipeline.Absent(operations.DefaultPeersConfig()),
+		Peers:         pipeline.Absent(deployment.DefaultPeersConfig()),
 		Demo:          pipeline.Absent(demodata.DefaultConfig()),
 	}
 }
@@ -152,7 +152,7 @@ type query struct {
 	ui        *ui
 	tails     *live.API
 	memory    int64             // max_answer_memory
-	peers     *operations.Peers // nil if there are none
+	peers     *deployment.Peers // nil if there are none
 	demo      *demodata.API     // nil if it is not configured
 }
 
@@ -179,7 +179,7 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	})
 	pages.documents = documents
 	tails := live.New(b, c.Tail)
-	o := pageapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(), Links: c.LinkTemplates}
+	o := uiapi.Options{Version: pages.boot.Version, Tail: c.Tail, Tenancy: c.HTTP.SeparatesTenants(), Links: c.LinkTemplates}
 	if set.Process != nil { // nil in tests
 		o.Intake = set.Process.Intake
 	}
@@ -187,7 +187,7 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 	if err != nil {
 		return nil, err
 	}
-	others := operations.New(b, self, peers, o.Tenancy).Routes()
+	others := deployment.New(b, self, peers, o.Tenancy).Routes()
 	demo := newDemo(set, &c, b, pages.boot.TenantHeader)
 	if demo != nil {
 		o.Demo = demo.Possible
@@ -214,12 +214,12 @@ func newQuery(set pipeline.Settings, c Config, documents fs.FS) (*query, error) 
 }
 
 // newPeers returns the client of the other processes, or nil, and this process, or nil in tests.
-func newPeers(set pipeline.Settings, c *Config) (peers *operations.Peers, self shared.Process, err error) {
+func newPeers(set pipeline.Settings, c *Config) (peers *deployment.Peers, self processview.Process, err error) {
 	if set.Process != nil {
 		self = set.Process
 	}
 	if p, on := c.Peers.Get(); on && len(p.Endpoints) > 0 {
-		peers, err = operations.NewPeers(set, p)
+		peers, err = deployment.NewPeers(set, p)
 	}
 	return peers, self, err
 }

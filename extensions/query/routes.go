@@ -4,17 +4,17 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tracing-backend/tracing/extensions/query/internal/baseline"
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
-	"github.com/tracing-backend/tracing/extensions/query/internal/errorgroups"
-	"github.com/tracing-backend/tracing/extensions/query/internal/explain"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
-	"github.com/tracing-backend/tracing/extensions/query/internal/live"
-	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
-	"github.com/tracing-backend/tracing/extensions/query/internal/servicemap"
-	"github.com/tracing-backend/tracing/extensions/query/internal/spangroups"
 	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/baseline"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/errorgroups"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/explain"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/live"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/servicemap"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/spangroups"
 	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
 	"github.com/tracing-backend/tracing/internal/docsite"
 )
@@ -24,7 +24,7 @@ const docsPath = "/docs"
 
 // newRoutes returns the HTTP APIs, others among them, the documentation and the web UI, below the
 // base path of the UI.
-func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
+func newRoutes(b *core.Backend, pages *ui, o uiapi.Options, tails *live.API, others ...httpapi.Route) *http.ServeMux {
 	base := pages.base
 	mux := httpapi.NewMux(base, apiRoutes(b, o, tails, others))
 	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
@@ -38,11 +38,11 @@ func newRoutes(b *core.Backend, pages *ui, o pageapi.Options, tails *live.API, o
 }
 
 // apiRoutes returns the routes of the HTTP APIs, others among them. docs/openapi.json has all.
-func apiRoutes(b *core.Backend, o pageapi.Options, tails *live.API, others []httpapi.Route) []httpapi.Route {
+func apiRoutes(b *core.Backend, o uiapi.Options, tails *live.API, others []httpapi.Route) []httpapi.Route {
 	return slices.Concat(
 		jaegerapi.New(b).Routes(),
 		v3.New(b).Routes(),
-		pageapi.New(b, o).Routes(),
+		uiapi.New(b, o).Routes(),
 		tails.Routes(),
 		servicemap.New(b).Routes(),
 		baseline.New(b).Routes(),

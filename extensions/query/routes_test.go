@@ -12,9 +12,9 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
-	"github.com/tracing-backend/tracing/extensions/query/internal/live"
-	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/live"
 	"github.com/tracing-backend/tracing/internal/webui"
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -35,7 +35,7 @@ func routes(b *core.Backend) http.Handler {
 	if u.site, err = u.newSite(webui.Placeholder()); err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return httpapi.Compress(newRoutes(b, u, pageapi.Options{Tail: live.DefaultConfig()}, live.New(b, live.DefaultConfig())))
+	return httpapi.Compress(newRoutes(b, u, uiapi.Options{Tail: live.DefaultConfig()}, live.New(b, live.DefaultConfig())))
 }
 
 func TestRoutes(t *testing.T) {

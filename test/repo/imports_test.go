@@ -55,9 +55,9 @@ var allowedImports = map[string][]string{
 	},
 	"exporters/disk":       {"+pipeline", "+exporters/disk/internal"},
 	"exporters/clickhouse": {"+pipeline", "+exporters/clickhouse"},
-	"extensions":           {"+pipeline", "+internal/wire", "+internal/translate", "internal/operations", "internal/traceql"},
+	"extensions":           {"+pipeline", "+internal/wire", "+internal/translate", "internal/processview", "internal/traceql"},
 	"extensions/query": {
-		"+pipeline", "+internal/wire", "+internal/translate", "internal/operations", "internal/traceql", "internal/docsite", "internal/webui",
+		"+pipeline", "+internal/wire", "+internal/translate", "internal/processview", "internal/traceql", "internal/docsite", "internal/webui",
 		"internal/demo", "+extensions/query/internal",
 	},
 	"extensions/query/internal/querytest": {
@@ -67,7 +67,7 @@ var allowedImports = map[string][]string{
 	"internal/wire":                {"+internal/wire"},
 	"internal/translate":           {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
 	"internal/translate/storewire": {"pipeline/otlpdata", "pipeline/tracestore", "internal/wire/store_v1"},
-	"internal/operations":          {"pipeline", "pipeline/sampling", "pipeline/status"},
+	"internal/processview":         {"pipeline", "pipeline/sampling", "pipeline/status"},
 	"internal/commands/canary":     {"pipeline", "pipeline/otlpdata", "pipeline/server"},
 	"internal/demo":                {},
 	"internal/commands/demo":       {"internal/demo", "pipeline", "pipeline/app"},

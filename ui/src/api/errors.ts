@@ -1,4 +1,4 @@
-// Answers of /api/ui/v1/errors, checked against the golden files of extensions/query/internal/errorgroups.
+// Answers of /api/ui/v1/errors, checked against the golden files of extensions/query/internal/uiapi/errorgroups.
 
 import type { Nanos } from './types';
 

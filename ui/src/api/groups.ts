@@ -1,4 +1,4 @@
-// Answers of /api/ui/v1/groups, checked against the golden files of extensions/query/internal/spangroups.
+// Answers of /api/ui/v1/groups, checked against the golden files of extensions/query/internal/uiapi/spangroups.
 
 /** `groups`: spans or traces with the same values of one or two fields. Counts are of the examined share. */
 export interface Groups {

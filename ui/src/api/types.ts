@@ -1,4 +1,4 @@
-// Answers of /api/ui/v1, checked against the golden files of extensions/query/internal/pageapi.
+// Answers of /api/ui/v1, checked against the golden files of extensions/query/internal/uiapi.
 
 export type * from './attributes';
 

@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const ui = fileURLToPath(new URL('../..', import.meta.url));
-const packages = join(ui, '../extensions/query/internal');
+const packages = join(ui, '../extensions/query/internal/uiapi');
 
-/** The packages of the server with golden files, and the modules with the types of their answers. */
-const modules: Record<string, string> = { pageapi: 'types.ts', baseline: 'baseline.ts', servicemap: 'map.ts', spangroups: 'groups.ts', explain: 'explain.ts', errorgroups: 'errors.ts', operations: 'operations.ts' };
+/** The folders of the server with golden files, and the modules with the types of their answers. */
+const modules: Record<string, string> = { '.': 'types.ts', baseline: 'baseline.ts', servicemap: 'map.ts', spangroups: 'groups.ts', explain: 'explain.ts', errorgroups: 'errors.ts', deployment: 'deployment.ts' };
 
 /** The type of an answer, or of each line of a stream. A route that the UI does not use yet has none. */
 const types: [path: RegExp, type: string | null][] = [

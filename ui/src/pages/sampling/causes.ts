@@ -1,4 +1,4 @@
-import type { Cause, Change, MissingTrace } from '../../api/operations';
+import type { Cause, Change, MissingTrace } from '../../api/deployment';
 import { count, duration, share } from '../../shell/format';
 import { t, tn } from '../../shell/text';
 

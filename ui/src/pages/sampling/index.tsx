@@ -1,4 +1,4 @@
-import type { MissingTrace, Processes, Strategies as StrategiesOf } from '../../api/operations';
+import type { MissingTrace, Processes, Strategies as StrategiesOf } from '../../api/deployment';
 import { Mark } from '../../shell/icons';
 import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
 import { t, tn } from '../../shell/text';

@@ -1,4 +1,4 @@
-import type { MissingTrace } from '../../api/operations';
+import type { MissingTrace } from '../../api/deployment';
 import { classes } from '../../shell/controls';
 import { none, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MissingTrace, Stage } from '../../api/operations';
+import type { MissingTrace, Stage } from '../../api/deployment';
 import { causeText, changeText } from './causes';
 import { leadOf, verdictText } from './sentence';
 

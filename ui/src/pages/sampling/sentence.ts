@@ -1,4 +1,4 @@
-import type { MissingTrace, Stage } from '../../api/operations';
+import type { MissingTrace, Stage } from '../../api/deployment';
 import { count, duration, share } from '../../shell/format';
 import type { MarkKind } from '../../shell/icons';
 import { t, tn } from '../../shell/text';

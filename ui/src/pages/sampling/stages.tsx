@@ -1,4 +1,4 @@
-import type { ProcessExplanation, MissingTrace, ProcessAnswer, Stage } from '../../api/operations';
+import type { ProcessExplanation, MissingTrace, ProcessAnswer, Stage } from '../../api/deployment';
 import { classes } from '../../shell/controls';
 import { share } from '../../shell/format';
 import { Mark } from '../../shell/icons';

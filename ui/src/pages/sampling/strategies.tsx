@@ -1,4 +1,4 @@
-import type { OperationHistory, Provider, Sampler, ServiceStrategy } from '../../api/operations';
+import type { OperationHistory, Provider, Sampler, ServiceStrategy } from '../../api/deployment';
 import { Sparkline } from '../../charts/sparkline';
 import { slowNow } from '../../shell/clock';
 import { classes } from '../../shell/controls';

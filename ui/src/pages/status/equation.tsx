@@ -1,4 +1,4 @@
-import type { Balance } from '../../api/operations';
+import type { Balance } from '../../api/deployment';
 import { classes } from '../../shell/controls';
 import { count } from '../../shell/format';
 import { Mark } from '../../shell/icons';

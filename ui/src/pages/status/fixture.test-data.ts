@@ -1,4 +1,4 @@
-import type { Details, ProcessAnswer, Processes } from '../../api/operations';
+import type { Details, ProcessAnswer, Processes } from '../../api/deployment';
 
 /** A process for tests: `change` sets members of its details. */
 export function processWith(change: Partial<Details> = {}, address = ''): ProcessAnswer<Details> {

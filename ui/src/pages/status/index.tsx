@@ -1,4 +1,4 @@
-import type { Details, ProcessAnswer, Processes } from '../../api/operations';
+import type { Details, ProcessAnswer, Processes } from '../../api/deployment';
 import { slowNow } from '../../shell/clock';
 import { config } from '../../shell/config';
 import { bytes } from '../../shell/format';

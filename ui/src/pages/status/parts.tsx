@@ -1,4 +1,4 @@
-import type { Account, ComponentState, Details, Queue } from '../../api/operations';
+import type { Account, ComponentState, Details, Queue } from '../../api/deployment';
 import { slowNow } from '../../shell/clock';
 import { classes } from '../../shell/controls';
 import { bytes, count, duration, none, short } from '../../shell/format';

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { Details, Processes } from '../../api/operations';
+import type { Details, Processes } from '../../api/deployment';
 
 /** Received spans of one process and transport at a time, in milliseconds since the epoch. */
 interface Sample {

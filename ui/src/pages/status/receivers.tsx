@@ -1,4 +1,4 @@
-import type { Details, ReceiverState } from '../../api/operations';
+import type { Details, ReceiverState } from '../../api/deployment';
 import { maxOf } from '../../charts/scale';
 import { Sparkline } from '../../charts/sparkline';
 import { classes } from '../../shell/controls';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Balance, Details, ReceiverState } from '../../api/operations';
+import type { Balance, Details, ReceiverState } from '../../api/deployment';
 import { parts, verdictText } from './equation';
 import { answerOf, processWith } from './fixture.test-data';
 import { addSamples, keyOf, rates, totalRate } from './rates';

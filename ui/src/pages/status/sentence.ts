@@ -1,4 +1,4 @@
-import type { Details, Processes } from '../../api/operations';
+import type { Details, Processes } from '../../api/deployment';
 import type { MarkKind } from '../../shell/icons';
 import { count } from '../../shell/format';
 import { t, tn } from '../../shell/text';

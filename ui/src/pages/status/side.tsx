@@ -1,4 +1,4 @@
-import type { Details, Processes } from '../../api/operations';
+import type { Details, Processes } from '../../api/deployment';
 import type { Capabilities, Config } from '../../api/types';
 import { config } from '../../shell/config';
 import { bytes, count, duration } from '../../shell/format';

@@ -1,4 +1,4 @@
-import type { StoreState } from '../../api/operations';
+import type { StoreState } from '../../api/deployment';
 import { MiniBars } from '../../charts/sparkline';
 import { slowNow } from '../../shell/clock';
 import { bytes, count, duration, elapsed, short } from '../../shell/format';

@@ -1,0 +1,97 @@
+package baseline
+
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// maxOperations is the maximum number of operations of a trace whose durations are counted: those
+// with the most spans.
+const maxOperations = 2000
+
+// durationsAnswer is the data of GET /api/ui/v1/baseline/{id}: the durations of the operations of a
+// trace. Operations without calls are left out.
+type durationsAnswer struct {
+	Start      route.Nanos      `json:"start"`
+	End        route.Nanos      `json:"end"` // exclusive
+	Operations operationColumns `json:"operations"`
+}
+
+// operationColumns has one value for each operation in each list, and one digit in Kind.
+type operationColumns struct {
+	Service []string `json:"service"`
+	Name    []string `json:"name"`
+	Kind    string   `json:"kind"` // OTLP numbers
+	Calls   []uint64 `json:"calls"`
+	P50     []int64  `json:"p50"`
+	P95     []int64  `json:"p95"`
+	P99     []int64  `json:"p99"`
+	// Bucket is the first bucket with calls, and Counts are the calls of it and of the buckets
+	// after it. Bucket b begins at 2^(b/8) ns.
+	Bucket []int      `json:"bucket"`
+	Counts [][]uint64 `json:"counts"`
+}
+
+// durations answers GET /api/ui/v1/baseline/{id}.
+func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
+	store, ok := core.SlotAs[tracestore.Baselines](slot)
+	if !ok {
+		return nil, nil, tracestore.ErrUnsupported
+	}
+	w := a.window(t)
+	q := tracestore.BaselineQuery{Operations: t.operations(), From: w.From, To: w.To}
+	omitted := max(0, len(q.Operations)-maxOperations)
+	q.Operations = q.Operations[:len(q.Operations)-omitted]
+	got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.incomplete.Add(got.Reasons...)
+	if omitted > 0 {
+		t.incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
+			Text: fmt.Sprintf("%d operations with fewer spans are left out (limit is %d)", omitted, maxOperations)})
+	}
+	answer := &durationsAnswer{Start: route.NanosOf(w.From), End: route.NanosOf(w.To.Add(1)), Operations: newColumns()}
+	for i, key := range q.Operations {
+		answer.Operations.add(key, &got.Durations[i])
+	}
+	return answer, t.incomplete, nil
+}
+
+// newColumns returns empty lists, which are not null in JSON.
+func newColumns() operationColumns {
+	return operationColumns{Service: []string{}, Name: []string{}, Calls: []uint64{}, P50: []int64{}, P95: []int64{}, P99: []int64{},
+		Bucket: []int{}, Counts: [][]uint64{}}
+}
+
+func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histogram) {
+	n := h.Count()
+	if n == 0 {
+		return
+	}
+	first, counts := h.Counts()
+	quantile := func(q float64) int64 { return route.Duration(h.Quantile(q)) }
+	c.Service = append(c.Service, key.Service)
+	c.Name = append(c.Name, key.Operation)
+	c.Kind += kindDigit(key.Kind)
+	c.Calls = append(c.Calls, n)
+	c.P50 = append(c.P50, quantile(0.5))
+	c.P95 = append(c.P95, quantile(0.95))
+	c.P99 = append(c.P99, quantile(0.99))
+	c.Bucket = append(c.Bucket, first)
+	c.Counts = append(c.Counts, counts)
+}
+
+// kindDigit returns the OTLP number of a kind, and 0 for an unspecified one.
+func kindDigit(name string) string {
+	for kind := int32(otlpdata.KindInternal); kind <= otlpdata.KindConsumer; kind++ {
+		if s := (otlpdata.Span{Kind: kind}); s.KindName() == name {
+			return fmt.Sprint(kind)
+		}
+	}
+	return "0"
+}

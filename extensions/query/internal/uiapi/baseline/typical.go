@@ -1,0 +1,242 @@
+package baseline
+
+import (
+	"cmp"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	typicalParts  = 8   // parts of the window
+	typicalTraces = 480 // traces with the root that are found
+	typicalRounds = 4   // searches of a part
+	// maxTypicalRead is the maximum number of traces, and maxTypicalSpans of their spans, that are
+	// read to compare their operations.
+	maxTypicalRead  = 200
+	maxTypicalSpans = 200_000
+	// keyMemory is the approximate number of bytes of an operation in a set.
+	keyMemory = 192
+	// usualShare is the share of the traces that a set of operations must have to be usual.
+	usualShare = 0.05
+)
+
+// typicalAnswer is the data of GET /api/ui/v1/typical/{id}: the trace whose duration is the median
+// of the traces with the same root and the same operations.
+type typicalAnswer struct {
+	TraceID  string `json:"traceID"` // "" if there is no other trace with this root
+	Duration uint64 `json:"duration"`
+	// ChosenFrom is the number of traces from which it was chosen: those with the same operations,
+	// or, if Same is false because these operations are unusual, with the most similar usual ones.
+	ChosenFrom int         `json:"chosenFrom"`
+	Same       bool        `json:"same"`
+	Examined   int         `json:"examined"` // traces with the root whose operations were compared
+	Calls      uint64      `json:"calls"`    // of the root operation in the window, 0 if unknown
+	Service    string      `json:"service"`  // of the root
+	Name       string      `json:"name"`     // of the root
+	Start      route.Nanos `json:"start"`
+	End        route.Nanos `json:"end"` // exclusive
+}
+
+// candidate is a trace with the same root.
+type candidate struct {
+	id       otlpdata.TraceID
+	duration uint64
+	spans    int
+	set      map[tracestore.OperationKey]int // nil until it is read
+}
+
+// typical answers GET /api/ui/v1/typical/{id}.
+func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
+	w := a.window(t)
+	answer := &typicalAnswer{Service: t.RootService, Name: t.RootName, Start: route.NanosOf(w.From), End: route.NanosOf(w.To.Add(1))}
+	found, incomplete, err := findCandidates(slot, t, w)
+	if err != nil {
+		return nil, nil, err
+	}
+	read, err := readSets(slot, found)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer.choose(t, read)
+	answer.Calls, err = rootCalls(slot, t, w)
+	t.incomplete.Add(incomplete...)
+	return answer, t.incomplete, err
+}
+
+// findCandidates returns traces with the root of a trace, without the trace itself. They are the
+// newest ones of equal parts of the window, about equally many of each part if it has them.
+func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate, incomplete tracestore.Reasons, _ error) {
+	parts := make([]tracestore.Query, typicalParts)
+	length := w.To.Sub(w.From) / typicalParts
+	for i := range parts {
+		parts[i] = rootQuery(slot, t)
+		parts[i].From = w.From.Add(time.Duration(i) * length)
+		parts[i].To = parts[i].From.Add(max(length-1, 0))
+	}
+	for round := 0; round < typicalRounds && len(parts) > 0 && len(found) < typicalTraces; round++ {
+		limit := max(1, (typicalTraces-len(found))/len(parts))
+		more := parts[:0]
+		for _, q := range parts {
+			q.Limit = limit
+			read := 0
+			o, err := slot.FindSummaries(q, nil, func(s *tracestore.Summary) {
+				read++
+				if s.ID != t.ID && s.RootService == t.RootService && s.RootName == t.RootName && s.End > s.Start {
+					found = append(found, candidate{id: s.ID, duration: s.End - s.Start, spans: s.Spans})
+				}
+			})
+			if err != nil {
+				return nil, nil, err
+			}
+			if !o.Complete() {
+				incomplete = o.Reasons
+			}
+			// A full page is followed by others even if a part of the store cannot be read.
+			if o.Next.Set && o.Next != q.After && (o.Complete() || read >= limit) {
+				q.After = o.Next
+				more = append(more, q)
+			}
+		}
+		parts = more
+	}
+	return found, incomplete, nil
+}
+
+// rootQuery returns a search for traces with the root of a trace.
+func rootQuery(slot *core.Slot, t *trace) tracestore.Query {
+	is := func(p tracestore.Place, text string) tracestore.Expr {
+		return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: tracestore.Eq, Value: tracestore.Text(text)}
+	}
+	return tracestore.Query{Tenant: slot.Tenant(), Budget: slot.Budget(),
+		Where:   tracestore.And{is(tracestore.Service, t.RootService), is(tracestore.Name, t.RootName)},
+		OfTrace: tracestore.And{is(tracestore.RootService, t.RootService), is(tracestore.RootName, t.RootName)}}
+}
+
+// readSets reads the operations of some candidates: evenly spaced ones, ordered by duration.
+func readSets(slot *core.Slot, found []candidate) (read []candidate, _ error) {
+	memory, err := tracestore.Reserve(slot.Context(), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Release()
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.duration, b.duration), slices.Compare(a.id[:], b.id[:]))
+	})
+	found = slices.CompactFunc(found, func(a, b candidate) bool { return a.id == b.id }) // in two parts of the window
+	n, total := len(found), 0
+	for _, c := range found {
+		total += c.spans
+	}
+	if total > maxTypicalSpans {
+		n = max(1, int(float64(n)*maxTypicalSpans/float64(total)))
+	}
+	n = min(n, maxTypicalRead)
+	spans := 0
+	for i := range n {
+		c := found[(2*i+1)*len(found)/(2*n)]
+		if spans += c.spans; spans > maxTypicalSpans && len(read) > 0 {
+			break
+		}
+		t, err := readTrace(slot, tracestore.TraceRef{ID: c.id})
+		if err != nil {
+			return nil, err
+		}
+		if err := memory.Grow(int64(len(t.calls)) * keyMemory); err != nil {
+			return nil, err
+		}
+		c.set = t.calls
+		read = append(read, c)
+	}
+	return read, nil
+}
+
+// choose chooses the typical trace for a trace from candidates that are ordered by duration.
+func (a *typicalAnswer) choose(t *trace, read []candidate) {
+	a.Examined = len(read)
+	chosen, similarity := []candidate(nil), -1.0
+	for _, group := range groupBySet(read) {
+		if s := similar(t.calls, group[0].set); float64(len(group)) >= usualShare*float64(len(read)) && s > similarity {
+			chosen, similarity = group, s
+		}
+	}
+	if chosen == nil { // no set is usual
+		slices.SortStableFunc(read, func(x, y candidate) int {
+			return cmp.Compare(similar(t.calls, y.set), similar(t.calls, x.set))
+		})
+		chosen = read[:(len(read)+1)/2]
+		slices.SortStableFunc(chosen, func(x, y candidate) int { return cmp.Compare(x.duration, y.duration) })
+	}
+	if len(chosen) == 0 {
+		return
+	}
+	c := chosen[(len(chosen)-1)/2]
+	a.TraceID, a.Duration = hex.EncodeToString(c.id[:]), c.duration
+	a.ChosenFrom, a.Same = len(chosen), similarity == 1
+}
+
+// groupBySet returns the candidates with equal sets of operations together, in their order.
+func groupBySet(read []candidate) (groups [][]candidate) {
+	index := make(map[string]int)
+	for _, c := range read {
+		name := setName(c.set)
+		at, known := index[name]
+		if !known {
+			at = len(groups)
+			index[name] = at
+			groups = append(groups, nil)
+		}
+		groups[at] = append(groups[at], c)
+	}
+	return groups
+}
+
+// setName returns a text that only equal sets of operations have.
+func setName(set map[tracestore.OperationKey]int) string {
+	keys := slices.SortedFunc(maps.Keys(set), compareKeys)
+	var name []byte
+	for _, k := range keys {
+		for _, part := range []string{k.Service, k.Operation, k.Kind} {
+			name = strconv.AppendQuote(name, part)
+		}
+	}
+	return string(name)
+}
+
+// similar returns the share of the operations of two sets that both have, from 0 to 1.
+func similar(a, b map[tracestore.OperationKey]int) float64 {
+	both := 0
+	for k := range a {
+		if b[k] > 0 {
+			both++
+		}
+	}
+	return float64(both) / float64(max(1, len(a)+len(b)-both))
+}
+
+// rootCalls returns the number of calls of the root operation of a trace in a window, or 0 if the
+// store does not know it.
+func rootCalls(slot *core.Slot, t *trace, w core.Window) (calls uint64, _ error) {
+	store, ok := core.SlotAs[tracestore.Baselines](slot)
+	if !ok {
+		return 0, nil
+	}
+	q := tracestore.BaselineQuery{From: w.From, To: w.To}
+	for key := range t.calls {
+		if key.Service == t.RootService && key.Operation == t.RootName {
+			q.Operations = append(q.Operations, key)
+		}
+	}
+	got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
+	for i := range got.Durations {
+		calls += got.Durations[i].Count()
+	}
+	return calls, err
+}

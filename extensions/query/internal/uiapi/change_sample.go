@@ -1,0 +1,160 @@
+package uiapi
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	changeSlices = 12 // parts of each period
+	changeTraces = 25 // traces of each part
+	// maxChangeSpans is the maximum number of spans of the sample.
+	maxChangeSpans = 50_000
+	// maxSeen is the maximum number of versions, instances and keys of a service that are noted.
+	maxSeen = 500
+	// Approximate memory in bytes, without texts.
+	sightingMemory, serviceMemory = 128, 512
+)
+
+// instanceKeys are the resource attributes that tell instances of a service apart. The first one
+// that a resource has counts.
+func instanceKeys() []string { return []string{"service.instance.id", "k8s.pod.name", "host.name"} }
+
+// versionKey is the resource attribute with the version of a service.
+const versionKey = "service.version"
+
+// changeSample is what the newest traces of equal parts of both periods have.
+type changeSample struct {
+	periods  *changePeriods
+	spans    int
+	memory   *tracestore.Memory
+	bytes    int64 // of what is noted
+	services map[string]*serviceSample
+}
+
+type serviceSample struct{ versions, instances, keys map[string]*sighting }
+
+// sighting is where a value was seen. Times are nanoseconds since the Unix epoch.
+type sighting struct {
+	before, now int    // spans
+	first       uint64 // start of the first span in the current period
+	last        uint64 // start of the last span in both periods
+}
+
+var errSampled = errors.New("sample is large enough")
+
+// read reads the sample.
+func (c *changeSample) read(slot *core.Slot, p *changePeriods) error {
+	c.periods, c.services = p, make(map[string]*serviceSample)
+	var err error
+	if c.memory, err = tracestore.Reserve(slot.Context(), 0); err != nil {
+		return err
+	}
+	for _, w := range []core.Window{p.earlier(), p.current()} {
+		part := w.To.Sub(w.From) / changeSlices
+		for i := range changeSlices {
+			q := tracestore.Query{Tenant: slot.Tenant(), From: w.From.Add(time.Duration(i) * part), Limit: changeTraces, Budget: slot.Budget()}
+			q.To = q.From.Add(max(part-1, 0))
+			if err := c.part(slot, q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// part reads the spans in the window of a query of the newest traces that it finds.
+func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
+	read := 0
+	_, err := slot.Find(q, nil, func(_ otlpdata.TraceID, spans *otlpdata.Batch) error {
+		if read >= maxChangeSpans/(2*changeSlices) {
+			return errSampled
+		}
+		return tracestore.WalkSpans(spans, func(s tracestore.Span) error {
+			read++
+			if start := time.Unix(0, int64(s.Start)); !start.Before(q.From) && !start.After(q.To) {
+				c.add(s, !start.Before(c.periods.start))
+			}
+			return c.memory.Resize(c.bytes)
+		})
+	})
+	if errors.Is(err, errSampled) {
+		return nil
+	}
+	return err
+}
+
+// add notes what a span has. now says in which period it starts.
+func (c *changeSample) add(s tracestore.Span, now bool) {
+	c.spans++
+	service := c.services[s.Resource.Service]
+	if service == nil {
+		service = &serviceSample{versions: map[string]*sighting{}, instances: map[string]*sighting{}, keys: map[string]*sighting{}}
+		c.services[strings.Clone(s.Resource.Service)] = service
+		c.bytes += serviceMemory + int64(len(s.Resource.Service))
+	}
+	if v, ok := otlpdata.Get(s.Resource.Attributes, versionKey); ok {
+		c.see(service.versions, v.AsString(), now, s.Start)
+	}
+	for _, key := range instanceKeys() {
+		if v, ok := otlpdata.Get(s.Resource.Attributes, key); ok {
+			c.see(service.instances, v.AsString(), now, s.Start)
+			break
+		}
+	}
+	for i := range s.Attributes {
+		c.see(service.keys, s.Attributes[i].Key, now, s.Start)
+	}
+}
+
+// see notes a value.
+func (c *changeSample) see(seen map[string]*sighting, value string, now bool, start uint64) {
+	if len(value) > core.MaxListedText || value == otlpdata.FlagsAttribute {
+		return
+	}
+	v := seen[value]
+	if v == nil {
+		if len(seen) >= maxSeen {
+			return
+		}
+		v = &sighting{}
+		seen[strings.Clone(value)] = v
+		c.bytes += sightingMemory + int64(len(value))
+	}
+	v.last = max(v.last, start)
+	if !now {
+		v.before++
+		return
+	}
+	if v.now == 0 || start < v.first {
+		v.first = start
+	}
+	v.now++
+}
+
+// appeared returns the values that were seen in the current period only, sorted.
+func appeared(seen map[string]*sighting) (values []string) {
+	for value, s := range seen {
+		if s.before == 0 {
+			values = append(values, value)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// gone returns the value that was seen last of those that were not seen after a time, or "".
+func gone(seen map[string]*sighting, after uint64) (latest string) {
+	for value, s := range seen {
+		if s.last <= after && (latest == "" || s.last > seen[latest].last || s.last == seen[latest].last && value < latest) {
+			latest = value
+		}
+	}
+	return latest
+}

@@ -1,0 +1,180 @@
+package uiapi
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	defaultChanges = 50
+	maxChanges     = 1000
+	// maxProbes is the maximum number of searches that check what the sample suggests.
+	maxProbes = 500
+	// maxNewServices is the maximum number of new services: those with the most calls.
+	maxNewServices = 1000
+	// maxChangeTime is the time after which no more changes are looked for.
+	maxChangeTime = 5 * time.Second
+)
+
+// changesAnswer is the data of GET /api/ui/v1/changes.
+type changesAnswer struct {
+	Changes  []change `json:"changes"`
+	Examined int      `json:"examined"` // spans of the sample
+	Complete bool     `json:"complete"` // all that the sample suggests was checked
+}
+
+// change is what a service did not have in the period before. From and To are versions, numbers of
+// instances, or "" and an attribute key.
+type change struct {
+	At      route.Nanos `json:"at"`
+	Service string      `json:"service"`
+	Kind    changeKind  `json:"kind"`
+	From    string      `json:"from"`
+	To      string      `json:"to"`
+}
+
+type changeKind string
+
+const (
+	newService   changeKind = "service"
+	newVersion   changeKind = "version"
+	newInstances changeKind = "instances"
+	newAttribute changeKind = "attribute"
+)
+
+// changes parses GET /api/ui/v1/changes, which compares a time range with the period of the same
+// length before.
+func (a *API) changes(ctx context.Context, v url.Values) (route.Query, error) {
+	store, ok := core.StoreAs[tracestore.Metrics](ctx, a.backend)
+	if !ok {
+		return nil, fmt.Errorf("%w count the calls of services", route.ErrUnsupported)
+	}
+	w, err := route.WindowParams(v, a.backend.Now())
+	if err != nil {
+		return nil, err
+	}
+	limit, err := route.CountParam(v, "limit", defaultChanges, maxChanges)
+	if err != nil {
+		return nil, err
+	}
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
+		f := changeFinder{slot: slot, metrics: store, periods: periodsOf(w), end: a.backend.Now().Add(maxChangeTime), now: a.backend.Now}
+		defer func() { f.sample.memory.Release() }()
+		if err := f.find(); err != nil {
+			return nil, nil, err
+		}
+		return f.answer(limit), f.reasons, nil
+	}, nil
+}
+
+// changePeriods is a time range and the period before.
+type changePeriods struct{ before, start, end time.Time }
+
+func periodsOf(w core.Window) changePeriods {
+	p := changePeriods{start: w.From, end: w.To}
+	p.before = p.start.Add(-p.end.Sub(p.start))
+	if first := time.Unix(0, 0); p.before.Before(first) {
+		p.before = first
+	}
+	return p
+}
+
+// earlier returns the period before, which ends 1 ns before the time range.
+func (p *changePeriods) earlier() core.Window {
+	return core.Window{From: p.before, To: p.start.Add(-1)}
+}
+
+func (p *changePeriods) current() core.Window { return core.Window{From: p.start, To: p.end} }
+
+// changeFinder finds changes. It knows all services from the counts of the store. What else changed
+// it sees in a sample of traces, and checks with searches that need one match.
+type changeFinder struct {
+	slot    *core.Slot
+	metrics tracestore.Metrics
+	periods changePeriods
+	now     func() time.Time
+	end     time.Time // of looking for changes
+	probes  int
+	counted int  // services whose instances were counted
+	cut     bool // something was not checked
+	sample  changeSample
+	found   []change
+	reasons tracestore.Reasons // why data is missing
+}
+
+func (f *changeFinder) find() error {
+	now, err := f.calls(f.periods.current())
+	if err != nil {
+		return err
+	}
+	before, err := f.calls(f.periods.earlier())
+	if err != nil || len(before) == 0 {
+		return err // there is nothing to compare with
+	}
+	if err := f.sample.read(f.slot, &f.periods); err != nil {
+		return err
+	}
+	var appeared []string
+	for _, service := range byCalls(now) {
+		if before[service] == 0 {
+			appeared = append(appeared, service)
+		} else if s := f.sample.services[service]; s != nil && !f.done() {
+			if err := f.compare(service, s); err != nil {
+				return err
+			}
+		}
+	}
+	return f.addServices(appeared)
+}
+
+// done reports whether the work is used up, and notes it.
+func (f *changeFinder) done() bool {
+	done := f.probes >= maxProbes || f.now().After(f.end)
+	f.cut = f.cut || done
+	return done
+}
+
+// calls returns the number of spans of each service.
+func (f *changeFinder) calls(w core.Window) (map[string]uint64, error) {
+	got, err := f.metrics.Metrics(f.slot.Context(), f.slot.Tenant(),
+		tracestore.MetricsQuery{From: w.From, To: w.To, Step: max(w.To.Sub(w.From), 1)})
+	if err != nil {
+		return nil, err
+	}
+	f.reasons.Add(got.Reasons...)
+	calls := make(map[string]uint64, len(got.Series))
+	for i := range got.Series {
+		for _, p := range got.Series[i].Points {
+			calls[got.Series[i].Service] += p.Calls
+		}
+	}
+	return calls, nil
+}
+
+// byCalls returns the services with the most calls first.
+func byCalls(calls map[string]uint64) []string {
+	names := make([]string, 0, len(calls))
+	for name := range calls {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(calls[b], calls[a]), strings.Compare(a, b)) })
+	return names
+}
+
+func (f *changeFinder) answer(limit int) *changesAnswer {
+	slices.SortFunc(f.found, func(a, b change) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), strings.Compare(a.Service, b.Service), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.To, b.To))
+	})
+	out := &changesAnswer{Changes: []change{}, Examined: f.sample.spans, Complete: !f.cut && len(f.found) <= limit}
+	out.Changes = append(out.Changes, f.found[:min(len(f.found), limit)]...)
+	return out
+}

@@ -1,0 +1,124 @@
+// Package deployment serves what operators see of the processes of a deployment: their state, their
+// sampling strategies, and why a trace is missing.
+//
+// Unlike in other answers of /api/ui/v1, times are those of RFC 3339, as in the answers of the
+// admin extension, from which those of other processes come.
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/internal/processview"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/status"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// API is the handlers.
+type API struct {
+	backend *core.Backend
+	self    processview.Process // nil: unknown
+	peers   *Peers              // nil: none are configured
+	tenancy bool
+}
+
+// New returns the API over a backend. self is this process, or nil; peers are the others, or nil.
+// With tenancy, requests must name their tenant, and answers have nothing that depends on the data
+// of others.
+func New(b *core.Backend, self processview.Process, peers *Peers, tenancy bool) *API {
+	return &API{backend: b, self: self, peers: peers, tenancy: tenancy}
+}
+
+// Routes returns the routes of the API.
+func (a *API) Routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Pattern: "GET /api/ui/v1/status", Handler: route.Handler(a.backend, core.OpGetStatus, a.status)},
+		{Pattern: "GET /api/ui/v1/sampling", Handler: route.Handler(a.backend, core.OpGetStatus, a.sampling)},
+		{Pattern: "GET /api/ui/v1/sampling/explain", Handler: route.Handler(a.backend, core.OpGetStatus, a.explain)},
+	}
+}
+
+// process is what an answer has about one process.
+type process[T any] struct {
+	Address string `json:"address"` // "" for this process
+	Error   string `json:"error,omitempty"`
+	Data    *T     `json:"data"` // null if the process did not answer
+}
+
+// processesAnswer is the data of GET /api/ui/v1/status and /sampling.
+type processesAnswer[T any] struct {
+	// Peers is the number of configured processes. If it is 0, the answer is about this process
+	// only.
+	Peers     int          `json:"peers"`
+	Hidden    bool         `json:"hidden"` // what depends on the data of all tenants is left out
+	Processes []process[T] `json:"processes"`
+}
+
+// collect joins the answer of this process with those of the others, and says how many did not
+// answer.
+func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (out processesAnswer[T], missing tracestore.Reasons) {
+	out = processesAnswer[T]{Peers: len(others), Hidden: a.tenancy, Processes: []process[T]{}}
+	failed := 0
+	add := func(p process[T]) {
+		if p.Data != nil && a.tenancy {
+			hide(p.Data)
+		}
+		if p.Data == nil && a.tenancy {
+			p.Error = "no answer"
+		}
+		out.Processes = append(out.Processes, p)
+	}
+	for i := range others {
+		p := process[T]{Address: others[i].address, Data: &others[i].data}
+		if others[i].err != nil {
+			p.Data, p.Error = nil, others[i].err.Error()
+			failed++
+		}
+		add(p)
+	}
+	if a.self != nil {
+		data := own()
+		add(process[T]{Data: &data})
+	}
+	switch {
+	case failed > 0:
+		missing = tracestore.Because(tracestore.ReasonUnavailable,
+			fmt.Sprintf("%d of %d processes did not answer", failed, len(out.Processes)))
+	case a.tenancy:
+		missing = tracestore.Because(tracestore.ReasonOther, hiddenFromTenants)
+	}
+	return out, missing
+}
+
+// status parses GET /api/ui/v1/status.
+func (a *API) status(context.Context, url.Values) (route.Query, error) {
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
+		ctx := slot.Context()
+		others := ask[status.Details](ctx, a.peers, processview.PathStatus, nil)
+		if err := hold(slot, others); err != nil {
+			return nil, nil, err
+		}
+		out, missing := collect(a, func() status.Details { return a.self.Details(ctx) }, others, hideStatus)
+		return &out, missing, nil
+	}, nil
+}
+
+// sampling parses GET /api/ui/v1/sampling.
+func (a *API) sampling(ctx context.Context, _ url.Values) (route.Query, error) {
+	tenant := server.Tenant(ctx)
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
+		q := processview.Question{Tenant: tenant}
+		others := ask[processview.Strategies](slot.Context(), a.peers, processview.PathSampling, q.Values())
+		if err := hold(slot, others); err != nil {
+			return nil, nil, err
+		}
+		own := func() processview.Strategies { return processview.Sampling(slot.Context(), a.self, tenant) }
+		out, missing := collect(a, own, others, hideStrategies)
+		return &out, missing, nil
+	}, nil
+}

@@ -1,0 +1,152 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Route returns GET /api/ui/v1/explain, which tells how selected traces differ from others.
+func Route(b *core.Backend) httpapi.Route {
+	parse := func(ctx context.Context, v url.Values) (route.Query, error) {
+		r, err := parseRequest(ctx, b, v)
+		if err != nil {
+			return nil, err
+		}
+		return r.run, nil
+	}
+	return httpapi.Route{Pattern: "GET /api/ui/v1/explain", Handler: route.Handler(b, core.OpExplain, parse)}
+}
+
+// request is a request to explain a selection.
+type request struct {
+	store     tracestore.PathProfiler
+	query     tracestore.Query // without tenant and budget
+	selection tracestore.Selection
+	baseline  baseline
+	traces    int // of each side
+}
+
+// Values of `of`: what the durations of a selection are of.
+const (
+	ofSpans  = "spans"
+	ofTraces = "traces"
+)
+
+var (
+	errOf        = errors.New("must be spans or traces")
+	errStructure = errors.New("must be a search without the operators >>, > and && between braces")
+)
+
+func parseRequest(ctx context.Context, b *core.Backend, v url.Values) (r request, err error) {
+	var ok bool
+	if r.store, ok = core.StoreAs[tracestore.PathProfiler](ctx, b); !ok {
+		return r, fmt.Errorf("%w compare the critical paths of traces", route.ErrUnsupported)
+	}
+	w, err := route.WindowParams(v, b.Now())
+	if err != nil {
+		return r, err
+	}
+	r.query.From, r.query.To = w.From, w.To
+	if r.query.Where, err = conditionParam(v, "q"); err != nil {
+		return r, err
+	}
+	if r.selection, err = selectionParams(v, w); err != nil {
+		return r, err
+	}
+	if r.traces, err = route.CountParam(v, "traces", tracestore.MaxPathTraces, tracestore.MaxPathTraces); err != nil {
+		return r, err
+	}
+	r.baseline, err = baselineParam(v)
+	return r, err
+}
+
+// conditionParam parses a search without operators between braces, other than ||.
+func conditionParam(v url.Values, name string) (tracestore.Expr, error) {
+	set, err := httpapi.SetParam(v, name)
+	if err != nil {
+		return nil, err
+	}
+	where, ok := conditionOf(set)
+	if !ok {
+		return nil, httpapi.ParamError(name, errStructure)
+	}
+	return where, nil
+}
+
+// conditionOf returns the condition that a set places on each span by itself and on its trace.
+func conditionOf(set storequery.SpanSet) (e tracestore.Expr, ok bool) {
+	switch set := set.(type) {
+	case storequery.Select:
+		return set.Where, true
+	case storequery.Or:
+		left, ok := conditionOf(set.Left)
+		if !ok {
+			return nil, false
+		}
+		right, ok := conditionOf(set.Right)
+		return tracestore.Or{left, right}, ok
+	}
+	return nil, false
+}
+
+// selectionParams parses a box of the heatmap, and a further condition.
+func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err error) {
+	if !route.HasSelection(v) {
+		return s, route.ErrNoSelection
+	}
+	if s.From, err = route.NanosParam(v, "sel_start", w.From); err != nil {
+		return s, err
+	}
+	if s.To, err = route.NanosParam(v, "sel_end", w.To); err != nil {
+		return s, err
+	}
+	place := tracestore.TraceDuration
+	switch v.Get("of") {
+	case "", ofTraces:
+	case ofSpans:
+		place = tracestore.Duration
+	default:
+		return s, httpapi.ParamError("of", errOf)
+	}
+	where, err := conditionParam(v, "sel_q")
+	if err != nil {
+		return s, err
+	}
+	all := tracestore.And{}
+	if where != nil {
+		all = append(all, where)
+	}
+	if all, err = route.BoundDuration(all, v, "sel_min", place, tracestore.Ge); err != nil {
+		return s, err
+	}
+	all, err = route.BoundDuration(all, v, "sel_max", place, tracestore.Le)
+	s.Where = all
+	return s, err
+}
+
+// run asks the store.
+func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
+	profile, err := r.profile(slot)
+	if err != nil {
+		return nil, nil, err
+	}
+	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
+	defer memory.Release()
+	c := newCounter(memory, r.selection.Where)
+	if profile.Selected.Traces >= minTraces && profile.Rest.Traces >= minTraces {
+		reasons, err := countAttributes(slot, &profile, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		profile.Reasons.Add(reasons...)
+	}
+	return answerOf(&profile, c), profile.Reasons, nil
+}

@@ -1,0 +1,245 @@
+package uiapi
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	defaultCompletions = 50
+	maxCompletions     = 1000
+)
+
+// property is a field of the search language that is not an attribute.
+type property struct {
+	Name   string               `json:"name"`
+	Type   tracestore.FieldType `json:"type"`             // text, word, duration or boolean
+	Values []string             `json:"values,omitempty"` // all possible values, if they are few
+}
+
+// properties returns the fields of the search language that are not attributes, by name.
+func properties() (all []property) {
+	for _, p := range tracestore.Places() {
+		if !p.Place.HasKey() {
+			all = append(all, property{p.Name, p.Type, slices.Sorted(slices.Values(p.Words))})
+		}
+	}
+	for _, s := range tracestore.Shorthands() {
+		all = append(all, property{s.Name, tracestore.BooleanField, []string{"false", "true"}})
+	}
+	slices.SortFunc(all, func(a, b property) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// attributeScope is a scope of attributes and the prefix that it has in searches.
+type attributeScope struct {
+	prefix string
+	place  tracestore.Place
+}
+
+// splitScope cuts off the scope at the beginning of a part of a name.
+func splitScope(part string) (scope attributeScope, key string) {
+	for _, p := range tracestore.Places() {
+		if key, ok := strings.CutPrefix(part, p.Name); ok && p.Place.HasKey() {
+			return attributeScope{p.Name, p.Place}, key
+		}
+	}
+	return attributeScope{place: tracestore.AnyAttribute}, part
+}
+
+// nameOf returns an attribute as written in searches, with the scope that the user wrote. The
+// service can be written like an attribute.
+func (s attributeScope) nameOf(key string) string {
+	if key == core.ServiceKey && (s.place == tracestore.AnyAttribute || s.place == tracestore.ResourceAttribute) {
+		return s.prefix + key
+	}
+	if s.prefix == "" {
+		if fields, err := httpapi.ParseFields(key); err == nil && len(fields) == 1 && fields[0].Place == s.place && fields[0].Key == key {
+			return key
+		}
+	}
+	return traceql.FormatField(tracestore.Field{Place: s.place, Key: key})
+}
+
+// namesAnswer is the data of GET /api/ui/v1/keys and values.
+type namesAnswer struct {
+	Names []string `json:"names"`
+	More  bool     `json:"more"` // there are more than limit
+	// Restricted reports whether the names are limited to what occurs on the spans that `q` may
+	// select. It is nil if there is no `q`.
+	Restricted *bool `json:"restricted,omitempty"`
+}
+
+// Length implements route.Listing.
+func (n namesAnswer) Length() int { return len(n.Names) }
+
+// restrictedBy sets Restricted if the request has a `q`.
+func (n namesAnswer) restrictedBy(v url.Values, restricted bool) namesAnswer {
+	if v.Get("q") != "" {
+		n.Restricted = &restricted
+	}
+	return n
+}
+
+// limited returns at most limit names.
+func limited(names []string, limit int) namesAnswer {
+	out := namesAnswer{Names: names[:min(len(names), limit)], More: len(names) > limit}
+	if out.Names == nil {
+		out.Names = []string{}
+	}
+	return out
+}
+
+// keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix,
+// properties first. The prefix can begin with a scope. With `q`, attributes are those of the spans
+// that it may select.
+func (a *API) keys(ctx context.Context, v url.Values) (route.Query, error) {
+	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
+	if err != nil {
+		return nil, err
+	}
+	prefix := v.Get("prefix")
+	var names []string
+	for _, p := range properties() {
+		if strings.HasPrefix(p.Name, prefix) {
+			names = append(names, p.Name)
+		}
+	}
+	scope, begin := splitScope(prefix)
+	search, err := a.restriction(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
+		some, ok, err := search.keys(slot, scope, begin, limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			answer := limited(append(names, some.Names...), limit)
+			answer.More = answer.More || some.More
+			return answer.restrictedBy(v, true), search.incomplete, nil
+		}
+		found, _, err := slot.AttributeKeys(begin, limit)
+		if err == nil {
+			found.List, err = slot.Listed(found.List)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, key := range found.List {
+			names = append(names, scope.nameOf(key))
+		}
+		answer := limited(names, limit)
+		answer.More = answer.More || found.Cut
+		return answer.restrictedBy(v, false), found.Damage, nil
+	}, nil
+}
+
+var (
+	errOneField = errors.New("must be the name of one field")
+	errNoValues = errors.New("values of this field are not listed")
+)
+
+// values parses GET /api/ui/v1/values, which returns the values of a field that begin with a
+// prefix. Names of spans are those of one service. With `q`, values are those of the spans that it
+// may select.
+func (a *API) values(ctx context.Context, v url.Values) (route.Query, error) {
+	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
+	if err != nil {
+		return nil, err
+	}
+	key, prefix := v.Get("key"), v.Get("prefix")
+	for _, p := range properties() {
+		if p.Name == key && p.Values != nil {
+			known := withPrefix(p.Values, prefix)
+			return func(*core.Slot) (any, tracestore.Reasons, error) {
+				return limited(known, limit).restrictedBy(v, false), nil, nil
+			}, nil
+		}
+	}
+	fields, err := httpapi.ParseFields(key)
+	if err == nil && len(fields) != 1 {
+		err = errOneField
+	}
+	if err != nil {
+		return nil, httpapi.ParamError("key", err)
+	}
+	search, err := a.restriction(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.lister(ctx, fields[0], v.Get("service"))
+	if err != nil {
+		return nil, httpapi.ParamError("key", err)
+	}
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
+		if some, ok, err := search.values(slot, fields[0], v.Get("service"), prefix, limit); ok || err != nil {
+			return some.restrictedBy(v, true), search.incomplete, err
+		}
+		found, err := list(slot, tracestore.NameQuery{Prefix: prefix, Limit: limit})
+		if err == nil {
+			found.List, err = slot.Listed(found.List)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		answer := limited(found.List, limit)
+		answer.More = answer.More || found.Cut
+		return answer.restrictedBy(v, false), found.Damage, nil
+	}, nil
+}
+
+// lister lists values.
+type lister func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error)
+
+// lister returns a function that lists the values of a field.
+func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (lister, error) {
+	switch f.Place.Info().Catalog {
+	case tracestore.Service:
+		return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) { return slot.Services(q) }, nil
+	case tracestore.Name:
+		return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
+			q.Limit *= spanKinds
+			ops, err := slot.Operations(service, "", q)
+			return core.Names[string]{List: operationNames(ops.List), Cut: ops.Cut, Damage: ops.Damage}, err
+		}, nil
+	}
+	if _, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend); !ok || f.Key == "" {
+		return nil, errNoValues
+	}
+	return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
+		values, _, err := slot.AttributeValues(f.Key, q.Prefix, q.Limit)
+		return values, err
+	}, nil
+}
+
+// spanKinds is the maximum number of operations of a service with the same name.
+const spanKinds = 6
+
+// operationNames returns each name once, whatever the span kinds.
+func operationNames(ops []tracestore.Operation) (names []string) {
+	for _, op := range ops {
+		names = append(names, op.Name)
+	}
+	return slices.Compact(names)
+}
+
+// withPrefix returns the names that begin with a prefix.
+func withPrefix(names []string, prefix string) (kept []string) {
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
