@@ -12,7 +12,6 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 )
 
 // capabilities describes what a server supports.
@@ -21,9 +20,10 @@ type capabilities struct {
 	needsService bool // v2: it cannot search without a service name
 	streaming    bool // v1: WriteSpanStream
 	archive      bool // v1: it has an archive for writing and reading
-	// store is what the store service of this program supports. It is nil if the server is another
-	// program, or if the configuration excludes that service.
-	store map[store_v1.Capability]bool
+	// store has the names of the optional interfaces that the store service of this program
+	// supports. It is nil if the server is another program, or if the configuration excludes that
+	// service.
+	store map[string]bool
 }
 
 // capabilityCache holds the capabilities of the server. It queries them when they are needed and
@@ -110,7 +110,7 @@ func (p *capabilityCache) query(ctx context.Context) (*capabilities, error) {
 // queryStore queries the capabilities of the store service of this program. It returns nil if the
 // server does not have it. Spans are written as with v2.
 func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error) {
-	resp, err := store_v1.NewStoreServiceClient(p.conn.conn).Capabilities(ctx, &store_v1.CapabilitiesRequest{Version: storewire.Version})
+	resp, err := read[storewire.Capabilities](ctx, p.conn.conn, "Capabilities", &storewire.Hello{Version: storewire.Version})
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted:
@@ -118,11 +118,11 @@ func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error)
 	default: // proxies may answer unknown methods with other codes than Unimplemented
 		return nil, nil //nolint:nilnil // there is no such service
 	}
-	if resp.GetVersion() != storewire.Version {
+	if resp.Version != storewire.Version {
 		return nil, nil //nolint:nilnil // not for us
 	}
-	c := &capabilities{version: v2Name, store: make(map[store_v1.Capability]bool)}
-	for _, one := range resp.GetCapabilities() {
+	c := &capabilities{version: v2Name, store: make(map[string]bool)}
+	for _, one := range resp.Interfaces {
 		c.store[one] = true
 	}
 	return c, nil

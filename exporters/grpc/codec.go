@@ -67,14 +67,8 @@ func receive(
 ) (trailer metadata.MD, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	stream, err := call(ctx, conn, method, request)
 	if err != nil {
-		return nil, err
-	}
-	if err := stream.SendMsg(request); err != nil && err != io.EOF { // RecvMsg returns the error that caused io.EOF
-		return nil, err
-	}
-	if err := stream.CloseSend(); err != nil {
 		return nil, err
 	}
 	for {
@@ -88,6 +82,18 @@ func receive(
 			return nil, err
 		}
 	}
+}
+
+// call makes a call with a server stream. The caller cancels ctx.
+func call(ctx context.Context, conn grpc.ClientConnInterface, method string, request any) (grpc.ClientStream, error) {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err != nil {
+		return nil, err
+	}
+	if err := stream.SendMsg(request); err != nil && err != io.EOF { // RecvMsg returns the error that caused io.EOF
+		return nil, err
+	}
+	return stream, stream.CloseSend()
 }
 
 // withOption is a connection whose calls have an additional option.

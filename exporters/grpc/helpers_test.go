@@ -17,7 +17,6 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -188,7 +187,7 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 				original(storage_v2.TraceReader_ServiceDesc, part)
 				srv.RegisterService(&coltracepb.TraceService_ServiceDesc, f)
 			case *storeServer:
-				srv.RegisterService(&store_v1.StoreService_ServiceDesc, part)
+				part.(*storeServer).register(srv)
 			case *fake:
 				original(storage_v1.SpanWriterPlugin_ServiceDesc, part)
 				original(storage_v1.StreamingSpanWriterPlugin_ServiceDesc, part)
@@ -203,7 +202,8 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 		f.record(ss.Context(), methodName(info.FullMethod))
 		return next(s, ss)
 	}
-	hop := pipelinetest.StartHop(t, addr, register, grpc.UnaryInterceptor(unary), grpc.StreamInterceptor(stream))
+	hop := pipelinetest.StartHop(t, addr, register, grpc.UnaryInterceptor(unary), grpc.StreamInterceptor(stream),
+		grpc.ForceServerCodecV2(server.RawCodec()))
 	return hop.Addr, hop.Stop
 }
 

@@ -5,10 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"google.golang.org/grpc"
-
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -17,9 +14,7 @@ import (
 // A message of the server above the limit is not an overload, which would be retried in vain.
 func TestAnswerAboveLimit(t *testing.T) {
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		names: func(stream grpc.ServerStreamingServer[store_v1.NamesResponse]) error {
-			return stream.Send(&store_v1.NamesResponse{Names: [][]byte{make([]byte, 2<<20)}})
-		}})
+		names: func(send send) error { return send(make([]byte, 2<<20)) }})
 	e := start(t, addr, func(c *config) { c.MaxRecvMsgSize = 1 })
 	_, _, err := e.Services(t.Context(), "", tracestore.NameQuery{})
 	if code, _ := pipeline.HTTPStatus(err); !errors.Is(err, tracestore.ErrAnswerTooLarge) || code == http.StatusTooManyRequests {
@@ -33,15 +28,14 @@ func TestMemoryOfHostileStores(t *testing.T) {
 	const memory, most = 16 << 20, 64 // at most 64 messages of 1 MiB
 	sent := 0
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		can: []store_v1.Capability{store_v1.Capability_CAPABILITY_OUTLINER},
-		names: func(stream grpc.ServerStreamingServer[store_v1.NamesResponse]) error {
-			sent++
-			return stream.Send(&store_v1.NamesResponse{Names: make([][]byte, 500_000)}) // 1 MB, decoded 20 MB
+		can: []string{"Outliner"},
+		names: func(send send) error {
+			return send(message(storewire.Names{Names: make([]string, 2_000_000)})) // 2 MB, decoded 32 MB
 		},
-		outline: func(stream grpc.ServerStreamingServer[store_v1.OutlineResponse]) error {
+		outline: func(send send) error {
 			for sent < most {
 				sent++
-				if err := stream.Send(&store_v1.OutlineResponse{Texts: [][]byte{make([]byte, 1<<20)}}); err != nil {
+				if err := send(message([]tracestore.SummarySpan{{Name: string(make([]byte, 1<<20))}})); err != nil {
 					return err
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -196,7 +197,8 @@ func (e *exporter) Services(ctx context.Context, tenant string, q tracestore.Nam
 	if own, err := e.storeService(ctx); err != nil {
 		return nil, false, err
 	} else if own {
-		return e.storeServices(ctx, q)
+		list, err := askNow[storewire.Names](ctx, e, "Services", &storewire.Services{Names: q})
+		return list.Names, list.More, err
 	}
 	l, err := e.catalogReader(ctx)
 	if err != nil {
@@ -219,7 +221,8 @@ func (e *exporter) Operations(
 	if own, err := e.storeService(ctx); err != nil {
 		return nil, false, err
 	} else if own {
-		return e.storeOperations(ctx, service, kind, q)
+		list, err := askNow[storewire.OperationList](ctx, e, "Operations", &storewire.Operations{Service: service, Kind: kind, Names: q})
+		return list.Operations, list.More, err
 	}
 	l, err := e.catalogReader(ctx)
 	if err != nil {
@@ -249,7 +252,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	if own, err := e.storeService(ctx); err != nil {
 		return tracestore.Graph{}, err
 	} else if own {
-		return e.storeDependencies(ctx, from, to)
+		return askNow[tracestore.Graph](ctx, e, "Dependencies", &storewire.Window{From: from, To: to})
 	}
 	l, err := e.catalogReader(ctx)
 	if err != nil {

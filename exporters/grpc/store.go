@@ -2,16 +2,19 @@ package grpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -41,55 +44,26 @@ const provideTimeout = 2 * time.Second
 func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool {
 	ctx, cancel := context.WithTimeout(e.withReadMetadata(ctx, tenant), provideTimeout)
 	defer cancel()
-	c, err := e.server.capabilities(ctx)
-	can := func(one store_v1.Capability) bool { return err != nil || c.store[one] }
-	switch t := target.(type) {
-	case *tracestore.Reader:
-		return set[tracestore.Reader](t, e, true)
-	case *tracestore.Catalog:
-		return set[tracestore.Catalog](t, e, true)
-	case *tracestore.Dependencies:
-		return set[tracestore.Dependencies](t, e, can(store_v1.Capability_CAPABILITY_DEPENDENCIES) || c.store == nil)
-	case *tracestore.AttributeCatalog:
-		return set[tracestore.AttributeCatalog](t, e, can(store_v1.Capability_CAPABILITY_ATTRIBUTE_CATALOG))
-	case *tracestore.Aggregator:
-		return set[tracestore.Aggregator](t, e, can(store_v1.Capability_CAPABILITY_AGGREGATOR))
-	case *tracestore.GroupAggregator:
-		return set[tracestore.GroupAggregator](t, e, can(store_v1.Capability_CAPABILITY_GROUPS))
-	case *tracestore.Peers:
-		return set[tracestore.Peers](t, e, can(store_v1.Capability_CAPABILITY_PEERS))
-	case *tracestore.Edges:
-		return set[tracestore.Edges](t, e, can(store_v1.Capability_CAPABILITY_EDGES))
-	case *tracestore.Metrics:
-		return set[tracestore.Metrics](t, e, can(store_v1.Capability_CAPABILITY_METRICS))
-	case *tracestore.Baselines:
-		return set[tracestore.Baselines](t, e, can(store_v1.Capability_CAPABILITY_BASELINES))
-	case *tracestore.Outliner:
-		return set[tracestore.Outliner](t, e, can(store_v1.Capability_CAPABILITY_OUTLINER))
-	case *tracestore.SpanSelector:
-		return set[tracestore.SpanSelector](t, e, can(store_v1.Capability_CAPABILITY_SPAN_SELECTOR))
-	case *tracestore.SpanFinder:
-		return set[tracestore.SpanFinder](t, e, can(store_v1.Capability_CAPABILITY_SPAN_FINDER))
-	case *tracestore.PathProfiler:
-		return set[tracestore.PathProfiler](t, e, can(store_v1.Capability_CAPABILITY_PATHS))
-	case *tracestore.Versioner:
-		return set[tracestore.Versioner](t, e, can(store_v1.Capability_CAPABILITY_VERSIONER))
-	case *tracestore.UsageReporter:
-		return set[tracestore.UsageReporter](t, e, can(store_v1.Capability_CAPABILITY_USAGE))
-	case *tracestore.Follower:
-		return set[tracestore.Follower](t, e, can(store_v1.Capability_CAPABILITY_FOLLOWER))
-	case *tracestore.Deleter:
-		return set[tracestore.Deleter](t, e, can(store_v1.Capability_CAPABILITY_DELETER))
+	wants := reflect.TypeOf(target).Elem()
+	if !reflect.TypeOf(e).Implements(wants) {
+		return false
 	}
-	return false
+	if c, err := e.server.capabilities(ctx); err == nil && !c.provides(wants) {
+		return false
+	}
+	reflect.ValueOf(target).Elem().Set(reflect.ValueOf(e))
+	return true
 }
 
-// set sets a variable if ok is true.
-func set[T any](variable *T, value T, ok bool) bool {
-	if ok {
-		*variable = value
+// provides reports whether the server supports an interface of package tracestore.
+func (c *capabilities) provides(wants reflect.Type) bool {
+	switch wants {
+	case reflect.TypeFor[tracestore.Reader](), reflect.TypeFor[tracestore.Catalog]():
+		return true
+	case reflect.TypeFor[tracestore.Dependencies]():
+		return c.store == nil || c.store[wants.Name()]
 	}
-	return ok
+	return c.store[wants.Name()]
 }
 
 // storeService returns whether the server has the store service of this program. ctx must have the
@@ -102,51 +76,89 @@ func (e *exporter) storeService(ctx context.Context) (bool, error) {
 	return c.store != nil, nil
 }
 
-// requires returns an error unless the store of the server has a capability. ctx must have the
+// requires returns an error unless the store of the server has the interface T. ctx must have the
 // metadata of withReadMetadata.
-func (e *exporter) requires(ctx context.Context, one store_v1.Capability) error {
+func requires[T any](ctx context.Context, e *exporter) error {
 	c, err := e.server.capabilities(ctx)
 	if err != nil {
 		return e.readError(ctx, err)
 	}
-	if !c.store[one] {
+	if !c.store[reflect.TypeFor[T]().Name()] {
 		return fmt.Errorf("%w: remote storage server %s has no such method", tracestore.ErrUnsupported, e.cfg.Endpoint)
 	}
 	return nil
 }
 
-// join makes a call and joins the parts of the answer in answer. ctx must have the metadata of
+// ask asks a question of the interface T.
+func ask[T, A, Q any](ctx context.Context, e *exporter, tenant, method string, question *Q) (answer A, err error) {
+	ctx = e.withReadMetadata(ctx, tenant)
+	if err := requires[T](ctx, e); err != nil {
+		return answer, err
+	}
+	return askNow[A](ctx, e, method, question)
+}
+
+// askNow is like ask for an interface that is not optional. ctx must have the metadata of
 // withReadMetadata.
-func (e *exporter) join(ctx context.Context, method string, request, answer proto.Message) error {
+func askNow[A, Q any](ctx context.Context, e *exporter, method string, question *Q) (A, error) {
+	answer, err := read[A](ctx, e.store, method, question)
+	return answer, e.storeError(ctx, err)
+}
+
+// read makes a call and returns the answer, also if it comes with an error. Errors are gRPC
+// statuses or those of the answer.
+func read[A, Q any](ctx context.Context, conn grpc.ClientConnInterface, method string, question *Q) (answer A, err error) {
 	memory, err := tracestore.Reserve(ctx, 0)
+	if err != nil {
+		return answer, err
+	}
+	defer memory.Release()
+	var message []byte
+	failed := receiveStore(ctx, conn, method, question, func(part []byte) error {
+		if err := memory.Grow(2 * int64(len(part))); err != nil { // append may double it
+			return err
+		}
+		message = append(message, part...)
+		return nil
+	})
+	if failed != nil && (status.Code(failed) != codes.DataLoss || len(message) == 0) {
+		return answer, failed
+	}
+	d := storewire.NewAnswer(message, memory)
+	if err := storewire.Only(d, &answer); err != nil {
+		return *new(A), err
+	}
+	if err := omit(&answer, d); err != nil {
+		return *new(A), err
+	}
+	return answer, failed
+}
+
+// omit notes in an answer what this program does not know of it. It returns an error if the answer
+// has no reasons.
+func omit[A any](answer *A, d *storewire.Decoder) error {
+	omitted := d.Omitted()
+	switch a := any(answer).(type) {
+	case interface{ Add(...tracestore.Reason) }: // tracestore.Reasons
+		a.Add(omitted...)
+	default:
+		if !omitted.Complete() {
+			return errors.New(omitted.Text())
+		}
+	}
+	return nil
+}
+
+// receiveStore is like receive for a method of the store service.
+func receiveStore[Q any](
+	ctx context.Context, conn grpc.ClientConnInterface, method string, question *Q, each func(message []byte) error,
+) error {
+	request, err := storewire.Encode(question)
 	if err != nil {
 		return err
 	}
-	defer memory.Release()
-	_, err = receive(ctx, e.store, method, request, func(part []byte) error {
-		if err := memory.Grow(decodedMemory(answer, part)); err != nil {
-			return err
-		}
-		return storewire.Join(answer, part)
-	})
-	return e.storeError(ctx, err)
-}
-
-// decodedMemory returns the approximate memory of a part of an answer in bytes: decoded, and
-// converted.
-func decodedMemory(answer proto.Message, part []byte) int64 {
-	return 2 * storewire.DecodedSize(answer.ProtoReflect().Descriptor(), part)
-}
-
-// call is like join, for a method that requires a capability.
-func (e *exporter) call(
-	ctx context.Context, tenant string, one store_v1.Capability, method string, request, answer proto.Message,
-) error {
-	ctx = e.withReadMetadata(ctx, tenant)
-	if err := e.requires(ctx, one); err != nil {
-		return err
-	}
-	return e.join(ctx, method, request, answer)
+	_, err = receive(ctx, conn, storewire.Method(method), (*server.Raw)(&request), each)
+	return err
 }
 
 // classified is an error of a remote store that matches another error, such as one of package
@@ -162,18 +174,22 @@ func (e *classified) Unwrap() []error { return []error{e.class, e.status} }
 // storeError returns the error for an error of the store service, with the class that the store
 // gave it.
 func (e *exporter) storeError(ctx context.Context, err error) error {
-	s, ok := status.FromError(err)
-	if err == nil || !ok || ctx.Err() != nil {
-		if ctx.Err() != nil && err != nil {
-			return ctx.Err()
-		}
+	var answered interface{ GRPCStatus() *status.Status }
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !errors.As(err, &answered):
 		return err
 	}
+	s := answered.GRPCStatus()
 	reason := ""
+	var detail []byte
 	for _, d := range s.Details() {
 		switch d := d.(type) {
-		case *store_v1.Damage:
-			return storewire.GetDamage(d)
+		case *wrapperspb.BytesValue:
+			detail = d.GetValue()
 		case *errdetails.ErrorInfo:
 			if d.GetDomain() == storewire.Domain {
 				reason = d.GetReason()
@@ -183,10 +199,21 @@ func (e *exporter) storeError(ctx context.Context, err error) error {
 	switch {
 	case s.Code() == codes.Unimplemented:
 		return fmt.Errorf("%w: %w", tracestore.ErrUnsupported, e.readError(ctx, err))
+	case reason == storewire.ReasonDamaged:
+		return damageOf(s, detail)
 	case reason == storewire.ReasonNotAllowed:
 		return &classified{s.Message(), tracestore.ErrNotAllowed, err}
 	case reason == storewire.ReasonBadDeletion:
 		return &classified{s.Message(), tracestore.ErrBadDeletion, err}
 	}
 	return e.readError(ctx, err)
+}
+
+// damageOf returns the DamagedError of a status.
+func damageOf(s *status.Status, detail []byte) error {
+	var damage storewire.Damage
+	if err := storewire.Only(storewire.NewAnswer(detail, nil), &damage); err != nil {
+		return tracestore.Damaged(s.Message(), nil)
+	}
+	return damage.Damaged()
 }

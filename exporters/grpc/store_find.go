@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -18,32 +15,32 @@ import (
 func (e *exporter) storeTraces(
 	ctx context.Context, tenant string, refs []tracestore.TraceRef, yield func(tracestore.Trace, error) bool,
 ) {
-	e.traceStream(ctx, tenant, store_v1.StoreService_Traces_FullMethodName, storewire.PutRefs(refs), refs, yield)
+	traceStream(ctx, e, tenant, "Traces", &storewire.Traces{Refs: refs}, refs, yield)
 }
 
 // traceStream calls a method that returns the traces of refs, in their order.
-func (e *exporter) traceStream(
-	ctx context.Context, tenant, method string, request proto.Message, refs []tracestore.TraceRef,
+func traceStream[Q any](
+	ctx context.Context, e *exporter, tenant, method string, question *Q, refs []tracestore.TraceRef,
 	yield func(tracestore.Trace, error) bool,
 ) {
 	next := 0 // refs before it are complete
-	_, err := receive(ctx, e.store, method, request, func(message []byte) error {
-		var m store_v1.TracesResponse
-		if err := storewire.Join(&m, message); err != nil {
+	err := receiveStore(ctx, e.store, method, question, func(message []byte) error {
+		var m storewire.TracePart
+		d := storewire.NewAnswer(message, nil)
+		if err := storewire.Only(d, &m); err != nil {
 			return err
 		}
-		id, err := storewire.GetTraceID(m.GetId())
-		if err != nil {
+		if err := omit(&m, d); err != nil {
 			return err
 		}
-		for next < len(refs) && refs[next].ID != id {
+		for next < len(refs) && refs[next].ID != m.ID {
 			next++
 		}
 		if next == len(refs) {
-			return fmt.Errorf("remote storage server sent trace %s, which was not requested, or in another order", id)
+			return fmt.Errorf("remote storage server sent trace %s, which was not requested, or in another order", m.ID)
 		}
-		return storePieces(ctx, tenant, id, m.GetSpans(), func(b *otlpdata.Batch) error {
-			if !yield(tracestore.Trace{ID: id, Spans: b}, nil) {
+		return storePieces(ctx, tenant, m.ID, m.Spans, func(b *otlpdata.Batch) error {
+			if !yield(tracestore.Trace{ID: m.ID, Spans: b}, nil) {
 				return errStop
 			}
 			return nil
@@ -55,19 +52,13 @@ func (e *exporter) traceStream(
 }
 
 // storePieces calls each with the pieces of a trace.
-func storePieces(ctx context.Context, tenant string, id otlpdata.TraceID, encoded [][]byte, each func(*otlpdata.Batch) error) error {
-	for _, otlp := range encoded {
-		err := pieces(ctx, otlp, tenant, func(got otlpdata.TraceID, b *otlpdata.Batch) error {
-			if got != id {
-				return fmt.Errorf("remote storage server sent spans of trace %s for trace %s", got, id)
-			}
-			return each(b)
-		})
-		if err != nil {
-			return err
+func storePieces(ctx context.Context, tenant string, id otlpdata.TraceID, otlp []byte, each func(*otlpdata.Batch) error) error {
+	return pieces(ctx, otlp, tenant, func(got otlpdata.TraceID, b *otlpdata.Batch) error {
+		if got != id {
+			return fmt.Errorf("remote storage server sent spans of trace %s for trace %s", got, id)
 		}
-	}
-	return nil
+		return each(b)
+	})
 }
 
 // storeSearch is a running query of the store service.
@@ -82,8 +73,9 @@ type storeSearch struct {
 	size    int                // bytes of pieces
 	found   int                // results of the current request
 	scanned int                // spans examined by earlier requests
-	ended   *store_v1.Outcome  // of the current request
+	ended   *storewire.FindEnd // of the current request
 	partial tracestore.Reasons // about traces that were returned in part
+	omitted tracestore.Reasons // what this process does not know of the answers
 	outcome tracestore.Outcome
 }
 
@@ -125,24 +117,23 @@ func (s *storeSearch) run(ctx context.Context) (err error) {
 
 func (s *storeSearch) request(ctx context.Context) error {
 	s.found, s.ended = 0, nil
-	req := &store_v1.FindRequest{Query: storewire.PutQuery(&s.query), Want: storewire.PutWant(s.want)}
-	_, err := receive(ctx, s.store, store_v1.StoreService_Find_FullMethodName, req, func(message []byte) error {
-		var m store_v1.FindResponse
-		memory, err := tracestore.Reserve(ctx, decodedMemory(&m, message))
+	err := receiveStore(ctx, s.store, "Find", &storewire.Find{Query: s.query, Want: s.want}, func(message []byte) error {
+		memory, err := tracestore.Reserve(ctx, int64(len(message)))
 		if err != nil {
 			return err
 		}
 		defer memory.Release()
-		if err := storewire.Join(&m, message); err != nil {
-			return err
-		}
-		s.outcome.Scanned = s.scanned + int(m.GetScanned())
-		for _, f := range m.GetTraces() {
-			if err := s.receive(ctx, f); err != nil {
+		d := storewire.NewAnswer(message, memory)
+		for !d.Done() {
+			var part storewire.FoundPart
+			if err := storewire.Next(d, &part); err != nil {
+				return err
+			}
+			if err := s.receive(ctx, &part); err != nil {
 				return err
 			}
 		}
-		s.ended = m.GetOutcome()
+		s.omitted.Add(d.Omitted()...)
 		return nil
 	})
 	switch {
@@ -156,25 +147,40 @@ func (s *storeSearch) request(ctx context.Context) error {
 	return nil
 }
 
-// receive adds a part of a trace, and yields the trace if it is complete.
-func (s *storeSearch) receive(ctx context.Context, f *store_v1.FoundTrace) error {
-	r, err := storewire.GetFound(f)
-	if err != nil {
-		return err
-	}
-	if s.open == nil {
-		if s.query.Limit > 0 && s.found == s.query.Limit {
+// receive adds a part of the results, and yields the open trace if it is complete.
+func (s *storeSearch) receive(ctx context.Context, part *storewire.FoundPart) error {
+	if part.Trace != nil {
+		switch {
+		case s.open != nil:
+			return fmt.Errorf("remote storage server sent trace %s within trace %s", part.Trace.ID, s.open.ID)
+		case s.query.Limit > 0 && s.found == s.query.Limit:
 			return fmt.Errorf("remote storage server sent more traces than requested (%d)", s.query.Limit)
 		}
-		s.open = &r
-	} else if s.open.ID != r.ID {
-		return fmt.Errorf("remote storage server sent trace %s within trace %s", r.ID, s.open.ID)
+		s.open = part.Trace
 	}
-	if err := storePieces(ctx, s.query.Tenant, r.ID, f.GetSpans(), s.hold); err != nil || f.GetMore() {
-		return err
+	if s.open == nil && (part.Spans != nil || part.Complete) {
+		return errors.New("remote storage server sent a part of an unknown trace")
 	}
+	if part.Spans != nil {
+		if err := storePieces(ctx, s.query.Tenant, s.open.ID, part.Spans, s.hold); err != nil {
+			return err
+		}
+	}
+	s.outcome.Scanned = max(s.outcome.Scanned, s.scanned+part.Scanned)
+	s.ended = part.End
+	if !part.Complete {
+		return nil
+	}
+	return s.complete()
+}
+
+// complete yields the open trace.
+func (s *storeSearch) complete() (err error) {
 	r, all := *s.open, s.pieces
 	s.open, s.pieces, s.size = nil, nil, 0
+	if r.Summary != nil {
+		r.Summary.ID = r.ID
+	}
 	switch {
 	case s.want == tracestore.WantSummaries && r.Summary == nil, s.want == tracestore.WantFull && len(all) == 0:
 		return fmt.Errorf("remote storage server sent trace %s without content", r.ID)
@@ -212,15 +218,13 @@ func (e *exporter) tooLarge(id otlpdata.TraceID) tracestore.Reasons {
 
 // next prepares the next request, or sets the outcome and returns false if there is none.
 func (s *storeSearch) next() (more bool, err error) {
-	o, err := storewire.GetOutcome(s.ended)
-	if err != nil {
-		return false, err
-	}
+	o := s.ended.Outcome
 	s.scanned += o.Scanned
 	o.Scanned = s.scanned
 	s.outcome = o
 	s.outcome.Reasons.Add(s.partial...)
-	if !s.ended.GetLimited() || !o.Next.Set {
+	s.outcome.Reasons.Add(s.omitted...)
+	if !s.ended.Limited || !o.Next.Set {
 		return false, nil
 	}
 	if s.query.Limit > 0 {
@@ -233,7 +237,7 @@ func (s *storeSearch) next() (more bool, err error) {
 	}
 	s.query.After = o.Next
 	if budget := &s.query.Budget.Spans; *budget > 0 {
-		if *budget -= int(s.ended.GetScanned()); *budget <= 0 {
+		if *budget -= s.ended.Outcome.Scanned; *budget <= 0 {
 			s.outcome.Reasons = tracestore.BudgetSpent(o.Scanned)
 			return false, nil
 		}

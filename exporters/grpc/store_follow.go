@@ -5,7 +5,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -13,14 +14,18 @@ import (
 // because nothing is known about spans that are stored then.
 func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tracestore.Feed, error) {
 	ctx = e.withReadMetadata(ctx, tenant)
-	if err := e.requires(ctx, store_v1.Capability_CAPABILITY_FOLLOWER); err != nil {
+	if err := requires[tracestore.Follower](ctx, e); err != nil {
+		return nil, err
+	}
+	question, err := storewire.Encode(&storewire.Follow{Capacity: capacity})
+	if err != nil {
 		return nil, err
 	}
 	open, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	inTime := context.AfterFunc(ctx, cancel) // limits only the wait for the first message
-	stream, err := store_v1.NewStoreServiceClient(e.store).Follow(open, &store_v1.FollowRequest{Capacity: int64(capacity)})
+	stream, err := call(open, e.store, storewire.Method("Follow"), (*server.Raw)(&question))
 	if err == nil {
-		_, err = stream.Recv()
+		err = stream.RecvMsg(new(server.Raw))
 	}
 	if !inTime() {
 		cancel()
@@ -40,19 +45,28 @@ func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tr
 
 // receiveFeed offers received spans to a feed, until the call fails. It never waits for the reader
 // of the feed.
-func receiveFeed(stream grpc.ServerStreamingClient[store_v1.FollowResponse], tenant string, feed *tracestore.Feed) error {
+func receiveFeed(stream grpc.ClientStream, tenant string, feed *tracestore.Feed) error {
 	for {
-		m, err := stream.Recv()
+		var message server.Raw
+		if err := stream.RecvMsg(&message); err != nil {
+			return err
+		}
+		var m storewire.Followed
+		d := storewire.NewAnswer(message, nil)
+		if err := storewire.Only(d, &m); err != nil {
+			return err
+		}
+		if err := omit(&m, d); err != nil {
+			return err
+		}
+		feed.Miss(m.Missed)
+		if m.Spans == nil {
+			continue
+		}
+		b, err := batch(m.Spans, tenant)
 		if err != nil {
 			return err
 		}
-		feed.Miss(int(max(m.GetMissed(), 0)))
-		for _, otlp := range m.GetSpans() {
-			b, err := batch(otlp, tenant)
-			if err != nil {
-				return err
-			}
-			feed.Offer(b)
-		}
+		feed.Offer(b)
 	}
 }

@@ -16,55 +16,79 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // storeServer is a store service that answers as a test sets it.
 type storeServer struct {
-	store_v1.UnimplementedStoreServiceServer
-	version uint32
+	version int
 	refuse  error // of Capabilities
-	can     []store_v1.Capability
-	find    func(*store_v1.FindRequest, grpc.ServerStreamingServer[store_v1.FindResponse]) error
-	traces  func(*store_v1.TracesRequest, grpc.ServerStreamingServer[store_v1.TracesResponse]) error
-	follow  func(*store_v1.FollowRequest, grpc.ServerStreamingServer[store_v1.FollowResponse]) error
-	delete  func(*store_v1.DeleteRequest) (*store_v1.DeleteResponse, error)
-	names   func(grpc.ServerStreamingServer[store_v1.NamesResponse]) error
-	outline func(grpc.ServerStreamingServer[store_v1.OutlineResponse]) error
+	can     []string
+	find    func(q *storewire.Find, send send) error
+	traces  func(q *storewire.Traces, send send) error
+	follow  func(ctx context.Context, send send) error
+	delete  func() (tracestore.Deleted, error)
+	names   func(send send) error
+	outline func(send send) error
 }
 
-func (s *storeServer) Services(_ *store_v1.ServicesRequest, stream grpc.ServerStreamingServer[store_v1.NamesResponse]) error {
-	return s.names(stream)
+// send sends a message.
+type send func(message []byte) error
+
+// method returns a method of the store service.
+func method[Q any](name string, answer func(ctx context.Context, q *Q, send send) error) grpc.StreamDesc {
+	return grpc.StreamDesc{StreamName: name, ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
+		var question server.Raw
+		if err := stream.RecvMsg(&question); err != nil {
+			return err
+		}
+		var q Q
+		if err := storewire.Only(storewire.NewQuestion(question, nil), &q); err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		return answer(stream.Context(), &q, func(message []byte) error { return stream.SendMsg((*server.Raw)(&message)) })
+	}}
 }
 
-func (s *storeServer) Outline(_ *store_v1.OutlineRequest, stream grpc.ServerStreamingServer[store_v1.OutlineResponse]) error {
-	return s.outline(stream)
+// message returns a message with values.
+func message[T any](values ...T) []byte {
+	var e storewire.Encoder
+	for _, v := range values {
+		if err := storewire.Append(&e, &v); err != nil {
+			panic(err)
+		}
+	}
+	return e.Take()
 }
 
-func (s *storeServer) Capabilities(context.Context, *store_v1.CapabilitiesRequest) (*store_v1.CapabilitiesResponse, error) {
-	return &store_v1.CapabilitiesResponse{Version: s.version, Capabilities: s.can}, s.refuse
-}
-
-func (s *storeServer) Find(r *store_v1.FindRequest, stream grpc.ServerStreamingServer[store_v1.FindResponse]) error {
-	return s.find(r, stream)
-}
-
-func (s *storeServer) Traces(r *store_v1.TracesRequest, stream grpc.ServerStreamingServer[store_v1.TracesResponse]) error {
-	return s.traces(r, stream)
-}
-
-func (s *storeServer) Follow(r *store_v1.FollowRequest, stream grpc.ServerStreamingServer[store_v1.FollowResponse]) error {
-	return s.follow(r, stream)
-}
-
-func (s *storeServer) Delete(_ context.Context, r *store_v1.DeleteRequest) (*store_v1.DeleteResponse, error) {
-	return s.delete(r)
+func (s *storeServer) register(srv *grpc.Server) {
+	srv.RegisterService(&grpc.ServiceDesc{ServiceName: storewire.Service, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{
+		method("Capabilities", func(_ context.Context, _ *storewire.Hello, send send) error {
+			if s.refuse != nil {
+				return s.refuse
+			}
+			return send(message(storewire.Capabilities{Version: s.version, Interfaces: s.can}))
+		}),
+		method("Find", func(_ context.Context, q *storewire.Find, send send) error { return s.find(q, send) }),
+		method("Traces", func(_ context.Context, q *storewire.Traces, send send) error { return s.traces(q, send) }),
+		method("Follow", func(ctx context.Context, _ *storewire.Follow, send send) error { return s.follow(ctx, send) }),
+		method("Delete", func(_ context.Context, _ *tracestore.Deletion, send send) error {
+			d, err := s.delete()
+			if err != nil {
+				return err
+			}
+			return send(message(d))
+		}),
+		method("Services", func(_ context.Context, _ *storewire.Services, send send) error { return s.names(send) }),
+		method("Outline", func(_ context.Context, _ *storewire.Outline, send send) error { return s.outline(send) }),
+	}}, s)
 }
 
 // standard returns the readers of a standard v2 server with one service.
@@ -81,7 +105,7 @@ func hasMetrics(t *testing.T, e *exporter) bool {
 // TestStandardServers checks that servers without a store service of our version are used through
 // the standard protocol, and offer what it supports.
 func TestStandardServers(t *testing.T) {
-	all := []store_v1.Capability{store_v1.Capability_CAPABILITY_METRICS}
+	all := []string{"Metrics"}
 	for name, c := range map[string]struct {
 		own      *storeServer
 		protocol string
@@ -119,7 +143,7 @@ func TestStandardServers(t *testing.T) {
 // and everything while it cannot ask.
 func TestCapabilitiesFollowTheServer(t *testing.T) {
 	f := new(fake)
-	own := &storeServer{version: storewire.Version, can: []store_v1.Capability{store_v1.Capability_CAPABILITY_METRICS, 1000}}
+	own := &storeServer{version: storewire.Version, can: []string{"Metrics", "Later"}}
 	addr, stop := f.serve(t, "localhost:0", own)
 	e := start(t, addr, nil)
 	for range 3 {
@@ -149,34 +173,37 @@ func TestCapabilitiesFollowTheServer(t *testing.T) {
 }
 
 // outcome ends an answer.
-func outcome(o tracestore.Outcome, limited bool) *store_v1.FindResponse {
-	return &store_v1.FindResponse{Outcome: storewire.PutOutcome(&o, limited)}
+func outcome(o tracestore.Outcome, limited bool) []storewire.FoundPart {
+	return []storewire.FoundPart{{End: &storewire.FindEnd{Outcome: o, Limited: limited}}}
 }
 
-// found returns a message with one trace.
-func found(t *testing.T, id byte, more bool) *store_v1.FindResponse {
+// found returns a trace with a span in a number of pieces. The last one is complete unless more is
+// set.
+func found(t *testing.T, id byte, pieces int, more bool) []storewire.FoundPart {
 	t.Helper()
 	otlp, err := proto.Marshal(trace(id, "a", uint64(id)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := storewire.PutFound(&tracestore.Result{ID: otlpdata.TraceID{15: id}, Start: uint64(id)})
-	one.Spans, one.More = [][]byte{otlp}, more
-	return &store_v1.FindResponse{Traces: []*store_v1.FoundTrace{one}}
+	parts := []storewire.FoundPart{{Trace: &tracestore.Result{ID: otlpdata.TraceID{15: id}, Start: uint64(id)}}}
+	for range pieces {
+		parts = append(parts, storewire.FoundPart{Spans: otlp})
+	}
+	return append(parts, storewire.FoundPart{Complete: !more})
 }
 
 // searchStore runs a query on a store service that sends messages for each request.
 func searchStore(t *testing.T, q tracestore.Query, want tracestore.Want, change func(*config),
-	answer func(request int, r *store_v1.FindRequest) ([]*store_v1.FindResponse, error),
+	answer func(request int, q *storewire.Find) ([][]storewire.FoundPart, error),
 ) (ids []byte, o tracestore.Outcome, err error) {
 	t.Helper()
 	requests := 0
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		find: func(r *store_v1.FindRequest, stream grpc.ServerStreamingServer[store_v1.FindResponse]) error {
-			messages, err := answer(requests, r)
+		find: func(q *storewire.Find, send send) error {
+			messages, err := answer(requests, q)
 			requests++
 			for _, m := range messages {
-				if err := stream.Send(m); err != nil {
+				if err := send(message(m...)); err != nil {
 					return err
 				}
 			}
@@ -202,15 +229,15 @@ func TestLimitedAnswers(t *testing.T) {
 		return tracestore.Cursor{Start: uint64(id), ID: otlpdata.TraceID{15: id}, Set: true}
 	}
 	ids, o, err := searchStore(t, tracestore.Query{Limit: 3, Budget: tracestore.Budget{Spans: 100}}, tracestore.WantFull, nil,
-		func(request int, r *store_v1.FindRequest) ([]*store_v1.FindResponse, error) {
-			q := r.GetQuery()
+		func(request int, r *storewire.Find) ([][]storewire.FoundPart, error) {
+			q := r.Query
 			switch {
-			case request == 0 && q.GetLimit() == 3 && q.GetAfter() == nil && q.GetBudget().GetSpans() == 100:
-				return []*store_v1.FindResponse{found(t, 9, true), found(t, 9, false), found(t, 8, false),
+			case request == 0 && q.Limit == 3 && !q.After.Set && q.Budget.Spans == 100:
+				return [][]storewire.FoundPart{found(t, 9, 2, false), found(t, 8, 1, false),
 					outcome(tracestore.Outcome{Scanned: 30, Next: next(8)}, true)}, nil
-			case request == 1 && q.GetLimit() == 1 && q.GetAfter().GetStart() == 8 && q.GetBudget().GetSpans() == 70:
-				return []*store_v1.FindResponse{found(t, 7, false), outcome(tracestore.Outcome{Scanned: 5, Next: next(7)},
-					false)}, nil
+			case request == 1 && q.Limit == 1 && q.After.Start == 8 && q.Budget.Spans == 70:
+				return [][]storewire.FoundPart{append(found(t, 7, 1, false), outcome(tracestore.Outcome{Scanned: 5, Next: next(7)},
+					false)...)}, nil
 			}
 			return nil, status.Errorf(codes.InvalidArgument, "request %d: %v", request, r)
 		})
@@ -224,35 +251,37 @@ func TestLimitedAnswers(t *testing.T) {
 func TestIncorrectStoreServer(t *testing.T) {
 	end := outcome(tracestore.Outcome{}, false)
 	cursor := tracestore.Cursor{Start: 5, Set: true}
-	for want, messages := range map[string][]*store_v1.FindResponse{
-		"ended an answer early":                                {found(t, 1, false)},
-		"trace 0000000000000002 within trace 0000000000000001": {found(t, 1, true), found(t, 2, false), end},
-		"an answer early":                                      {found(t, 1, true), end},
-		"without content":                                      {{Traces: []*store_v1.FoundTrace{{Id: make([]byte, 16)}}}, end},
-		"trace id has 3 bytes":                                 {{Traces: []*store_v1.FoundTrace{{Id: make([]byte, 3)}}}, end},
-		"spans of trace 0000000000000001 for trace": {{Traces: []*store_v1.FoundTrace{{Id: make([]byte, 16), Spans: found(t, 1,
-			false).Traces[0].Spans}}}, end},
-		"more traces than requested (2)": {found(t, 3, false), found(t, 2, false), found(t, 1, false), end},
-		"cursor that does not advance":   {outcome(tracestore.Outcome{Next: cursor}, true)},
+	otlp := found(t, 1, 1, false)[1].Spans
+	for want, messages := range map[string][][]storewire.FoundPart{
+		"ended an answer early":                                {found(t, 1, 1, false)},
+		"trace 0000000000000002 within trace 0000000000000001": {found(t, 1, 1, true), found(t, 2, 1, false), end},
+		"an answer early":                                      {found(t, 1, 1, true), end},
+		"ended an answer early, after its end":                 {end, {{}}},
+		"without content":                                      {found(t, 1, 0, false), end},
+		"part of an unknown trace":                             {{{Spans: otlp}}, end},
+		"spans of trace 0000000000000001 for trace":            {{{Trace: &tracestore.Result{}}, {Spans: otlp}, {Complete: true}}, end},
+		"more traces than requested (2)":                       {found(t, 3, 1, false), found(t, 2, 1, false), found(t, 1, 1, false), end},
+		"cursor that does not advance":                         {outcome(tracestore.Outcome{Next: cursor}, true)},
 	} {
 		_, o, err := searchStore(t, tracestore.Query{Limit: 2}, tracestore.WantFull, nil, func(int,
-			*store_v1.FindRequest) ([]*store_v1.FindResponse, error) {
+			*storewire.Find) ([][]storewire.FoundPart, error) {
 			return messages, nil
 		})
+		want, _, _ = strings.Cut(want, ",")
 		if err == nil || !strings.Contains(err.Error(), want) || o.Complete() {
 			t.Errorf("error %v, %+v, want %q", err, o, want)
 		}
 	}
 	ids, o, err := searchStore(t, tracestore.Query{}, tracestore.WantFull, func(c *config) { c.MaxTrace = 70 },
-		func(int, *store_v1.FindRequest) ([]*store_v1.FindResponse, error) {
-			return []*store_v1.FindResponse{found(t, 2, true), found(t, 2, true), found(t, 2, false), found(t, 1, false), end}, nil
+		func(int, *storewire.Find) ([][]storewire.FoundPart, error) {
+			return [][]storewire.FoundPart{found(t, 2, 3, false), found(t, 1, 1, false), end}, nil
 		})
 	if err != nil || string(ids) != "\x02\x01" || o.Complete() || !strings.Contains(o.Text(), "max_trace_size") {
 		t.Errorf("large trace: %v, %+v, %v", ids, o, err)
 	}
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		traces: func(_ *store_v1.TracesRequest, stream grpc.ServerStreamingServer[store_v1.TracesResponse]) error {
-			return stream.Send(&store_v1.TracesResponse{Id: append([]byte{1}, make([]byte, 15)...)})
+		traces: func(_ *storewire.Traces, send send) error {
+			return send(message(storewire.TracePart{ID: otlpdata.TraceID{1}}))
 		}})
 	for _, err := range start(t, addr, nil).Traces(t.Context(), "", []tracestore.TraceRef{{ID: otlpdata.TraceID{2}}}) {
 		if err == nil || !strings.Contains(err.Error(), "not requested") {
@@ -261,12 +290,48 @@ func TestIncorrectStoreServer(t *testing.T) {
 	}
 }
 
+// TestNewerStoreServer checks that an answer says that it lacks what only a newer server knows, or
+// is an error.
+func TestNewerStoreServer(t *testing.T) {
+	type newerPart struct {
+		Trace    *tracestore.Result
+		Complete bool
+		Rate     int
+		End      *storewire.FindEnd
+	}
+	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
+		find: func(_ *storewire.Find, send send) error {
+			return send(message(newerPart{Trace: &tracestore.Result{ID: otlpdata.TraceID{1}}, Complete: true, Rate: 5},
+				newerPart{End: &storewire.FindEnd{}}))
+		},
+		names: func(send send) error {
+			return send(message(struct{ Names, Hidden []string }{[]string{"a"}, []string{"b"}}))
+		}})
+	e := start(t, addr, nil)
+	res, err := e.Find(t.Context(), tracestore.Query{}, tracestore.WantIDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range res.All {
+		if n++; err != nil {
+			t.Error(err)
+		}
+	}
+	if o := res.Outcome(); n != 1 || !strings.Contains(o.Text(), "FoundPart.Rate") {
+		t.Errorf("%d results, %+v", n, o)
+	}
+	if names, _, err := e.Services(t.Context(), "", tracestore.NameQuery{}); err == nil || !strings.Contains(err.Error(), "Names.Hidden") {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
 // TestStoreErrors checks that errors of a remote store keep their class.
 func TestStoreErrors(t *testing.T) {
 	var answer error
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		can:    []store_v1.Capability{store_v1.Capability_CAPABILITY_DELETER},
-		delete: func(*store_v1.DeleteRequest) (*store_v1.DeleteResponse, error) { return nil, answer }})
+		can:    []string{"Deleter"},
+		delete: func() (tracestore.Deleted, error) { return tracestore.Deleted{}, answer }})
 	e := start(t, addr, nil)
 	detailed := func(c codes.Code, text string, details ...protoadapt.MessageV1) error {
 		s := status.New(c, text)
@@ -299,7 +364,7 @@ func TestStoreErrors(t *testing.T) {
 		{detailed(codes.PermissionDenied, "no", info(storewire.ReasonNotAllowed)), tracestore.ErrNotAllowed, "no", 403},
 		{detailed(codes.InvalidArgument, "nothing selected", info(storewire.ReasonBadDeletion)), tracestore.ErrBadDeletion,
 			"nothing selected", 400},
-		{detailed(codes.DataLoss, "damaged", storewire.PutDamage(damage)), nil,
+		{detailed(codes.DataLoss, "damaged", info(storewire.ReasonDamaged), wrapperspb.Bytes(message(*storewire.DamageOf(damage)))), nil,
 			"a part is missing; store b: \xff: checksum mismatch", 503},
 	} {
 		answer = c.answer
@@ -333,15 +398,14 @@ func TestFollowEnds(t *testing.T) {
 	}
 	silent := false
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		can: []store_v1.Capability{store_v1.Capability_CAPABILITY_FOLLOWER},
-		follow: func(_ *store_v1.FollowRequest, stream grpc.ServerStreamingServer[store_v1.FollowResponse]) error {
+		can: []string{"Follower"},
+		follow: func(ctx context.Context, send send) error {
 			if silent {
-				<-stream.Context().Done()
+				<-ctx.Done()
 				return nil
 			}
-			return errors.Join(stream.Send(&store_v1.FollowResponse{}), stream.Send(&store_v1.FollowResponse{Missed: 4,
-				Spans: [][]byte{otlp}}),
-				stream.Send(&store_v1.FollowResponse{Spans: [][]byte{otlp}}))
+			return errors.Join(send(message(storewire.Followed{})), send(message(storewire.Followed{Missed: 4, Spans: otlp})),
+				send(message(storewire.Followed{Spans: otlp})))
 		}})
 	e := start(t, addr, nil)
 	feed, err := e.Follow(t.Context(), "acme", len(otlp)+600) // one batch fits
@@ -370,7 +434,7 @@ func TestFollowEnds(t *testing.T) {
 
 // TestGroupsOfAnOldServer checks that a server that would ignore groups is not asked for them.
 func TestGroupsOfAnOldServer(t *testing.T) {
-	own := &storeServer{version: storewire.Version, can: []store_v1.Capability{store_v1.Capability_CAPABILITY_AGGREGATOR}}
+	own := &storeServer{version: storewire.Version, can: []string{"Aggregator"}}
 	addr, _ := new(fake).serve(t, "localhost:0", own)
 	e := start(t, addr, nil)
 	if _, ok := tracestore.As[tracestore.GroupAggregator](t.Context(), "", e); ok {

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -31,9 +31,9 @@ func (f *feeds) limit() int { return cap(f.slots) }
 // stops.
 const feedStopDelay = time.Second
 
-// Follow sends the spans of the tenant as they are stored, until the client ends the call or the
+// follow sends the spans of the tenant as they are stored, until the client ends the call or the
 // extension stops. A slow client misses spans, whose number it is sent.
-func (s *storeService) Follow(req *store_v1.FollowRequest, stream grpc.ServerStreamingServer[store_v1.FollowResponse]) error {
+func (s *storeService) follow(question []byte, stream grpc.ServerStream) error {
 	ctx := stream.Context()
 	select {
 	case s.feeds.slots <- struct{}{}:
@@ -46,7 +46,11 @@ func (s *storeService) Follow(req *store_v1.FollowRequest, stream grpc.ServerStr
 	if err != nil {
 		return err
 	}
-	capacity := int(min(max(req.GetCapacity(), 0), int64(s.feeds.capacity)))
+	var q storewire.Follow
+	if err := storewire.Only(storewire.NewQuestion(question, nil), &q); err != nil {
+		return storeStatus(err)
+	}
+	capacity := min(max(q.Capacity, 0), s.feeds.capacity)
 	account, err := s.memory.Reserve(int64(capacity) + readMemory)
 	if err != nil {
 		return pipeline.GRPCStatus(err).Err()
@@ -63,14 +67,14 @@ func (s *storeService) Follow(req *store_v1.FollowRequest, stream grpc.ServerStr
 	defer feed.Close()
 	// A client that receives nothing must not delay the end of the process.
 	defer context.AfterFunc(s.feeds.stopping, func() { time.AfterFunc(feedStopDelay, func() { server.EndCall(ctx) }) })()
-	if err := stream.Send(&store_v1.FollowResponse{}); err != nil {
+	if err := sendValue(stream, &storewire.Followed{}); err != nil {
 		return err
 	}
 	return statusOf(storeStatus(s.forward(stream, feed)))
 }
 
 // forward sends what the feed delivers until the feed or the call ends.
-func (s *storeService) forward(stream grpc.ServerStreamingServer[store_v1.FollowResponse], feed *tracestore.Feed) error {
+func (s *storeService) forward(stream grpc.ServerStream, feed *tracestore.Feed) error {
 	for {
 		select {
 		case <-stream.Context().Done():
@@ -90,9 +94,9 @@ func (s *storeService) forward(stream grpc.ServerStreamingServer[store_v1.Follow
 }
 
 // sendFed sends what was taken from a feed. b may be nil.
-func (s *storeService) sendFed(stream grpc.ServerStreamingServer[store_v1.FollowResponse], b *otlpdata.Batch, missed int) error {
+func (s *storeService) sendFed(stream grpc.ServerStream, b *otlpdata.Batch, missed int) error {
 	if missed > 0 {
-		if err := stream.Send(&store_v1.FollowResponse{Missed: int64(missed)}); err != nil {
+		if err := sendValue(stream, &storewire.Followed{Missed: missed}); err != nil {
 			return err
 		}
 	}
@@ -100,6 +104,6 @@ func (s *storeService) sendFed(stream grpc.ServerStreamingServer[store_v1.Follow
 		return nil
 	}
 	return eachPiece(b, s.chunk, func(piece []byte) error {
-		return stream.Send(&store_v1.FollowResponse{Spans: [][]byte{piece}})
+		return sendValue(stream, &storewire.Followed{Spans: piece})
 	})
 }

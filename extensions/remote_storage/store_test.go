@@ -16,12 +16,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -46,7 +47,7 @@ func (s *fullStore) Find(context.Context, tracestore.Query, tracestore.Want) (*t
 }
 
 // serveFull serves a store with the store service.
-func serveFull(t testing.TB, s Store, change func(*Config)) (store_v1.StoreServiceClient, func()) {
+func serveFull(t testing.TB, s Store, change func(*Config)) (*grpc.ClientConn, func()) {
 	t.Helper()
 	c := defaults()
 	c.Endpoint, c.Storage = "127.0.0.1:0", pipeline.BoundRef(s)
@@ -58,7 +59,8 @@ func serveFull(t testing.TB, s Store, change func(*Config)) (store_v1.StoreServi
 		t.Fatal(err)
 	}
 	stop := pipelinetest.Start(t, e)
-	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(server.RawCodec())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,34 +69,69 @@ func serveFull(t testing.TB, s Store, change func(*Config)) (store_v1.StoreServi
 			t.Error(err)
 		}
 	})
-	return store_v1.NewStoreServiceClient(conn), stop
+	return conn, stop
+}
+
+// call asks a question of the store service.
+func call[Q any](ctx context.Context, conn *grpc.ClientConn, method string, q *Q) (grpc.ClientStream, error) {
+	question, err := storewire.Encode(q)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, storewire.Method(method))
+	if err != nil {
+		return nil, err
+	}
+	return stream, errors.Join(stream.SendMsg((*server.Raw)(&question)), stream.CloseSend())
+}
+
+// next receives a message with one value.
+func next[A any](stream grpc.ClientStream) (a A, err error) {
+	var message server.Raw
+	if err := stream.RecvMsg(&message); err != nil {
+		return a, err
+	}
+	return a, storewire.Only(storewire.NewAnswer(message, nil), &a)
+}
+
+// answerTo receives an answer that has one value, and its error.
+func answerTo[A, Q any](ctx context.Context, conn *grpc.ClientConn, method string, q *Q) (a A, err error) {
+	stream, err := call(ctx, conn, method, q)
+	if err != nil {
+		return a, err
+	}
+	if a, err = next[A](stream); err != nil {
+		return a, err
+	}
+	if err := stream.RecvMsg(new(server.Raw)); err != io.EOF {
+		return a, err
+	}
+	return a, nil
 }
 
 // TestStoreCapabilities checks that clients are told what the store and the configuration allow.
 func TestStoreCapabilities(t *testing.T) {
-	const (
-		deleter  = store_v1.Capability_CAPABILITY_DELETER
-		follower = store_v1.Capability_CAPABILITY_FOLLOWER
-	)
 	for _, c := range []struct {
 		store  Store
 		change func(*Config)
-		want   []store_v1.Capability
+		want   []string
 	}{
-		{&store{}, nil, []store_v1.Capability{1, 2, 5}},
-		{&fullStore{store: &store{}}, nil, []store_v1.Capability{1, 2, 4, 5, follower}},
-		{&fullStore{store: &store{}}, func(c *Config) { c.AllowDelete, c.MaxFollowers = true, 0 }, []store_v1.Capability{1, 2, 4, 5, deleter}},
+		{&store{}, nil, []string{"Catalog", "Dependencies", "Reader"}},
+		{&fullStore{store: &store{}}, nil, []string{"Aggregator", "Catalog", "Dependencies", "Follower", "Reader"}},
+		{&fullStore{store: &store{}}, func(c *Config) { c.AllowDelete, c.MaxFollowers = true, 0 },
+			[]string{"Aggregator", "Catalog", "Deleter", "Dependencies", "Reader"}},
 	} {
-		client, _ := serveFull(t, c.store, c.change)
-		resp, err := client.Capabilities(t.Context(), &store_v1.CapabilitiesRequest{Version: 1000})
-		if err != nil || resp.GetVersion() != storewire.Version || !slices.Equal(resp.GetCapabilities(), c.want) {
-			t.Errorf("%v, %v, want %v", resp, err, c.want)
+		conn, _ := serveFull(t, c.store, c.change)
+		a, err := answerTo[storewire.Capabilities](t.Context(), conn, "Capabilities", &storewire.Hello{Version: 1000})
+		if err != nil || a.Version != storewire.Version || !slices.Equal(a.Interfaces, c.want) {
+			t.Errorf("%v, %v, want %v", a, err, c.want)
 		}
-		resp, err = client.Capabilities(t.Context(), &store_v1.CapabilitiesRequest{})
-		if err != nil || resp.GetVersion() != 0 {
-			t.Errorf("client of an unknown version: %v, %v", resp, err)
+		a, err = answerTo[storewire.Capabilities](t.Context(), conn, "Capabilities", &storewire.Hello{})
+		if err != nil || a.Version != 0 {
+			t.Errorf("client of an unknown version: %v, %v", a, err)
 		}
-		if _, err := client.Delete(t.Context(), &store_v1.DeleteRequest{}); (err == nil) != slices.Contains(c.want, deleter) {
+		_, err = answerTo[tracestore.Deleted](t.Context(), conn, "Delete", &tracestore.Deletion{})
+		if (err == nil) != slices.Contains(c.want, "Deleter") {
 			t.Errorf("Delete: %v", err)
 		}
 	}
@@ -103,7 +140,7 @@ func TestStoreCapabilities(t *testing.T) {
 // TestStoreStatus checks the status for errors of the store.
 func TestStoreStatus(t *testing.T) {
 	s := &fullStore{store: &store{}}
-	client, _ := serveFull(t, s, func(c *Config) { c.AllowDelete = true })
+	conn, _ := serveFull(t, s, func(c *Config) { c.AllowDelete = true })
 	for _, c := range []struct {
 		fail   error
 		code   codes.Code
@@ -115,20 +152,23 @@ func TestStoreStatus(t *testing.T) {
 		{pipeline.Overloaded(errors.New("busy"), 5*time.Second), codes.ResourceExhausted, "", 5 * time.Second},
 		{fmt.Errorf("sorry: %w", tracestore.ErrNotAllowed), codes.PermissionDenied, storewire.ReasonNotAllowed, 0},
 		{fmt.Errorf("%w: nothing", tracestore.ErrBadDeletion), codes.InvalidArgument, storewire.ReasonBadDeletion, 0},
-		{tracestore.Damaged("block 3 \xff", nil), codes.DataLoss, "block 3 \xff", 0},
+		{tracestore.Damaged("block 3 \xff", nil), codes.DataLoss, storewire.ReasonDamaged, 0},
 		{tracestore.ErrUnsupported, codes.Unimplemented, "", 0},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "", 0},
 	} {
 		s.fail = c.fail
-		_, err := client.Delete(t.Context(), &store_v1.DeleteRequest{})
+		_, err := answerTo[tracestore.Deleted](t.Context(), conn, "Delete", &tracestore.Deletion{})
 		got := status.Convert(err)
 		reason, delay := "", time.Duration(0)
 		for _, d := range got.Details() {
 			switch d := d.(type) {
 			case *errdetails.ErrorInfo:
 				reason = d.GetReason()
-			case *store_v1.Damage:
-				reason = storewire.GetDamage(d).Text()
+			case *wrapperspb.BytesValue:
+				var damage storewire.Damage
+				if err := storewire.Only(storewire.NewAnswer(d.GetValue(), nil), &damage); err != nil || damage.Text() != "block 3 \xff" {
+					t.Errorf("damage %+v, %v", damage, err)
+				}
 			case *errdetails.RetryInfo:
 				delay = d.GetRetryDelay().AsDuration()
 			}
@@ -141,37 +181,38 @@ func TestStoreStatus(t *testing.T) {
 
 // TestInvalidStoreRequests checks that invalid requests are refused as such.
 func TestInvalidStoreRequests(t *testing.T) {
-	client, _ := serveFull(t, &fullStore{store: &store{}}, func(c *Config) { c.AllowDelete = true })
-	query := &store_v1.Query{Where: &store_v1.Expr{}}
-	ctx := t.Context()
-	for name, err := range map[string]error{
-		"Find":            errorOf(client.Find(ctx, &store_v1.FindRequest{Query: query})),
-		"Find, want":      errorOf(client.Find(ctx, &store_v1.FindRequest{Want: 9})),
-		"Aggregate":       errorOf(client.Aggregate(ctx, &store_v1.AggregateRequest{Query: query})),
-		"Aggregate, many": errorOf(client.Aggregate(ctx, &store_v1.AggregateRequest{Exemplars: 1 << 40})),
-		"Traces":          errorOf(client.Traces(ctx, &store_v1.TracesRequest{Refs: []*store_v1.TraceRef{{}}})),
-		"FindSpans":       errorOf(client.FindSpans(ctx, &store_v1.FindSpansRequest{TraceId: []byte{1}})),
-		"FindSpans, condition": errorOf(client.FindSpans(ctx,
-			&store_v1.FindSpansRequest{TraceId: make([]byte, 16), Where: &store_v1.Expr{}})),
-		"SelectSpans": errorOf(client.SelectSpans(ctx, &store_v1.SelectSpansRequest{TraceId: []byte{1}})),
-		"Outline":     errorOf(client.Outline(ctx, &store_v1.OutlineRequest{TraceId: []byte{1}})),
+	conn, _ := serveFull(t, &fullStore{store: &store{}}, func(c *Config) { c.AllowDelete = true })
+	newer := struct{ Hints []string }{[]string{"fast"}} // a field of a later version
+	bad := tracestore.Cond{Op: 200}
+	for method, err := range map[string]error{
+		"Find":           errorOf(t, conn, "Find", &storewire.Find{Query: tracestore.Query{Where: bad}}),
+		"Find, want":     errorOf(t, conn, "Find", &storewire.Find{Want: 9}),
+		"Aggregate":      errorOf(t, conn, "Aggregate", &storewire.Aggregate{Query: tracestore.Query{Where: bad}}),
+		"Aggregate, all": errorOf(t, conn, "Aggregate", &storewire.Aggregate{What: tracestore.Aggregation{Exemplars: 1 << 40}}),
+		"Traces, newer":  errorOf(t, conn, "Traces", &newer),
+		"Outline, text":  errorOf(t, conn, "Outline", &storewire.Names{Names: []string{"a"}}),
+		"Follow, newer":  errorOf(t, conn, "Follow", &newer),
+		"Delete, newer":  errorOf(t, conn, "Delete", &newer),
+		"Hello, newer":   errorOf(t, conn, "Capabilities", &newer),
 	} {
-		if status.Code(err) != codes.InvalidArgument {
-			t.Errorf("%s: %v", name, err)
+		if code := status.Code(err); code != codes.InvalidArgument && !(code == codes.Unimplemented && method == "Outline, text") {
+			t.Errorf("%s: %v", method, err)
 		}
 	}
-	if _, err := client.Delete(ctx, &store_v1.DeleteRequest{Traces: [][]byte{{1}}}); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("Delete: %v", err)
-	}
-	if err := errorOf(client.Metrics(ctx, &store_v1.MetricsRequest{})); status.Code(err) != codes.Unimplemented {
+	if err := errorOf(t, conn, "Metrics", &tracestore.MetricsQuery{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("Metrics of a store without: %v", err)
+	}
+	if err := errorOf(t, conn, "Unknown", &storewire.Usage{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("unknown method: %v", err)
 	}
 }
 
-// errorOf returns the error of a stream without messages.
-func errorOf[M any](stream grpc.ServerStreamingClient[M], err error) error {
+// errorOf returns the error of a call without messages.
+func errorOf[Q any](t *testing.T, conn *grpc.ClientConn, method string, q *Q) error {
+	t.Helper()
+	stream, err := call(t.Context(), conn, method, q)
 	if err == nil {
-		_, err = stream.Recv()
+		err = stream.RecvMsg(new(server.Raw))
 	}
 	return err
 }
@@ -188,23 +229,25 @@ func TestUnreadStoreSearch(t *testing.T) {
 			sent.Add(int64(spans.Size()))
 		}
 	}}
-	client, _ := serveFull(t, s, func(c *Config) { c.MaxChunk = 16 << 10 })
+	conn, _ := serveFull(t, s, func(c *Config) { c.MaxChunk = 16 << 10 })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stream, err := client.Find(ctx, &store_v1.FindRequest{Want: store_v1.Want_WANT_FULL})
+	stream, err := call(ctx, conn, "Find", &storewire.Find{Want: tracestore.WantFull})
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := 0
 	for range 20 {
-		m, err := stream.Recv()
-		if err != nil {
+		var message server.Raw
+		if err := stream.RecvMsg(&message); err != nil {
 			t.Fatal(err)
 		}
-		for _, one := range m.GetTraces() {
-			for _, b := range one.GetSpans() {
-				read += len(b)
+		for d := storewire.NewAnswer(message, nil); !d.Done(); {
+			var part storewire.FoundPart
+			if err := storewire.Next(d, &part); err != nil {
+				t.Fatal(err)
 			}
+			read += len(part.Spans)
 		}
 	}
 	cancel()
@@ -219,17 +262,17 @@ func TestUnreadStoreSearch(t *testing.T) {
 func TestFollowers(t *testing.T) {
 	s := &fullStore{store: &store{}}
 	spans := pipelinetest.Batch(t, otlpdata.Meta{}, 500)
-	client, stop := serveFull(t, s, func(c *Config) { c.MaxFollowers, c.MaxFeed = 1, pipeline.ByteSize(4*spans.Size()) })
+	conn, stop := serveFull(t, s, func(c *Config) { c.MaxFollowers, c.MaxFeed = 1, pipeline.ByteSize(4*spans.Size()) })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stream, err := client.Follow(ctx, &store_v1.FollowRequest{Capacity: 1 << 40})
+	stream, err := call(ctx, conn, "Follow", &storewire.Follow{Capacity: 1 << 40})
 	if err == nil {
-		_, err = stream.Recv()
+		_, err = next[storewire.Followed](stream)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errorOf(client.Follow(t.Context(), &store_v1.FollowRequest{})); status.Code(err) != codes.ResourceExhausted {
+	if err := errorOf(t, conn, "Follow", &storewire.Follow{}); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("second follower: %v", err)
 	}
 	const batches = 2000
@@ -238,13 +281,12 @@ func TestFollowers(t *testing.T) {
 	}
 	got, missed := 0, 0
 	for got+missed < batches*spans.Len() {
-		m, err := stream.Recv()
+		m, err := next[storewire.Followed](stream)
 		if err != nil {
 			t.Fatal(err)
 		}
-		missed += int(m.GetMissed())
-		for _, b := range m.GetSpans() {
-			batch, err := otlpdata.FromOTLP(b, otlpdata.Meta{}, otlpdata.Limits{})
+		if missed += m.Missed; m.Spans != nil {
+			batch, err := otlpdata.FromOTLP(m.Spans, otlpdata.Meta{}, otlpdata.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +297,7 @@ func TestFollowers(t *testing.T) {
 		t.Errorf("%d spans, %d missed of %d", got, missed, batches*spans.Len())
 	}
 	stop()
-	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable || errors.Is(err, io.EOF) {
+	if err := stream.RecvMsg(new(server.Raw)); status.Code(err) != codes.Unavailable || errors.Is(err, io.EOF) {
 		t.Errorf("follower after the stop: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
+	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -25,16 +25,17 @@ func (usageStore) Usage(context.Context, string) (tracestore.Usage, error) {
 
 // TestUsage checks that clients are told what the store holds, unless they are single tenants.
 func TestUsage(t *testing.T) {
-	client, _ := serveFull(t, usageStore{&store{}}, nil)
-	u, err := client.Usage(t.Context(), &store_v1.UsageRequest{})
-	if err != nil || u.GetOldest().GetSeconds() != 7 || u.GetBytes() != 1 || u.GetMaxBytes() != 2 || u.GetRetention() != 3 {
+	conn, _ := serveFull(t, usageStore{&store{}}, nil)
+	u, err := answerTo[tracestore.Usage](t.Context(), conn, "Usage", &storewire.Usage{})
+	if want, _ := (usageStore{}).Usage(t.Context(), ""); err != nil || !u.Oldest.Equal(want.Oldest) || u.Bytes != 1 || u.MaxBytes != 2 ||
+		u.Retention != 3 {
 		t.Errorf("%v %v", u, err)
 	}
-	client, _ = serveFull(t, usageStore{&store{}}, func(c *Config) {
+	conn, _ = serveFull(t, usageStore{&store{}}, func(c *Config) {
 		c.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: true, Header: "x-tenant"})
 	})
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "a")
-	if _, err := client.Usage(ctx, &store_v1.UsageRequest{}); status.Code(err) != codes.Unimplemented {
+	if _, err := answerTo[tracestore.Usage](ctx, conn, "Usage", &storewire.Usage{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("with tenants: %v", err)
 	}
 }

@@ -5,13 +5,12 @@
 //	api_v3      package tracing.api_v3: query service that returns OTLP
 //	storage_v1  package tracing.storage.v1: remote storage with the native span model
 //	storage_v2  package tracing.storage.v2: remote storage with OTLP
-//	store_v1    package tracing.store.v1: remote storage, complete, for this program
 //
 // The program decodes and encodes spans without these types. They serve the small messages of
 // queries, gRPC reflection, and tests: as the clients and as the reference that the codecs are
 // compared with.
 //
-// Every protobuf package except tracing.store.v1 has a second name, under which existing clients
-// and servers know it. Services are served under both names, see [Register], and reflection
-// describes them under both, see [Originals].
+// Every protobuf package has a second name, under which existing clients and servers know it.
+// Services are served under both names, see [Register], and reflection describes them under both,
+// see [Originals]. The store service has no protobuf messages: see internal/translate/storewire.
 package wire

@@ -66,7 +66,7 @@ var allowedImports = map[string][]string{
 	"examples":                     {".", "+pipeline"},
 	"internal/wire":                {"+internal/wire"},
 	"internal/translate":           {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
-	"internal/translate/storewire": {"pipeline/otlpdata", "pipeline/tracestore", "internal/wire/store_v1"},
+	"internal/translate/storewire": {"pipeline/otlpdata", "pipeline/tracestore"},
 	"internal/processview":         {"pipeline", "pipeline/sampling", "pipeline/status"},
 	"internal/commands/canary":     {"pipeline", "pipeline/otlpdata", "pipeline/server"},
 	"internal/demo":                {},

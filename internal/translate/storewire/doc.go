@@ -1,23 +1,50 @@
-// Package storewire converts between the types of package tracestore and the messages of the store
-// service (tracing.store.v1), with which two processes of this program share a store.
+// Package storewire encodes the types of package tracestore for the store service, with which two
+// processes of this program share a store. It knows no message types: a field that is added to a
+// question or an answer needs no change here.
 //
-// Functions whose name begins with Put convert to a message, and Get from a message. A message may
-// come from any process: Get returns an error for one that is invalid, and allocates memory in
-// proportion to its size. It ignores fields and values that it does not know, except for conditions
-// of a query.
+// # Format
+//
+// A message is a sequence of well-formed CBOR items (RFC 8949) without indefinite lengths:
+//
+//	integers, floats, booleans   as in CBOR; floats have 64 bits
+//	text                         a text string the first time; then its number in the message
+//	encoding.TextMarshaler       a text
+//	bytes, ids                   a byte string
+//	slice, array, set            an array
+//	struct                       an array: its shape, then the values of the fields in the shape
+//	shape                        tag 6 and the names of fields the first time; then its number
+//	pointer                      the value, or null
+//	interface                    null, or an array: the name of the type, then the value
+//	time                         an array: seconds since the Unix epoch, nanoseconds
+//	histogram                    an array: sum, first bucket, counts
+//
+// Fields with the zero value are left out. Texts need not be UTF-8, because names and values in
+// spans need not be.
+//
+// # Versions
+//
+// Both ends may be of different versions. Since zero fields are left out, a field that a receiver
+// does not know has a meaning: in a question it is an error, in an answer it is left out and
+// [Decoder.Omitted] says so. Unknown methods, types and constants are errors. Changes that this
+// does not cover, such as another meaning of a field, need another [Version].
 package storewire
 
 import (
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/tracing-backend/tracing/internal/wire/store_v1"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Version is the highest version of the protocol that this program supports.
+// Version is the version of the protocol.
 const Version = 1
+
+// Limits of one message. They are far above what a search can contain, and keep a client from
+// making the server hold or evaluate arbitrarily large conditions.
+const (
+	MaxDepth        = 500      // nesting of conditions
+	MaxParts        = 8192     // And, Or, Not and comparisons
+	MaxPatterns     = 64 << 10 // bytes of all regular expressions
+	MaxPatternSteps = 8192     // of all regular expressions, with repetitions expanded
+)
 
 // ErrInvalid is wrapped by the errors for invalid messages.
 var ErrInvalid = errors.New("invalid store message")
@@ -32,46 +59,11 @@ const (
 	Domain            = "tracing.store.v1"
 	ReasonNotAllowed  = "DELETE_NOT_ALLOWED" // tracestore.ErrNotAllowed
 	ReasonBadDeletion = "INVALID_DELETION"   // tracestore.ErrBadDeletion
+	ReasonDamaged     = "DAMAGED"            // tracestore.DamagedError; the next detail is a Damage as BytesValue
 )
 
-func putTime(t time.Time) *store_v1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &store_v1.Time{Seconds: t.Unix(), Nanos: int32(t.Nanosecond())}
-}
+// Service is the name of the gRPC service. All of its methods take one message and return a stream.
+const Service = "tracing.store.v1.StoreService"
 
-func getTime(t *store_v1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return time.Unix(t.Seconds, int64(t.Nanos)).UTC()
-}
-
-// GetTraceID returns a trace id.
-func GetTraceID(b []byte) (id otlpdata.TraceID, err error) {
-	if len(b) != len(id) {
-		return id, invalid("trace id has %d bytes, want %d", len(b), len(id))
-	}
-	return otlpdata.TraceID(b), nil
-}
-
-func putTexts(texts []string) [][]byte {
-	out := make([][]byte, len(texts))
-	for i, t := range texts {
-		out[i] = []byte(t)
-	}
-	return out
-}
-
-// GetTexts returns texts.
-func GetTexts(texts [][]byte) []string {
-	if texts == nil {
-		return nil
-	}
-	out := make([]string, len(texts))
-	for i, t := range texts {
-		out[i] = string(t)
-	}
-	return out
-}
+// Method returns the full name of a method.
+func Method(name string) string { return "/" + Service + "/" + name }

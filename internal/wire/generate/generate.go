@@ -33,7 +33,6 @@ var serviceFiles = []string{
 	"tracing/storage_v2/capabilities.proto",
 	"tracing/storage_v2/dependency_storage.proto",
 	"tracing/storage_v2/trace_storage.proto",
-	"tracing/store_v1/store.proto",
 }
 
 // generate compiles the .proto files below in and runs both plugins on them. Each generated file
