@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -17,27 +16,23 @@ type Way struct {
 	To       pipeline.Consumer
 }
 
-// NewSuccessor returns the Consumer behind a receiver or processor: a fan-out of all ways.
-func NewSuccessor(ways []Way, log *zap.Logger) pipeline.Consumer {
-	consumers := make([]pipeline.Consumer, len(ways))
-	for i, w := range ways {
-		consumers[i] = w.To
+// NewSuccessor returns the Consumer behind a receiver or processor: the only way, or a fan-out of
+// all ways.
+func NewSuccessor(ways []Way) pipeline.Consumer {
+	if len(ways) == 1 {
+		return ways[0].To
 	}
-	return NewFanOut(consumers, log)
+	f := &fanOut{}
+	for _, w := range ways {
+		f.branches = append(f.branches, w.To)
+	}
+	return f
 }
 
-// branches is the Consumer behind the gate of a connector: a branch for each pipeline.
-type branches struct {
-	pipelines []pipeline.ID
-	consumers []pipeline.Consumer // of pipelines
-	all       pipeline.Consumer
-	log       *zap.Logger
-}
-
-// NewBranches returns the Consumer behind the gate of a connector. It counts the spans that each
-// pipeline gets.
-func NewBranches(ways []Way, m *Metrics, connector string, log *zap.Logger) pipeline.Consumer {
-	b := &branches{log: log}
+// NewBranches returns the Consumer behind the gate of a connector: a fan-out with a branch for each
+// pipeline. It counts the spans that each pipeline gets.
+func NewBranches(ways []Way, m *Metrics, connector string) pipeline.Consumer {
+	f := &fanOut{}
 	for len(ways) > 0 {
 		id := ways[0].Pipeline
 		n := slices.IndexFunc(ways, func(w Way) bool { return w.Pipeline != id })
@@ -47,29 +42,12 @@ func NewBranches(ways []Way, m *Metrics, connector string, log *zap.Logger) pipe
 		counter := func(outcome string) prometheus.Counter {
 			return m.branches.WithLabelValues(connector, id.String(), outcome)
 		}
-		b.pipelines = append(b.pipelines, id)
-		b.consumers = append(b.consumers, &branchEdge{next: NewSuccessor(ways[:n], log),
+		f.pipelines = append(f.pipelines, id)
+		f.branches = append(f.branches, &branchEdge{next: NewSuccessor(ways[:n]),
 			accepted: counter(outcomeAccepted), refused: counter(outcomeRefused)})
 		ways = ways[n:]
 	}
-	b.all = NewFanOut(b.consumers, log)
-	return b
-}
-
-// Consume passes b to all pipelines.
-func (s *branches) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	return s.all.Consume(ctx, b)
-}
-
-// only returns the branches of some pipelines.
-func (s *branches) only(ids []pipeline.PipelineID) pipeline.Consumer {
-	var some []pipeline.Consumer
-	for i, id := range s.pipelines {
-		if slices.Contains(ids, pipeline.PipelineID{ID: id}) {
-			some = append(some, s.consumers[i])
-		}
-	}
-	return NewFanOut(some, s.log)
+	return f
 }
 
 // branchEdge counts the spans that a connector passes to a pipeline.
@@ -85,11 +63,6 @@ func (e *branchEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.refused.Add(float64(bad))
 	e.accepted.Add(float64(b.Len() - bad))
 	return err
-}
-
-// Refusing returns the part of the pipeline that refused a batch with err.
-func (e *branchEdge) Refusing(err error) pipeline.Consumer {
-	return &branchEdge{refusing(e.next, err), e.accepted, e.refused}
 }
 
 // ConnectorBranches implements [pipeline.Branches] over the gate of a connector.
@@ -110,14 +83,12 @@ type selection struct {
 
 // Consume passes b on. While the gate is closed, it waits until ctx ends.
 func (s *selection) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	w, err := s.gate.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.gate.leave(w)
-	next := w.next
-	if all, ok := next.(*branches); ok { // otherwise the connector has stopped
-		next = all.only(s.ids)
-	}
-	return next.Consume(ctx, b)
+	return s.gate.consumeBy(ctx, b, func(f *fanOut) (some []pipeline.Consumer) {
+		for i, id := range f.pipelines {
+			if slices.Contains(s.ids, pipeline.PipelineID{ID: id}) {
+				some = append(some, f.branches[i])
+			}
+		}
+		return some
+	})
 }

@@ -1,9 +1,11 @@
-// Package delivery moves spans between components: it counts them at the edges of receivers and
-// exporters, distributes them to several branches, retries, and queues.
+// Package delivery moves spans between components. There is an edge around each component, which
+// counts its spans, makes a span of self-tracing for each call, and recovers from its panics:
 //
-//	receiver -> ReceiverEdge -> Gate -> processor -> Gate -> FanOut -> ExporterEdge -> exporter
+//	receiver -> ReceiverEdge -> ProcessorEdge -> processor -> ExporterEdge -> exporter
 //
-// An ExporterEdge may contain a sending queue, in memory or on disk, and a sender with retries.
+// A Gate behind each receiver and processor, and in front of each exporter, can be pointed to
+// another component while spans flow. Behind it may be a fan-out to several branches. An
+// ExporterEdge may contain a sending queue, in memory or on disk, and a sender with retries.
 package delivery
 
 // Component identifies the component that an edge belongs to, in the words of metrics and logs.

@@ -6,10 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/selftrace"
 )
 
 // msgSpanWritten is a log message that users rely on.
@@ -18,7 +20,7 @@ const msgSpanWritten = "Span written to the storage by the collector"
 // ExporterEdge is the Consumer before an exporter. It counts spans and, for exporters with a
 // [pipeline.Delivery], retries and queues:
 //
-//	Consume -> counters -> queue -> sender (retries, timeout) -> gate -> exporter
+//	Consume: counters -> queue -> send: span, recover -> sender: retries -> gate -> exporter
 //
 // Without a queue, Consume returns the outcome. With a queue, it returns when the batch is queued;
 // its spans are later counted as sent, or as dropped with a reason.
@@ -30,7 +32,9 @@ type ExporterEdge struct {
 	config    pipeline.QueueConfig // with defaults; zero: no queue
 	gate      *Gate                // before the exporter
 	sender    *sender              // before the gate; nil: the exporter has no Delivery
-	next      pipeline.Consumer    // before the sender, or the gate
+	next      pipeline.Consumer    // the sender, or the gate
+	tracer    *selftrace.Tracer
+	spanName  string
 	metrics   *Metrics
 	count     outcomes
 	isStore   atomic.Bool
@@ -62,13 +66,13 @@ type ExporterOptions struct {
 // NewExporterEdge returns an edge that leads nowhere until Lead is called.
 func NewExporterEdge(o ExporterOptions) *ExporterEdge {
 	e := &ExporterEdge{component: o.Component, config: o.Queue, gate: &Gate{}, metrics: o.Metrics, log: o.Settings.Logger,
-		now: o.Settings.Env.Now, letters: o.DeadLetters, count: newOutcomes(o.Metrics, o.Component, outcomeIn, outcomeSent)}
+		now: o.Settings.Env.Now, letters: o.DeadLetters, tracer: o.Settings.Tracer, spanName: "export " + o.Component.ID,
+		count: newOutcomes(o.Metrics, o.Component, outcomeIn, outcomeSent)}
 	e.next = e.gate
 	if o.Retries {
 		e.sender = newSender(e.gate, o.Settings.Env, o.Metrics.retries.WithLabelValues(o.Component.ID).Inc)
 		e.next = e.sender
 	}
-	e.next = &traced{e.next, o.Settings.Tracer, "export " + o.Component.ID}
 	if o.Queue.Enabled {
 		reports := pipeline.NewReports(func(err error) {
 			if !e.ended.Load() {
@@ -117,19 +121,34 @@ func (e *ExporterEdge) InterruptRetries() {
 func (e *ExporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
 	if e.queue != nil {
-		err := e.queue.put(ctx, b.WithMetadata(otlpdata.Metadata{})) // nothing after the queue needs it
+		err := e.put(ctx, b)
 		if err != nil {
 			e.count.settle(b.Len(), err, outcomeRefused)
 		}
 		return err
 	}
 	start := e.now()
-	err := nameLate(ctx, e.component, consumeSafely(ctx, e.next, b, e.log))
+	err := e.send(ctx, b)
 	e.count.settle(b.Len(), err, outcomeRefused)
 	if e.isStore.Load() {
 		e.countSaved(b, err, e.now().Sub(start))
 	}
 	return err
+}
+
+// put queues b without its metadata, which nothing after the queue needs.
+func (e *ExporterEdge) put(ctx context.Context, b *otlpdata.Batch) (err error) {
+	defer recoverCall(e.log, noop.Span{}, &err)
+	return e.queue.put(ctx, b.WithMetadata(otlpdata.Metadata{}))
+}
+
+// send passes b to the exporter, in a span.
+func (e *ExporterEdge) send(ctx context.Context, b *otlpdata.Batch) (err error) {
+	ctx, span := e.tracer.StartBatch(ctx, e.spanName, b)
+	defer recoverCall(e.log, span, &err)
+	err = checked(e.next.Consume(ctx, b))
+	selftrace.End(span, err)
+	return nameLate(ctx, e.component, err)
 }
 
 // countSaved counts and logs a batch that was passed to a store.

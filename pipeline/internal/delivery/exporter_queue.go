@@ -95,8 +95,7 @@ func (e *ExporterEdge) sendQueued(ctx context.Context) {
 		if !ok {
 			return
 		}
-		err := consumeSafely(ctx, e.next, item.batch, e.log)
-		err, stays := e.outcomeOf(ctx, err)
+		err, stays := e.outcomeOf(ctx, e.send(ctx, item.batch))
 		if stays {
 			return
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -18,31 +17,32 @@ import (
 // fanOut passes every batch to all branches concurrently. The branches share the batch, which is
 // immutable.
 type fanOut struct {
-	branches []pipeline.Consumer
-	log      *zap.Logger
+	branches  []pipeline.Consumer // edges, which recover from panics
+	pipelines []pipeline.ID       // behind a connector: of the branches
 }
 
-// NewFanOut returns a Consumer that passes every batch to all branches concurrently: the branch
-// itself if there is only one.
-func NewFanOut(branches []pipeline.Consumer, log *zap.Logger) pipeline.Consumer {
-	if len(branches) == 1 {
-		return branches[0]
-	}
-	return &fanOut{branches, log}
-}
-
-// Consume calls all branches, even if one fails, and returns when all have returned. If several
-// fail, it returns the error that is most worth retrying, so that the sender retries as long as a
-// retry may help one branch; among equal errors, the one with the longest delay.
+// Consume passes b to all branches.
 func (f *fanOut) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	errs := make([]error, len(f.branches))
+	return f.consume(ctx, f.branches, b)
+}
+
+// consume calls some of the branches, even if one fails, and returns when all have returned. If
+// several fail, it returns the error that is most worth retrying, so that the sender retries as
+// long as a retry may help one branch; among equal errors, the one with the longest delay.
+func (f *fanOut) consume(ctx context.Context, some []pipeline.Consumer, b *otlpdata.Batch) error {
+	errs := make([]error, len(some))
 	var wg sync.WaitGroup
-	for i, br := range f.branches[1:] {
-		wg.Go(func() { errs[i+1] = consumeSafely(ctx, br, b, f.log) })
+	for i, br := range some[1:] {
+		wg.Go(func() { errs[i+1] = br.Consume(ctx, b) })
 	}
-	errs[0] = consumeSafely(ctx, f.branches[0], b, f.log)
+	errs[0] = some[0].Consume(ctx, b)
 	wg.Wait()
-	refusers := f.refusers(errs)
+	var refusers []pipeline.Consumer // a branch with a partial success did not refuse its batch
+	for i, err := range errs {
+		if err != nil && retryRank(err) != rankPartial {
+			refusers = append(refusers, some[i])
+		}
+	}
 	err := mostRetryable(errs)
 	if err == nil || len(refusers) == len(f.branches) || retryRank(err) != rankPermanent {
 		return err
@@ -50,27 +50,8 @@ func (f *fanOut) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return &branchError{err, f, refusers}
 }
 
-// refusers returns the branches that refused their batch. A branch with a partial success did not.
-func (f *fanOut) refusers(errs []error) []pipeline.Consumer {
-	var refusers []pipeline.Consumer
-	for i, err := range errs {
-		if err != nil && retryRank(err) != rankPartial {
-			refusers = append(refusers, f.branches[i])
-		}
-	}
-	return refusers
-}
-
-// Refusing returns the branches that refused a batch with err, or all if err is the error of all.
-func (f *fanOut) Refusing(err error) pipeline.Consumer {
-	if by := (*branchError)(nil); errors.As(err, &by) && by.fanOut == f {
-		return NewFanOut(by.refusers, f.log)
-	}
-	return f
-}
-
 // branchError is the error of a fan-out of which some branches refused a batch permanently and the
-// others accepted it.
+// others accepted it or did not get it.
 type branchError struct {
 	err      error
 	fanOut   *fanOut
@@ -80,13 +61,13 @@ type branchError struct {
 func (e *branchError) Error() string { return e.err.Error() }
 func (e *branchError) Unwrap() error { return e.err }
 
-// refusing returns the part of next that refused a batch with err: next itself, unless it leads to
-// a fan-out.
-func refusing(next pipeline.Consumer, err error) pipeline.Consumer {
-	if n, ok := next.(interface{ Refusing(error) pipeline.Consumer }); ok {
-		return n.Refusing(err)
+// refusersIn returns the branches of f that refused the batch: all, if the error is that of another
+// fan-out.
+func (e *branchError) refusersIn(f *fanOut) []pipeline.Consumer {
+	if e.fanOut == f {
+		return e.refusers
 	}
-	return next
+	return f.branches
 }
 
 func mostRetryable(errs []error) error {

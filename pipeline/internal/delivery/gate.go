@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -125,43 +126,39 @@ func (g *Gate) Drain(interrupt func()) {
 	waitFor(drainWait, empty)
 }
 
-// Refusing returns the part of the next Consumer that refused a batch with err.
+// consumeBy passes b to some of the branches behind the gate, or to the next Consumer if that has
+// no branches.
+func (g *Gate) consumeBy(ctx context.Context, b *otlpdata.Batch, some func(*fanOut) []pipeline.Consumer) error {
+	w, err := g.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer g.leave(w)
+	if f, ok := w.next.(*fanOut); ok {
+		return f.consume(ctx, some(f), b)
+	}
+	return w.next.Consume(ctx, b)
+}
+
+// Refusing returns a Consumer that passes batches to the branches behind the gate that refused a
+// batch with err. If these branches have been replaced since, it passes them to all new ones: a
+// branch may then get spans twice, but none misses any.
 func (g *Gate) Refusing(err error) pipeline.Consumer {
-	g.mu.Lock()
-	w := g.way
-	g.mu.Unlock()
-	if part := refusing(w.next, err); part != w.next {
-		return &gatePart{gate: g, way: w, part: part}
+	if by := (*branchError)(nil); errors.As(err, &by) {
+		return refusers{g, by}
 	}
 	return g
 }
 
-// gatePart passes batches to a part of the Consumer behind a gate. If that Consumer has been
-// replaced since, it passes them to the whole new one: a branch may then get spans twice, but none
-// misses any.
-type gatePart struct {
-	gate *Gate
-	way  *way
-	part pipeline.Consumer
+// refusers passes batches to the branches behind a gate that refused a batch.
+type refusers struct {
+	*Gate
+	refusal *branchError
 }
 
-// Consume passes b on.
-func (p *gatePart) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	w, err := p.gate.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer p.gate.leave(w)
-	next := w.next
-	if w == p.way {
-		next = p.part
-	}
-	return next.Consume(ctx, b)
-}
-
-// Refusing returns the part of p that refused a batch with err.
-func (p *gatePart) Refusing(err error) pipeline.Consumer {
-	return &gatePart{p.gate, p.way, refusing(p.part, err)}
+// Consume passes b on. While the gate is closed, it waits until ctx ends.
+func (r refusers) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	return r.consumeBy(ctx, b, r.refusal.refusersIn)
 }
 
 // waitFor waits until done is closed, at most d, and reports whether it was closed.

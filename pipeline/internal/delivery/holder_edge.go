@@ -103,7 +103,7 @@ func (e *HolderEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Batc
 	for {
 		var again []*otlpdata.Batch
 		var last error
-		pipeline.ConsumeJoined(ctx, &guard{e.gate, e.log}, batches, func(of []*otlpdata.Batch, err error) {
+		pipeline.ConsumeJoined(ctx, e.gate, batches, func(of []*otlpdata.Batch, err error) {
 			if err != nil && retryable(err) {
 				again, last = append(again, of...), err
 				return

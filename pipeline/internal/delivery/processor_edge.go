@@ -14,7 +14,7 @@ import (
 // that the component returns, and turns a panic of the component into an error.
 type ProcessorEdge struct {
 	processor pipeline.Consumer
-	call      func(context.Context, *otlpdata.Batch) (dropped int, err error)
+	dropper   pipeline.Dropper // the processor, if it is one; otherwise nil
 	holds     bool
 	count     outcomes
 	log       *zap.Logger
@@ -30,10 +30,7 @@ func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, set 
 		e.spanName = "connect " + c.ID
 	}
 	_, e.holds = processor.(pipeline.Holder)
-	e.call = func(ctx context.Context, b *otlpdata.Batch) (int, error) { return 0, processor.Consume(ctx, b) }
-	if d, ok := processor.(pipeline.Dropper); ok {
-		e.call = d.ConsumeDropping
-	}
+	e.dropper, _ = processor.(pipeline.Dropper)
 	return e
 }
 
@@ -41,10 +38,7 @@ func NewProcessorEdge(processor pipeline.Consumer, m *Metrics, c Component, set 
 // counted later, by a [HolderEdge].
 func (e *ProcessorEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
-	ctx, span := e.tracer.Start(ctx, e.spanName)
-	dropped, err := e.consumeSafely(ctx, b)
-	err = nameLate(ctx, e.count.component, err)
-	selftrace.End(span, err)
+	dropped, err := e.call(ctx, b)
 	n := b.Len() - e.count.fail(b.Len(), err, outcomeRefused)
 	if e.holds || n == 0 {
 		return err
@@ -59,7 +53,16 @@ func (e *ProcessorEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return err
 }
 
-func (e *ProcessorEdge) consumeSafely(ctx context.Context, b *otlpdata.Batch) (dropped int, err error) {
-	defer recoverConsume(e.log, &err)
-	return e.call(ctx, b)
+// call passes b to the processor, in a span.
+func (e *ProcessorEdge) call(ctx context.Context, b *otlpdata.Batch) (dropped int, err error) {
+	ctx, span := e.tracer.Start(ctx, e.spanName)
+	defer recoverCall(e.log, span, &err)
+	if e.dropper != nil {
+		dropped, err = e.dropper.ConsumeDropping(ctx, b)
+	} else {
+		err = e.processor.Consume(ctx, b)
+	}
+	err = nameLate(ctx, e.count.component, checked(err))
+	selftrace.End(span, err)
+	return dropped, err
 }

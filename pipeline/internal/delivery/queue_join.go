@@ -230,8 +230,7 @@ func (j *joiner) sendGroup(ctx context.Context, g *joinedGroup) bool {
 		batches[i] = p.batch
 	}
 	rest, kept := g.parts, false
-	next := &guard{j.edge.next, j.edge.log}
-	pipeline.ConsumeJoined(ctx, next, batches, func(of []*otlpdata.Batch, err error) {
+	pipeline.ConsumeJoined(ctx, sendFunc(j.edge.send), batches, func(of []*otlpdata.Batch, err error) {
 		parts := rest[:len(of)]
 		rest = rest[len(of):]
 		err, stays := j.edge.outcomeOf(ctx, err)
@@ -243,6 +242,12 @@ func (j *joiner) sendGroup(ctx context.Context, g *joinedGroup) bool {
 	})
 	return !kept
 }
+
+// sendFunc is a Consumer that sends.
+type sendFunc func(context.Context, *otlpdata.Batch) error
+
+// Consume sends b.
+func (f sendFunc) Consume(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b) }
 
 // attribute calls settle with the outcome of each part of a request. If the next hop has accepted
 // some spans before the request was given up, it is unknown which, so they are attributed to the

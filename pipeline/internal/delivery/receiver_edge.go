@@ -51,21 +51,24 @@ func (e *ReceiverEdge) SetCollects(collects bool) { e.collects.Store(collects) }
 func (e *ReceiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.countOffered(b)
 	ctx, span := e.tracer.StartIntake(ctx, "deliver", b, time.Now)
-	err := e.consumeInTime(ctx, b)
-	selftrace.End(span, err)
-	e.countOutcome(b, err)
-	return err
-}
-
-func (e *ReceiverEdge) consumeInTime(ctx context.Context, b *otlpdata.Batch) error {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if limit := e.maxWait().before(ctx); limit.Max > 0 {
 		limited, cancel = context.WithTimeoutCause(ctx, limit.Max, &waitError{limit})
 	}
 	defer cancel()
-	err := consumeSafely(limited, e.next, b, e.log)
-	if err == nil || ctx.Err() != nil {
-		return err // the client has left, or has its answer
+	err := e.next.Consume(limited, b)
+	if ctx.Err() == nil { // otherwise the client has left, or has its answer
+		err = unavailableIfLate(err)
+	}
+	selftrace.End(span, err)
+	e.countOutcome(b, err)
+	return err
+}
+
+// unavailableIfLate marks an error as Unavailable if the maximum wait is its reason.
+func unavailableIfLate(err error) error {
+	if err == nil {
+		return nil
 	}
 	var partial *pipeline.Partial
 	if c := errclass.Of(err); c.Code == codes.DeadlineExceeded && !errors.As(err, &partial) {
@@ -80,7 +83,7 @@ func (e *ReceiverEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Ba
 	for _, b := range batches {
 		e.countOffered(b)
 	}
-	pipeline.ConsumeJoined(ctx, &guard{e.next, e.log}, batches, func(of []*otlpdata.Batch, err error) {
+	pipeline.ConsumeJoined(ctx, e.next, batches, func(of []*otlpdata.Batch, err error) {
 		for _, b := range of {
 			e.countOutcome(b, err)
 		}

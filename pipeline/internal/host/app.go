@@ -95,7 +95,7 @@ func New(c *config.Config, o Options) (*App, error) {
 	}
 	for _, n := range g.nodes {
 		a.states.enter(n, status.Starting)
-		g.connect(n, a.metrics.delivery, a.log)
+		g.connect(n, a.metrics.delivery)
 	}
 	a.config, a.graph, a.reload.Since = c, g, a.env.Now()
 	a.planMemory().apply(a)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
@@ -41,14 +40,14 @@ func (g *graph) hasEdge(e *delivery.ExporterEdge) bool {
 
 // connect connects a node to its successors and opens its gate. left is closed when no call uses
 // its previous successors, or nil if it keeps them.
-func (g *graph) connect(n *node, m *delivery.Metrics, log *zap.Logger) (left <-chan struct{}) {
+func (g *graph) connect(n *node, m *delivery.Metrics) (left <-chan struct{}) {
 	if n.intake != nil {
 		n.intake.SetCollects(g.collects[n])
 	}
 	if g.connected(n) {
 		return nil
 	}
-	return n.leadTo(g.next[n], m, log)
+	return n.leadTo(g.next[n], m)
 }
 
 // connected reports whether a node leads to its successors in the graph.

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
@@ -103,12 +101,12 @@ func (n *node) lead() {
 
 // leadTo connects a receiver, processor or connector to its successors and opens its gate. left is
 // closed when no call uses the previous ones.
-func (n *node) leadTo(next []delivery.Way, m *delivery.Metrics, log *zap.Logger) (left <-chan struct{}) {
+func (n *node) leadTo(next []delivery.Way, m *delivery.Metrics) (left <-chan struct{}) {
 	n.next = next
 	if n.config.Key.Kind == pipeline.KindConnector {
-		return n.gate.Open(delivery.NewBranches(next, m, n.deliveryName().ID, log))
+		return n.gate.Open(delivery.NewBranches(next, m, n.deliveryName().ID))
 	}
-	return n.gate.Open(delivery.NewSuccessor(next, log))
+	return n.gate.Open(delivery.NewSuccessor(next))
 }
 
 // forwardsOnly reports whether an exporter sends spans to a next hop and does not keep or discard

@@ -192,7 +192,7 @@ func (t *transition) interruptRetries(n *node) {
 // startNew starts new nodes and opens closed gates.
 func (t *transition) startNew(ctx context.Context) error {
 	for _, n := range t.to.nodes {
-		if left := t.to.connect(n, t.app.metrics.delivery, t.app.log); left != nil {
+		if left := t.to.connect(n, t.app.metrics.delivery); left != nil {
 			t.left = append(t.left, left)
 		}
 		if slices.Contains(t.app.started, n) {
@@ -216,7 +216,7 @@ func (t *transition) retire() {
 		t.app.removeStarted(n)
 		n.ended.Store(true)
 		if n.gate != nil && n.gate.IsClosed() {
-			n.leadTo(t.to.next[t.to.find(n.config.Key, "")], t.app.metrics.delivery, t.app.log)
+			n.leadTo(t.to.next[t.to.find(n.config.Key, "")], t.app.metrics.delivery)
 		}
 	}
 	t.app.retiring.begin(nodes, t.left)
