@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -37,6 +38,7 @@ func identity(f component.Factory, set pipeline.Settings) (component.ID, compone
 type lifecycle struct {
 	component component.Component
 	report    func(error)
+	log       *zap.Logger
 }
 
 // Start starts the component.
@@ -48,7 +50,7 @@ func (l *lifecycle) Start(ctx context.Context) error {
 // if the component does not.
 func (l *lifecycle) Stop(ctx context.Context) error {
 	done := make(chan error, 1)
-	go func() { done <- shutdown(ctx, l.component) }()
+	go func() { done <- shutdown(ctx, l.component, l.log) }()
 	select {
 	case err := <-done:
 		return err

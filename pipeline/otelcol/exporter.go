@@ -48,7 +48,7 @@ func newExporter(f exporter.Factory, set pipeline.Settings, c Config) (*tracesEx
 	if err != nil {
 		return nil, err
 	}
-	return &tracesExporter{lifecycle: lifecycle{inner, set.Report}, calls: calls{budget: set.Budget}, inner: inner,
+	return &tracesExporter{lifecycle: lifecycle{inner, set.Report, set.Logger}, calls: calls{budget: set.Budget}, inner: inner,
 		mutates: inner.Capabilities().MutatesData, queued: queues(c.EffectiveTree())}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/collector/component"
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -31,12 +32,12 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
-// shutdown stops a component. The error of a panic has the stack.
-func shutdown(ctx context.Context, c component.Component) error {
+// shutdown stops a component. It logs a panic.
+func shutdown(ctx context.Context, c component.Component, log *zap.Logger) error {
 	err := safely(func() error { return c.Shutdown(ctx) })
 	var p *panicError
 	if errors.As(err, &p) {
-		return fmt.Errorf("%w\n%s", err, p.stack)
+		log.Error("BUG: component panicked", zap.String("method", "Shutdown"), zap.Any("panic", p.value), zap.ByteString("stack", p.stack))
 	}
 	return err
 }

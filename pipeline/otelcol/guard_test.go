@@ -3,6 +3,7 @@ package otelcol_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,18 +21,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
-// A panic in Shutdown is an error of Stop and does not end the process.
+// A panic in Shutdown is an error of Stop and does not end the process. The log has its stack.
 func TestShutdownPanics(t *testing.T) {
 	l := &life{start: func(component.Host) error { return nil }, stop: func(context.Context) error { panic("stop twice") }}
 	factory := lifeFactory(l)
-	p, err := factory.Build(pipelinetest.NewFixture("life", 1<<20).Settings, factory.Defaults(), &sink{})
+	f := pipelinetest.NewFixture("life", 1<<20)
+	p, err := factory.Build(f.Settings, factory.Defaults(), &sink{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = p.(pipeline.Stopper).Stop(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "BUG: component panicked: stop twice\n") ||
-		!strings.Contains(err.Error(), "guard_test.go") {
+	if err == nil || err.Error() != "BUG: component panicked: stop twice" {
 		t.Errorf("%v", err)
+	}
+	logged := f.Logs.FilterMessage("BUG: component panicked").All()
+	if len(logged) != 1 || !strings.Contains(fmt.Sprint(logged[0].ContextMap()["stack"]), "guard_test.go") {
+		t.Errorf("logged %v", logged)
 	}
 }
 

@@ -89,7 +89,7 @@ func (i *instance) stop(ctx context.Context) error {
 		if !i.p.flush {
 			i.waitEmpty(ctx)
 		}
-		done <- shutdown(ctx, i.inner)
+		done <- shutdown(ctx, i.inner, i.p.set.Logger)
 	}()
 	select {
 	case err := <-done:

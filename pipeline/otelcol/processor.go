@@ -69,7 +69,7 @@ func newProcessor(f processor.Factory, set pipeline.Settings, c Config, next pip
 	if err != nil {
 		return nil, err
 	}
-	return &tracesProcessor{lifecycle: lifecycle{inner, set.Report}, calls: calls{budget: set.Budget}, inner: inner,
+	return &tracesProcessor{lifecycle: lifecycle{inner, set.Report, set.Logger}, calls: calls{budget: set.Budget}, inner: inner,
 		mutates: inner.Capabilities().MutatesData}, nil
 }
 

@@ -53,7 +53,7 @@ func newReceiver(f receiver.Factory, set pipeline.Settings, c Config, next pipel
 	if err != nil {
 		return nil, err
 	}
-	return &tracesReceiver{lifecycle{inner, set.Report}}, nil
+	return &tracesReceiver{lifecycle{inner, set.Report, set.Logger}}, nil
 }
 
 // intake passes what a receiver has received to the pipeline.

@@ -180,12 +180,10 @@ func (b *graphBuilder) buildNode(n *node) error {
 		set.Dropped, set.Made = n.held.Dropped, n.held.Made
 		next = n.held
 	}
-	component, err := buildSafely(n.config, set, next)
-	if err != nil {
+	if err := n.build(set, next); err != nil {
 		return err
 	}
-	n.component = component
-	n.consumer, _ = component.(pipeline.Consumer)
+	n.consumer, _ = n.component.(pipeline.Consumer)
 	switch kind {
 	case pipeline.KindProcessor, pipeline.KindConnector:
 		n.consumer = delivery.NewProcessorEdge(n.consumer, b.app.metrics.delivery, n.deliveryName(), set)
@@ -224,13 +222,12 @@ func (b *graphBuilder) collects(receiver *config.Component) bool {
 	})
 }
 
-func buildSafely(c *config.Component, set pipeline.Settings, next pipeline.Consumer) (component any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("BUG: build panicked: %v", p)
-		}
-	}()
-	return c.Factory.Build(set, c.Value, next)
+// build builds the component.
+func (n *node) build(set pipeline.Settings, next pipeline.Consumer) (err error) {
+	n.log = set.Logger
+	defer n.recoverCall("build", &err)
+	n.component, err = n.config.Factory.Build(set, n.config.Value, next)
+	return err
 }
 
 func durabilityOf(exporter any) pipeline.Durability {

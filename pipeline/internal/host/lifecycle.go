@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -86,13 +85,11 @@ func (a *App) rollBack(ctx context.Context) error {
 // startSafely starts a component, then the queue before it.
 func startSafely(ctx context.Context, n *node) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("BUG: Start panicked: %v\n%s", p, debug.Stack())
-		}
 		if err != nil && n.held != nil {
 			n.held.Forget() // a component that has not started is not stopped
 		}
 	}()
+	defer n.recoverCall("Start", &err)
 	if n.held != nil {
 		n.held.Lead(n.component.(pipeline.Holder))
 	}
@@ -212,11 +209,7 @@ func stopComponent(ctx context.Context, n *node) (err error) {
 	if n.held != nil {
 		defer n.held.Forget()
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("BUG: Stop panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer n.recoverCall("Stop", &err)
 	if s, ok := n.component.(pipeline.Stopper); ok {
 		return s.Stop(ctx)
 	}

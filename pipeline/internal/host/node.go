@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
@@ -21,6 +23,7 @@ type node struct {
 	config     *config.Component // with which the component was built
 	pipeline   string            // of a processor, which has one instance per pipeline; "" for other kinds
 	component  any
+	log        *zap.Logger         // of the component
 	durability pipeline.Durability // of an exporter
 	collectors *collectorSet
 	consumer   pipeline.Consumer      // what predecessors call: the component behind its edge
@@ -69,17 +72,22 @@ func (n *node) calls(m *node) bool {
 
 // handOver calls HandOver of the component, if it has it.
 func (n *node) handOver(ctx context.Context, limit time.Duration) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("BUG: HandOver panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer n.recoverCall("HandOver", &err)
 	if h, ok := n.component.(pipeline.Replaceable); ok {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		h.HandOver(ctx)
 	}
 	return nil
+}
+
+// recoverCall is deferred around a call of a method of the component: it logs a panic and turns it
+// into an error.
+func (n *node) recoverCall(method string, err *error) {
+	if p := recover(); p != nil {
+		n.log.Error("BUG: component panicked", zap.String("method", method), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+		*err = fmt.Errorf("BUG: %s panicked: %v", method, p)
+	}
 }
 
 // hasClients reports whether n is a receiver or an extension.

@@ -181,8 +181,12 @@ func TestHandOverPanics(t *testing.T) {
 					t.Errorf("%v: %v", err, w.Events)
 				}
 				lines := p.Logged(t, "a removed component did not stop cleanly")
-				if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]["error"]), "BUG: HandOver panicked") {
+				if len(lines) != 1 || lines[0]["error"] != "BUG: HandOver panicked: hand over window" {
 					t.Errorf("logged %v", lines)
+				}
+				bugs := p.Lines(t, "BUG: component panicked")
+				if len(bugs) != 1 || bugs[0]["component"] != "window" || !strings.Contains(fmt.Sprint(bugs[0]["stack"]), "HandOver") {
+					t.Errorf("logged %v", bugs)
 				}
 			})
 		})
