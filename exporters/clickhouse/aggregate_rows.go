@@ -68,11 +68,18 @@ func (c *rowColumns) sql() string {
 		}
 		return absent
 	}
-	out := []string{"start", "duration", "status", "toString(service)", "toString(name)", column(tracestore.Kind, "toString(kind)", "''"),
-		column(tracestore.StatusMessage, "toString(status_message)", "''"), column(tracestore.ScopeName, "toString(scope_name)", "''"),
-		column(tracestore.ScopeVersion, "toString(scope_version)", "''"),
-		column(tracestore.EventName, "arrayMap(x -> toString(x), event_names)", "emptyArrayString()"),
+	out := []string{"start", "duration", column(tracestore.EventName, "arrayMap(x -> toString(x), event_names)", "emptyArrayString()"),
 		column(tracestore.ParentID, "root", "toUInt8(1)"), "trace_id"}
+	for i := range tracestore.Places() {
+		switch name, isText := where.Column(tracestore.Place(i)); tracestore.Place(i) {
+		case tracestore.Service, tracestore.Name, tracestore.Status: // always needed
+			out = append(out, "toString("+name+")")
+		default:
+			if isText {
+				out = append(out, column(tracestore.Place(i), "toString("+name+")", "''"))
+			}
+		}
+	}
 	wanted := where.Never
 	if len(c.keys) > 0 {
 		wanted = "x IN (" + where.Texts(c.keys) + ")"
@@ -98,19 +105,18 @@ var someID = otlpdata.SpanID{1}
 
 // spanRow is a row of the table of spans. Its memory is reused.
 type spanRow struct {
-	start, duration                  uint64
-	status, service, name, kind      string
-	message, scopeName, scopeVersion string
-	eventNames                       []string
-	root                             uint8
-	trace                            string
-	originKeys, strKeys, textKeys    []string
-	intKeys, floatKeys, others       []string
-	origins, strs, texts             []string
-	ints                             []int64
-	floats                           []float64
-	otherTexts                       []string
-	sure, mayBeSelected, selected    uint8
+	start, duration               uint64
+	texts                         []string // by place
+	eventNames                    []string
+	root                          uint8
+	trace                         string
+	originKeys, strKeys, textKeys []string
+	intKeys, floatKeys, others    []string
+	origins, strs, longs          []string
+	ints                          []int64
+	floats                        []float64
+	otherTexts                    []string
+	sure, mayBeSelected, selected uint8
 
 	attributes []rowAttribute
 	span       otlpdata.Span
@@ -127,9 +133,15 @@ type rowAttribute struct {
 
 // targets returns where rows.Scan puts the columns of rowColumns.sql, and then the conditions.
 func (r *spanRow) targets() []any {
-	return []any{&r.start, &r.duration, &r.status, &r.service, &r.name, &r.kind, &r.message, &r.scopeName, &r.scopeVersion, &r.eventNames,
-		&r.root, &r.trace, &r.originKeys, &r.origins, &r.strKeys, &r.strs, &r.textKeys, &r.texts,
-		&r.intKeys, &r.ints, &r.floatKeys, &r.floats, &r.others, &r.otherTexts, &r.sure, &r.mayBeSelected, &r.selected}
+	out := []any{&r.start, &r.duration, &r.eventNames, &r.root, &r.trace}
+	r.texts = make([]string, len(tracestore.Places()))
+	for i := range r.texts {
+		if _, isText := where.Column(tracestore.Place(i)); isText {
+			out = append(out, &r.texts[i])
+		}
+	}
+	return append(out, &r.originKeys, &r.origins, &r.strKeys, &r.strs, &r.textKeys, &r.longs,
+		&r.intKeys, &r.ints, &r.floatKeys, &r.floats, &r.others, &r.otherTexts, &r.sure, &r.mayBeSelected, &r.selected)
 }
 
 // build builds the span from the columns.
@@ -145,7 +157,7 @@ func (r *spanRow) build() tracestore.Span {
 	}
 	strings(r.originKeys, r.origins)
 	strings(r.strKeys, r.strs)
-	strings(r.textKeys, r.texts)
+	strings(r.textKeys, r.longs)
 	for i := range min(len(r.intKeys), len(r.ints)) {
 		add(r.intKeys[i], otlpdata.IntValue(r.ints[i]), false)
 	}
@@ -155,10 +167,12 @@ func (r *spanRow) build() tracestore.Span {
 	for i := range min(len(r.others), len(r.otherTexts)) {
 		add(r.others[i], otlpdata.StringValue(r.otherTexts[i]), true)
 	}
-	r.resource = otlpdata.Resource{Service: r.service, Attributes: r.place(tracestore.ResourceAttribute)}
-	r.scope = otlpdata.Scope{Name: r.scopeName, Version: r.scopeVersion, Attributes: r.place(tracestore.ScopeAttribute)}
-	r.span = otlpdata.Span{Start: r.start, End: r.start + r.duration, Name: r.name, Kind: kindOf(r.kind),
-		StatusCode: statusOf(r.status), StatusMessage: r.message, Attributes: r.place(tracestore.SpanAttribute)}
+	r.resource = otlpdata.Resource{Service: r.texts[tracestore.Service], Attributes: r.place(tracestore.ResourceAttribute)}
+	r.scope = otlpdata.Scope{Name: r.texts[tracestore.ScopeName], Version: r.texts[tracestore.ScopeVersion],
+		Attributes: r.place(tracestore.ScopeAttribute)}
+	r.span = otlpdata.Span{Start: r.start, End: r.start + r.duration, Name: r.texts[tracestore.Name],
+		Kind: kindOf(r.texts[tracestore.Kind]), StatusCode: statusOf(r.texts[tracestore.Status]),
+		StatusMessage: r.texts[tracestore.StatusMessage], Attributes: r.place(tracestore.SpanAttribute)}
 	copy(r.span.TraceID[:], r.trace)
 	if r.root == 0 {
 		r.span.ParentID = someID

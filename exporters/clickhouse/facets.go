@@ -10,11 +10,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// defaultProperties are the properties that are counted if a query names no fields.
-func defaultProperties() []tracestore.Field {
-	return []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.Name}, {Place: tracestore.Kind}, {Place: tracestore.Status}}
-}
-
 // defaultKeys is the condition on a key of the attributes that are counted if a query names no
 // fields.
 func defaultKeys(key string) string {
@@ -65,7 +60,7 @@ func severalOf(fields []tracestore.Field) string {
 func (a *aggregation) countFacets(ctx context.Context, set string, t total, columns *rowColumns) error {
 	fields := a.want.Facets.Fields
 	if len(fields) == 0 {
-		fields = defaultProperties()
+		fields = tracestore.DefaultFacets()
 		columns.someKeys = defaultKeys("x")
 		if err := a.countKeys(ctx, set, attributeKeys{condition: defaultKeys(attributeKey)}); err != nil {
 			return err

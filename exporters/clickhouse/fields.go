@@ -106,11 +106,9 @@ func occurrences(f tracestore.Field) string {
 // fieldValue returns the expressions of the form and the text of the value of a field. They are
 // valid for spans with at most one value.
 func fieldValue(f tracestore.Field) (form, text string) {
-	column := map[tracestore.Place]string{tracestore.Service: "service", tracestore.Name: "name", tracestore.Kind: "kind",
-		tracestore.Status: "status", tracestore.StatusMessage: "status_message", tracestore.ScopeName: "scope_name",
-		tracestore.ScopeVersion: "scope_version"}[f.Place]
+	column, isText := where.Column(f.Place)
 	switch {
-	case column != "":
+	case isText:
 		return where.Text(formText), shortText(column)
 	case f.Place == tracestore.Duration:
 		return where.Text(formDuration), "toString(duration)"

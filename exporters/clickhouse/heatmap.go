@@ -110,13 +110,9 @@ func minuteCond(c tracestore.Cond) (sql string, ok bool) {
 		return "", false
 	}
 	operator := map[tracestore.Op]string{tracestore.Eq: " = ", tracestore.Ne: " != "}[c.Op]
-	switch c.Field.Place {
-	case tracestore.Service:
-		return "service" + operator + where.Text(c.Value.Text), true
-	case tracestore.Name:
-		return "name" + operator + where.Text(c.Value.Text), true
-	case tracestore.Kind:
-		return "kind" + operator + where.Text(c.Value.Text), true
+	switch column, _ := where.Column(c.Field.Place); c.Field.Place {
+	case tracestore.Service, tracestore.Name, tracestore.Kind:
+		return column + operator + where.Text(c.Value.Text), true
 	case tracestore.Status:
 		return "failed" + operator + "1", c.Value.Text == "error"
 	}

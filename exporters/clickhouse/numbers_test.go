@@ -77,7 +77,8 @@ func TestRowsMatchLikeSpans(t *testing.T) {
 	for range 20_000 {
 		s := tracestore.Span{Resource: &otlpdata.Resource{Service: "shop"}, Scope: &otlpdata.Scope{Name: "lib"},
 			Span: &otlpdata.Span{Name: "op", Start: 5, End: 9, Kind: otlpdata.KindServer, StatusCode: otlpdata.StatusError}}
-		row := &spanRow{start: 5, duration: 4, status: "error", service: "shop", name: "op", kind: "server", scopeName: "lib"}
+		row := &spanRow{start: 5, duration: 4, texts: []string{tracestore.Status: "error", tracestore.Service: "shop",
+			tracestore.Name: "op", tracestore.Kind: "server", tracestore.ScopeName: "lib", tracestore.ScopeVersion: ""}}
 		for range g.IntN(4) {
 			addAttribute(g, s, row, otlpdata.KeyValue{Key: []string{"k", "l"}[g.IntN(2)], Value: values[g.IntN(len(values))]})
 		}

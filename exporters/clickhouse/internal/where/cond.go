@@ -24,32 +24,28 @@ func (t builder) cond(c tracestore.Cond) bounds {
 	case p == tracestore.ParentID:
 		return t.parent(c)
 	default:
-		if column, ok := textColumn(p); ok {
+		if column, ok := Column(p); ok {
 			return textCond(column, c)
 		}
 	}
 	return exactly(Never) // no value
 }
 
-// textColumn returns the column of a property that every span has.
-func textColumn(p tracestore.Place) (string, bool) {
-	switch p {
-	case tracestore.Service:
-		return "service", true
-	case tracestore.Name:
-		return "name", true
-	case tracestore.Kind:
-		return "kind", true
-	case tracestore.Status:
-		return "status", true
-	case tracestore.StatusMessage:
-		return "status_message", true
-	case tracestore.ScopeName:
-		return "scope_name", true
-	case tracestore.ScopeVersion:
-		return "scope_version", true
-	}
-	return "", false
+// columns are the columns of properties of which every span has one text.
+var columns = map[tracestore.Place]string{
+	tracestore.Service:       "service",
+	tracestore.Name:          "name",
+	tracestore.Kind:          "kind",
+	tracestore.Status:        "status",
+	tracestore.StatusMessage: "status_message",
+	tracestore.ScopeName:     "scope_name",
+	tracestore.ScopeVersion:  "scope_version",
+}
+
+// Column returns the column of a property of which every span has one text.
+func Column(p tracestore.Place) (column string, ok bool) {
+	column, ok = columns[p]
+	return column, ok
 }
 
 // textCond is the condition on one string value.

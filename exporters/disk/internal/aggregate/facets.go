@@ -1,8 +1,6 @@
 package aggregate
 
 import (
-	"slices"
-
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -18,15 +16,14 @@ type facetFields struct {
 func newFacetFields(fields []tracestore.Field) facetFields {
 	f := facetFields{resources: len(fields) == 0}
 	for _, field := range fields {
-		switch field.Place {
-		case tracestore.AnyAttribute, tracestore.ScopeAttribute, tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.EventName,
-			tracestore.Duration, tracestore.ParentID:
-			f.whole = true
-		case tracestore.SpanAttribute:
-		case tracestore.ResourceAttribute:
+		switch {
+		case field.Place == tracestore.SpanAttribute:
+		case field.Place == tracestore.ResourceAttribute:
 			f.resources = true
-		default:
+		case scan.BindingOf(field.Place).InShape || field.Place.OfTrace():
 			f.whole = f.whole || field.Key != "" // facets of properties have no key
+		default:
+			f.whole = true
 		}
 	}
 	return f
@@ -210,29 +207,15 @@ func (f *facetSource) finishShape(id uint32, n counts) {
 
 // finishProperties adds the properties that are not attributes.
 func (f *facetSource) finishProperties(shape *rows.Shape, n counts) {
-	scope := &f.plan.Tables.Scopes[shape.Scope]
-	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
-	for _, p := range [...]struct {
-		place tracestore.Place
-		text  string
-		inRow bool // the value is in a cell and counted like an attribute
-	}{
-		{tracestore.Service, shape.Service, false},
-		{tracestore.Name, span.Operation(), f.has(shape, rows.Name)},
-		{tracestore.Kind, span.KindName(), false},
-		{tracestore.Status, otlpdata.StatusName(shape.Status), false},
-		{tracestore.StatusMessage, "", f.has(shape, rows.StatusMessage)},
-		{tracestore.ScopeName, scope.Name, false},
-		{tracestore.ScopeVersion, scope.Version, false},
-	} {
-		if c := f.to.counter.Field(tracestore.Field{Place: p.place}); c != nil && !p.inRow {
-			c.AddSpans(n.all, n.selected)
-			c.AddValue(p.text, n.all, n.selected)
+	for i := range tracestore.Places() {
+		field := tracestore.Field{Place: tracestore.Place(i)}
+		at, c := scan.BindingOf(field.Place), f.to.counter.Field(field)
+		if c == nil || !at.InShape || at.HasCell(f.plan.Tables, shape) { // cells are counted like those of attributes
+			continue
+		}
+		c.AddSpans(n.all, n.selected)
+		for v := range field.Values(f.plan.Common(shape)) {
+			c.AddValue(v.AsString(), n.all, n.selected)
 		}
 	}
-}
-
-// has reports whether rows of a shape have a cell of a place.
-func (f *facetSource) has(shape *rows.Shape, place rows.Place) bool {
-	return slices.ContainsFunc(shape.Columns, func(c uint32) bool { return f.plan.Tables.Columns[c].Place == place })
 }

@@ -34,10 +34,12 @@ func (f *facetSource) column(id uint32) *facetColumn {
 		c.extra = true
 	case rows.Attribute:
 		c.counter = f.to.counter.Field(tracestore.Field{Place: tracestore.SpanAttribute, Key: col.Key})
-	case rows.Name:
-		c.counter = f.to.counter.Field(tracestore.Field{Place: tracestore.Name})
-	case rows.StatusMessage:
-		c.counter = f.to.counter.Field(tracestore.Field{Place: tracestore.StatusMessage})
+	default:
+		for i := range tracestore.Places() {
+			if at := scan.BindingOf(tracestore.Place(i)); at.InShape && at.Holds(col.Place) {
+				c.counter = f.to.counter.Field(tracestore.Field{Place: tracestore.Place(i)})
+			}
+		}
 	}
 	return c
 }

@@ -28,66 +28,29 @@ func (g *groupSource) shape(id uint32) *groupShape {
 // field returns where the spans of a shape have the value of a field. ok is false if they may have
 // several, or one that is found in whole spans only.
 func (g *groupSource) field(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
-	switch shape := &g.plan.Tables.Shapes[id]; f.Place {
-	case tracestore.Service:
-		return groupField{constant: g.number(shape.Service)}, true
-	case tracestore.Kind, tracestore.Status, tracestore.ScopeName, tracestore.ScopeVersion:
-		return groupField{constant: g.common(shape, f.Place)}, true
-	case tracestore.Name:
-		if !shape.NameInRow {
-			return groupField{constant: g.common(shape, f.Place)}, true
-		}
-		return g.attribute(id, f)
-	case tracestore.StatusMessage:
-		if out, ok = g.attribute(id, f); ok && !out.varies && out.constant == 0 {
-			out.constant = g.number("")
-		}
-		return out, ok
-	case tracestore.ResourceAttribute:
-		g.loadResources(number, f.Key)
-		return groupField{resource: true}, true
-	case tracestore.SpanAttribute, tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.EventName:
-		return g.attribute(id, f)
-	case tracestore.ScopeAttribute:
-		return groupField{}, !hasKey(g.plan.Tables.Scopes[shape.Scope].Attributes, f.Key)
-	case tracestore.AnyAttribute:
-		return g.anywhere(id, number, f)
+	shape, at := &g.plan.Tables.Shapes[id], scan.BindingOf(f.Place)
+	switch {
+	case at.InHead:
+		return out, false
+	case at.InShape && !at.HasCell(g.plan.Tables, shape):
+		return groupField{constant: g.common(shape, f)}, true
 	}
-	return out, f.Place.OfTrace() // which has no values
+	out, ok = g.attribute(id, f)
+	if !ok || at.Scope && hasKey(g.plan.Tables.Scopes[shape.Scope].Attributes, f.Key) {
+		return out, false
+	}
+	if at.Resource && g.loadResources(number, f.Key) {
+		return groupField{resource: true}, !out.varies && out.constant == 0
+	}
+	return out, true
 }
 
 // common returns the number of a property that all spans of a shape have in common.
-func (g *groupSource) common(shape *rows.Shape, place tracestore.Place) valueNumber {
-	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
-	scope := &g.plan.Tables.Scopes[shape.Scope]
-	switch place {
-	case tracestore.Name:
-		return g.number(span.Operation())
-	case tracestore.Kind:
-		return g.number(span.KindName())
-	case tracestore.Status:
-		return g.number(otlpdata.StatusName(shape.Status))
-	case tracestore.ScopeName:
-		return g.number(scope.Name)
+func (g *groupSource) common(shape *rows.Shape, f tracestore.Field) (n valueNumber) {
+	for v := range f.Values(g.plan.Common(shape)) {
+		n = g.number(v.AsString())
 	}
-	return g.number(scope.Version)
-}
-
-// anywhere is like field, for an attribute in any place.
-func (g *groupSource) anywhere(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
-	shape := &g.plan.Tables.Shapes[id]
-	out, ok = g.attribute(id, f)
-	if !ok || hasKey(g.plan.Tables.Scopes[shape.Scope].Attributes, f.Key) {
-		return out, false
-	}
-	inResources := g.loadResources(number, f.Key)
-	if inResources && (out.varies || out.constant > 0) {
-		return out, false
-	}
-	if inResources {
-		return groupField{resource: true}, true
-	}
-	return out, true
+	return n
 }
 
 // attribute is like field, for values in cells.

@@ -81,31 +81,26 @@ func (b *binder) list(e *expr) node {
 func (b *binder) cond(c int) node {
 	l := leaf{cond: &b.plan.query.conds[c], number: c, facts: &b.plan.facts[c]}
 	v := no
-	switch l.cond.Field.Place {
-	case tracestore.Duration:
+	place := l.cond.Field.Place
+	switch at := BindingOf(place); {
+	case place == tracestore.Duration:
 		l.duration = true
 		v = evaluateDuration(l.cond, AnyDuration)
-	case tracestore.ParentID:
+	case place == tracestore.ParentID:
 		l.parent = true
 		v = depends
-	case tracestore.ResourceAttribute:
-		v = b.resource(&l, c)
-	case tracestore.AnyAttribute:
-		if v = b.match(c, tracestore.ScopeAttribute); v != yes {
-			v = or(b.resource(&l, c), b.columns(&l, c))
-		}
-	case tracestore.SpanAttribute, tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.EventName:
-		v = b.columns(&l, c)
-	case tracestore.Name:
-		if v = b.columns(&l, c); !b.shape.NameInRow {
-			v = b.match(c, tracestore.Name)
-		}
-	case tracestore.StatusMessage:
-		if v = b.columns(&l, c); !b.has(rows.StatusMessage) {
-			v = b.match(c, tracestore.StatusMessage)
-		}
+	case at.InShape && !at.HasCell(b.plan.Tables, b.shape):
+		v = b.match(c, place)
 	default:
-		v = b.match(c, l.cond.Field.Place)
+		if at.Scope {
+			v = b.match(c, tracestore.ScopeAttribute)
+		}
+		if at.Resource && v != yes {
+			v = or(v, b.resource(&l, c))
+		}
+		if v != yes {
+			v = or(v, b.columns(&l, c))
+		}
 	}
 	if v != depends {
 		return node{known: v}
@@ -138,21 +133,13 @@ func (l *leaf) cost() int {
 func (b *binder) match(c int, place tracestore.Place) verdict {
 	asked := b.plan.query.conds[c].Cond
 	asked.Field.Place = place
-	b.plan.common.resource.Service = b.shape.Service
-	b.plan.common.span.Name, b.plan.common.span.Kind, b.plan.common.span.StatusCode = b.shape.Name, b.shape.Kind, b.shape.Status
-	return verdictOf(tracestore.Match(asked, tracestore.Span{
-		Resource: &b.plan.common.resource, Scope: &b.plan.Tables.Scopes[b.shape.Scope], Span: &b.plan.common.span,
-	}))
+	return verdictOf(tracestore.Match(asked, b.plan.Common(b.shape)))
 }
 
 func (b *binder) resource(l *leaf, c int) verdict {
 	f := b.plan.resourceFacts(c)
 	l.resource = f.all == depends
 	return f.all
-}
-
-func (b *binder) has(place rows.Place) bool {
-	return slices.ContainsFunc(b.shape.Columns, func(c uint32) bool { return b.plan.Tables.Columns[c].Place == place })
 }
 
 // columns goes through the columns of the shape that have values of the field.
@@ -171,36 +158,6 @@ func (b *binder) columns(l *leaf, c int) verdict {
 		}
 	}
 	return v
-}
-
-// ColumnHolds reports whether the cells of a column are values of a field.
-func ColumnHolds(f tracestore.Field, col *rows.Column) bool {
-	switch col.Place {
-	case rows.Attribute:
-		return (f.Place == tracestore.AnyAttribute || f.Place == tracestore.SpanAttribute) && col.Key == f.Key
-	case rows.EventAttribute:
-		return (f.Place == tracestore.AnyAttribute || f.Place == tracestore.EventAttribute) && col.Key == f.Key
-	case rows.EventName:
-		return f.Place == tracestore.EventName
-	case rows.Name:
-		return f.Place == tracestore.Name
-	case rows.StatusMessage:
-		return f.Place == tracestore.StatusMessage
-	}
-	return false
-}
-
-// MayEncode reports whether values of a field may be encoded in cells of a place.
-func MayEncode(f tracestore.Place, p rows.Place) bool {
-	switch p {
-	case rows.Extra:
-		return f == tracestore.AnyAttribute || f == tracestore.SpanAttribute
-	case rows.Events:
-		return f == tracestore.AnyAttribute || f == tracestore.EventAttribute || f == tracestore.EventName
-	case rows.Links:
-		return f == tracestore.AnyAttribute || f == tracestore.LinkAttribute
-	}
-	return false
 }
 
 // named reports whether the event whose time is at a position has a name.
