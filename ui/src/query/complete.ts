@@ -1,6 +1,6 @@
 // What can stand at the caret of a search that is being written.
 
-import { canonical } from './field';
+import { fieldType } from './field';
 import { isComparison, isOp, lex, type Token } from './lex';
 
 /** What completes the text at the caret. The range `begin` to `end` is replaced. */
@@ -89,10 +89,10 @@ function afterCaret(text: string, caretEnd: number): string | null {
 
 /** The operators that a field supports, most useful first. */
 export function operatorsFor(field: string): string[] {
-  switch (canonical(field)) {
-    case 'duration': case 'trace.duration': return ['>', '>=', '<', '<=', '=', '!='];
-    case 'kind': case 'status': return ['=', '!=', '=~', '!~'];
-    case 'error': case 'root': return ['=', '!='];
+  switch (fieldType(field)) {
+    case 'duration': return ['>', '>=', '<', '<=', '=', '!='];
+    case 'word': return ['=', '!=', '=~', '!~'];
+    case 'boolean': return ['=', '!='];
   }
   return ['=', '!=', '=~', '!~', '>', '>=', '<', '<='];
 }

@@ -1,5 +1,6 @@
 // Names of fields and values, written so that the server reads them unchanged.
 
+import { fields, scopes, type FieldEntry } from './field-table';
 import { lex } from './lex';
 
 /** Text in quotes, with escape sequences that the language knows. Lone surrogates become U+FFFD. */
@@ -7,24 +8,10 @@ export function quote(text: string): string {
   return JSON.stringify(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
 }
 
-/** Scopes of attributes, with the dot after them. */
-export const scopes = ['.', 'span.', 'resource.', 'instrumentation.', 'event.', 'link.'] as const;
-
-/** Other names of fields. */
-const aliases: Record<string, string> = {
-  'span:name': 'name', 'service.name': 'service', '.service.name': 'service', 'resource.service.name': 'service', 'span:statusMessage': 'statusMessage',
-  'span:kind': 'kind', 'span:status': 'status', 'span:duration': 'duration', 'trace:duration': 'trace.duration', traceDuration: 'trace.duration',
-  'trace:rootService': 'trace.rootService', rootServiceName: 'trace.rootService', 'trace:rootName': 'trace.rootName', rootName: 'trace.rootName',
-};
-
 /** What a field can be compared with. */
-export type FieldType = 'text' | 'word' | 'duration' | 'boolean' | 'attribute';
+export type FieldType = FieldEntry['type'] | 'attribute';
 
-const types: Record<string, FieldType> = {
-  service: 'text', name: 'text', statusMessage: 'text', 'instrumentation:name': 'text', 'instrumentation:version': 'text', 'event:name': 'text',
-  'span:parentID': 'text', 'trace.rootService': 'text', 'trace.rootName': 'text', kind: 'word', status: 'word', duration: 'duration',
-  'trace.duration': 'duration', error: 'boolean', root: 'boolean',
-};
+const known = new Map(fields.flatMap((f) => [f.name, ...f.aliases].map((name) => [name, f] as const)));
 
 /** A name without quotes, as the lexer returns it; null if the text is not written as one name. */
 function unquoted(name: string): string | null {
@@ -35,8 +22,8 @@ function unquoted(name: string): string | null {
 /** The one name of a field that has several, as in answers of the server: `service.name` is `service`, and `http.route` is `.http.route`. */
 export function canonical(name: string): string {
   const key = unquoted(formatField(name)) ?? name;
-  if (aliases[key]) return aliases[key];
-  if (types[key]) return key;
+  const field = known.get(key);
+  if (field) return field.name;
   const scope = scopes.find((s) => key.startsWith(s));
   return scope ? attribute(scope, key.slice(scope.length)) : key.includes('.') ? attribute('.', key) : key;
 }
@@ -48,7 +35,7 @@ export function fieldLabel(name: string): string {
 
 /** Type of the field with a name. */
 export function fieldType(name: string): FieldType {
-  return types[canonical(name)] ?? 'attribute';
+  return known.get(canonical(name))?.type ?? 'attribute';
 }
 
 const plainKey = /^[\p{L}\p{Nd}_.\-/:@]+$/u;
@@ -65,14 +52,9 @@ export function formatField(name: string): string {
   return scope ? attribute(scope, name.slice(scope.length)) : attribute('.', name);
 }
 
-const words: Record<string, string[]> = {
-  kind: ['server', 'client', 'producer', 'consumer', 'internal', 'unspecified'],
-  status: ['error', 'ok', 'unset'],
-};
-
 /** All values of a field that has few, otherwise none. */
 export function wordsOf(field: string): string[] {
-  return words[canonical(field)] ?? [];
+  return known.get(canonical(field))?.words ?? [];
 }
 
 const isNumber = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
