@@ -41,18 +41,13 @@ const provideTimeout = 2 * time.Second
 
 // Provide implements tracestore.Provider. If the server is this program, it supports what the store
 // of the server supports, and otherwise what the protocol does.
-func (e *exporter) Provide(ctx context.Context, tenant string, target any) bool {
+func (e *exporter) Provide(ctx context.Context, tenant string, wants reflect.Type) any {
 	ctx, cancel := context.WithTimeout(e.withReadMetadata(ctx, tenant), provideTimeout)
 	defer cancel()
-	wants := reflect.TypeOf(target).Elem()
-	if !reflect.TypeOf(e).Implements(wants) {
-		return false
-	}
 	if c, err := e.server.capabilities(ctx); err == nil && !c.provides(wants) {
-		return false
+		return nil
 	}
-	reflect.ValueOf(target).Elem().Set(reflect.ValueOf(e))
-	return true
+	return e
 }
 
 // provides reports whether the server supports an interface of package tracestore.

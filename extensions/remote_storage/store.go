@@ -133,20 +133,12 @@ func hello(s *storeService, question []byte, stream grpc.ServerStream) error {
 // allows.
 func (s *storeService) interfaces(ctx context.Context, tenant string) (names []string) {
 	for _, m := range append(methods(), method{wants: reflect.TypeFor[tracestore.GroupAggregator]()}) {
-		if m.wants != nil && s.refuses(m.wants) == nil && supports(ctx, tenant, s.store, m.wants) {
+		if m.wants != nil && s.refuses(m.wants) == nil && tracestore.Supports(ctx, tenant, s.store, m.wants) {
 			names = append(names, m.wants.Name())
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// supports is like tracestore.As for an interface that is known only at run time.
-func supports(ctx context.Context, tenant string, store Store, wants reflect.Type) bool {
-	if p, is := store.(tracestore.Provider); is {
-		return p.Provide(ctx, tenant, reflect.New(wants).Interface())
-	}
-	return reflect.TypeOf(store).Implements(wants)
 }
 
 // refuses returns the status for calls of an interface if the configuration does not allow them.

@@ -7,6 +7,8 @@ package multistore
 
 import (
 	"context"
+	"reflect"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -34,63 +36,10 @@ func New(stores ...Named) *Store {
 
 // Provide implements tracestore.Provider. A store that cannot be reached supports what it may
 // support.
-func (s *Store) Provide(ctx context.Context, tenant string, target any) bool {
-	switch t := target.(type) {
-	case *tracestore.Reader:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Catalog:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Dependencies:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.AttributeCatalog:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Aggregator:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.GroupAggregator:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Peers:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Edges:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Metrics:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Baselines:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Outliner:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.SpanSelector:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.SpanFinder:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.PathProfiler:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Versioner:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.UsageReporter:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Follower:
-		return provide(ctx, tenant, s, t)
-	case *tracestore.Deleter:
-		return provide(ctx, tenant, s, t)
+func (s *Store) Provide(ctx context.Context, tenant string, want reflect.Type) any {
+	supported := each(s.stores, func(m *member) bool { return tracestore.Supports(ctx, tenant, m.Store, want) })
+	if slices.Contains(supported, false) {
+		return nil
 	}
-	return false
-}
-
-// provide sets target to s if s has the interface and all stores support it.
-func provide[T any](ctx context.Context, tenant string, s *Store, target *T) bool {
-	own, ok := any(s).(T)
-	if !ok {
-		return false
-	}
-	supported := each(s.stores, func(n *member) bool {
-		_, ok := tracestore.As[T](ctx, tenant, n.Store)
-		return ok
-	})
-	for _, ok := range supported {
-		if !ok {
-			return false
-		}
-	}
-	*target = own
-	return true
+	return s
 }

@@ -3,6 +3,7 @@ package multistore
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -45,12 +46,12 @@ func TestDuplicates(t *testing.T) {
 // withoutCalls is a store that cannot count calls: a parent in another store is not known.
 type withoutCalls struct{ *shop }
 
-func (w withoutCalls) Provide(ctx context.Context, tenant string, target any) bool {
-	switch target.(type) {
-	case *tracestore.Dependencies, *tracestore.Peers, *tracestore.Edges:
-		return false
+func (w withoutCalls) Provide(ctx context.Context, tenant string, want reflect.Type) any {
+	switch want {
+	case reflect.TypeFor[tracestore.Dependencies](), reflect.TypeFor[tracestore.Peers](), reflect.TypeFor[tracestore.Edges]():
+		return nil
 	}
-	return w.shop.Provide(ctx, tenant, target)
+	return w.shop.Provide(ctx, tenant, want)
 }
 
 // TestDividedTraces runs the checks on stores among which the spans of each trace are divided.

@@ -3,6 +3,7 @@ package tracestore
 import (
 	"context"
 	"errors"
+	"reflect"
 )
 
 // ErrUnsupported is matched by errors of calls that the store does not support.
@@ -12,23 +13,32 @@ var ErrUnsupported = errors.New("store does not support this request")
 // such as a store in another process. Use [As] instead of a type assertion to find out what a store
 // supports.
 type Provider interface {
-	// Provide sets the variable to which target points and returns true if the store supports the
-	// type of the variable, which is an interface, now. It may ask another process until ctx ends.
-	// If it gets no answer, it provides what the store may support.
+	// Provide returns a store that implements an interface of this package if that is supported
+	// now, and nil otherwise. It may ask another process until ctx ends. If it gets no answer, it
+	// provides what the store may support.
 	//
 	// A later answer may differ. Calls that are not supported anymore return errors that match
 	// [ErrUnsupported].
-	Provide(ctx context.Context, tenant string, target any) bool
+	Provide(ctx context.Context, tenant string, want reflect.Type) any
 }
 
 // As returns a store as an optional interface of this package, and reports whether the store
 // supports it for the tenant. A [Provider] decides itself; any other store supports the interfaces
 // that it implements. Callers should ask again for each request.
 func As[T any](ctx context.Context, tenant string, store any) (optional T, ok bool) {
-	if p, is := store.(Provider); is {
-		ok = p.Provide(ctx, tenant, &optional)
-		return optional, ok
-	}
-	optional, ok = store.(T)
+	optional, ok = provided(ctx, tenant, store, reflect.TypeFor[T]()).(T)
 	return optional, ok
+}
+
+// Supports is like [As] for an interface that is known only at run time.
+func Supports(ctx context.Context, tenant string, store any, want reflect.Type) bool {
+	t := reflect.TypeOf(provided(ctx, tenant, store, want))
+	return t != nil && t.Implements(want)
+}
+
+func provided(ctx context.Context, tenant string, store any, want reflect.Type) any {
+	if p, is := store.(Provider); is {
+		return p.Provide(ctx, tenant, want)
+	}
+	return store
 }

@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -13,12 +14,11 @@ func (r remoteStore) Peers(context.Context, string, time.Time, time.Time) (Graph
 	return Graph{}, nil
 }
 
-func (r remoteStore) Provide(_ context.Context, tenant string, target any) bool {
-	if p, ok := target.(*Peers); ok && tenant == "a" {
-		*p = r
-		return true
+func (r remoteStore) Provide(_ context.Context, tenant string, want reflect.Type) any {
+	if want == reflect.TypeFor[Peers]() && tenant == "a" {
+		return r
 	}
-	return false
+	return nil
 }
 
 // TestAs checks that a Provider decides what it supports, and that the methods of other stores do.
@@ -31,6 +31,11 @@ func TestAs(t *testing.T) {
 	}
 	if _, ok := As[Peers](ctx, "b", remoteStore{}); ok {
 		t.Error("interface is supported for a tenant for which it is not provided")
+	}
+	for tenant, want := range map[string]bool{"a": true, "b": false} {
+		if Supports(ctx, tenant, remoteStore{}, reflect.TypeFor[Peers]()) != want {
+			t.Errorf("Supports of tenant %s: want %t", tenant, want)
+		}
 	}
 	if _, ok := As[Dependencies](ctx, "a", remoteStore{}); ok {
 		t.Error("interface is supported that is implemented but not provided")
