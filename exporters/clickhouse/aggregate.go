@@ -12,10 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var _ tracestore.GroupAggregator = (*exporter)(nil)
-
-// AggregatesGroups implements tracestore.GroupAggregator.
-func (*exporter) AggregatesGroups() {}
+var _ tracestore.Aggregator = (*exporter)(nil)
 
 // Aggregate implements tracestore.Aggregator. The server counts. What it cannot decide or count
 // exactly is examined here, one span after the other; see spanRows.

@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var _ tracestore.Baselines = (*exporter)(nil)
+var _ tracestore.Metrics = (*exporter)(nil)
 
-// Baselines implements tracestore.Baselines. It counts like Metrics.
+// Baselines implements tracestore.Metrics.
 func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
 	counter := storequery.NewBaselineCounter(q)
 	from, to, ok := q.Window()

@@ -9,13 +9,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var (
-	_ tracestore.Dependencies = (*exporter)(nil)
-	_ tracestore.Peers        = (*exporter)(nil)
-	_ tracestore.Edges        = (*exporter)(nil)
-)
+var _ tracestore.Edges = (*exporter)(nil)
 
-// Dependencies implements tracestore.Dependencies. Duplicates from different requests count as
+// Dependencies implements tracestore.Edges. Duplicates from different requests count as
 // often as they are stored. See callReach for calls between distant spans.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	var calls storequery.CallCounter
@@ -31,7 +27,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	return tracestore.Graph{Edges: calls.Edges(), Reasons: missing.ofServices()}, nil
 }
 
-// Peers implements tracestore.Peers. It counts like Dependencies.
+// Peers implements tracestore.Edges. It counts like Dependencies.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	var calls storequery.PeerCounter
 	missing, err := e.calls(ctx, tenant, from, to, func(s *callSum) {

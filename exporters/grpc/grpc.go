@@ -114,7 +114,7 @@ var (
 	_ pipeline.DurabilityReporter = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
-	_ tracestore.Dependencies     = (*exporter)(nil)
+	_ tracestore.Edges            = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {

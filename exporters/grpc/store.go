@@ -21,11 +21,9 @@ import (
 var (
 	_ tracestore.Provider         = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
-	_ tracestore.GroupAggregator  = (*exporter)(nil)
-	_ tracestore.Peers            = (*exporter)(nil)
+	_ tracestore.Aggregator       = (*exporter)(nil)
 	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
-	_ tracestore.Baselines        = (*exporter)(nil)
 	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.SpanSelector     = (*exporter)(nil)
 	_ tracestore.SpanFinder       = (*exporter)(nil)
@@ -55,7 +53,7 @@ func (c *capabilities) provides(wants reflect.Type) bool {
 	switch wants {
 	case reflect.TypeFor[tracestore.Reader](), reflect.TypeFor[tracestore.Catalog]():
 		return true
-	case reflect.TypeFor[tracestore.Dependencies]():
+	case reflect.TypeFor[tracestore.Edges]():
 		return c.store == nil || c.store[wants.Name()]
 	}
 	return c.store[wants.Name()]

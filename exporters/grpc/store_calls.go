@@ -29,19 +29,12 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	if err := a.Check(q); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	question := &storewire.Aggregate{Query: q, What: a}
-	if len(a.Groups.By) > 0 {
-		return ask[tracestore.GroupAggregator, tracestore.Aggregate](ctx, e, q.Tenant, "Aggregate", question)
-	}
-	return ask[tracestore.Aggregator, tracestore.Aggregate](ctx, e, q.Tenant, "Aggregate", question)
+	return ask[tracestore.Aggregator, tracestore.Aggregate](ctx, e, q.Tenant, "Aggregate", &storewire.Aggregate{Query: q, What: a})
 }
 
-// AggregatesGroups implements tracestore.GroupAggregator.
-func (*exporter) AggregatesGroups() {}
-
-// Peers implements tracestore.Peers.
+// Peers implements tracestore.Edges.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	return ask[tracestore.Peers, tracestore.Graph](ctx, e, tenant, "Peers", &storewire.Window{From: from, To: to})
+	return ask[tracestore.Edges, tracestore.Graph](ctx, e, tenant, "Peers", &storewire.Window{From: from, To: to})
 }
 
 // Edges implements tracestore.Edges.
@@ -54,9 +47,9 @@ func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.Metr
 	return ask[tracestore.Metrics, tracestore.MetricsAnswer](ctx, e, tenant, "Metrics", &q)
 }
 
-// Baselines implements tracestore.Baselines.
+// Baselines implements tracestore.Metrics.
 func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
-	a, err := ask[tracestore.Baselines, tracestore.BaselineAnswer](ctx, e, tenant, "Baselines", &q)
+	a, err := ask[tracestore.Metrics, tracestore.BaselineAnswer](ctx, e, tenant, "Baselines", &q)
 	if err == nil && len(a.Durations) != len(q.Operations) {
 		return tracestore.BaselineAnswer{}, fmt.Errorf("remote storage server sent durations of %d operations, %d were requested",
 			len(a.Durations), len(q.Operations))

@@ -125,7 +125,7 @@ func TestStandardServers(t *testing.T) {
 			if hasMetrics(t, e) {
 				t.Error("offers metrics")
 			}
-			if _, ok := tracestore.As[tracestore.Dependencies](t.Context(), "", e); !ok {
+			if _, ok := tracestore.As[tracestore.Edges](t.Context(), "", e); !ok {
 				t.Error("lacks dependencies")
 			}
 			names, _, err := e.Services(t.Context(), "", tracestore.NameQuery{})
@@ -154,7 +154,7 @@ func TestCapabilitiesFollowTheServer(t *testing.T) {
 	if n := f.callsOf("store.v1.StoreService/Capabilities"); n > 2 { // once more if the first call made the connection
 		t.Errorf("asked %d times on one connection", n)
 	}
-	if _, ok := tracestore.As[tracestore.Peers](t.Context(), "", e); ok {
+	if _, ok := tracestore.As[tracestore.Edges](t.Context(), "", e); ok {
 		t.Error("offers peers, which the server does not list")
 	}
 	stop()
@@ -163,7 +163,7 @@ func TestCapabilitiesFollowTheServer(t *testing.T) {
 	for c, _ := e.server.state(); c != nil; c, _ = e.server.state() { // until the client has noticed
 		time.Sleep(time.Millisecond)
 	}
-	if _, ok := tracestore.As[tracestore.Peers](ctx, "", e); !ok {
+	if _, ok := tracestore.As[tracestore.Edges](ctx, "", e); !ok {
 		t.Error("offers nothing although nothing is known")
 	}
 	_, _ = f.serve(t, addr, standard()...)
@@ -429,20 +429,5 @@ func TestFollowEnds(t *testing.T) {
 	defer cancel()
 	if _, err := e.Follow(ctx, "", 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Follow of a server that does not answer: %v", err)
-	}
-}
-
-// TestGroupsOfAnOldServer checks that a server that would ignore groups is not asked for them.
-func TestGroupsOfAnOldServer(t *testing.T) {
-	own := &storeServer{version: storewire.Version, can: []string{"Aggregator"}}
-	addr, _ := new(fake).serve(t, "localhost:0", own)
-	e := start(t, addr, nil)
-	if _, ok := tracestore.As[tracestore.GroupAggregator](t.Context(), "", e); ok {
-		t.Error("offers groups")
-	}
-	by := []tracestore.Field{{Place: tracestore.Service}}
-	_, err := e.Aggregate(t.Context(), tracestore.Query{}, tracestore.Aggregation{Groups: tracestore.GroupQuery{By: by, Limit: 1}})
-	if !errors.Is(err, tracestore.ErrUnsupported) {
-		t.Errorf("error %v, want %v", err, tracestore.ErrUnsupported)
 	}
 }

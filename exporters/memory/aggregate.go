@@ -48,9 +48,6 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	return out, err
 }
 
-// AggregatesGroups implements tracestore.GroupAggregator.
-func (*exporter) AggregatesGroups() {}
-
 // aggregateReader examines the spans within a window, newest first.
 type aggregateReader struct {
 	counter *storequery.AggregateCounter

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Dependencies implements tracestore.Dependencies. It counts duplicates once. It ignores spans that
+// Dependencies implements tracestore.Edges. It counts duplicates once. It ignores spans that
 // are stored after the call, and includes traces that are evicted while it runs.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot(), convert: storequery.CallSpanOf}
@@ -31,7 +31,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	return tracestore.Graph{Edges: calls.Edges()}, nil
 }
 
-// Peers implements tracestore.Peers. It counts like Dependencies.
+// Peers implements tracestore.Edges. It counts like Dependencies.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot(), convert: storequery.CallSpanOf}
 	var calls storequery.PeerCounter

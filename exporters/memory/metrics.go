@@ -21,7 +21,7 @@ func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.Metr
 	return counter.Answer(), ctx.Err()
 }
 
-// Baselines implements tracestore.Baselines. It counts like Metrics.
+// Baselines implements tracestore.Metrics.
 func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
 	counter := storequery.NewBaselineCounter(q)
 	if from, to, ok := q.Window(); ok {

@@ -116,6 +116,14 @@ func (*store) Dependencies(context.Context, string, time.Time, time.Time) (trace
 		{Parent: "a", Child: "b", Messaging: true, Calls: 3}}, Reasons: tracestore.Because(tracestore.ReasonDamage, "some are missing")}, nil
 }
 
+func (*store) Peers(context.Context, string, time.Time, time.Time) (tracestore.Graph, error) {
+	return tracestore.Graph{}, tracestore.ErrUnsupported
+}
+
+func (*store) Edges(context.Context, string, tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
+	return tracestore.EdgeGraph{}, tracestore.ErrUnsupported
+}
+
 // serve serves a store and returns a connection to it.
 func serve(t testing.TB, s *store, change func(*Config)) *grpc.ClientConn {
 	t.Helper()

@@ -166,7 +166,7 @@ func unaryTrailer(ctx context.Context) func(metadata.MD) {
 
 // graph reads the calls between services.
 func graph(ctx context.Context, store Store, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	d, ok := tracestore.As[tracestore.Dependencies](ctx, tenant, store)
+	d, ok := tracestore.As[tracestore.Edges](ctx, tenant, store)
 	if !ok {
 		return tracestore.Graph{}, status.Error(codes.Unimplemented, "not implemented")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a store that can be served. What else it supports (tracestore.Dependencies, Metrics and
+// Store is a store that can be served. What else it supports (tracestore.Edges, Metrics and
 // others) is served too.
 type Store interface {
 	pipeline.Consumer

@@ -132,7 +132,7 @@ func hello(s *storeService, question []byte, stream grpc.ServerStream) error {
 // interfaces returns the names of the interfaces that the store supports and the configuration
 // allows.
 func (s *storeService) interfaces(ctx context.Context, tenant string) (names []string) {
-	for _, m := range append(methods(), method{wants: reflect.TypeFor[tracestore.GroupAggregator]()}) {
+	for _, m := range methods() {
 		if m.wants != nil && s.refuses(m.wants) == nil && tracestore.Supports(ctx, tenant, s.store, m.wants) {
 			names = append(names, m.wants.Name())
 		}

@@ -38,10 +38,10 @@ func methods() []method {
 		answering("Aggregate", aggregate),
 		answering("ProfilePaths", profilePaths),
 		answering("Dependencies",
-			func(ctx context.Context, of asked[tracestore.Dependencies], q *storewire.Window) (tracestore.Graph, error) {
+			func(ctx context.Context, of asked[tracestore.Edges], q *storewire.Window) (tracestore.Graph, error) {
 				return of.store.Dependencies(ctx, of.tenant, q.From, q.To)
 			}),
-		answering("Peers", func(ctx context.Context, of asked[tracestore.Peers], q *storewire.Window) (tracestore.Graph, error) {
+		answering("Peers", func(ctx context.Context, of asked[tracestore.Edges], q *storewire.Window) (tracestore.Graph, error) {
 			return of.store.Peers(ctx, of.tenant, q.From, q.To)
 		}),
 		answering("Edges", func(ctx context.Context, of asked[tracestore.Edges], q *tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
@@ -52,7 +52,7 @@ func methods() []method {
 				return of.store.Metrics(ctx, of.tenant, *q)
 			}),
 		answering("Baselines",
-			func(ctx context.Context, of asked[tracestore.Baselines], q *tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+			func(ctx context.Context, of asked[tracestore.Metrics], q *tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
 				return of.store.Baselines(ctx, of.tenant, *q)
 			}),
 		answering("FindSpans",

@@ -116,10 +116,10 @@ func TestStoreCapabilities(t *testing.T) {
 		change func(*Config)
 		want   []string
 	}{
-		{&store{}, nil, []string{"Catalog", "Dependencies", "Reader"}},
-		{&fullStore{store: &store{}}, nil, []string{"Aggregator", "Catalog", "Dependencies", "Follower", "Reader"}},
+		{&store{}, nil, []string{"Catalog", "Edges", "Reader"}},
+		{&fullStore{store: &store{}}, nil, []string{"Aggregator", "Catalog", "Edges", "Follower", "Reader"}},
 		{&fullStore{store: &store{}}, func(c *Config) { c.AllowDelete, c.MaxFollowers = true, 0 },
-			[]string{"Aggregator", "Catalog", "Deleter", "Dependencies", "Reader"}},
+			[]string{"Aggregator", "Catalog", "Deleter", "Edges", "Reader"}},
 	} {
 		conn, _ := serveFull(t, c.store, c.change)
 		a, err := answerTo[storewire.Capabilities](t.Context(), conn, "Capabilities", &storewire.Hello{Version: 1000})

@@ -11,10 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var _ tracestore.GroupAggregator = (*Store)(nil)
-
-// AggregatesGroups implements tracestore.GroupAggregator.
-func (*Store) AggregatesGroups() {}
+var _ tracestore.Aggregator = (*Store)(nil)
 
 // Aggregate implements tracestore.Aggregator. Each store may examine as many spans as Budget.Spans
 // permits, so that a store with many spans is not sampled more because of the others.
@@ -40,19 +37,9 @@ func (s *Store) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 	of := a
 	of.Facets.All = a.Facets.Values > 0
 	of.Groups.All = len(a.Groups.By) > 0
-	var answers []answer[tracestore.Aggregate]
-	var missing tracestore.Reasons
-	var err error
-	call := func(ctx context.Context, store tracestore.Aggregator) (tracestore.Aggregate, error) {
+	answers, missing, err := ask(ctx, s, q.Tenant, func(ctx context.Context, store tracestore.Aggregator) (tracestore.Aggregate, error) {
 		return store.Aggregate(ctx, q, of)
-	}
-	if of.Groups.All {
-		answers, missing, err = ask(ctx, s, q.Tenant, func(ctx context.Context, store tracestore.GroupAggregator) (tracestore.Aggregate, error) {
-			return call(ctx, store)
-		})
-	} else {
-		answers, missing, err = ask(ctx, s, q.Tenant, call)
-	}
+	})
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}

@@ -24,8 +24,6 @@ type canned struct {
 	err       error
 }
 
-func (*canned) AggregatesGroups() {}
-
 func (c *canned) Aggregate(context.Context, tracestore.Query, tracestore.Aggregation) (tracestore.Aggregate, error) {
 	return c.aggregate, c.err
 }

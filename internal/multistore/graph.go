@@ -8,16 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var (
-	_ tracestore.Dependencies = (*Store)(nil)
-	_ tracestore.Peers        = (*Store)(nil)
-	_ tracestore.Edges        = (*Store)(nil)
-)
+var _ tracestore.Edges = (*Store)(nil)
 
-// Dependencies implements tracestore.Dependencies. The calls of all stores add up. A call whose
+// Dependencies implements tracestore.Edges. The calls of all stores add up. A call whose
 // parent is in another store is not counted.
 func (s *Store) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, d tracestore.Dependencies) (tracestore.Graph, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, d tracestore.Edges) (tracestore.Graph, error) {
 		return d.Dependencies(ctx, tenant, from, to)
 	})
 	if err != nil {
@@ -28,10 +24,10 @@ func (s *Store) Dependencies(ctx context.Context, tenant string, from, to time.T
 	return tracestore.Graph{Edges: sum.Edges(), Reasons: missing}, nil
 }
 
-// Peers implements tracestore.Peers. The calls of all stores add up. A call whose counterpart is in
+// Peers implements tracestore.Edges. The calls of all stores add up. A call whose counterpart is in
 // another store counts as one to a peer.
 func (s *Store) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, p tracestore.Peers) (tracestore.Graph, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, p tracestore.Edges) (tracestore.Graph, error) {
 		return p.Peers(ctx, tenant, from, to)
 	})
 	if err != nil {

@@ -7,10 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var (
-	_ tracestore.Metrics   = (*Store)(nil)
-	_ tracestore.Baselines = (*Store)(nil)
-)
+var _ tracestore.Metrics = (*Store)(nil)
 
 // Metrics implements tracestore.Metrics. The points of all stores add up, which is exact because
 // points and buckets of durations begin at the same values everywhere. If the operations of a
@@ -44,9 +41,9 @@ func (s *Store) Metrics(ctx context.Context, tenant string, q tracestore.Metrics
 	return out, nil
 }
 
-// Baselines implements tracestore.Baselines. The histograms of all stores add up, which is exact.
+// Baselines implements tracestore.Metrics. The histograms of all stores add up, which is exact.
 func (s *Store) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
-	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, b tracestore.Baselines) (tracestore.BaselineAnswer, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, b tracestore.Metrics) (tracestore.BaselineAnswer, error) {
 		return b.Baselines(ctx, tenant, q)
 	})
 	if err != nil {

@@ -35,8 +35,7 @@ type Aggregation struct {
 	// Exemplars is the maximum number of exemplars to return, at most MaxExemplars. A store may
 	// return fewer if more are expensive to find.
 	Exemplars int
-	// Groups are computed only by a GroupAggregator.
-	Groups GroupQuery
+	Groups    GroupQuery
 }
 
 // HeatmapQuery requests the number of spans by start and duration.

@@ -1,18 +1,6 @@
 package tracestore
 
-import (
-	"context"
-	"time"
-)
-
-// Baselines is implemented by stores that count the durations of single operations, so that a span
-// can be compared with what is usual. Calls are counted as for [Metrics].
-type Baselines interface {
-	// Baselines returns the durations of the calls of some operations. It returns an error if calls
-	// cannot be counted at all. If only a part can be counted, it returns that part, and
-	// the answer is not complete.
-	Baselines(ctx context.Context, tenant string, q BaselineQuery) (BaselineAnswer, error)
-}
+import "time"
 
 // OperationKey identifies spans whose durations can be compared.
 type OperationKey struct {
@@ -36,7 +24,7 @@ func (q *BaselineQuery) Window() (from, to uint64, ok bool) {
 	return Query{From: q.From, To: q.To}.Window()
 }
 
-// BaselineAnswer is the answer of Baselines.
+// BaselineAnswer is the answer of Metrics.Baselines.
 type BaselineAnswer struct {
 	// Durations has one histogram for each operation of the query, in the same order. It is empty
 	// for operations without calls.

@@ -8,17 +8,48 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Edges is implemented by stores that measure the calls between services, and from services to
-// systems that send no spans.
+// Edges is implemented by stores that count the calls between services, and from services to
+// systems that send no spans: databases, queues, third-party services. These are peers.
 //
-// The calls between services are those of [Dependencies], without the calls within a service: a
-// span and its parent of the same service are a call only if the span is on the server side. Calls
-// to systems that send no spans are those of [Peers], but a span of the kind client that names no
-// peer may name a host instead (storequery.EdgePeerOf). Both count duplicates as described there.
+// A call is a span together with its parent. The start of the span is the time of the call; the
+// start of the parent is ignored. The parent is the span of the same trace and tenant whose id is
+// the parent id, even if it arrived in another request or much later. A span whose parent is not
+// stored is not a call. Spans that were sampled with a threshold count once, like others.
+//
+// Spans may share an id, as the two sides of a call do in Zipkin's model. A span is on the server
+// side if its kind is server or consumer, and on the client side otherwise. Then:
+//
+//  1. The parent of a span on the server side is a span on the client side with the same id,
+//     whatever the parent id is.
+//  2. The parent of any other span is a span with the parent id: one of the same service if there
+//     is one, otherwise one on the server side, otherwise any.
+//  3. If several spans qualify, the earliest is the parent, and any of these if several start
+//     together. A span is not its own parent.
+//
+// A store may consider only the spans that it stored together if one of them qualifies, and at most
+// 64 spans of a trace that share their id with an earlier one (storequery.MaxSameID). It counts
+// duplicates once, but duplicates that arrived in different requests may count once for each place
+// where they are stored.
+//
+// A call to a peer is a span on the client side that names its peer (see storequery.PeerOf) and has
+// no counterpart: no span of its trace and tenant has its id as parent id, and no span on the
+// server side has the same id. It does not matter when and in which request these spans arrive.
+// Duplicates are counted as for other calls, even if the counterpart is stored in another place.
+// Among spans that share an id, a store may consider only those that it stored together.
 type Edges interface {
-	// Edges returns the calls whose spans start between From and To. Errors are as those of
-	// Dependencies. If there are more than storequery.MaxPeerEdges edges to peers, some are omitted
-	// and the graph is not complete.
+	// Dependencies returns the calls whose spans start between from and to, both inclusive, as in
+	// Query.Window. It returns an error if calls cannot be counted at all. If only a part can be
+	// counted, it returns that part and the graph is not complete.
+	Dependencies(ctx context.Context, tenant string, from, to time.Time) (Graph, error)
+	// Peers is like Dependencies, for the calls to peers. Edge.Child is the name of the peer, and
+	// Edge.Messaging is true if the spans are producers. If there are more than
+	// storequery.MaxPeerEdges edges, some are omitted and the graph is not complete. A store of
+	// another program may not support it: the error matches ErrUnsupported.
+	Peers(ctx context.Context, tenant string, from, to time.Time) (Graph, error)
+	// Edges measures the calls of Dependencies and Peers together, without the calls within a
+	// service: a span and its parent of the same service are a call only if the span is on the
+	// server side. A span of the kind client that names no peer may name a host instead
+	// (storequery.EdgePeerOf). Limits and errors are as those of Peers.
 	Edges(ctx context.Context, tenant string, q EdgeQuery) (EdgeGraph, error)
 }
 

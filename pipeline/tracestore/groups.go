@@ -5,14 +5,6 @@ import (
 	"fmt"
 )
 
-// GroupAggregator is an Aggregator that supports Aggregation.Groups. Others ignore that part and
-// leave Aggregate.Groups nil.
-type GroupAggregator interface {
-	Aggregator
-	// AggregatesGroups does nothing. It tells a GroupAggregator from other Aggregators.
-	AggregatesGroups()
-}
-
 // GroupQuery requests the number, errors and durations of spans by the values of one or two fields.
 type GroupQuery struct {
 	// By lists the fields, at most MaxGroupFields, without repetitions. An empty list requests no

@@ -16,6 +16,9 @@ type Metrics interface {
 	// Metrics returns the calls that q selects. It returns an error if calls cannot be counted at
 	// all. If only a part can be counted, it returns that part and the answer is not complete.
 	Metrics(ctx context.Context, tenant string, q MetricsQuery) (MetricsAnswer, error)
+	// Baselines returns the durations of the calls of single operations, so that a span can be
+	// compared with what is usual. Errors are as those of Metrics.
+	Baselines(ctx context.Context, tenant string, q BaselineQuery) (BaselineAnswer, error)
 }
 
 // MetricsQuery selects calls and how they are grouped.

@@ -22,7 +22,7 @@ import (
 // Tree is the tree of calls of a trace. The zero value is ready to use, and can be used for one
 // trace after the other. Not safe for concurrent use.
 //
-// Parents are resolved as in [tracestore.Dependencies]. In a cycle of parents the first span has no
+// Parents are resolved as in [tracestore.Edges]. In a cycle of parents the first span has no
 // parent. Times are those that were recorded, without clock correction. Spans without a start time
 // start with the first one.
 type Tree struct {

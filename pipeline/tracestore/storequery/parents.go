@@ -41,7 +41,7 @@ func messaging(parent, child *CallSpan) bool {
 // parents of another span: the earliest ones.
 const MaxSameID = 64
 
-// ParentFinder resolves the parents of spans by the rules of [tracestore.Dependencies]. The zero
+// ParentFinder resolves the parents of spans by the rules of [tracestore.Edges]. The zero
 // value is ready to use. It reuses its memory. Not safe for concurrent use.
 type ParentFinder struct {
 	spans []CallSpan
@@ -133,7 +133,7 @@ func (p *ParentFinder) find(next int32, self int, accept func(*CallSpan) bool) i
 }
 
 // CountCalls counts the calls among the spans of one tenant in batches; duplicates count once. It
-// is the reference implementation of [tracestore.Dependencies]. An error means that a batch cannot
+// is the reference implementation of [tracestore.Edges]. An error means that a batch cannot
 // be read.
 func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Edge, error) {
 	traces, err := callSpans(batches, CallSpanOf)

@@ -53,7 +53,7 @@ func peerOf(s *otlpdata.Span, keys []string) string {
 // IsPeerName reports whether a text is valid as the name of a peer.
 func IsPeerName(s string) bool { return s != "" && len(s) <= MaxPeerName }
 
-// PeerCallFinder finds calls to peers by the rules of [tracestore.Peers]. The zero value is ready
+// PeerCallFinder finds calls to peers by the rules of [tracestore.Edges]. The zero value is ready
 // to use. It reuses its memory. Not safe for concurrent use.
 type PeerCallFinder struct{ answered map[otlpdata.SpanID]struct{} }
 
@@ -146,7 +146,7 @@ func (c *PeerCounter) Graph() tracestore.Graph {
 }
 
 // CountPeers counts the calls to peers among the spans of one tenant in batches; duplicates count
-// once. It is the reference implementation of [tracestore.Peers]. An error means that a batch
+// once. It is the reference implementation of [tracestore.Edges]. An error means that a batch
 // cannot be read.
 func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Graph, error) {
 	var calls PeerCounter

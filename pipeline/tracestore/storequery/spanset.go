@@ -24,7 +24,7 @@ type And struct{ Left, Right SpanSet }
 type Or struct{ Left, Right SpanSet }
 
 // Descendant selects those of Spans that have one of Ancestors as an ancestor. Parents are resolved
-// as in [tracestore.Dependencies]. Spans with the same id and start are ordered by service, kind,
+// as in [tracestore.Edges]. Spans with the same id and start are ordered by service, kind,
 // parent, duration, and content, so that the result does not depend on the store. A span is never
 // its own ancestor, also if the parent ids form a cycle.
 type Descendant struct{ Ancestors, Spans SpanSet }

@@ -59,16 +59,12 @@ func checkAggregates(s *suite) {
 func (s *suite) checkAllCounted(store tracestore.Aggregator) {
 	s.Helper()
 	fields := []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "unique"}, {Place: tracestore.AnyAttribute, Key: "number"}}
-	_, grouped := optional[tracestore.GroupAggregator](s, s.store)
 	named := tracestore.FacetQuery{Values: 1, All: true, Fields: fields, Selection: &tracestore.Selection{}}
 	for _, f := range []tracestore.FacetQuery{{Values: 1, All: true}, named} {
-		a := tracestore.Aggregation{Facets: f}
-		if grouped {
-			a.Groups = tracestore.GroupQuery{By: fields, Limit: 1, All: true}
-		}
+		a := tracestore.Aggregation{Facets: f, Groups: tracestore.GroupQuery{By: fields, Limit: 1, All: true}}
 		got, err := store.Aggregate(s.ctx, tracestore.Query{}, a)
 		want, _, _ := s.sent.aggregate(tracestore.Query{}, a)
-		if err != nil || got.Facets == nil || (got.Groups != nil) != grouped {
+		if err != nil || got.Facets == nil || got.Groups == nil {
 			s.Fatalf("Aggregate(%s) of everything: %+v, %v", describeAggregation(a), got, err)
 		}
 		for _, of := range []*tracestore.Aggregate{&got, &want} {

@@ -34,7 +34,7 @@ func (o *oracle) baselines(tenant string, from, to uint64) map[tracestore.Operat
 
 // checkBaselinesOf compares the durations of all operations, except some if g is not nil, with
 // those of the spans sent.
-func (s *suite) checkBaselinesOf(g *generator, b tracestore.Baselines, tenant string, from, to time.Time) {
+func (s *suite) checkBaselinesOf(g *generator, b tracestore.Metrics, tenant string, from, to time.Time) {
 	s.Helper()
 	q := tracestore.BaselineQuery{From: from, To: to}
 	first, last, ok := q.Window()
@@ -74,9 +74,9 @@ func diffDurations(got *tracestore.Histogram, want *expectedPoint) error {
 
 // checkBaselines compares the durations of random spans within windows of whole minutes and others.
 func checkBaselines(s *suite) {
-	b, ok := optional[tracestore.Baselines](s, s.store)
+	b, ok := optional[tracestore.Metrics](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.Baselines")
+		s.Skip("store does not implement tracestore.Metrics")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 31))}

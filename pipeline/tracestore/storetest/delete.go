@@ -69,7 +69,7 @@ func (s *suite) checkStored(calls bool, tenants ...string) {
 	for _, tenant := range tenants {
 		s.checkCatalogOf(tenant)
 		s.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
-		if d, ok := optional[tracestore.Dependencies](s, s.store); ok && calls {
+		if d, ok := optional[tracestore.Edges](s, s.store); ok && calls {
 			s.checkCalls(d, tenant, time.Time{}, time.Time{})
 		}
 		if m, ok := optional[tracestore.Metrics](s, s.store); ok {

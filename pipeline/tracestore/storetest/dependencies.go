@@ -106,7 +106,7 @@ func identity(s tracestore.Span) string {
 }
 
 // checkCalls compares the calls within a window with those sent.
-func (s *suite) checkCalls(d tracestore.Dependencies, tenant string, from, to time.Time) {
+func (s *suite) checkCalls(d tracestore.Edges, tenant string, from, to time.Time) {
 	s.Helper()
 	got, err := d.Dependencies(s.ctx, tenant, from, to)
 	if err != nil {
@@ -117,16 +117,12 @@ func (s *suite) checkCalls(d tracestore.Dependencies, tenant string, from, to ti
 		s.Errorf("Dependencies(%q, %d, %d): reasons are %v\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
 			got.Reasons, got.Edges, lower, upper)
 	}
-	if p, ok := optional[tracestore.Peers](s, d); ok {
-		s.checkPeers(p, tenant, from, to)
-	}
-	if e, ok := optional[tracestore.Edges](s, d); ok {
-		s.checkEdges(e, tenant, tracestore.EdgeQuery{From: from, To: to})
-	}
+	s.checkPeers(d, tenant, from, to)
+	s.checkEdges(d, tenant, tracestore.EdgeQuery{From: from, To: to})
 }
 
 // checkPeers compares the calls to peers within a window with those sent.
-func (s *suite) checkPeers(p tracestore.Peers, tenant string, from, to time.Time) {
+func (s *suite) checkPeers(p tracestore.Edges, tenant string, from, to time.Time) {
 	s.Helper()
 	got, err := p.Peers(s.ctx, tenant, from, to)
 	if err != nil {
@@ -187,9 +183,9 @@ func (r *request) call(trace, id, parent uint64, kind ptrace.SpanKind, start uin
 }
 
 func checkDependencies(s *suite) {
-	d, ok := optional[tracestore.Dependencies](s, s.store)
+	d, ok := optional[tracestore.Edges](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.Dependencies")
+		s.Skip("store does not implement tracestore.Edges")
 	}
 	s.checkAllCalls(d)
 	late := newRequest("b") // sent before its parent, which starts in another minute
@@ -237,7 +233,7 @@ func checkDependencies(s *suite) {
 }
 
 // checkAllCalls compares windows with bounds at, next to and between full minutes.
-func (s *suite) checkAllCalls(d tracestore.Dependencies) {
+func (s *suite) checkAllCalls(d tracestore.Edges) {
 	s.Helper()
 	bounds := []time.Time{{}}
 	for _, ns := range []uint64{0, minute / 2, minute, 2 * minute, 3 * minute} {
@@ -331,7 +327,7 @@ func (g *generator) instant() uint64 {
 }
 
 // checkRandomCallQuery compares the calls within a random window.
-func (s *suite) checkRandomCallQuery(g *generator, d tracestore.Dependencies) {
+func (s *suite) checkRandomCallQuery(g *generator, d tracestore.Edges) {
 	s.Helper()
 	var from, to time.Time
 	if g.IntN(4) > 0 {
@@ -347,9 +343,9 @@ func (s *suite) checkRandomCallQuery(g *generator, d tracestore.Dependencies) {
 }
 
 func checkRandomCalls(s *suite) {
-	d, ok := optional[tracestore.Dependencies](s, s.store)
+	d, ok := optional[tracestore.Edges](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.Dependencies")
+		s.Skip("store does not implement tracestore.Edges")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 2))}

@@ -10,9 +10,9 @@ import (
 
 // checkGroups compares groups of spans that differ in everything.
 func checkGroups(s *suite) {
-	store, ok := optional[tracestore.GroupAggregator](s, s.store)
+	store, ok := optional[tracestore.Aggregator](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.GroupAggregator")
+		s.Skip("store does not implement tracestore.Aggregator")
 	}
 	s.send("", s.diverseRequest().traces)
 	again := s.diverseRequest()

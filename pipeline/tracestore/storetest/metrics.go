@@ -268,9 +268,7 @@ func (s *suite) checkRandomMetricsQuery(g *generator, m tracestore.Metrics) {
 		q.Kinds = append(q.Kinds, pick(g, "", "server", "client", "internal", "consumer"))
 	}
 	s.checkMetricsOf(m, tenant, q)
-	if b, ok := optional[tracestore.Baselines](s, s.store); ok {
-		s.checkBaselinesOf(g, b, tenant, q.From, q.To)
-	}
+	s.checkBaselinesOf(g, m, tenant, q.From, q.To)
 }
 
 func checkRandomMetrics(s *suite) {

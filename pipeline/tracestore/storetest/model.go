@@ -122,7 +122,7 @@ func (m *Model) Check(stores ...Subject) {
 				m.checkAttributesOf(c, "", g.key(), g.text())
 			}
 		case 8, 9, 10:
-			if d, ok := optional[tracestore.Dependencies](m.suite, s); ok {
+			if d, ok := optional[tracestore.Edges](m.suite, s); ok {
 				m.checkRandomCallQuery(&g, d)
 			}
 		case 11, 12, 13:
@@ -165,16 +165,14 @@ func (m *Model) CheckAll(stores ...Subject) {
 			m.checkCatalogOf(tenant)
 			m.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
 		}
-		if d, ok := optional[tracestore.Dependencies](m.suite, s); ok {
+		if d, ok := optional[tracestore.Edges](m.suite, s); ok {
 			m.checkCalls(d, callsTenant, time.Time{}, time.Time{})
 		}
 		if r, ok := optional[tracestore.Metrics](m.suite, s); ok {
 			for _, tenant := range allTenants() {
 				m.checkMetricsOf(r, tenant, tracestore.MetricsQuery{ByOperation: true})
 			}
-		}
-		if b, ok := optional[tracestore.Baselines](m.suite, s); ok {
-			m.checkBaselinesOf(nil, b, callsTenant, time.Time{}, time.Time{})
+			m.checkBaselinesOf(nil, r, callsTenant, time.Time{}, time.Time{})
 		}
 	}
 }

@@ -32,7 +32,7 @@ func checkSampled(s *suite) {
 	if store, ok := optional[tracestore.Aggregator](s, s.store); ok {
 		s.checkSampledAggregates(store, whole, sampled)
 	}
-	if store, ok := optional[tracestore.Dependencies](s, s.store); ok {
+	if store, ok := optional[tracestore.Edges](s, s.store); ok {
 		want, err := store.Dependencies(s.ctx, whole, at(firstMinute), at(firstMinute+5*minute))
 		if err != nil || len(want.Edges) != 1 || want.Edges[0].Calls != 20 {
 			s.Fatalf("calls without thresholds: %+v %v", want, err)

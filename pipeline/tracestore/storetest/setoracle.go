@@ -51,7 +51,7 @@ func compareSpans(a, b tracestore.Span) int {
 		cmp.Compare(a.Resource.SchemaURL, b.Resource.SchemaURL), cmp.Compare(a.Scope.SchemaURL, b.Scope.SchemaURL))
 }
 
-// parentOf resolves a parent by the rules of tracestore.Dependencies, but without the limit on
+// parentOf resolves a parent by the rules of tracestore.Edges, but without the limit on
 // spans that share an id.
 func parentOf(spans []tracestore.Span, self int) int {
 	server := func(s tracestore.Span) bool {

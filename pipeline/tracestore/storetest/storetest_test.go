@@ -28,11 +28,8 @@ type referenceStore struct {
 
 var (
 	_ tracestore.AttributeCatalog = (*referenceStore)(nil)
-	_ tracestore.Dependencies     = (*referenceStore)(nil)
-	_ tracestore.Peers            = (*referenceStore)(nil)
 	_ tracestore.Edges            = (*referenceStore)(nil)
 	_ tracestore.Metrics          = (*referenceStore)(nil)
-	_ tracestore.Baselines        = (*referenceStore)(nil)
 	_ tracestore.Aggregator       = (*referenceStore)(nil)
 	_ tracestore.Follower         = (*referenceStore)(nil)
 )

@@ -59,7 +59,7 @@ func TestCachedCalls(t *testing.T) {
 	}
 	calls := func(store any, from, to time.Time) (n uint64) {
 		t.Helper()
-		g, err := as[tracestore.Dependencies](t, store).Dependencies(t.Context(), "", from, to)
+		g, err := as[tracestore.Edges](t, store).Dependencies(t.Context(), "", from, to)
 		if err != nil || !g.Complete() {
 			t.Fatalf("%+v, %v", g, err)
 		}

@@ -64,15 +64,15 @@ func answersOf(t *testing.T, store any, from, to time.Time) map[string]answer {
 		}
 		all[what] = answer{complete, reason}
 	}
-	d, err := as[tracestore.Dependencies](t, store).Dependencies(ctx, "", from, to)
+	d, err := as[tracestore.Edges](t, store).Dependencies(ctx, "", from, to)
 	add("dependencies", d.Complete(), d.Text(), err)
-	p, err := as[tracestore.Peers](t, store).Peers(ctx, "", from, to)
+	p, err := as[tracestore.Edges](t, store).Peers(ctx, "", from, to)
 	add("peers", p.Complete(), p.Text(), err)
 	e, err := as[tracestore.Edges](t, store).Edges(ctx, "", tracestore.EdgeQuery{From: from, To: to})
 	add("edges", e.Complete(), e.Text(), err)
 	m, err := as[tracestore.Metrics](t, store).Metrics(ctx, "", tracestore.MetricsQuery{From: from, To: to, Step: time.Hour})
 	add("metrics", m.Complete(), m.Text(), err)
-	b, err := as[tracestore.Baselines](t, store).Baselines(ctx, "", tracestore.BaselineQuery{From: from, To: to,
+	b, err := as[tracestore.Metrics](t, store).Baselines(ctx, "", tracestore.BaselineQuery{From: from, To: to,
 		Operations: []tracestore.OperationKey{{Service: "b", Operation: "answer", Kind: "server"}}})
 	add("baselines", b.Complete(), b.Text(), err)
 	q := tracestore.Query{From: from, To: to, Budget: tracestore.Budget{Spans: 1000}}
@@ -81,7 +81,7 @@ func answersOf(t *testing.T, store any, from, to time.Time) map[string]answer {
 		"facets":  {Facets: tracestore.FacetQuery{Values: 10}},
 		"groups":  {Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}}, Limit: 10}},
 	} {
-		a, err := as[tracestore.GroupAggregator](t, store).Aggregate(ctx, q, want)
+		a, err := as[tracestore.Aggregator](t, store).Aggregate(ctx, q, want)
 		add(what, a.Complete(), a.Text(), err)
 		if a.Spans != 2 {
 			t.Errorf("%s counts %d spans, want 2", what, a.Spans)

@@ -11,7 +11,7 @@ import (
 )
 
 // PeerIsHost is the bit of Call.Connection that tells that the peer is a host: a peer of
-// tracestore.Edges that is no peer of tracestore.Peers. The other bits are a tracestore.Connection.
+// tracestore.Edges that is no peer of tracestore.Edges. The other bits are a tracestore.Connection.
 const PeerIsHost = 1 << 7
 
 // Call is the column call: what calls between services need of a span. The values determine each

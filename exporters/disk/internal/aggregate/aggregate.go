@@ -14,15 +14,12 @@ import (
 type Aggregator struct{ store *scan.Store }
 
 var (
-	_ tracestore.GroupAggregator = (*Aggregator)(nil)
-	_ tracestore.Metrics         = (*Aggregator)(nil)
+	_ tracestore.Aggregator = (*Aggregator)(nil)
+	_ tracestore.Metrics    = (*Aggregator)(nil)
 )
 
 // New returns an Aggregator for a store.
 func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
-
-// AggregatesGroups implements tracestore.GroupAggregator.
-func (*Aggregator) AggregatesGroups() {}
 
 // Aggregate implements tracestore.Aggregator.
 //

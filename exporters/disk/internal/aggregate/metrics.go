@@ -34,7 +34,7 @@ func (c *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.Me
 	return a, nil
 }
 
-// Baselines implements tracestore.Baselines. It counts like Metrics.
+// Baselines implements tracestore.Metrics.
 func (c *Aggregator) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
 	counter := storequery.NewBaselineCounter(q)
 	from, to, ok := q.Window()

@@ -19,16 +19,12 @@ type Builder struct {
 	caches edgeCaches
 }
 
-var (
-	_ tracestore.Dependencies = (*Builder)(nil)
-	_ tracestore.Peers        = (*Builder)(nil)
-	_ tracestore.Edges        = (*Builder)(nil)
-)
+var _ tracestore.Edges = (*Builder)(nil)
 
 // New returns a Builder for a store.
 func New(s *scan.Store) *Builder { return &Builder{store: s, caches: newEdgeCaches()} }
 
-// Dependencies implements tracestore.Dependencies.
+// Dependencies implements tracestore.Edges.
 //
 //	segment   │ rows │     edges of whole minutes     │ rows │
 //	          ▲      ╰─────── unresolved spans ───────╯      ▲

@@ -225,7 +225,7 @@ func (r *parentResolver) assign(ctx context.Context) error {
 	return nil
 }
 
-// chooseParent returns the parent by the rules of tracestore.Dependencies: a span of the same
+// chooseParent returns the parent by the rules of tracestore.Edges: a span of the same
 // service, or else of the kind server or consumer, or else any; the earliest of these.
 func (o *unresolvedSpan) chooseParent(list []parentCandidate) *parentCandidate {
 	var best *parentCandidate

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Peers implements tracestore.Peers.
+// Peers implements tracestore.Edges.
 //
 //	rows of the window         spans with a peer that no span in their source answers
 //	parents of all sources     filter ──▶ not in it: counted    in it: uncertain
@@ -46,7 +46,7 @@ type peerCounter interface {
 	MarkIncomplete()
 }
 
-// readPeers counts calls to peers: those of [tracestore.Peers], or of [tracestore.Edges] if sums is
+// readPeers counts calls to peers: those of [tracestore.Edges], or of [tracestore.Edges] if sums is
 // an EdgeCounter. It returns why some are missing.
 func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reasons tracestore.Reasons, _ error) {
 	s := b.store.BeginQuery(ctx)

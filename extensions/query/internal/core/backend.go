@@ -16,7 +16,7 @@ import (
 )
 
 // Store is a span store that can be queried: it reads traces and lists services and operations.
-// What else a store can do (tracestore.Dependencies, Metrics, Aggregator and others) is found out
+// What else a store can do (tracestore.Edges, Metrics, Aggregator and others) is found out
 // for each request with StoreAs.
 type Store interface {
 	tracestore.Reader

@@ -84,7 +84,7 @@ func (c calls) operations(slot *core.Slot, service, kind string) ([]tracestore.O
 // links returns the calls between services in a time range, both ends inclusive, with names in
 // valid UTF-8.
 func (c calls) links(slot *core.Slot, from, to time.Time) ([]core.Link, error) {
-	store, ok := core.SlotAs[tracestore.Dependencies](slot)
+	store, ok := core.SlotAs[tracestore.Edges](slot)
 	if !ok {
 		return nil, core.ErrNoDependencies
 	}

@@ -1,6 +1,7 @@
 package jaegerapi
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"net/url"
@@ -28,7 +29,7 @@ func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	store, ok := core.StoreAs[tracestore.Dependencies](r.Context(), a.backend)
+	store, ok := core.StoreAs[tracestore.Edges](r.Context(), a.backend)
 	if !ok {
 		httpapi.WriteError(w, http.StatusNotImplemented, core.ErrNoDependencies.Error())
 		return
@@ -75,10 +76,13 @@ type dependenciesQuery struct {
 }
 
 // run returns the calls between services and, with details, those to peers if the store knows them.
-func (q *dependenciesQuery) run(slot *core.Slot, store tracestore.Dependencies) (calls, peers tracestore.Graph, err error) {
+func (q *dependenciesQuery) run(slot *core.Slot, store tracestore.Edges) (calls, peers tracestore.Graph, err error) {
 	calls, err = store.Dependencies(slot.Context(), slot.Tenant(), q.from, q.to)
-	if p, ok := core.SlotAs[tracestore.Peers](slot); ok && q.details && err == nil {
-		peers, err = p.Peers(slot.Context(), slot.Tenant(), q.from, q.to)
+	if !q.details || err != nil {
+		return calls, peers, err
+	}
+	if peers, err = store.Peers(slot.Context(), slot.Tenant(), q.from, q.to); errors.Is(err, tracestore.ErrUnsupported) {
+		err = nil
 	}
 	return calls, peers, err
 }

@@ -54,9 +54,6 @@ func (f FullStore) AttributeValues(ctx context.Context, _, key, _ string, limit 
 	return all[:min(len(all), limit)], nil
 }
 
-// AggregatesGroups implements tracestore.GroupAggregator.
-func (FullStore) AggregatesGroups() {}
-
 // Aggregate implements tracestore.Aggregator.
 func (f FullStore) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if err := f.broken(ctx, 0); err != nil {

@@ -51,8 +51,6 @@ func (failing) Aggregate(context.Context, tracestore.Query, tracestore.Aggregati
 	return a, ErrStore
 }
 
-func (failing) AggregatesGroups() {}
-
 func (failing) Dependencies(context.Context, string, time.Time, time.Time) (g tracestore.Graph, _ error) {
 	return g, ErrStore
 }

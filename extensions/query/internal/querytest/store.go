@@ -163,7 +163,7 @@ func (f *Store) Services(ctx context.Context, _ string, q tracestore.NameQuery) 
 	return names, more, nil
 }
 
-// Dependencies implements tracestore.Dependencies.
+// Dependencies implements tracestore.Edges.
 func (f *Store) Dependencies(ctx context.Context, _ string, from, to time.Time) (tracestore.Graph, error) {
 	if err := f.broken(ctx, 0); err != nil {
 		return tracestore.Graph{}, err
@@ -172,7 +172,7 @@ func (f *Store) Dependencies(ctx context.Context, _ string, from, to time.Time) 
 	return tracestore.Graph{Edges: edges, Reasons: f.Outcome.Reasons}, err
 }
 
-// Peers implements tracestore.Peers.
+// Peers implements tracestore.Edges.
 func (f *Store) Peers(ctx context.Context, _ string, from, to time.Time) (tracestore.Graph, error) {
 	if err := f.broken(ctx, 0); err != nil {
 		return tracestore.Graph{}, err
@@ -197,7 +197,26 @@ func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery
 		f.OnMetrics(q)
 	}
 	c := storequery.NewMetricsCounter(q)
-	from, to, ok := q.Window()
+	f.countCalls(tracestore.Query{From: q.From, To: q.To}, c)
+	a := c.Answer()
+	a.Reasons = f.Outcome.Reasons
+	return a, nil
+}
+
+// Baselines implements tracestore.Metrics.
+func (f *Store) Baselines(ctx context.Context, _ string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {
+	if err := f.broken(ctx, 0); err != nil {
+		return tracestore.BaselineAnswer{}, err
+	}
+	c := storequery.NewBaselineCounter(q)
+	f.countCalls(tracestore.Query{From: q.From, To: q.To}, c)
+	a := c.Answer()
+	a.Reasons = f.Outcome.Reasons
+	return a, nil
+}
+
+func (f *Store) countCalls(window tracestore.Query, c storequery.DurationCounter) {
+	from, to, ok := window.Window()
 	f.each(func(s tracestore.Span, _ *otlpdata.Batch) {
 		if !ok || s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {
 			return
@@ -206,9 +225,6 @@ func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery
 			c.AddSpan(series, s.Start, s.End-s.Start, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
 		}
 	})
-	a := c.Answer()
-	a.Reasons = f.Outcome.Reasons
-	return a, nil
 }
 
 // Operations implements tracestore.Catalog.

@@ -87,7 +87,7 @@ func (a *API) capabilities(ctx context.Context) capabilities {
 	c := capabilities{Archive: a.backend.HasArchive(), Tenancy: a.tenancy, Demo: a.demo != nil && a.demo()}
 	_, c.Aggregates = core.StoreAs[tracestore.Aggregator](ctx, a.backend)
 	_, c.Metrics = core.StoreAs[tracestore.Metrics](ctx, a.backend)
-	_, c.Dependencies = core.StoreAs[tracestore.Dependencies](ctx, a.backend)
+	_, c.Dependencies = core.StoreAs[tracestore.Edges](ctx, a.backend)
 	_, c.Attributes = core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
 	_, c.Tail = core.StoreAs[tracestore.Follower](ctx, a.backend)
 	c.Tail = c.Tail && a.tail.MaxClients > 0

@@ -25,7 +25,7 @@ type store interface {
 	pipeline.Starter
 	pipeline.Stopper
 	tracestore.Reader
-	tracestore.Dependencies
+	tracestore.Edges
 }
 
 // open returns the exporter in this process.

@@ -36,7 +36,7 @@ type query func(slot *core.Slot, t *trace) (data any, incomplete tracestore.Reas
 // handler answers requests about one trace.
 func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := core.StoreAs[tracestore.Baselines](r.Context(), a.backend); !ok && op == core.OpGetPerformance {
+		if _, ok := core.StoreAs[tracestore.Metrics](r.Context(), a.backend); !ok && op == core.OpGetPerformance {
 			httpapi.WriteError(w, http.StatusNotImplemented, route.ErrUnsupported.Error()+" count the durations of operations")
 			return
 		}

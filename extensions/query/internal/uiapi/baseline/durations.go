@@ -38,7 +38,7 @@ type operationColumns struct {
 
 // durations answers GET /api/ui/v1/baseline/{id}.
 func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
-	store, ok := core.SlotAs[tracestore.Baselines](slot)
+	store, ok := core.SlotAs[tracestore.Metrics](slot)
 	if !ok {
 		return nil, nil, tracestore.ErrUnsupported
 	}

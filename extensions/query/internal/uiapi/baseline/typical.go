@@ -224,7 +224,7 @@ func similar(a, b map[tracestore.OperationKey]int) float64 {
 // rootCalls returns the number of calls of the root operation of a trace in a window, or 0 if the
 // store does not know it.
 func rootCalls(slot *core.Slot, t *trace, w core.Window) (calls uint64, _ error) {
-	store, ok := core.SlotAs[tracestore.Baselines](slot)
+	store, ok := core.SlotAs[tracestore.Metrics](slot)
 	if !ok {
 		return 0, nil
 	}

@@ -1,6 +1,7 @@
 package servicemap
 
 import (
+	"errors"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -35,44 +36,35 @@ func measure(slot *core.Slot, q *query) (*measured, error) {
 
 // readEdges reads the calls. A store that does not measure them may count them.
 func (m *measured) readEdges(slot *core.Slot, q *query) error {
-	from, to := q.start, q.end.Add(-1)
-	if store, ok := core.SlotAs[tracestore.Edges](slot); ok {
-		edges := tracestore.EdgeQuery{From: from, To: to}
-		if q.depth == 1 {
-			edges.Service = q.service
-		}
-		found, err := store.Edges(slot.Context(), slot.Tenant(), edges)
+	store, ok := core.SlotAs[tracestore.Edges](slot)
+	if !ok {
+		return tracestore.ErrUnsupported
+	}
+	edges := tracestore.EdgeQuery{From: q.start, To: q.end.Add(-1)}
+	if q.depth == 1 {
+		edges.Service = q.service
+	}
+	found, err := store.Edges(slot.Context(), slot.Tenant(), edges)
+	if !errors.Is(err, tracestore.ErrUnsupported) {
 		m.edges, m.durations = found.Edges, true
 		m.reasons.Add(found.Reasons...)
 		return err
 	}
-	if store, ok := core.SlotAs[tracestore.Dependencies](slot); ok {
-		found, err := store.Dependencies(slot.Context(), slot.Tenant(), from, to)
-		if err != nil {
-			return err
-		}
-		m.addCounted(&found, false)
-	}
-	if store, ok := core.SlotAs[tracestore.Peers](slot); ok {
-		found, err := store.Peers(slot.Context(), slot.Tenant(), from, to)
-		if err != nil {
-			return err
-		}
-		m.addCounted(&found, true)
-	}
-	return nil
+	counted, err := store.Dependencies(slot.Context(), slot.Tenant(), edges.From, edges.To)
+	m.addCounted(&counted)
+	return err
 }
 
 // addCounted adds calls whose durations and types are not known. Calls within a service cannot be
 // told from calls to itself, so they are omitted.
-func (m *measured) addCounted(g *tracestore.Graph, peer bool) {
+func (m *measured) addCounted(g *tracestore.Graph) {
 	m.reasons.Add(g.Reasons...)
 	for i := range g.Edges {
 		e := &g.Edges[i]
-		if e.Parent == e.Child && !peer {
+		if e.Parent == e.Child {
 			continue
 		}
-		c := tracestore.CallEdge{Parent: e.Parent, Child: e.Child, Peer: peer, Calls: e.Calls, Errors: e.Errors}
+		c := tracestore.CallEdge{Parent: e.Parent, Child: e.Child, Calls: e.Calls, Errors: e.Errors}
 		if e.Messaging {
 			c.Connection = tracestore.ConnectionMessaging
 		}

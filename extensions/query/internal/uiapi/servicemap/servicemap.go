@@ -43,9 +43,7 @@ var errDepth = errors.New("'depth' requires 'service'")
 
 // parse parses GET /api/ui/v1/map, which returns services and the calls between them.
 func (a *API) parse(ctx context.Context, v url.Values) (route.Query, error) {
-	_, measured := core.StoreAs[tracestore.Edges](ctx, a.backend)
-	_, counted := core.StoreAs[tracestore.Dependencies](ctx, a.backend)
-	if !measured && !counted {
+	if _, ok := core.StoreAs[tracestore.Edges](ctx, a.backend); !ok {
 		return nil, fmt.Errorf("%w count calls between services", route.ErrUnsupported)
 	}
 	w, err := route.WindowParams(v, a.backend.Now())

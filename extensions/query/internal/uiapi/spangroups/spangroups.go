@@ -37,9 +37,6 @@ func (a *API) parse(ctx context.Context, v url.Values) (route.Query, error) {
 	if err := parseOf(v, &agg); err != nil {
 		return nil, err
 	}
-	if _, ok := core.StoreAs[tracestore.GroupAggregator](ctx, a.backend); !ok && !agg.Traces && agg.Set == nil {
-		return nil, fmt.Errorf("%w count spans in groups", route.ErrUnsupported)
-	}
 	if agg.Spec.Groups, err = groupParams(v, agg.Traces); err != nil {
 		return nil, err
 	}
