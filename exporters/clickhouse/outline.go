@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Outline implements tracestore.Outliner.
+// Outline implements tracestore.SpanReader.
 func (e *exporter) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
@@ -77,7 +77,7 @@ func (o *outline) text(s string) string {
 	return known
 }
 
-// FindSpans implements tracestore.SpanFinder.
+// FindSpans implements tracestore.SpanReader.
 func (e *exporter) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, err error) {
@@ -98,7 +98,7 @@ func (e *exporter) FindSpans(
 	return found, err
 }
 
-// TraceSpans implements tracestore.Sizer. Duplicates count.
+// TraceSpans implements tracestore.Versioner. Duplicates count.
 func (e *exporter) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
 	return e.count(ctx, "payload", tenant, "trace_id = "+where.TraceID(id))
 }

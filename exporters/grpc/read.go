@@ -245,8 +245,8 @@ func (e *exporter) Operations(
 	return ops, more || incomplete, nil
 }
 
-// Dependencies implements tracestore.Edges. Errors, durations and messaging are known only
-// if the server is this program.
+// Dependencies implements tracestore.Edges. Errors, durations and messaging are known only if the
+// server is this program.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	ctx = e.withReadMetadata(ctx, tenant)
 	if own, err := e.storeService(ctx); err != nil {

@@ -73,11 +73,11 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	return ask[tracestore.Deleter, tracestore.Deleted](ctx, e, tenant, "Delete", &d)
 }
 
-// FindSpans implements tracestore.SpanFinder.
+// FindSpans implements tracestore.SpanReader.
 func (e *exporter) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (tracestore.FoundSpans, error) {
-	return ask[tracestore.SpanFinder, tracestore.FoundSpans](ctx, e, tenant, "FindSpans", &storewire.FindSpans{Trace: id, Condition: c})
+	return ask[tracestore.SpanReader, tracestore.FoundSpans](ctx, e, tenant, "FindSpans", &storewire.FindSpans{Trace: id, Condition: c})
 }
 
 // TraceVersion implements tracestore.Versioner.
@@ -85,18 +85,22 @@ func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.
 	return ask[tracestore.Versioner, tracestore.TraceVersion](ctx, e, tenant, "TraceVersion", &storewire.Trace{ID: id})
 }
 
+// TraceSpans implements tracestore.Versioner. It does not ask the server: that takes as long as
+// reading a small trace.
+func (*exporter) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, nil }
+
 // Usage implements tracestore.UsageReporter.
 func (e *exporter) Usage(ctx context.Context, tenant string) (tracestore.Usage, error) {
 	return ask[tracestore.UsageReporter, tracestore.Usage](ctx, e, tenant, "Usage", &storewire.Usage{})
 }
 
-// SelectSpans implements tracestore.SpanSelector.
+// SelectSpans implements tracestore.SpanReader.
 func (e *exporter) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
 ) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		ctx := e.withReadMetadata(ctx, tenant)
-		if err := requires[tracestore.SpanSelector](ctx, e); err != nil {
+		if err := requires[tracestore.SpanReader](ctx, e); err != nil {
 			yield(tracestore.Trace{}, err)
 			return
 		}
@@ -104,13 +108,13 @@ func (e *exporter) SelectSpans(
 	}
 }
 
-// Outline implements tracestore.Outliner.
+// Outline implements tracestore.SpanReader.
 func (e *exporter) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
 ) error {
 	ctx = e.withReadMetadata(ctx, tenant)
-	if err := requires[tracestore.Outliner](ctx, e); err != nil {
+	if err := requires[tracestore.SpanReader](ctx, e); err != nil {
 		return err
 	}
 	memory, err := tracestore.Reserve(ctx, 0)

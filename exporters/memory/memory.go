@@ -99,7 +99,7 @@ var (
 	_ pipeline.DurabilityReporter = (*exporter)(nil)
 	_ pipeline.MemoryUser         = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
-	_ tracestore.Sizer            = (*exporter)(nil)
+	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Edges            = (*exporter)(nil)
@@ -109,7 +109,6 @@ var (
 	_ tracestore.PathProfiler     = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
 	_ status.StoreReporter        = (*exporter)(nil)
-	_ tracestore.Versioner        = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {

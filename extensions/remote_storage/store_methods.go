@@ -56,7 +56,7 @@ func methods() []method {
 				return of.store.Baselines(ctx, of.tenant, *q)
 			}),
 		answering("FindSpans",
-			func(ctx context.Context, of asked[tracestore.SpanFinder], q *storewire.FindSpans) (tracestore.FoundSpans, error) {
+			func(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.FindSpans) (tracestore.FoundSpans, error) {
 				return of.store.FindSpans(ctx, of.tenant, q.Trace, q.Condition)
 			}),
 		answering("TraceVersion",

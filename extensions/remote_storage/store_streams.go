@@ -30,7 +30,7 @@ func sendTraces(ctx context.Context, of asked[tracestore.Reader], q *storewire.T
 }
 
 // sendSelected sends some spans of a trace.
-func sendSelected(ctx context.Context, of asked[tracestore.SpanSelector], q *storewire.SelectSpans, send func([]byte) error) error {
+func sendSelected(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.SelectSpans, send func([]byte) error) error {
 	return of.sendParts(ctx, of.store.SelectSpans(ctx, of.tenant, q.Trace, q.Spans), send)
 }
 
@@ -134,7 +134,7 @@ const spansPerOutline = 4096
 const outlineMemory = 96
 
 // sendOutline sends what is needed to draw a trace.
-func sendOutline(ctx context.Context, of asked[tracestore.Outliner], q *storewire.Outline, send func([]byte) error) error {
+func sendOutline(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.Outline, send func([]byte) error) error {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return err

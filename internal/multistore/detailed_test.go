@@ -49,7 +49,7 @@ func (d detailed) spans(ctx context.Context, tenant string, id otlpdata.TraceID,
 	return nil
 }
 
-// SelectSpans implements tracestore.SpanSelector.
+// SelectSpans implements tracestore.SpanReader.
 func (d detailed) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
 ) iter.Seq2[tracestore.Trace, error] {
@@ -74,7 +74,7 @@ func (d detailed) SelectSpans(
 	}
 }
 
-// FindSpans implements tracestore.SpanFinder.
+// FindSpans implements tracestore.SpanReader.
 func (d detailed) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, err error) {
@@ -88,7 +88,7 @@ func (d detailed) FindSpans(
 	return found, err
 }
 
-// Outline implements tracestore.Outliner.
+// Outline implements tracestore.SpanReader.
 func (d detailed) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, _ int, hold func(spans, textBytes int) error,
 	take func([]tracestore.SummarySpan) error,

@@ -66,6 +66,8 @@ func (d down) TraceVersion(context.Context, string, otlpdata.TraceID) (tracestor
 	return tracestore.TraceVersion{}, d.err
 }
 
+func (d down) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, d.err }
+
 func (d down) Follow(context.Context, string, int) (*tracestore.Feed, error) { return nil, d.err }
 
 func (d down) Delete(context.Context, string, tracestore.Deletion) (tracestore.Deleted, error) {

@@ -11,9 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var _ tracestore.Outliner = (*Store)(nil)
-
-// Outline implements tracestore.Outliner. The outline of a divided trace is made from its spans,
+// Outline implements tracestore.SpanReader. The outline of a divided trace is made from its spans,
 // because outlines do not show which spans are duplicates.
 func (s *Store) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
@@ -35,7 +33,7 @@ func (s *Store) Outline(
 				answered.Done()
 			})
 			defer answer()
-			store, ok := tracestore.As[tracestore.Outliner](c.ctx, tenant, m.Store)
+			store, ok := tracestore.As[tracestore.SpanReader](c.ctx, tenant, m.Store)
 			if !ok {
 				errs[i] = unsupported(m.Name)
 				return

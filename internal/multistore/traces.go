@@ -11,10 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-var (
-	_ tracestore.Reader       = (*Store)(nil)
-	_ tracestore.SpanSelector = (*Store)(nil)
-)
+var _ tracestore.Reader = (*Store)(nil)
 
 // Traces implements tracestore.Reader. If stores fail, everything that the others have comes first
 // and then a DamagedError.
@@ -24,12 +21,12 @@ func (s *Store) Traces(ctx context.Context, tenant string, refs []tracestore.Tra
 	})
 }
 
-// SelectSpans implements tracestore.SpanSelector.
+// SelectSpans implements tracestore.SpanReader.
 func (s *Store) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
 ) iter.Seq2[tracestore.Trace, error] {
 	refs := []tracestore.TraceRef{{ID: id}}
-	return readTraces(ctx, s.stores, tenant, refs, func(ctx context.Context, r tracestore.SpanSelector) iter.Seq2[tracestore.Trace, error] {
+	return readTraces(ctx, s.stores, tenant, refs, func(ctx context.Context, r tracestore.SpanReader) iter.Seq2[tracestore.Trace, error] {
 		return r.SelectSpans(ctx, tenant, id, spans)
 	})
 }

@@ -9,14 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// SpanFinder is implemented by stores that find spans of one trace without returning the others.
-type SpanFinder interface {
-	// FindSpans returns the spans of a trace that meet a condition. After a DamagedError, what it
-	// returned is sound, but other spans of the trace could not be read.
-	FindSpans(ctx context.Context, tenant string, id otlpdata.TraceID, c SpanCondition) (FoundSpans, error)
-}
-
-// FoundSpans is the answer of SpanFinder.
+// FoundSpans is the answer of SpanReader.FindSpans.
 type FoundSpans struct {
 	// IDs are the ids of the spans that were found, in any order. Spans with the same id and start
 	// may count once.

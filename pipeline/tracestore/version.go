@@ -17,9 +17,14 @@ type TraceVersion struct {
 	Stored time.Time
 }
 
-// Versioner is implemented by stores that can tell whether a trace has changed without reading it.
+// Versioner is implemented by stores that can tell how large a trace is and whether it has changed
+// without reading it.
 type Versioner interface {
 	// TraceVersion returns the version of a trace. A reader that starts later sees at least the
 	// spans of this version. A DamagedError means that the version is not known.
 	TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (TraceVersion, error)
+	// TraceSpans returns about the number of spans of a large trace: hardly more, and not much
+	// less. For a small or unknown trace, or if it cannot know without much work, it returns 0.
+	// Callers reserve memory for the trace before they read it.
+	TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error)
 }

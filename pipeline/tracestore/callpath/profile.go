@@ -27,7 +27,7 @@ type HeadReader interface {
 }
 
 // Profile implements [tracestore.PathProfiler] with the searches of a store. It reads traces as
-// HeadReader or [tracestore.Outliner] if the store is one of these, otherwise in full.
+// HeadReader or [tracestore.SpanReader] if the store is one of these, otherwise in full.
 func Profile(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
@@ -40,7 +40,7 @@ func Profile(
 	if p.want == 0 {
 		p.want = tracestore.MaxPathTraces
 	}
-	p.outliner, _ = tracestore.As[tracestore.Outliner](ctx, q.Tenant, r)
+	p.outliner, _ = tracestore.As[tracestore.SpanReader](ctx, q.Tenant, r)
 	p.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
 	p.reading, _ = tracestore.Reserve(ctx, 0)
 	defer p.memory.Release()
@@ -73,7 +73,7 @@ const knownMemory = 64
 // profiler is a running call of Profile.
 type profiler struct {
 	reader   tracestore.Reader
-	outliner tracestore.Outliner // nil: the store has no outlines
+	outliner tracestore.SpanReader // nil: the store has no outlines
 	query    tracestore.Query
 	want     int // traces of each set
 	deadline time.Time

@@ -29,7 +29,7 @@ func (h *Hosts) Number(r *otlpdata.Resource) uint32 {
 }
 
 // OutlineSpan returns what an outline needs of a span. It shares strings with s. It
-// is the reference for [tracestore.Outliner].
+// is the reference for [tracestore.SpanReader].
 func (h *Hosts) OutlineSpan(s tracestore.Span) tracestore.SummarySpan {
 	ns, reversed := s.Duration()
 	out := tracestore.SummarySpan{

@@ -12,9 +12,9 @@ import (
 // checkFoundSpans sends random requests, some of them twice, and finds spans of each trace by
 // conditions and texts.
 func checkFoundSpans(s *suite) {
-	store, ok := optional[tracestore.SpanFinder](s, s.store)
+	store, ok := optional[tracestore.SpanReader](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.SpanFinder")
+		s.Skip("store does not implement tracestore.SpanReader")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 25))}
@@ -44,7 +44,7 @@ func checkFoundSpans(s *suite) {
 
 // checkFound compares the ids of the spans that a store finds with those of the spans that match.
 func (s *suite) checkFound(
-	store tracestore.SpanFinder, tenant string, id otlpdata.TraceID, spans []tracestore.Span, c tracestore.SpanCondition,
+	store tracestore.SpanReader, tenant string, id otlpdata.TraceID, spans []tracestore.Span, c tracestore.SpanCondition,
 ) {
 	s.Helper()
 	var want []string

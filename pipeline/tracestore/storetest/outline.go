@@ -14,9 +14,9 @@ import (
 // checkOutlines sends random requests, some of them twice, and compares the outline of each trace
 // with its spans.
 func checkOutlines(s *suite) {
-	store, ok := optional[tracestore.Outliner](s, s.store)
+	store, ok := optional[tracestore.SpanReader](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.Outliner")
+		s.Skip("store does not implement tracestore.SpanReader")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 7))}
@@ -46,7 +46,7 @@ var errTaken = errors.New("taken")
 
 func ignoreHold(int, int) error { return nil }
 
-func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
+func (s *suite) checkOutline(store tracestore.SpanReader, tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
 	s.Helper()
 	var want []tracestore.SummarySpan
 	var hosts storequery.Hosts

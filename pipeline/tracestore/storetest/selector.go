@@ -12,9 +12,9 @@ import (
 
 // checkSelectedSpans sends random requests, some of them twice, and selects spans of each trace.
 func checkSelectedSpans(s *suite) {
-	store, ok := optional[tracestore.SpanSelector](s, s.store)
+	store, ok := optional[tracestore.SpanReader](s, s.store)
 	if !ok {
-		s.Skip("store does not implement tracestore.SpanSelector")
+		s.Skip("store does not implement tracestore.SpanReader")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 21))}
@@ -51,7 +51,7 @@ func checkSelectedSpans(s *suite) {
 }
 
 // checkSelection compares the selected spans with those of the whole trace.
-func (s *suite) checkSelection(store tracestore.SpanSelector, tenant string, id otlpdata.TraceID, ids []otlpdata.SpanID) {
+func (s *suite) checkSelection(store tracestore.SpanReader, tenant string, id otlpdata.TraceID, ids []otlpdata.SpanID) {
 	s.Helper()
 	set := make(map[otlpdata.SpanID]struct{})
 	for _, id := range ids {

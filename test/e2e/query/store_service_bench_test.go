@@ -120,7 +120,7 @@ func BenchmarkStoreService(b *testing.B) {
 		}
 	}
 	aggregator, _ := tracestore.As[tracestore.Aggregator](b.Context(), "", store)
-	outliner, _ := tracestore.As[tracestore.Outliner](b.Context(), "", store)
+	outliner, _ := tracestore.As[tracestore.SpanReader](b.Context(), "", store)
 	metrics, _ := tracestore.As[tracestore.Metrics](b.Context(), "", store)
 	window := tracestore.Query{From: start, To: time.Now()}
 	for _, c := range []struct {

@@ -17,11 +17,9 @@ type Finder struct {
 }
 
 var (
-	_ tracestore.Reader       = (*Finder)(nil)
-	_ tracestore.Outliner     = (*Finder)(nil)
-	_ tracestore.SpanSelector = (*Finder)(nil)
-	_ tracestore.SpanFinder   = (*Finder)(nil)
-	_ tracestore.Versioner    = (*Finder)(nil)
+	_ tracestore.Reader     = (*Finder)(nil)
+	_ tracestore.SpanReader = (*Finder)(nil)
+	_ tracestore.Versioner  = (*Finder)(nil)
 )
 
 // New returns a Finder for a store.

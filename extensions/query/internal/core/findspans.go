@@ -35,7 +35,7 @@ func (s *Slot) FindSpans(
 func (s *Slot) findIn(
 	from tracestore.Reader, ref tracestore.TraceRef, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, err error) {
-	if finder, ok := tracestore.As[tracestore.SpanFinder](s.ctx, s.Tenant(), from); ok {
+	if finder, ok := tracestore.As[tracestore.SpanReader](s.ctx, s.Tenant(), from); ok {
 		found, err = finder.FindSpans(s.ctx, s.Tenant(), ref.ID, c)
 		if herr := s.HoldMore(int64(len(found.IDs) * len(otlpdata.SpanID{}))); herr != nil {
 			return tracestore.FoundSpans{}, herr

@@ -57,7 +57,7 @@ func (s *Slot) selectFrom(
 func (s *Slot) candidates(
 	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
 ) iter.Seq2[tracestore.Trace, error] {
-	selector, ok := tracestore.As[tracestore.SpanSelector](s.ctx, s.Tenant(), from)
+	selector, ok := tracestore.As[tracestore.SpanReader](s.ctx, s.Tenant(), from)
 	if !ok {
 		return from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref})
 	}

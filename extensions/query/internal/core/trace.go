@@ -66,7 +66,7 @@ func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*
 // expectedSpans returns about the number of spans of a large trace, or 0 if the store does not
 // know.
 func (s *Slot) expectedSpans(from tracestore.Reader, ref tracestore.TraceRef) int {
-	sizer, ok := tracestore.As[tracestore.Sizer](s.ctx, s.Tenant(), from)
+	sizer, ok := tracestore.As[tracestore.Versioner](s.ctx, s.Tenant(), from)
 	if !ok {
 		return 0
 	}

@@ -63,7 +63,7 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 // readOutline reads a trace from the store, or from the archive if the store has none. It does not
 // read whole spans if the store can do without.
 func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
-	if store, ok := core.SlotAs[tracestore.Outliner](slot); ok {
+	if store, ok := core.SlotAs[tracestore.SpanReader](slot); ok {
 		if err := slot.ExpectTrace(ref, outlineCost); err != nil {
 			return err
 		}

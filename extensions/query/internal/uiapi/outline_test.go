@@ -213,7 +213,10 @@ func TestOutlineDictionaries(t *testing.T) {
 }
 
 // longNames is a store whose outlines have names that exceed the memory limit.
-type longNames struct{ *querytest.Store }
+type longNames struct {
+	*querytest.Store
+	tracestore.SpanReader // of which only Outline is called
+}
 
 func (longNames) Outline(
 	_ context.Context, _ string, _ otlpdata.TraceID, _ int, hold func(int, int) error, take func([]tracestore.SummarySpan) error,
@@ -225,7 +228,7 @@ func (longNames) Outline(
 }
 
 func TestOutlineReservesMemory(t *testing.T) {
-	h := api(t, longNames{querytest.NewStore(querytest.Shop())})
+	h := api(t, longNames{Store: querytest.NewStore(querytest.Shop())})
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/outline/1"); w.Code != http.StatusTooManyRequests {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -44,7 +44,7 @@ func readTrace(slot *core.Slot, ref tracestore.TraceRef) (*trace, error) {
 
 // readOutline reads a trace from a store that need not read whole spans for that.
 func (t *trace) readOutline(slot *core.Slot, ref tracestore.TraceRef) error {
-	store, ok := core.SlotAs[tracestore.Outliner](slot)
+	store, ok := core.SlotAs[tracestore.SpanReader](slot)
 	if !ok {
 		return nil
 	}

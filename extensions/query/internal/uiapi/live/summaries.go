@@ -50,7 +50,7 @@ var errTooLong = errors.New("trace has more than tail.max_trace_spans spans")
 const summaryMemory = 256
 
 func (r reader) summary(slot *core.Slot, id otlpdata.TraceID) (s tracestore.Summary, err error) {
-	store, ok := core.SlotAs[tracestore.Outliner](slot)
+	store, ok := core.SlotAs[tracestore.SpanReader](slot)
 	if !ok {
 		return r.readSpans(slot, id)
 	}
