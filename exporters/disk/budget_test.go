@@ -46,7 +46,7 @@ func TestMemoryOfHostileSpans(t *testing.T) {
 func checkMemory(t *testing.T, e *exporter, w *workload) {
 	t.Helper()
 	empty := liveHeap()
-	table := e.newTable()
+	table := e.intake.newTable()
 	for _, b := range w.batches {
 		if table.Full() {
 			break

@@ -54,22 +54,22 @@ func (j *clockGuard) holds() bool { return time.Now().Before(j.until) }
 
 // checkClock suspends expiry by time if spans would expire now and the last ones arrived long ago:
 // the clock may have been set ahead while no process ran.
-func (e *exporter) checkClock() {
-	retention, now := time.Duration(e.config.Retention.Time), e.env.Now()
+func (r *retention) checkClock() {
+	retention, now := time.Duration(r.config.Retention.Time), r.env.Now()
 	var newest time.Time
 	expired := false
-	for _, h := range e.segments {
+	for _, h := range r.segments.all() {
 		expired = expired || h.info.LastArrival.Before(now.Add(-retention))
 		newest = latest(newest, h.info.LastArrival)
 	}
-	for _, l := range e.frozen {
+	for _, l := range r.intake.frozen {
 		newest = latest(newest, time.Unix(0, int64(l.epoch))) // about when the first span of its log arrived
 	}
 	if retention == 0 || !expired {
 		return
 	}
-	if hold := e.clock.distrust(now, newest, retention); hold > 0 {
-		e.log.Warn("spans are older than the retention time and none arrived lately; deleting spans by age is suspended; check the clock",
+	if hold := r.clock.distrust(now, newest, retention); hold > 0 {
+		r.log.Warn("spans are older than the retention time and none arrived lately; deleting spans by age is suspended; check the clock",
 			zap.Time("now", now), zap.Time("newest_span", newest), zap.Duration("hold", hold))
 	}
 }

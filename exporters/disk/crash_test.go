@@ -129,7 +129,7 @@ func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand
 				}
 				clock.advance(time.Millisecond)
 				if i%4 == 3 {
-					e.mergeNext(withoutPauses(e)) //nolint:errcheck // the disk may be gone
+					e.merger.mergeNext(withoutPauses(e)) //nolint:errcheck // the disk may be gone
 				}
 			}
 		})

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,36 +41,23 @@ func (f *damagedFiles) isNew(d *source.DamageError) bool {
 	return true
 }
 
-// damaged counts and remembers a part of a segment that could not be read. It logs each part once,
-// however many queries need it.
-func (e *exporter) damaged(d *source.DamageError) {
-	e.metrics.damage.Inc()
-	if e.damagedFiles.isNew(d) {
-		e.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
+// noteDamage counts and remembers a part of a segment that could not be read. It logs each part
+// once, however many queries need it.
+func (s *segments) noteDamage(d *source.DamageError) {
+	s.metrics.damage.Inc()
+	if s.damaged.isNew(d) {
+		s.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
 			zap.String("part", d.Part), zap.Int("spans", d.Rows), zap.Error(d.Err))
 	}
 }
 
-// damageError returns an error while the store has damaged segments, segments whose files were
-// deleted and could not be restored, or unreadable files in the quarantine.
-func (e *exporter) damageError() error {
-	e.mu.Lock()
-	deleted := e.deleted
-	e.mu.Unlock()
-	return errors.Join(e.damagedSegments(), deleted, e.quarantinedFiles())
-}
-
-// namedFiles is the maximum number of files that an error names.
-const namedFiles = 3
-
-func (e *exporter) damagedSegments() error {
-	e.mu.Lock()
-	current := make(map[string]struct{}, len(e.segments))
-	for _, h := range e.segments {
-		current[e.dir.Path(h.name)] = struct{}{}
+// damageError returns an error while some segments are damaged.
+func (s *segments) damageError() error {
+	current := make(map[string]struct{})
+	for _, h := range s.all() {
+		current[s.dir.Path(h.name)] = struct{}{}
 	}
-	e.mu.Unlock()
-	f := &e.damagedFiles
+	f := &s.damaged
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.parts, func(name string, _ map[string]struct{}) bool {
@@ -85,14 +71,8 @@ func (e *exporter) damagedSegments() error {
 		shorten(slices.Sorted(maps.Keys(f.parts))))
 }
 
-func (e *exporter) quarantinedFiles() error {
-	list, err := e.noteLosses()
-	if len(list) == 0 {
-		return err
-	}
-	return fmt.Errorf(`%s holds %d files that could not be read: %s; run "tracing store inspect", and delete them when they are no longer needed`,
-		e.dir.QuarantineDir(), len(list), shorten(list))
-}
+// namedFiles is the maximum number of files that an error names.
+const namedFiles = 3
 
 // shorten joins names, at most namedFiles of them.
 func shorten(list []string) string {
@@ -101,13 +81,4 @@ func shorten(list []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// noteFormat reports that the file FORMAT was damaged.
-func (e *exporter) noteFormat() {
-	if d := e.dir.FormatDamage(); d != nil {
-		e.metrics.restored.Inc()
-		e.log.Error("file with the version of the span store is damaged; moved to quarantine and written again; no spans are lost",
-			zap.String("file", d.File), zap.Error(d.Err))
-	}
 }

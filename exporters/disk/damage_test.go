@@ -60,7 +60,7 @@ func newVictim(t testing.TB) *victim {
 		t.Fatal(err)
 	}
 	waitForLogRemoval(e)
-	e.checkpoint()
+	e.intake.checkpoint()
 	v.spans = len(n.acked)
 	mem = mem.Kill()
 	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
@@ -371,14 +371,14 @@ func TestDamageWhileRunning(t *testing.T) {
 	if err := v.compare(t, e, func() bool { return false }); err != nil {
 		t.Error(err)
 	}
-	e.damage = e.damageError()
-	e.reportHealth(0, nil)
+	e.health.damage = e.health.damageError()
+	e.health.update(0, 0, nil)
 	if reported == nil || !strings.Contains(reported.Error(), name) {
 		t.Errorf("reported %v, want %s", reported, name)
 	}
-	e.drop(first, expiredBySize)
-	e.damage = e.damageError()
-	e.reportHealth(0, nil)
+	e.segments.drop(first, expiredBySize)
+	e.health.damage = e.health.damageError()
+	e.health.update(0, 0, nil)
 	if reported != nil {
 		t.Errorf("reported %v after the segment is gone", reported)
 	}
@@ -438,7 +438,7 @@ func TestQuarantineDoesNotPinDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := e.cleanDeletions(t.Context()); err != nil {
+	if err := e.deletions.clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(e.deletions.rules); n != 1 {
@@ -457,7 +457,7 @@ func TestQuarantineDoesNotPinDeletions(t *testing.T) {
 	}
 	mergeAll(t, e)
 	for range 2 {
-		if err := e.cleanDeletions(t.Context()); err != nil {
+		if err := e.deletions.clean(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -477,9 +477,9 @@ func TestFutureArrivalsExpire(t *testing.T) {
 	s.clock.ns.Store(now.UnixNano())
 	segments := func(e *exporter, after time.Duration) int {
 		s.clock.advance(after)
-		e.clock = clockGuard{} // this test is about segments, not about jumps
-		e.removeLogs()         // spans of a log must not come back from it
-		e.expire()
+		e.retention.clock = clockGuard{} // this test is about segments, not about jumps
+		e.segments.removeLogs()          // spans of a log must not come back from it
+		e.retention.expire()
 		return len(e.handles())
 	}
 	e = s.start(t)

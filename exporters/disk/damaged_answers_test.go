@@ -227,15 +227,15 @@ func TestAnswersAfterLosses(t *testing.T) {
 				t.Error("the metrics count no loss")
 			}
 			s.clock.advance(1002 * time.Hour)
-			if e.damageError() == nil || e.lossReason() != "" {
-				t.Errorf("after the retention time %q is missing", e.lossReason())
+			if e.health.damageError() == nil || e.health.lossReason() != "" {
+				t.Errorf("after the retention time %q is missing", e.health.lossReason())
 			}
 			s.clock.advance(-1002 * time.Hour)
 			files, err := e.dir.Quarantined()
 			for _, f := range files {
 				err = errors.Join(err, mem.Remove(e.dir.QuarantineDir()+"/"+f.Name))
 			}
-			if err = errors.Join(err, e.damageError()); err != nil {
+			if err = errors.Join(err, e.health.damageError()); err != nil {
 				t.Fatal(err)
 			}
 			if n := complete(); n < len(list) {

@@ -24,9 +24,9 @@ import (
 // delete deletes spans from both stores and the model.
 func (m *machine) delete() {
 	m.model.Delete(m.store, m.memory)
-	m.store.mu.Lock()
-	frozen := m.store.active == nil
-	m.store.mu.Unlock()
+	m.store.intake.mu.Lock()
+	frozen := m.store.intake.active == nil
+	m.store.intake.mu.Unlock()
 	if frozen {
 		m.flush()
 	}
@@ -144,7 +144,7 @@ func deleteAndCrash(t testing.TB, seed uint64) {
 		flushStore(t, e)
 		clock.advance(2 * rewriteAfter)
 		for range 2 {
-			if err := e.cleanDeletions(t.Context()); err != nil {
+			if err := e.deletions.clean(t.Context()); err != nil {
 				t.Error(err)
 			}
 			mergeAll(t, e)
@@ -163,18 +163,18 @@ func (d *deletedNumbers) operate(t testing.TB, e *exporter, rnd *rand.Rand, cloc
 	case p < 75:
 		d.deleteRandom(t, e, rnd) //nolint:errcheck // the disk may be gone
 	case p < 85:
-		e.intake.Lock()
-		e.mu.Lock()
-		if len(e.frozen) == 0 {
-			e.freeze()
+		e.intake.writing.Lock()
+		e.intake.mu.Lock()
+		if len(e.intake.frozen) == 0 {
+			e.intake.freeze()
 		}
-		e.mu.Unlock()
-		e.intake.Unlock()
+		e.intake.mu.Unlock()
+		e.intake.writing.Unlock()
 	case p < 95:
-		e.mergeNext(withoutPauses(e)) //nolint:errcheck // the disk may be gone
+		e.merger.mergeNext(withoutPauses(e)) //nolint:errcheck // the disk may be gone
 	default:
 		clock.advance(rewriteAfter / 2)
-		e.cleanDeletions(t.Context()) //nolint:errcheck // the disk may be gone
+		e.deletions.clean(t.Context()) //nolint:errcheck // the disk may be gone
 	}
 }
 
@@ -196,14 +196,14 @@ func TestDeletionIsNotAllowed(t *testing.T) {
 func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
 	e, d := newSetup(vfstest.NewMem()).open(t), newDeletedNumbers()
 	d.write(t, e, 10)
-	active := e.active
+	active := e.intake.active
 	late := tracestore.Deletion{Traces: []otlpdata.TraceID{refOf(1000)[0].ID}}
 	for _, what := range []tracestore.Deletion{late, {Service: "absent"}, {From: startOf(500)}} {
 		if got, err := e.Delete(t.Context(), "", what); err != nil || got.Spans != 0 {
 			t.Fatalf("%+v: %+v, %v", what, got, err)
 		}
 	}
-	if e.active != active || len(e.frozen) > 0 || len(e.segments) > 0 {
+	if e.intake.active != active || len(e.intake.frozen) > 0 || len(e.segments.list) > 0 {
 		t.Error("the memtable was frozen")
 	}
 	d.write(t, e, 1000)
@@ -211,7 +211,7 @@ func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
 	if got, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(500)}); err != nil || got.Spans != 510 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if e.active == active {
+	if e.intake.active == active {
 		t.Error("memtable with deleted spans is still active")
 	}
 }
@@ -227,7 +227,7 @@ func TestDeletedSpaceIsReclaimed(t *testing.T) {
 	write := func(count int) *handle {
 		d.write(t, e, count)
 		flushStore(t, e)
-		return e.segments[len(e.segments)-1]
+		return e.segments.list[len(e.segments.list)-1]
 	}
 	remove := func(from, to int) {
 		t.Helper()
@@ -248,11 +248,11 @@ func TestDeletedSpaceIsReclaimed(t *testing.T) {
 		tombstones int
 	}{{0, 2}, {2 * rewriteAfter, 1}} {
 		s.clock.advance(step.wait)
-		if err := e.cleanDeletions(t.Context()); err != nil {
+		if err := e.deletions.clean(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		mergeAll(t, e)
-		if err := e.cleanDeletions(t.Context()); err != nil {
+		if err := e.deletions.clean(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		d.check(t, e)
@@ -262,12 +262,12 @@ func TestDeletedSpaceIsReclaimed(t *testing.T) {
 		}
 	}
 	rows := 0
-	for _, h := range e.segments {
+	for _, h := range e.segments.list {
 		if h == many || h == few || h == all {
 			t.Errorf("segment %s still exists", h.name)
 		}
 		rows += h.info.Rows
-		if _, filtered := e.sourceOf(h).(*tombstone.Filter); filtered {
+		if _, filtered := e.deletions.sourceOf(h).(*tombstone.Filter); filtered {
 			t.Errorf("%s still has a deletion filter", h.name)
 		}
 	}
@@ -352,11 +352,11 @@ func TestLaterEpochsAreNotDeleted(t *testing.T) {
 	}
 	flushStore(t, e)
 	waitForLogRemoval(e)
-	if err := e.cleanDeletions(t.Context()); err != nil {
+	if err := e.deletions.clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(e.segments) > 0 {
-		t.Fatalf("segment without visible spans still exists: %s", e.segments[0].name)
+	if len(e.segments.list) > 0 {
+		t.Fatalf("segment without visible spans still exists: %s", e.segments.list[0].name)
 	}
 	stopStore(t, e)
 	s.clock.advance(-48 * time.Hour)
@@ -390,7 +390,7 @@ func testTombstonesOutlive(t *testing.T, outside string) {
 	}
 	remove(tracestore.Deletion{To: startOf(0)})
 	d.acked[0], d.gone[0] = false, true
-	name := e.segments[0].name
+	name := e.segments.list[0].name
 	stopStore(t, e)
 	path, away := folder+"/seg/"+name.String(), outside+strings.SplitAfter(name.String(), "/")[1]
 	if err := mem.Rename(path, away); err != nil {
@@ -399,7 +399,7 @@ func testTombstonesOutlive(t *testing.T, outside string) {
 	e = s.start(t)
 	remove(tracestore.Deletion{Service: "absent"})
 	remove(tracestore.Deletion{Service: "also absent"})
-	if err := e.cleanDeletions(t.Context()); err != nil {
+	if err := e.deletions.clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if files, err := mem.ReadDir(folder + "/deletions"); err != nil || len(files) != 2 { // with its copy
@@ -418,10 +418,10 @@ func testTombstonesOutlive(t *testing.T, outside string) {
 // A merged segment has applied all current deletions, and not fewer than its inputs had.
 func TestDeletionsApplied(t *testing.T) {
 	input := func(last uint64) *handle { return &handle{info: segment.Info{Meta: segment.Meta{LastTombstone: last}}} }
-	e := &exporter{}
+	d := &deletions{}
 	for _, c := range []struct{ current, a, b, want uint64 }{{0, 0, 0, 0}, {3, 0, 2, 3}, {3, 5, 0, 5}, {0, 1, 7, 7}} {
-		e.deletions.last = c.current
-		if got := e.deletionsApplied([]*handle{input(c.a), input(c.b)}); got != c.want {
+		d.last = c.current
+		if _, got := d.visibleIn([]*handle{input(c.a), input(c.b)}); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

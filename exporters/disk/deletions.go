@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,8 +27,14 @@ const (
 // deletionDir is the folder of the tombstones.
 const deletionDir = "deletions"
 
-// deletions holds the active tombstones.
+// deletions deletes spans on request: it has the active tombstones, hides what they delete, and
+// removes those that are no longer needed.
 type deletions struct {
+	*common
+	intake    *intake
+	segments  *segments
+	retention *retention
+
 	files tombstone.Dir
 	// parked holds, in the quarantine, the tombstones that only quarantined segments need. They do
 	// not count as active. The next start activates them, in case such a segment was restored.
@@ -38,12 +45,12 @@ type deletions struct {
 	// Guarded by slot.
 	unsure *tombstone.Rule
 
-	// Guarded by exporter.mu.
+	mu    sync.Mutex        // see the order of locks in doc.go; guards handle.deletion and live.deletion, too
 	rules []*tombstone.Rule // by number; the slice is replaced or appended to, never changed in place
 	last  uint64            // number of the last active tombstone
 }
 
-// filterState is the deletion filter of a memtable or a segment. Guarded by exporter.mu.
+// filterState is the deletion filter of a memtable or a segment. Guarded by deletions.mu.
 type filterState struct {
 	upTo     uint64            // number of the last tombstone that was considered
 	filter   *tombstone.Filter // nil: nothing is hidden
@@ -93,9 +100,9 @@ var errTooManyDeletions = errors.New(
 	"too many pending deletions; combine several traces in one deletion, or retry after more segments are merged")
 
 // checkCapacity fails if there are too many tombstones for another one. The caller holds slot.
-func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (d *deletions) checkCapacity(r *tombstone.Rule) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	traces := len(r.Traces)
 	for _, o := range d.rules {
 		traces += len(o.Traces)
@@ -110,46 +117,45 @@ func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {
 // the rule if writing failed and the file may exist anyway: otherwise segments merged from now on
 // would not have applied it, and after a restart it would hide later spans in them. No other rule
 // is added until that is resolved, because spans that both cover would be attributed to the first
-// one. The caller holds slot and intake.
-func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
+// one. The caller holds slot and intake.writing.
+func (d *deletions) add(r *tombstone.Rule, through uint64) error {
 	if d.unsure != nil {
-		if err := e.writeTombstone(d.unsure.Tombstone); err != nil {
+		if err := d.writeTombstone(d.unsure.Tombstone); err != nil {
 			return fmt.Errorf("repeating the failed write of the previous deletion: %w", err)
 		}
 		d.unsure = nil
 	}
 	d.given++
 	r.Number, r.Through = d.given, through
-	err := e.writeTombstone(r.Tombstone)
+	err := d.writeTombstone(r.Tombstone)
 	switch {
 	case errors.Is(err, tombstone.ErrInDoubt):
 		d.unsure = r
 	case err != nil:
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.rules = append(d.rules, r)
 	d.last = r.Number
 	return err
 }
 
 // writeTombstone makes a tombstone durable. If the disk is full, it deletes the reserve first.
-func (e *exporter) writeTombstone(t *tombstone.Tombstone) error {
-	err := e.deletions.files.Write(t)
+func (d *deletions) writeTombstone(t *tombstone.Tombstone) error {
+	err := d.files.Write(t)
 	if vfs.NoSpace(err) {
-		e.makeSpace("record a deletion", err)
-		err = e.deletions.files.Write(t)
+		d.retention.makeSpace("record a deletion", err)
+		err = d.files.Write(t)
 	}
 	return err
 }
 
-// loadDeletions reads the tombstones. It runs before the rest of the recovery: no new epoch may be
-// one that a tombstone covers.
-func (e *exporter) loadDeletions() error {
-	d := &e.deletions
-	d.files = tombstone.Dir{FS: e.dir.FS(), Path: path.Join(e.path, deletionDir)}
-	d.parked = tombstone.Dir{FS: e.dir.FS(), Path: path.Join(e.dir.QuarantineDir(), deletionDir)}
+// load reads the tombstones. It runs before the rest of the recovery: no new epoch may be one that
+// a tombstone covers.
+func (d *deletions) load() error {
+	d.files = tombstone.Dir{FS: d.dir.FS(), Path: path.Join(d.path, deletionDir)}
+	d.parked = tombstone.Dir{FS: d.dir.FS(), Path: path.Join(d.dir.QuarantineDir(), deletionDir)}
 	if err := d.parked.MoveAll(d.files); err != nil {
 		return err
 	}
@@ -159,45 +165,45 @@ func (e *exporter) loadDeletions() error {
 	}
 	for _, f := range damaged {
 		d.given = max(d.given, f.Number)
-		if err := e.noteDamagedDeletion(f); err != nil {
+		if err := d.noteDamaged(f); err != nil {
 			return err
 		}
 	}
 	for _, m := range marks {
 		d.rules = append(d.rules, tombstone.NewRule(m))
 		d.given, d.last = max(d.given, m.Number), m.Number
-		e.lastEpoch = max(e.lastEpoch, m.Through)
+		d.intake.noteEpoch(m.Through)
 	}
 	return nil
 }
 
-// noteDamagedDeletion reports a deletion of which a file could not be read, and sets the files
-// aside if the deletion is lost.
-func (e *exporter) noteDamagedDeletion(f tombstone.Damaged) error {
+// noteDamaged reports a deletion of which a file could not be read, and sets the files aside if the
+// deletion is lost.
+func (d *deletions) noteDamaged(f tombstone.Damaged) error {
 	if f.Restored {
-		e.metrics.restored.Inc()
-		e.log.Error("deletion file was damaged or missing; restored from its copy; nothing is lost", zap.String("file", f.Paths[0]),
+		d.metrics.restored.Inc()
+		d.log.Error("deletion file was damaged or missing; restored from its copy; nothing is lost", zap.String("file", f.Paths[0]),
 			zap.Error(f.Err))
 		return nil
 	}
 	var kept []string
 	for _, name := range f.Paths {
-		to, err := e.dir.Quarantine(name)
+		to, err := d.dir.Quarantine(name)
 		if err != nil {
 			return err
 		}
 		kept = append(kept, to)
 	}
-	e.metrics.lostDeletions.Inc()
-	e.log.Error("cannot read a deletion; moved to quarantine; spans that it hid are visible again; repeat the deletion",
+	d.metrics.lostDeletions.Inc()
+	d.log.Error("cannot read a deletion; moved to quarantine; spans that it hid are visible again; repeat the deletion",
 		zap.Strings("files", kept), zap.Uint64("deletion", f.Number), zap.Error(f.Err))
 	return nil
 }
 
-// reserveDeletionNumbers makes sure that no number is assigned again that a segment has recorded as
+// reserveNumbers makes sure that no number is assigned again that a segment has recorded as
 // applied.
-func (e *exporter) reserveDeletionNumbers() {
-	for _, h := range e.segments {
-		e.deletions.given = max(e.deletions.given, h.info.LastTombstone)
+func (d *deletions) reserveNumbers() {
+	for _, h := range d.segments.all() {
+		d.given = max(d.given, h.info.LastTombstone)
 	}
 }

@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -13,91 +12,61 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// deletionInterval is the interval of maintainDeletions.
-const deletionInterval = tick
-
-// maintainDeletions runs until Stop. It evaluates deletion filters, so that queries need not, and
-// removes tombstones that are no longer needed.
-func (e *exporter) maintainDeletions() {
-	ticker := time.NewTicker(deletionInterval)
-	defer ticker.Stop()
-	ctx := untilStop{context.Background(), e.stop}
-	for {
-		select {
-		case <-e.stop:
-			return
-		case <-ticker.C:
-			if e.dir.InPlace() != nil {
-				continue // the maintenance loop reports it
-			}
-			if err := e.cleanDeletions(ctx); err != nil && ctx.Err() == nil {
-				e.log.Warn("maintenance of deletions failed; will retry", zap.Error(err))
-			}
+// run works until Stop.
+func (d *deletions) run() {
+	d.every(tick, func() {
+		if d.dir.InPlace() != nil {
+			return // the maintenance loop reports it
 		}
-	}
+		if err := d.clean(d.ctx); err != nil && d.ctx.Err() == nil {
+			d.log.Warn("maintenance of deletions failed; will retry", zap.Error(err))
+		}
+	})
 }
 
-// untilStop is a context that ends when the store stops.
-type untilStop struct {
-	context.Context
-	stop <-chan struct{}
-}
-
-func (u untilStop) Done() <-chan struct{} { return u.stop }
-
-func (u untilStop) Err() error {
-	select {
-	case <-u.stop:
-		return context.Canceled
-	default:
-		return nil
-	}
-}
-
-func (e *exporter) cleanDeletions(ctx context.Context) error {
-	d := &e.deletions
-	e.mu.Lock()
+// clean evaluates deletion filters, so that queries need not, and removes tombstones that are no
+// longer needed.
+func (d *deletions) clean(ctx context.Context) error {
+	d.mu.Lock()
 	idle := len(d.rules) == 0
-	e.mu.Unlock()
+	d.mu.Unlock()
 	if idle {
 		return nil
 	}
-	if _, _, err := e.countHidden(ctx, 0); err != nil {
+	if _, _, err := d.countHidden(ctx, 0); err != nil {
 		return err
 	}
-	e.dropEmptied()
+	d.dropEmptied()
 	select {
 	case d.slot <- struct{}{}:
 		defer func() { <-d.slot }()
 	default:
 		return nil // a Delete is running
 	}
-	return e.removeTombstones()
+	return d.removeTombstones()
 }
 
 // dropEmptied drops segments whose spans are all deleted.
-func (e *exporter) dropEmptied() {
-	for _, h := range e.expirable() {
-		e.mu.Lock()
-		m, ok := e.sourceOf(h).(*tombstone.Filter)
-		e.mu.Unlock()
-		if !ok {
+func (d *deletions) dropEmptied() {
+	for _, h := range d.segments.expirable() {
+		m := d.filterOf(h)
+		if m == nil {
 			continue
 		}
 		if n, known := m.Hidden(); known && n == h.info.Rows {
-			e.drop(h, expiredEmpty)
+			d.segments.drop(h, expiredEmpty)
 		}
 	}
 }
 
 // removeTombstones removes the tombstones that no file needs. The last one stays, so that its
 // number is not assigned again: segments record applied tombstones by number.
-func (e *exporter) removeTombstones() error {
-	unneeded := e.unneededTombstones(e.deletions.given)
+func (d *deletions) removeTombstones() error {
+	unneeded := d.unneededTombstones(d.given)
 	if len(unneeded) == 0 {
 		return nil
 	}
-	oldest, quarantined, err := e.oldestUnread()
+	oldest, quarantined, err := d.oldestUnread()
 	if err != nil {
 		return err
 	}
@@ -106,26 +75,29 @@ func (e *exporter) removeTombstones() error {
 			continue // a file that the store does not read may need it if it comes back
 		}
 		if quarantined <= r.Through {
-			err = e.deletions.files.Move(r.Number, e.deletions.parked)
+			err = d.files.Move(r.Number, d.parked)
 		} else {
-			err = e.deletions.files.Remove(r.Number)
+			err = d.files.Remove(r.Number)
 		}
 		if err != nil {
 			return err
 		}
-		e.mu.Lock()
-		e.deletions.rules = slices.DeleteFunc(slices.Clone(e.deletions.rules), func(o *tombstone.Rule) bool { return o == r })
-		e.mu.Unlock()
-		e.log.Info("deletion completed; no file contains the deleted spans", zap.Uint64("deletion", r.Number))
+		d.mu.Lock()
+		d.rules = slices.DeleteFunc(slices.Clone(d.rules), func(o *tombstone.Rule) bool { return o == r })
+		d.mu.Unlock()
+		d.log.Info("deletion completed; no file contains the deleted spans", zap.Uint64("deletion", r.Number))
 	}
 	return nil
 }
 
 // unneededTombstones returns the rules, except the last one, that hide nothing of what the store
 // reads.
-func (e *exporter) unneededTombstones(last uint64) []*tombstone.Rule {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (d *deletions) unneededTombstones(last uint64) []*tombstone.Rule {
+	d.intake.mu.Lock() // so that no memtable becomes a segment meanwhile
+	defer d.intake.mu.Unlock()
+	segments := d.segments.all()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	needed := map[*tombstone.Rule]bool{}
 	note := func(s source.Source) {
 		if m, ok := s.(*tombstone.Filter); ok {
@@ -134,38 +106,38 @@ func (e *exporter) unneededTombstones(last uint64) []*tombstone.Rule {
 			}
 		}
 	}
-	for _, l := range e.frozen {
-		note(e.sourceOfLive(l))
+	for _, l := range d.intake.frozen {
+		note(d.sourceOfLive(l))
 	}
-	for _, h := range e.segments {
-		note(e.sourceOf(h))
+	for _, h := range segments {
+		note(d.sourceOf(h))
 	}
-	return slices.DeleteFunc(slices.Clone(e.deletions.rules), func(r *tombstone.Rule) bool { return needed[r] || r.Number == last })
+	return slices.DeleteFunc(slices.Clone(d.rules), func(r *tombstone.Rule) bool { return needed[r] || r.Number == last })
 }
 
 // oldestUnread returns the first epoch with spans in files that no view reads: logs and segments to
 // be deleted (including deleted ones that may reappear after a power failure), and the first epoch
 // in quarantined and missing segments, which an operator may restore. Without such files they are
 // the maximum uint64.
-func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
+func (d *deletions) oldestUnread() (oldest, quarantined uint64, err error) {
 	oldest, quarantined = ^uint64(0), ^uint64(0)
-	epochs, err := e.logs.Epochs()
+	epochs, err := d.logs.Epochs()
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(epochs) > 0 {
 		oldest = epochs[0]
 	}
-	e.mu.Lock()
-	known := make(map[string]bool, len(e.segments))
-	for _, h := range e.segments {
+	d.segments.mu.Lock()
+	known := make(map[string]bool, len(d.segments.list))
+	for _, h := range d.segments.list {
 		known[h.name.String()] = true
 	}
-	for _, h := range e.doomed {
+	for _, h := range d.segments.doomed {
 		oldest = min(oldest, h.name.First)
 	}
-	e.mu.Unlock()
-	names, err := e.dir.Segments()
+	d.segments.mu.Unlock()
+	names, err := d.dir.Segments()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -174,15 +146,15 @@ func (e *exporter) oldestUnread() (oldest, quarantined uint64, err error) {
 			oldest = min(oldest, s.First)
 		}
 	}
-	err = e.quarantinedSegments(func(s directory.Segment) { quarantined = min(quarantined, s.First) })
+	err = d.quarantinedSegments(func(s directory.Segment) { quarantined = min(quarantined, s.First) })
 	return oldest, quarantined, err
 }
 
 // quarantinedSegments calls visit with the segments in the quarantine, those about which it has a
 // note because they are missing, and a segment for each log there, from which repair writes one.
 // Their day is not known.
-func (e *exporter) quarantinedSegments(visit func(directory.Segment)) error {
-	set, err := e.dir.Quarantined()
+func (c *common) quarantinedSegments(visit func(directory.Segment)) error {
+	set, err := c.dir.Quarantined()
 	if err != nil {
 		return err
 	}

@@ -19,15 +19,36 @@
 // aggregate, graph and names (queries), directory (the folder). The write-ahead log is package
 // pipeline/storage/wal. docs/storage-format.md describes the files.
 //
-// This package connects them:
+// This package connects them. The exporter starts, stops and maintains these parts; each has its
+// own fields and lock, and knows only parts above it:
 //
-//	config.go, intake.go              settings; Consume
-//	live.go, flush.go, handle.go      a memtable and its log; memtable to segment; an open segment
+//	intake.go, live.go                Consume; memtables and their logs
+//	segments.go, handle.go            open segments; files to be deleted
+//	retention.go, space.go, clock.go  expiry; full disks and reserved space; clock changes
+//	deletions.go, delete.go, deletions_cleanup.go
+//	                                  deletion on request; view.go: what a query reads
+//	flush.go                          memtable to segment
 //	merge.go, merge_pick.go, merge_pace.go
 //	                                  few large segments instead of many small ones
-//	maintenance.go, recover.go        background work; start
-//	view.go                           what a query reads
-//	retention.go, clock.go, space.go  expiry; clock changes; full disks
-//	delete.go, deletions.go, admin.go deletion on request
-//	warm.go, sampling.go, metrics.go  edge cache; state of adaptive sampling; metrics
+//	restore.go, recover.go            segment files that were deleted; start
+//	health.go, damage.go              what is wrong with the store
+//	warm.go, queries.go, sampling.go  edge cache; queries; state of adaptive sampling
+//	maintenance.go, status.go, metrics.go
+//	                                  the maintenance loop; state for users and operators
+//
+// # Order of locks
+//
+// A goroutine that holds a lock takes only locks after it:
+//
+//	deletions.slot   held by one Delete, or by the removal of tombstones
+//	intake.writing   held while spans are interned, logs are made and a tombstone is written
+//	intake.mu        memtables, and why spans are refused
+//	segments.mu      segments, their handles, and the state of the running merge
+//	deletions.mu     tombstones and filters
+//	retention.mu     reserved space
+//
+// Only the first two are held across I/O. A flush replaces a memtable with a segment while it holds
+// intake.mu and segments.mu. So whoever holds intake.mu and then takes the segments sees all spans,
+// each once. The locks of damagedFiles, restorer and samplingStore come last: their holders take no
+// lock of this package.
 package disk

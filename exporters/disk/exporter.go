@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,70 +16,45 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storeadmin"
 )
 
-// exporter is the store.
-type exporter struct {
+// common is what all parts of the store use. It does not change after Start.
+type common struct {
 	config  Config
 	path    string // of the folder, slash-separated
 	env     pipeline.Env
 	log     *zap.Logger
-	report  func(error)
+	lines   *pipeline.RepeatLog
 	metrics *metrics
+	dir     *directory.Dir
+	logs    *wal.Dir
+	ctx     context.Context // of background work; ends with Stop
+}
+
+// exporter is the store. It starts, stops and maintains its parts, see doc.go.
+type exporter struct {
+	*common
 	*queries
 	*samplingStore
 	tracestore.Hub
 
-	dir     *directory.Dir
-	logs    *wal.Dir
-	logStep int64 // see wal.Options.Step; 0: the default
-	chunks  *memtable.Pool
-	cache   *segment.Cache
-	wake    chan struct{} // tells the maintenance loop that a memtable was frozen; holds one token
-	stop    chan struct{} // closed by Stop
-	stopped sync.WaitGroup
+	intake    *intake
+	segments  *segments
+	retention *retention
+	deletions *deletions
+	flusher   *flusher
+	merger    *merger
+	restorer  *restorer
+	health    *health
 
-	// Used by the maintenance loop, and by Start and Stop while it does not run.
-	lines    *pipeline.RepeatLog
-	reported string     // what was reported last, as text
-	free     int64      // free space of the disk in bytes at the last check
-	ticks    int        // number of runs of the maintenance
-	troubled bool       // it is not only about damage
-	damage   error      // damaged files, as found by the last check
-	retry    backoff    // for flushes
-	clock    clockGuard // suspends expiry by time
-
-	deletions deletions
-
-	damagedFiles damagedFiles
-	losses       atomic.Pointer[string] // see lossReason; nil: not known yet
-	reserved     atomic.Bool            // the reserve exists
-
-	arrived atomic.Int64 // when spans were last stored, in nanoseconds since the Unix epoch
-
-	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
-	lastEpoch uint64     // guarded by intake
-
-	mu        sync.Mutex    // guards all fields below; never held across I/O
-	active    *live         // takes spans; nil: the next request creates one
-	frozen    []*live       // to be flushed, oldest first
-	leftover  []oldLog      // logs still to be removed; changed by the maintenance loop only
-	segments  []*handle     // by first epoch; the slice is replaced, never changed in place
-	doomed    []*handle     // no longer part of the store, but queries read them or their files could not be deleted
-	merging   *merge        // nil: no merge is running
-	claimed   int64         // bytes reserved for the output of the running or the next merge
-	restoring int64         // size of the segment whose deleted file is being rewritten
-	fixed     int64         // bytes of logs and reserve at the last measurement
-	capacity  chan struct{} // closed and replaced when a memtable was flushed
-	moved     error         // why spans are refused now: the path is no longer that of the folder
-	full      error         // why spans are refused now: the disk is full
-	noLog     error         // why the last write-ahead log could not be created
-	refused   int64         // requests refused because of moved, full or noLog since the store was degraded
-	stuck     error         // why the last flush failed
-	deleted   error         // why deleted segment files could not be restored
-	closed    bool
+	logStep int64          // see wal.Options.Step; 0: the default
+	stopped sync.WaitGroup // the background goroutines
+	cancel  func()         // ends ctx
+	ticks   int            // runs of the maintenance; used by the maintenance loop
 }
 
 var (
@@ -98,6 +73,8 @@ var (
 	_ tracestore.PathProfiler     = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 	_ tracestore.UsageReporter    = (*exporter)(nil)
+	_ tracestore.Deleter          = (*exporter)(nil)
+	_ pipeline.Administered       = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
@@ -109,25 +86,46 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	if dir == "" {
 		dir = set.Dir
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	all := &common{ctx: ctx, config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger,
+		lines: pipeline.NewRepeatLog(set), metrics: m}
+	in := &intake{common: all, chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1), wake: make(chan struct{}, 1),
+		capacity: make(chan struct{}), closed: true}
+	segs := &segments{common: all, cache: segment.NewCache(int64(c.Cache) * 11 / 16)} // the rest is for queries
+	ret := &retention{common: all, intake: in, segments: segs}
+	del := &deletions{common: all, intake: in, segments: segs, retention: ret, slot: make(chan struct{}, 1)}
+	res := &restorer{common: all, segments: segs, retention: ret}
 	e := &exporter{
-		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
-		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
-		cache:  segment.NewCache(int64(c.Cache) * 11 / 16), // the rest is for queries
-		wake:   make(chan struct{}, 1), stop: make(chan struct{}), capacity: make(chan struct{}), closed: true,
-		deletions: deletions{slot: make(chan struct{}, 1)},
+		common: all, cancel: cancel, intake: in, segments: segs, retention: ret, deletions: del, restorer: res,
+		samplingStore: newSamplingStore(all.path, all.env.Now),
+		flusher:       &flusher{common: all, intake: in, segments: segs, retention: ret},
+		merger:        &merger{common: all, intake: in, segments: segs, deletions: del, retention: ret},
+		health:        &health{common: all, report: set.Report, segments: segs, restorer: res},
 	}
-	e.lines = pipeline.NewRepeatLog(set)
-	e.samplingStore = newSamplingStore(e.path, e.env.Now)
-	e.queries = newQueries(e.view, scan.Options{
-		Decoders: c.Decoders, Busy: e.receives, Memory: int64(c.Cache) / 8, OnDamage: e.damaged, Losses: e.lossReason,
+	e.queries = newQueries(del.view, scan.Options{
+		Decoders: c.Decoders, Busy: in.receives, Memory: int64(c.Cache) / 8, OnDamage: segs.noteDamage, Losses: e.health.lossReason,
 	})
 	return e, nil
 }
 
-// receives reports whether spans arrived within quietTime.
-func (e *exporter) receives() bool {
-	return e.env.Now().Sub(time.Unix(0, e.arrived.Load())) < quietTime
+// Consume stores the spans of b and returns nil when all of them are searchable and as durable as
+// the setting sync says. After an error some of them may be stored; if they are sent again, queries
+// show them once.
+func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	err := e.intake.store(ctx, b)
+	if err == nil {
+		e.Publish(b)
+	}
+	return err
 }
+
+// Delete implements tracestore.Deleter.
+func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
+	return e.deletions.delete(ctx, tenant, d)
+}
+
+// AdminHandler serves deletions to operators.
+func (e *exporter) AdminHandler() http.Handler { return storeadmin.Handler(e) }
 
 // Durability returns whether acknowledged spans are synced.
 func (e *exporter) Durability() pipeline.Durability {
@@ -178,16 +176,14 @@ func (e *exporter) Start(context.Context) error {
 		return err
 	}
 	e.announce(time.Since(began))
-	e.mu.Lock()
-	e.closed = false
-	e.mu.Unlock()
+	e.intake.open()
 	e.stopped.Go(e.maintain)
-	e.stopped.Go(e.maintainDeletions)
-	e.stopped.Go(e.watchFiles)
+	e.stopped.Go(e.deletions.run)
+	e.stopped.Go(e.restorer.run)
 	if e.config.Merge.Enabled {
-		e.stopped.Go(e.mergeLoop)
+		e.stopped.Go(e.merger.run)
 	}
-	e.stopped.Go(e.warmLoop)
+	e.stopped.Go((&warmer{merger: e.merger, graphs: e.Builder}).run)
 	return nil
 }
 
@@ -204,25 +200,25 @@ func (e *exporter) openFolder() error {
 		Size: int64(e.config.Memtable.MaxBytes) + logSlack, Step: e.logStep, Spares: 1,
 	})
 	if err == nil {
-		err = e.loadDeletions()
+		err = e.deletions.load()
 	}
 	if err == nil {
-		err = e.loadSampling()
+		err = e.samplingStore.restore(e.common)
 	}
 	if err == nil {
-		err = e.recover()
+		err = recovery{e.flusher}.recover()
 	}
 	if err != nil {
 		e.closeAll()
 		return errors.Join(fmt.Errorf("opening the span store in %s: %w", e.path, err), dir.Close())
 	}
-	e.reserveDeletionNumbers()
-	e.checkClock()
-	e.expire()
-	e.keepReserve()
-	e.damage = e.damageError()
-	e.checkSpace() // the process must not be ready before
-	e.reportHealth(e.trouble())
+	e.deletions.reserveNumbers()
+	e.retention.checkClock()
+	e.retention.expire()
+	e.retention.keepReserve()
+	e.health.damage = e.health.damageError()
+	e.retention.checkSpace() // the process must not be ready before
+	e.reportHealth()
 	return nil
 }
 
@@ -233,11 +229,11 @@ const logSlack = 16 << 20
 // acknowledgement means.
 func (e *exporter) announce(took time.Duration) {
 	spans, size := 0, int64(0)
-	for _, h := range e.segments {
+	for _, h := range e.segments.list {
 		spans, size = spans+h.info.Rows, size+h.info.Size
 	}
 	recovered := 0
-	for _, l := range e.frozen {
+	for _, l := range e.intake.frozen {
 		recovered += l.table.Rows()
 	}
 	promise := "acknowledged spans are synced to disk and survive a power failure"
@@ -248,7 +244,7 @@ func (e *exporter) announce(took time.Duration) {
 		promise = "acknowledged spans survive a crash of the process; a power failure may lose what the operating system has not written yet"
 	}
 	e.log.Info("opened span store", zap.String("directory", e.path), zap.Stringer("retention_time", e.config.Retention.Time),
-		zap.Stringer("retention_size", e.config.Retention.Size), zap.Int("segments", len(e.segments)), zap.Int("spans", spans),
+		zap.Stringer("retention_size", e.config.Retention.Size), zap.Int("segments", len(e.segments.list)), zap.Int("spans", spans),
 		zap.Int64("bytes", size), zap.Int("recovered_from_log", recovered), zap.Duration("took", took), zap.String("sync", e.config.Sync),
 		zap.String("acknowledgement", promise))
 }
@@ -257,20 +253,14 @@ func (e *exporter) announce(took time.Duration) {
 // cannot be flushed before ctx ends stay in the log. A flush that is running when ctx ends goes on
 // in the background while the process lives.
 func (e *exporter) Stop(ctx context.Context) error {
-	e.intake.Lock()
-	e.mu.Lock()
-	e.closed = true
-	e.freeze()
-	e.signalCapacity()
-	e.mu.Unlock()
-	e.intake.Unlock()
+	e.intake.close()
 	e.samplingStore.close()
 	e.lines.Close()
-	close(e.stop)
+	e.cancel()
 	done := make(chan error, 1)
 	go func() {
 		e.stopped.Wait()
-		err := errors.Join(e.flushAll(ctx), e.restoreDeletedFiles(ctx))
+		err := errors.Join(e.flusher.flushAll(ctx), e.restorer.restoreDeletedFiles(ctx))
 		e.closeAll()
 		done <- errors.Join(err, e.logs.DropSpares(), e.dir.Close())
 	}()
@@ -284,17 +274,28 @@ func (e *exporter) Stop(ctx context.Context) error {
 
 // closeAll closes logs that were not flushed and releases the store's references to segments.
 func (e *exporter) closeAll() {
-	e.mu.Lock()
-	frozen, segments := e.frozen, e.segments
-	e.frozen, e.segments = nil, nil
-	e.mu.Unlock()
+	e.intake.mu.Lock()
+	e.segments.mu.Lock()
+	frozen, segments := e.intake.frozen, e.segments.list
+	e.intake.frozen, e.segments.list = nil, nil
+	e.segments.mu.Unlock()
+	e.intake.mu.Unlock()
 	for _, l := range frozen {
 		if err := l.close(); err != nil {
 			e.log.Warn("cannot close write-ahead log of unflushed spans", zap.Error(err))
 		}
-		e.releaseLive(l)
+		e.intake.release(l)
 	}
 	for _, h := range segments {
-		e.releaseHandle(h)
+		e.segments.release(h)
+	}
+}
+
+// noteFormat reports that the file FORMAT was damaged.
+func (e *exporter) noteFormat() {
+	if d := e.dir.FormatDamage(); d != nil {
+		e.metrics.restored.Inc()
+		e.log.Error("file with the version of the span store is damaged; moved to quarantine and written again; no spans are lost",
+			zap.String("file", d.File), zap.Error(d.Err))
 	}
 }

@@ -73,10 +73,10 @@ func randomFaults(rnd *rand.Rand) (rules []*vfstest.Rule) {
 // rowsOf returns the number of visible rows in all sources. Duplicates count each time.
 func rowsOf(t testing.TB, e *exporter) (n int) {
 	t.Helper()
-	if _, _, err := e.countHidden(t.Context(), 0); err != nil {
+	if _, _, err := e.deletions.countHidden(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	v := e.view()
+	v := e.deletions.view()
 	defer v.Release()
 	for _, s := range v.Sources() {
 		rows, _, _ := s.Bounds()
@@ -96,7 +96,7 @@ func TestWithdrawnOutput(t *testing.T) {
 	e, n := s.start(t), newNumbers()
 	sendSegments(t, s, e, n, 4)
 	unsynced.Switch(true)
-	if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, syscall.EIO) {
+	if _, err := e.merger.mergeNext(withoutPauses(e)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("merge: %v, want an I/O error", err)
 	}
 	unsynced.Switch(false)
@@ -156,7 +156,7 @@ func TestRepeatedDeletionIsDurable(t *testing.T) {
 		for i := range d.acked {
 			d.acked[i], d.gone[i] = false, true
 		}
-		if err := e.cleanDeletions(t.Context()); err != nil {
+		if err := e.deletions.clean(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		after := mem.Crash(rand.New(rand.NewPCG(seed, 0)))
@@ -184,10 +184,10 @@ func TestTombstonesOutliveUnsyncedRemovals(t *testing.T) {
 	unsynced.Switch(true)
 	for _, want := range []int{2, 1} {
 		for range 2 {
-			if err := e.cleanDeletions(t.Context()); err != nil {
+			if err := e.deletions.clean(t.Context()); err != nil {
 				t.Error(err)
 			}
-			e.retryRemovals()
+			e.segments.retryRemovals()
 		}
 		if files, err := mem.ReadDir(folder + "/deletions"); err != nil || len(files) != 2*want { // with copies
 			t.Errorf("tombstones %v, %v; want %d", files, err, want)
@@ -197,8 +197,8 @@ func TestTombstonesOutliveUnsyncedRemovals(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(e.doomed) > 0 {
-		t.Errorf("%d segments are still to be deleted", len(e.doomed))
+	if len(e.segments.doomed) > 0 {
+		t.Errorf("%d segments are still to be deleted", len(e.segments.doomed))
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
@@ -17,10 +20,31 @@ import (
 // maxFrozen is the number of memtables that may wait for a flush before intake waits too.
 const maxFrozen = 1
 
-// Consume stores the spans of b and returns nil when all of them are searchable and as durable as
-// the setting sync says. After an error some of them may be stored; if they are sent again, queries
-// show them once.
-func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
+// intake makes arriving spans durable and searchable: it has the memtables and their logs.
+type intake struct {
+	*common
+	chunks *memtable.Pool
+	wake   chan struct{} // tells the maintenance loop that a memtable was frozen; holds one token
+
+	arrived atomic.Int64 // when spans were last stored, in nanoseconds since the Unix epoch
+
+	writing   sync.Mutex // held while spans are interned and logs are made; see the order of locks in doc.go
+	lastEpoch uint64     // guarded by writing
+
+	mu       sync.Mutex    // guards all fields below
+	active   *live         // takes spans; nil: the next request creates one
+	frozen   []*live       // to be flushed, oldest first
+	capacity chan struct{} // closed and replaced when a memtable was flushed
+	moved    error         // why spans are refused now: the path is no longer that of the folder
+	full     error         // why spans are refused now: the disk is full
+	noLog    error         // why the last write-ahead log could not be created
+	stuck    error         // why the last flush failed
+	refused  int64         // requests refused because of moved, full or noLog since the store was degraded
+	closed   bool
+}
+
+// store stores the spans of b, see exporter.Consume.
+func (in *intake) store(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -29,27 +53,26 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	var deadline <-chan time.Time
 	for taken := 0; ; {
-		l, record, wait, err := e.append(b, taken)
+		l, record, wait, err := in.append(b, taken)
 		if err != nil {
 			return err
 		}
 		if l != nil {
-			if err := e.commit(ctx, l, record.ticket); err != nil {
+			if err := in.commit(ctx, l, record.ticket); err != nil {
 				return err
 			}
-			e.arrived.Store(e.env.Now().UnixNano())
+			in.arrived.Store(in.env.Now().UnixNano())
 			if taken += record.spans; taken >= b.Len() || record.spans == 0 {
-				e.Publish(b)
 				return nil
 			}
 			deadline = nil
 			continue // the rest goes to the next record or memtable
 		}
 		if deadline == nil {
-			t := time.NewTimer(time.Duration(e.config.MaxWait))
+			t := time.NewTimer(time.Duration(in.config.MaxWait))
 			defer t.Stop()
 			deadline = t.C
-			e.metrics.waits.Inc()
+			in.metrics.waits.Inc()
 		}
 		select {
 		case <-wait:
@@ -75,13 +98,13 @@ type record struct {
 // append adds spans, starting at number from, to the active memtable and its log. Without capacity
 // it returns a channel to wait for. Queries do not wait for it: they only need mu, and the memtable
 // admits them between spans.
-func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait <-chan struct{}, err error) {
-	e.intake.Lock()
-	defer e.intake.Unlock()
-	if l, wait, err = e.ready(); l == nil {
+func (in *intake) append(b *otlpdata.Batch, from int) (l *live, r record, wait <-chan struct{}, err error) {
+	in.writing.Lock()
+	defer in.writing.Unlock()
+	if l, wait, err = in.ready(); l == nil {
 		return nil, r, wait, err
 	}
-	l.table.Arrived(e.env.Now())
+	l.table.Arrived(in.env.Now())
 	r, err = l.append(b, from)
 	switch {
 	case errors.Is(err, wal.ErrFull):
@@ -97,76 +120,109 @@ func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait 
 }
 
 // ready returns a memtable that takes spans, creating it if necessary, or a channel to wait for.
-// The caller holds intake.
-func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+// The caller holds writing.
+func (in *intake) ready() (l *live, wait <-chan struct{}, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
 		return nil, nil, pipeline.ErrStopping
 	}
-	if err := cmp.Or(e.moved, e.full); err != nil {
-		e.refused++
+	if err := cmp.Or(in.moved, in.full); err != nil {
+		in.refused++
 		return nil, nil, err
 	}
-	if l := e.active; l != nil {
+	if l := in.active; l != nil {
 		l.failed = l.failed || errors.Is(l.log.Ready(), wal.ErrFailed)
 		if !l.failed && !l.table.Full() {
 			return l, nil, nil
 		}
 	}
 	limit := maxFrozen // counts the one that is frozen next
-	if e.active != nil {
+	if in.active != nil {
 		limit--
 	}
-	if len(e.frozen) > limit {
-		return nil, e.capacity, e.stuck
+	if len(in.frozen) > limit {
+		return nil, in.capacity, in.stuck
 	}
-	e.freeze()
-	e.mu.Unlock()
-	l, err = e.begin()
-	e.mu.Lock()
+	in.freeze()
+	in.mu.Unlock()
+	l, err = in.begin()
+	in.mu.Lock()
 	if err != nil {
-		e.noLog = fmt.Errorf("span store: cannot create a write-ahead log: %w", err)
-		e.refused++
-		return nil, nil, e.noLog
+		in.noLog = fmt.Errorf("span store: cannot create a write-ahead log: %w", err)
+		in.refused++
+		return nil, nil, in.noLog
 	}
-	e.noLog, e.active = nil, l
+	in.noLog, in.active = nil, l
 	return l, nil, nil
+}
+
+// noteEpoch makes sure that the epoch is not used again. The caller holds writing, or is Start.
+func (in *intake) noteEpoch(epoch uint64) { in.lastEpoch = max(in.lastEpoch, epoch) }
+
+// note sets one of the reasons moved, full and stuck, or resets it with nil.
+func (in *intake) note(reason *error, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	*reason = err
+}
+
+// open accepts spans.
+func (in *intake) open() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = false
+}
+
+// close refuses further spans and freezes the memtable.
+func (in *intake) close() {
+	in.writing.Lock()
+	defer in.writing.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.freeze()
+	in.signalCapacity()
+}
+
+// receives reports whether spans arrived within quietTime.
+func (in *intake) receives() bool {
+	return in.env.Now().Sub(time.Unix(0, in.arrived.Load())) < quietTime
 }
 
 // retryLog tries again to create a write-ahead log. Without it, a store that clients avoid because
 // it is not ready would never be ready again.
-func (e *exporter) retryLog() {
-	e.intake.Lock()
-	defer e.intake.Unlock()
-	e.mu.Lock()
-	failed := e.noLog != nil
-	e.mu.Unlock()
+func (in *intake) retryLog() {
+	in.writing.Lock()
+	defer in.writing.Unlock()
+	in.mu.Lock()
+	failed := in.noLog != nil
+	in.mu.Unlock()
 	if failed {
-		_, _, _ = e.ready() // the error is in noLog
+		_, _, _ = in.ready() // the error is in noLog
 	}
 }
 
 // trouble returns why the store is degraded, or nil. If it refuses all spans, the error is marked
 // with pipeline.NotReady.
-func (e *exporter) trouble() (refused int64, err error) {
-	e.intake.Lock() // for active.failed
-	defer e.intake.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	err = cmp.Or(e.moved, errors.Join(e.stuck, e.full, e.noLog))
+func (in *intake) trouble() (refused int64, err error) {
+	in.writing.Lock() // for active.failed
+	defer in.writing.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	err = cmp.Or(in.moved, errors.Join(in.stuck, in.full, in.noLog))
 	if err == nil {
-		e.refused = 0
+		in.refused = 0
 		return 0, nil
 	}
-	noTable := e.active == nil || e.active.failed || e.active.table.Full()
-	if e.moved != nil || e.full != nil || e.noLog != nil || e.stuck != nil && noTable && len(e.frozen) >= maxFrozen {
+	noTable := in.active == nil || in.active.failed || in.active.table.Full()
+	if in.moved != nil || in.full != nil || in.noLog != nil || in.stuck != nil && noTable && len(in.frozen) >= maxFrozen {
 		err = pipeline.NotReady(err)
 	}
-	return e.refused, err
+	return in.refused, err
 }
 
-// append interns the spans and queues the log record. The caller holds the store's intake, so that
+// append interns the spans and queues the log record. The caller holds writing, so that
 // records are logged in the order in which their definitions were made. Until the record is queued,
 // the log lacks definitions that the memtable has and later records need. If anything fails in
 // between, a panic included, the memtable therefore takes no more spans.
@@ -189,20 +245,20 @@ func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
 }
 
 // commit waits until the record is durable.
-func (e *exporter) commit(ctx context.Context, l *live, t wal.Ticket) error {
+func (in *intake) commit(ctx context.Context, l *live, t wal.Ticket) error {
 	err := l.log.Commit(ctx, t)
 	if err == nil || !errors.Is(err, wal.ErrFailed) {
 		return err
 	}
 	if !l.reported.Swap(true) {
-		e.metrics.logFailures.Inc()
-		e.log.Error("write-ahead log failed; refusing spans until a new log can be created", zap.Error(err))
+		in.metrics.logFailures.Inc()
+		in.log.Error("write-ahead log failed; refusing spans until a new log can be created", zap.Error(err))
 	}
 	return fmt.Errorf("span store: cannot write to the write-ahead log: %w", err)
 }
 
 // signalCapacity wakes all callers that wait for capacity. The caller holds mu.
-func (e *exporter) signalCapacity() {
-	close(e.capacity)
-	e.capacity = make(chan struct{})
+func (in *intake) signalCapacity() {
+	close(in.capacity)
+	in.capacity = make(chan struct{})
 }

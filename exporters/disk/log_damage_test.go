@@ -35,7 +35,7 @@ func logOf(t *testing.T, spans, perRequest int) (name string, content []byte, ba
 		}
 		batches = append(batches, b)
 	}
-	e.checkpoint()
+	e.intake.checkpoint()
 	mem = mem.Kill()
 	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
 	logs := slices.DeleteFunc(filesBelow(t, mem, folder), func(n string) bool { return !strings.HasSuffix(n, ".log") })
@@ -67,7 +67,7 @@ func recovered(t *testing.T, name string, content []byte) (spans, lost int) {
 	if err := e.openFolder(); err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range e.frozen {
+	for _, l := range e.intake.frozen {
 		spans += l.table.Rows()
 	}
 	lost = int(testutil.ToFloat64(e.metrics.lostSpans))
@@ -133,7 +133,7 @@ func TestTrailingData(t *testing.T) {
 		if logs.FilterMessageSnippet("followed by other data").FilterLevelExact(zapcore.WarnLevel).Len() != 1 {
 			t.Errorf("%s: logs: %v, want a warning", what, logs.All())
 		}
-		if err := e.damageError(); err != nil {
+		if err := e.health.damageError(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		stopStore(t, e)
@@ -176,7 +176,7 @@ func TestZeroedEndOfLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := s.start(t)
-		if said := e.damageError() != nil && e.lossReason() != ""; said == isZero(content[at:(at+511)/512*512]) {
+		if said := e.health.damageError() != nil && e.health.lossReason() != ""; said == isZero(content[at:(at+511)/512*512]) {
 			t.Errorf("zeros from byte %d of %d: a loss is said: %v", at, used, said)
 		}
 		stopStore(t, e)

@@ -97,15 +97,15 @@ func stopStore(tb testing.TB, e *exporter) {
 // flushStore flushes the memtable to a segment and waits until that is done.
 func flushStore(tb testing.TB, e *exporter) {
 	tb.Helper()
-	e.intake.Lock()
-	e.mu.Lock()
-	e.freeze()
-	e.mu.Unlock()
-	e.intake.Unlock()
+	e.intake.writing.Lock()
+	e.intake.mu.Lock()
+	e.intake.freeze()
+	e.intake.mu.Unlock()
+	e.intake.writing.Unlock()
 	for {
-		e.mu.Lock()
-		n, flushed, stuck := len(e.frozen), e.capacity, e.stuck
-		e.mu.Unlock()
+		e.intake.mu.Lock()
+		n, flushed, stuck := len(e.intake.frozen), e.intake.capacity, e.intake.stuck
+		e.intake.mu.Unlock()
 		if n == 0 {
 			return
 		}
@@ -118,7 +118,7 @@ func flushStore(tb testing.TB, e *exporter) {
 
 // handles returns the current segments.
 func (e *exporter) handles() []*handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.segments)
+	e.segments.mu.Lock()
+	defer e.segments.mu.Unlock()
+	return slices.Clone(e.segments.list)
 }

@@ -2,15 +2,8 @@ package disk
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"go.uber.org/zap"
-
-	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // tick is the interval of the maintenance loop. Every checkpointTicks, the sizes of the logs are
@@ -27,9 +20,9 @@ func (e *exporter) maintain() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-e.stop:
+		case <-e.ctx.Done():
 			return
-		case <-e.wake:
+		case <-e.intake.wake:
 			e.runMaintenance(false)
 		case <-ticker.C:
 			e.runMaintenance(true)
@@ -37,36 +30,42 @@ func (e *exporter) maintain() {
 	}
 }
 
+// every calls work once per interval until Stop.
+func (c *common) every(interval time.Duration, work func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-ticker.C:
+			work()
+		}
+	}
+}
+
 // runMaintenance flushes what is frozen and, if all is set, does the rest of the maintenance.
 func (e *exporter) runMaintenance(all bool) {
 	if !e.checkPlace() {
-		e.reportHealth(e.trouble())
+		e.reportHealth()
 		return
 	}
 	if all {
-		e.freezeOld()
+		e.intake.freezeOld()
 	}
-	if e.retry.due() {
-		err := e.flushAll(context.Background())
-		e.retry.note(err)
-		e.mu.Lock()
-		e.stuck = err
-		e.mu.Unlock()
-	}
+	e.flusher.run()
 	if all {
 		if e.ticks++; e.ticks%checkpointTicks == 0 {
-			e.checkpoint()
+			e.intake.checkpoint()
 		}
-		e.removeLogs()
-		e.retryRemovals()
-		e.expire()
-		e.checkSpace()
-		e.retryLog()
+		e.segments.removeLogs()
+		e.segments.retryRemovals()
+		e.retention.expire()
+		e.retention.checkSpace()
+		e.intake.retryLog()
+		e.health.damage = e.health.damageError()
 	}
-	if all {
-		e.damage = e.damageError()
-	}
-	e.reportHealth(e.trouble())
+	e.reportHealth()
 	e.updateGauges()
 }
 
@@ -79,47 +78,14 @@ func (e *exporter) checkPlace() bool {
 	if err != nil {
 		err = fmt.Errorf("span store: spans are refused: %w", err)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.moved = err
+	e.intake.note(&e.intake.moved, err)
 	return err == nil
 }
 
-// reportHealth reports an error and damage when they begin, change or end. While the error lasts,
-// it logs it once a minute, with the number of refused requests. Damage was logged when it was
-// found.
-func (e *exporter) reportHealth(refused int64, err error) {
-	const degraded = "span store degraded"
-	switch {
-	case err != nil:
-		e.lines.Error(degraded, zap.Error(err), zap.Int64("free-bytes", e.free), zap.Int64("refused-requests", refused))
-	case e.troubled:
-		e.lines.End(degraded)
-		e.lines.Info("span store recovered")
-	}
-	e.troubled = err != nil
-	text := ""
-	if err = errors.Join(err, e.damage); err != nil {
-		text = fmt.Sprint(pipeline.IsNotReady(err), err)
-	}
-	if text != e.reported {
-		e.reported = text
-		e.report(err)
-	}
-}
-
-// freezeOld freezes the active memtable when it is older than max_age or its log failed.
-func (e *exporter) freezeOld() {
-	e.intake.Lock()
-	defer e.intake.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if l := e.active; l != nil && len(e.frozen) < maxFrozen {
-		l.failed = l.failed || errors.Is(l.log.Ready(), wal.ErrFailed)
-		if old := e.env.Now().Sub(l.opened) >= time.Duration(e.config.Memtable.MaxAge); l.failed || old && l.table.Rows() > 0 {
-			e.freeze()
-		}
-	}
+// reportHealth reports what is wrong now.
+func (e *exporter) reportHealth() {
+	refused, err := e.intake.trouble()
+	e.health.update(e.retention.free, refused, err)
 }
 
 // backoff spaces failing attempts: the wait doubles with each.

@@ -38,10 +38,10 @@ func aborted(err error) bool {
 
 // pacer delays a merge in favour of other work. Its step is segment.MergeOptions.Pace.
 type pacer struct {
-	store *exporter
-	merge *merge
-	load  *load
-	since time.Time // when the merge last resumed
+	merger *merger
+	merge  *merge
+	load   *load
+	since  time.Time // when the merge last resumed
 }
 
 // step waits while other work has priority.
@@ -54,11 +54,11 @@ func (p *pacer) step() error {
 	if p.mayRunFreely() {
 		worked = 0
 	}
-	if err := p.wait(restFor(worked, p.store.config.Merge.BusyShare)-time.Since(paused), nil); err != nil {
+	if err := p.wait(restFor(worked, p.merger.config.Merge.BusyShare)-time.Since(paused), nil); err != nil {
 		return err
 	}
 	p.since = time.Now()
-	p.store.metrics.mergePauses.Add(p.since.Sub(paused).Seconds())
+	p.merger.metrics.mergePauses.Add(p.since.Sub(paused).Seconds())
 	return nil
 }
 
@@ -71,10 +71,10 @@ func restFor(worked time.Duration, share float64) time.Duration {
 // reason to abort.
 func (p *pacer) awaitFlushes() error {
 	for {
-		e := p.store
-		e.mu.Lock()
-		err, pending, capacity := p.interrupted(), len(e.frozen) > 0, e.capacity
-		e.mu.Unlock()
+		in := p.merger.intake
+		in.mu.Lock()
+		err, pending, capacity := p.interrupted(), len(in.frozen) > 0, in.capacity
+		in.mu.Unlock()
 		if err != nil || !pending || p.merge.urgent {
 			return err
 		}
@@ -84,25 +84,24 @@ func (p *pacer) awaitFlushes() error {
 	}
 }
 
-// interrupted returns why a merge must be aborted, or nil. The caller holds mu.
+// interrupted returns why a merge must be aborted, or nil. The caller holds intake.mu.
 func (p *pacer) interrupted() error {
+	in, s := p.merger.intake, p.merger.segments
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case p.store.closed:
+	case in.closed:
 		return errStopped
 	case p.merge.inputExpired:
 		return errInputExpired
-	case p.store.full != nil, p.store.stuck != nil:
+	case in.full != nil, in.stuck != nil:
 		return errDiskFull // also if the disk fails; the output of the merge may take the missing space
 	}
 	return nil
 }
 
 // mayRunFreely reports whether the merge need not rest.
-func (p *pacer) mayRunFreely() bool {
-	p.store.mu.Lock()
-	defer p.store.mu.Unlock()
-	return p.merge.hurry || !p.load.busy(p.store.active)
-}
+func (p *pacer) mayRunFreely() bool { return p.merge.hurry || !p.load.busy(p.merger.intake) }
 
 // wait waits for d, or until the channel is closed; a nil channel is never closed.
 func (p *pacer) wait(d time.Duration, until <-chan struct{}) error {
@@ -114,7 +113,7 @@ func (p *pacer) wait(d time.Duration, until <-chan struct{}) error {
 	select {
 	case <-t.C:
 	case <-until:
-	case <-p.store.stop:
+	case <-p.merger.ctx.Done():
 		return errStopped
 	}
 	return nil
@@ -127,11 +126,12 @@ type load struct {
 	grown time.Time // when rows last increased
 }
 
-// busy looks at the active memtable, which may be nil, and reports whether spans arrived within
-// quietTime. The caller holds exporter.mu.
-func (l *load) busy(active *live) bool {
+// busy looks at the active memtable and reports whether spans arrived within quietTime.
+func (l *load) busy(in *intake) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	now := time.Now()
-	if active != nil {
+	if active := in.active; active != nil {
 		if rows := active.table.Rows(); active.epoch != l.epoch || rows != l.rows {
 			l.epoch, l.rows, l.grown = active.epoch, rows, now
 		}

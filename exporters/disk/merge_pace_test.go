@@ -24,7 +24,7 @@ type worker struct {
 const workStep = 5 * time.Millisecond
 
 func newWorker(e *exporter, m *merge) *worker {
-	return &worker{pacer: &pacer{store: e, merge: m, load: &load{}, since: time.Now()}}
+	return &worker{pacer: &pacer{merger: e.merger, merge: m, load: &load{}, since: time.Now()}}
 }
 
 // work works for a duration, including pauses, or until an error.
@@ -95,9 +95,9 @@ func TestMergeWaitsForFlushes(t *testing.T) {
 		e := s.open(t)
 		n := newNumbers()
 		n.send(t, e, 10)
-		e.mu.Lock()
-		e.freeze()
-		e.mu.Unlock()
+		e.intake.mu.Lock()
+		e.intake.freeze()
+		e.intake.mu.Unlock()
 		synctest.Wait()
 		w := newWorker(e, &merge{hurry: true, urgent: true})
 		if err := w.work(long); err != nil || w.done < 1000 {
@@ -110,9 +110,9 @@ func TestMergeWaitsForFlushes(t *testing.T) {
 		if err := w.work(long); err != nil || w.done < 1000 {
 			t.Errorf("merge did %d steps after a flush, want at least 1000; error %v", w.done, err)
 		}
-		e.mu.Lock()
-		e.full = errors.New("full")
-		e.mu.Unlock()
+		e.intake.mu.Lock()
+		e.intake.full = errors.New("full")
+		e.intake.mu.Unlock()
 		if err := w.pacer.step(); !errors.Is(err, errDiskFull) || !aborted(err) {
 			t.Errorf("merge on a full disk: error %v, want errDiskFull", err)
 		}

@@ -33,9 +33,9 @@ func mergeSetup(fs vfs.FS) *setup {
 func withoutPauses(e *exporter) func(*merge) func() error {
 	return func(m *merge) func() error {
 		return func() error {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			return (&pacer{store: e, merge: m}).interrupted()
+			e.intake.mu.Lock()
+			defer e.intake.mu.Unlock()
+			return (&pacer{merger: e.merger, merge: m}).interrupted()
 		}
 	}
 }
@@ -45,7 +45,7 @@ func mergeAll(tb testing.TB, e *exporter) int {
 	tb.Helper()
 	waitForLogRemoval(e)
 	for n := 0; ; {
-		more, err := e.mergeNext(withoutPauses(e))
+		more, err := e.merger.mergeNext(withoutPauses(e))
 		switch {
 		case errors.Is(err, errInputExpired): // all spans were deleted or expired
 		case err != nil:
@@ -62,9 +62,9 @@ func mergeAll(tb testing.TB, e *exporter) int {
 // flush.
 func waitForLogRemoval(e *exporter) {
 	for waiting := true; waiting; runtime.Gosched() {
-		e.mu.Lock()
-		waiting = len(e.leftover) > 0
-		e.mu.Unlock()
+		e.segments.mu.Lock()
+		waiting = len(e.segments.leftover) > 0
+		e.segments.mu.Unlock()
 	}
 }
 
@@ -134,8 +134,8 @@ func TestMerge(t *testing.T) {
 	if !slices.Equal(got, []float64{1, 121, 1}) {
 		t.Errorf("counted merges, spans and duplicates: %v, want 1, 121, 1", got)
 	}
-	if used, file := e.used()-e.fixed, h.info.Size; used != file || len(e.doomed) > 0 {
-		t.Errorf("%d bytes are in use, the segment has %d; %d files are waiting for deletion", used, file, len(e.doomed))
+	if used, file := e.retention.used()-e.retention.fixed, h.info.Size; used != file || len(e.segments.doomed) > 0 {
+		t.Errorf("%d bytes are in use, the segment has %d; %d files are waiting for deletion", used, file, len(e.segments.doomed))
 	}
 	sendSegments(t, s, e, n, 3)
 	if times := mergeAll(t, e); times != 0 {
@@ -240,14 +240,10 @@ func TestRewriteChain(t *testing.T) {
 	e := s.start(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 4)
-	reader := e.view() // keeps the files in use
+	reader := e.deletions.view() // keeps the files in use
 	mergeAll(t, e)
 	for range 2 {
-		e.mu.Lock()
-		m := &merge{inputs: slices.Clone(e.segments)}
-		e.describe(m)
-		e.mu.Unlock()
-		rewrite(t, e, m)
+		rewrite(t, e, &merge{inputs: e.handles()})
 	}
 	expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "3-0-3")
 	if replaces := e.handles()[0].info.Replaces; len(replaces) != 5 {
@@ -265,17 +261,13 @@ func TestRewriteChain(t *testing.T) {
 // rewrite executes a merge that no rule requires.
 func rewrite(t *testing.T, e *exporter, m *merge) {
 	t.Helper()
-	e.mu.Lock()
-	for _, h := range m.inputs {
-		h.refs++
-		m.sources = append(m.sources, e.sourceOf(h))
-	}
-	e.merging = m
-	e.mu.Unlock()
-	if _, err := e.writeMerged(m, nil); err != nil {
+	e.segments.mu.Lock()
+	e.merger.acquire(m)
+	e.segments.mu.Unlock()
+	if _, err := e.merger.writeMerged(m, nil); err != nil {
 		t.Fatal(err)
 	}
-	e.endMerge(m)
+	e.merger.endMerge(m)
 }
 
 // TestMergeSkipsDamagedSegment: a segment with a damaged block is not merged; the others are merged
@@ -293,7 +285,7 @@ func TestMergeSkipsDamagedSegment(t *testing.T) {
 	b[40] ^= 1
 	write(t, mem, path, b)
 	e = s.open(t)
-	if _, err := e.mergeNext(withoutPauses(e)); err == nil || !strings.Contains(err.Error(), bad.name.String()) {
+	if _, err := e.merger.mergeNext(withoutPauses(e)); err == nil || !strings.Contains(err.Error(), bad.name.String()) {
 		t.Fatalf("merge with a damaged segment: %v, want an error that names it", err)
 	}
 	if got := testutil.ToFloat64(e.metrics.unmergeable); got != 1 {
@@ -319,15 +311,15 @@ func TestExpiryAbortsMerge(t *testing.T) {
 		e := s.open(t)
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
-		if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, errInputExpired) {
+		if _, err := e.merger.mergeNext(withoutPauses(e)); !errors.Is(err, errInputExpired) {
 			t.Errorf("merge of expired segments: %v, want errInputExpired", err)
 		}
 		if hasSpan(t, e, 0) {
 			t.Error("expired spans are still visible")
 		}
 		expectFiles(t, e, "0-0-0", "0-1-1")
-		if mergeAll(t, e); e.claimed != 0 || e.merging != nil {
-			t.Errorf("%d bytes are still claimed for a merge", e.claimed)
+		if mergeAll(t, e); e.retention.claimed != 0 || e.merger.running.Load() {
+			t.Errorf("%d bytes are still claimed for a merge", e.retention.claimed)
 		}
 	})
 }
@@ -360,12 +352,12 @@ func TestMergeKeepsInputsUntilPublished(t *testing.T) {
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
 		publish.Switch(true)
-		if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, syscall.EIO) {
+		if _, err := e.merger.mergeNext(withoutPauses(e)); !errors.Is(err, syscall.EIO) {
 			t.Fatalf("merge whose rename is not durable: %v, want an I/O error", err)
 		}
 		time.Sleep(2 * tick) // the maintenance loop retries
 		n.check(t, e)
-		if more, err := e.mergeNext(withoutPauses(e)); more || err != nil {
+		if more, err := e.merger.mergeNext(withoutPauses(e)); more || err != nil {
 			t.Errorf("second merge while the output of the first one exists: %v, %v", more, err)
 		}
 		sync.Switch(false)
@@ -384,7 +376,7 @@ func TestMergedSegmentOutlivesInputs(t *testing.T) {
 		e := s.open(t)
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
-		reader := e.view()
+		reader := e.deletions.view()
 		mergeAll(t, e)
 		s.clock.advance(30 * time.Minute)
 		time.Sleep(2 * tick) // the maintenance loop runs
@@ -407,15 +399,15 @@ func TestMergeFaults(t *testing.T) {
 			n := newNumbers()
 			sendSegments(t, s, e, n, 4)
 			fault.Switch(true)
-			e.mergeNext(withoutPauses(e)) //nolint:errcheck // may fail or not
+			e.merger.mergeNext(withoutPauses(e)) //nolint:errcheck // may fail or not
 			fault.Switch(false)
 			n.check(t, e)
-			e.mu.Lock()
-			for _, h := range e.segments {
+			e.segments.mu.Lock()
+			for _, h := range e.segments.list {
 				h.unmergeable = false // a failed read looks like damage
 			}
-			e.mu.Unlock()
-			e.retryRemovals()
+			e.segments.mu.Unlock()
+			e.segments.retryRemovals()
 			mergeAll(t, e)
 			expectFiles(t, e, "1-0-1")
 			n.check(t, e)
@@ -440,7 +432,7 @@ func TestMergeCrashes(t *testing.T) {
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
 		crash.Switch(true)
-		_, err := e.mergeNext(withoutPauses(e))
+		_, err := e.merger.mergeNext(withoutPauses(e))
 		if after == mem {
 			after = mem.Crash(rnd)
 		}

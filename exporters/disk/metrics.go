@@ -123,19 +123,17 @@ const (
 
 func (e *exporter) updateGauges() {
 	var stored, bytes, live, memory int64
-	e.mu.Lock()
-	for _, h := range e.segments {
-		stored, bytes = stored+int64(h.info.Rows), bytes+h.info.Size
-	}
-	lives := e.frozen
-	if e.active != nil {
-		lives = append(lives[:len(lives):len(lives)], e.active)
-	}
-	for _, l := range lives {
+	e.intake.mu.Lock()
+	for _, l := range e.intake.memtables() {
 		live, memory = live+int64(l.table.Rows()), memory+l.table.Bytes()
 	}
-	segments, single, backlog := len(e.segments), singles(e.segments), backlog(e.segments)
-	e.mu.Unlock()
+	e.intake.mu.Unlock()
+	e.segments.mu.Lock()
+	for _, h := range e.segments.list {
+		stored, bytes = stored+int64(h.info.Rows), bytes+h.info.Size
+	}
+	segments, single, backlog := len(e.segments.list), singles(e.segments.list), backlog(e.segments.list)
+	e.segments.mu.Unlock()
 	m := e.metrics
 	m.segments.Set(float64(segments))
 	m.segmentsByLevel.WithLabelValues(levelFlushed).Set(float64(single))

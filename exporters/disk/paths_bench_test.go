@@ -59,7 +59,7 @@ func BenchmarkPathProfiles(b *testing.B) {
 
 // boundsOf returns the first and the last start of the stored spans, and their number.
 func boundsOf(e *exporter) (oldest, newest time.Time, rows int) {
-	v := e.view()
+	v := e.deletions.view()
 	defer v.Release()
 	first, last := uint64(math.MaxUint64), uint64(0)
 	for _, src := range v.Sources() {

@@ -18,7 +18,7 @@ import (
 //	 └─ names      Services, Operations, AttributeKeys, AttributeValues
 //	      │
 //	      ▼
-//	scan.Store.Begin      takes a view of all memtables and segments (exporter.view)
+//	scan.Store.Begin      takes a view of all memtables and segments (deletions.view)
 //	scan.Compile          numbers the conditions of the query
 //	scan.NewPlan          binds them to the columns and the vocabulary of one source
 //	Plan.EnterBlock       rules out blocks by filters, shapes and durations, without reading them

@@ -46,7 +46,7 @@ func TestDeletedWhileRunning(t *testing.T) {
 				if n := testutil.ToFloat64(e.metrics.restored); n != 3 {
 					t.Errorf("%v files were restored, want 3", n)
 				}
-				if err := e.damageError(); err != nil {
+				if err := e.health.damageError(); err != nil {
 					t.Error(err)
 				}
 				n.check(t, e)
@@ -107,8 +107,8 @@ func TestDeletedOnFullDisk(t *testing.T) {
 			full.Switch(false)
 			e = s.open(t)
 			lost := testutil.ToFloat64(e.metrics.lostSpans)
-			if restored != (lost == 0) || restored != (e.lossReason() == "") || restored != (reported == nil) {
-				t.Errorf("restored: %v: %v spans are lost; answers miss %q; reported %v", restored, lost, e.lossReason(), reported)
+			if restored != (lost == 0) || restored != (e.health.lossReason() == "") || restored != (reported == nil) {
+				t.Errorf("restored: %v: %v spans are lost; answers miss %q; reported %v", restored, lost, e.health.lossReason(), reported)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestRestoreKeepsDiskFree(t *testing.T) {
 				want := "segment files were deleted while they were in use; wrote them again; no spans are lost"
 				if !enough {
 					want = "cannot restore deleted segment files; their spans can be read until the process ends; will retry"
-					text := fmt.Sprint(e.damageError())
+					text := fmt.Sprint(e.health.damageError())
 					if !strings.Contains(text, "8 segment files") || !strings.Contains(text, " and 5 more; 240 spans") || strings.Count(text, ".seg") > 4 {
 						t.Errorf("status: %s", text)
 					}
@@ -165,7 +165,7 @@ func TestRestoreKeepsDiskFree(t *testing.T) {
 				mem.SetQuota(quota)
 				time.Sleep(2 * maxMergeBackoff)
 				synctest.Wait()
-				if err := e.damageError(); err != nil {
+				if err := e.health.damageError(); err != nil {
 					t.Error(err)
 				}
 				n.check(t, e)
@@ -192,11 +192,11 @@ func TestDeletedBeforeStop(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- e.Stop(t.Context()) }()
 				time.Sleep(2*time.Hour + time.Minute)
-				e.mu.Lock()
-				if len(e.frozen) > 0 {
+				e.intake.mu.Lock()
+				if len(e.intake.frozen) > 0 {
 					t.Error("2 hours after Stop, it has not flushed")
 				}
-				e.mu.Unlock()
+				e.intake.mu.Unlock()
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
@@ -217,7 +217,8 @@ func TestStopEndsRestoring(t *testing.T) {
 	deleteFiles(t, e)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := e.restoreDeletedFiles(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "60 spans will be lost") {
+	err := e.restorer.restoreDeletedFiles(ctx)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "60 spans will be lost") {
 		t.Errorf("%v, want that it was cancelled", err)
 	}
 	stopStore(t, e)
@@ -230,7 +231,7 @@ func TestRestoreMergedFiles(t *testing.T) {
 	var e *exporter
 	merging := &vfstest.Rule{Op: vfstest.OpSync, Path: "1-*.tmp", Times: 1, Hook: func() {
 		deleteFiles(t, e)
-		if err := e.restoreDeletedFiles(t.Context()); err != nil {
+		if err := e.restorer.restoreDeletedFiles(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}}
@@ -239,7 +240,7 @@ func TestRestoreMergedFiles(t *testing.T) {
 	n := newNumbers()
 	sendSegments(t, s, e, n, 4)
 	before := mem.Handles()
-	if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, errInputExpired) {
+	if _, err := e.merger.mergeNext(withoutPauses(e)); !errors.Is(err, errInputExpired) {
 		t.Errorf("merge of deleted files: %v, want errInputExpired", err)
 	}
 	if after := mem.Handles(); after != before {
@@ -263,7 +264,7 @@ func TestRestoreFiltered(t *testing.T) {
 		}
 	}
 	deleteFiles(t, e)
-	if err := e.restoreDeletedFiles(t.Context()); err != nil {
+	if err := e.restorer.restoreDeletedFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d.check(t, e)

@@ -2,10 +2,32 @@ package disk
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 )
+
+// retention deletes segments that are too old, too large together, or in the way on a full disk. It
+// keeps account of the space that the store uses and needs.
+type retention struct {
+	*common
+	intake   *intake
+	segments *segments
+
+	// Used by the maintenance loop, and by Start while it does not run.
+	clock clockGuard // suspends expiry by time
+	free  int64      // free space of the disk in bytes at the last check
+
+	reserved atomic.Bool // the reserve exists
+
+	mu        sync.Mutex // see the order of locks in doc.go
+	claimed   int64      // bytes reserved for the output of the running or the next merge
+	awaited   bool       // no merge is running: the next one waits for the claimed bytes
+	restoring int64      // size of the segment whose deleted file is being rewritten
+	fixed     int64      // bytes of logs and reserve at the last measurement
+}
 
 // Values of the label reason of expired spans.
 const (
@@ -17,34 +39,34 @@ const (
 
 // expire deletes segments older than the retention time, and the oldest ones while the folder is
 // too large.
-func (e *exporter) expire() {
-	now := e.env.Now()
-	if e.clock.jumped(now) {
-		e.seeAgain(now)
-		e.log.Warn("system clock jumped; deleting spans by age is suspended", zap.Time("now", now), zap.Duration("hold", jumpHold))
+func (r *retention) expire() {
+	now := r.env.Now()
+	if r.clock.jumped(now) {
+		r.seeAgain(now)
+		r.log.Warn("system clock jumped; deleting spans by age is suspended", zap.Time("now", now), zap.Duration("hold", jumpHold))
 	}
-	retention := time.Duration(e.config.Retention.Time)
-	byTime := retention > 0 && !e.clock.holds()
-	arrivals := e.arrivals(now)
-	for _, h := range e.expirable() {
+	retention := time.Duration(r.config.Retention.Time)
+	byTime := retention > 0 && !r.clock.holds()
+	arrivals := r.arrivals(now)
+	for _, h := range r.segments.expirable() {
 		switch arrived, ok := arrivals[h]; {
 		case byTime && ok && arrived.Before(now.Add(-retention)):
-			e.drop(h, expiredByTime)
+			r.segments.drop(h, expiredByTime)
 		case h.info.Rows == 0: // all its spans were deleted
-			e.drop(h, expiredEmpty)
+			r.segments.drop(h, expiredEmpty)
 		}
 	}
-	e.measure()
-	if limit := int64(e.config.Retention.Size); limit > 0 {
-		for _, h := range e.expirable() {
-			if e.used() <= limit {
+	r.measure()
+	if limit := int64(r.config.Retention.Size); limit > 0 {
+		for _, h := range r.segments.expirable() {
+			if r.used() <= limit {
 				break
 			}
-			e.drop(h, expiredBySize)
+			r.segments.drop(h, expiredBySize)
 		}
 	}
-	if err := e.dir.RemoveEmptyDays(); err != nil {
-		e.log.Warn("cannot remove empty folders", zap.Error(err))
+	if err := r.dir.RemoveEmptyDays(); err != nil {
+		r.log.Warn("cannot remove empty folders", zap.Error(err))
 	}
 }
 
@@ -57,10 +79,10 @@ const futureLimit = time.Hour
 // the order of arrival, so it arrived before the first later segment with a plausible time, and not
 // before any earlier one. Without such a later segment, it is the time at which this process first
 // saw the segment.
-func (e *exporter) arrivals(now time.Time) map[*handle]time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := e.segments
+func (r *retention) arrivals(now time.Time) map[*handle]time.Time {
+	r.segments.mu.Lock()
+	defer r.segments.mu.Unlock()
+	list := r.segments.list
 	all := make(map[*handle]time.Time, len(list))
 	plausible := func(h *handle) bool { return !h.info.LastArrival.After(now.Add(futureLimit)) }
 	var earlier time.Time
@@ -86,69 +108,53 @@ func (e *exporter) arrivals(now time.Time) map[*handle]time.Time {
 
 // seeAgain restarts the time for which segments with an arrival in the future have been known,
 // because it was taken from a clock that was wrong.
-func (e *exporter) seeAgain(now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, h := range e.segments {
+func (r *retention) seeAgain(now time.Time) {
+	r.segments.mu.Lock()
+	defer r.segments.mu.Unlock()
+	for _, h := range r.segments.list {
 		h.seen = now
 	}
 }
 
-// expirable returns the segments that may be deleted, in the order in which they were begun,
-// regardless of clock changes.
-func (e *exporter) expirable() []*handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(e.segments), e.pinned)
-}
-
-// drop removes a segment from the store and returns its size, or 0 if it must not be removed now.
-// Its file is deleted when the last query that reads it has ended. A merge that reads it is
-// aborted.
-func (e *exporter) drop(h *handle, reason string) int64 {
-	e.mu.Lock()
-	at := slices.Index(e.segments, h)
-	if at < 0 || e.pinned(h) {
-		e.mu.Unlock()
-		return 0
-	}
-	e.segments = slices.Delete(slices.Clone(e.segments), at, at+1)
-	e.doom(h)
-	if m := e.merging; m != nil && slices.Contains(m.inputs, h) {
-		m.inputExpired = true
-	}
-	e.mu.Unlock()
-	e.metrics.expired.WithLabelValues(reason).Add(float64(h.info.Rows))
-	e.log.Info("deleted segment", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
-		zap.Time("last_arrival", h.info.LastArrival), zap.String("reason", reason))
-	e.releaseHandle(h)
-	return h.info.Size
-}
-
 // measure records the size of logs and reserve.
-func (e *exporter) measure() {
-	n, err := e.logs.Size()
+func (r *retention) measure() {
+	n, err := r.logs.Size()
 	if err != nil {
-		e.log.Warn("cannot measure write-ahead log size", zap.Error(err))
+		r.log.Warn("cannot measure write-ahead log size", zap.Error(err))
 		return
 	}
-	e.metrics.logBytes.Set(float64(n))
-	if e.reserved.Load() {
-		n += int64(e.config.Reserve)
+	r.metrics.logBytes.Set(float64(n))
+	if r.reserved.Load() {
+		n += int64(r.config.Reserve)
 	}
-	e.mu.Lock()
-	e.fixed = n
-	e.mu.Unlock()
+	r.mu.Lock()
+	r.fixed = n
+	r.mu.Unlock()
+}
+
+// overhead returns the size of logs and reserve as last measured.
+func (r *retention) overhead() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fixed
 }
 
 // used returns the size of the folder: segments, the output of a merge, logs and reserve as last
 // measured. The quarantine does not count.
-func (e *exporter) used() int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := e.fixed + e.claimed
-	for _, h := range e.segments {
-		n += h.info.Size
-	}
-	return n
+func (r *retention) used() int64 {
+	r.segments.mu.Lock() // a merge that ends replaces segments and gives up its claim in one step
+	defer r.segments.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fixed + r.claimed + sizeOf(r.segments.list)
 }
+
+// wouldHaveExpired reports whether the spans of the log with this epoch are older than the
+// retention time. An epoch is about when the spans arrived.
+func (c *common) wouldHaveExpired(epoch uint64) bool {
+	retention := time.Duration(c.config.Retention.Time)
+	return retention > 0 && !c.env.Now().Before(time.Unix(0, int64(epoch)).Add(retention+lossMargin))
+}
+
+// lossMargin is for spans that arrived after the epoch of their log.
+const lossMargin = time.Hour

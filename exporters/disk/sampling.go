@@ -172,21 +172,21 @@ func decodeSampling(b []byte) (state sampling.State, err error) {
 	return state, nil
 }
 
-// loadSampling restores the state of adaptive sampling. A damaged file is moved to the quarantine;
+// restore restores the state of adaptive sampling. A damaged file is moved to the quarantine;
 // operations then start with the initial probability.
-func (e *exporter) loadSampling() error {
-	damage, err := e.samplingStore.load(e.dir.FS())
+func (s *samplingStore) restore(c *common) error {
+	damage, err := s.load(c.dir.FS())
 	if err != nil {
 		return err
 	}
 	if damage == nil {
 		return nil
 	}
-	to, err := e.dir.Quarantine(e.samplingStore.file)
+	to, err := c.dir.Quarantine(s.file)
 	if err != nil {
 		return fmt.Errorf("adaptive sampling state cannot be read (%w) and cannot be moved to quarantine: %w", damage, err)
 	}
-	e.log.Error("adaptive sampling state cannot be read; moved to quarantine; starting without it",
+	c.log.Error("adaptive sampling state cannot be read; moved to quarantine; starting without it",
 		zap.String("file", to), zap.Error(damage))
 	return nil
 }

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -10,16 +11,16 @@ import (
 )
 
 // checkSpace refuses spans while the disk is full, and takes them again when it is not.
-func (e *exporter) checkSpace() {
-	free, err := e.dir.Free()
+func (r *retention) checkSpace() {
+	free, err := r.dir.Free()
 	if err != nil {
-		e.lines.Warn("cannot measure free disk space", zap.Error(err))
+		r.lines.Warn("cannot measure free disk space", zap.Error(err))
 		return // writes will fail if the disk is full
 	}
-	need := int64(e.config.MinFree)
-	if e.config.DiskFull == dropWhenFull {
-		e.dropFor(need + e.awaitedByMerge() - free)
-		if free, err = e.dir.Free(); err != nil {
+	need := int64(r.config.MinFree)
+	if r.config.DiskFull == dropWhenFull {
+		r.dropFor(need + r.awaitedByMerge() - free)
+		if free, err = r.dir.Free(); err != nil {
 			return
 		}
 	}
@@ -27,72 +28,70 @@ func (e *exporter) checkSpace() {
 		err = fmt.Errorf("span store: disk is full: less than min_free (%s) is free; "+
 			"free space, shorten the retention, or set disk_full: drop_oldest", pipeline.ByteSize(need))
 	}
-	e.free = free
-	e.metrics.free.Set(float64(free))
-	e.mu.Lock()
-	e.full = err
-	e.mu.Unlock()
-	if err == nil && !e.reserved.Load() && free-int64(e.config.Reserve) >= need {
-		e.keepReserve()
+	r.free = free
+	r.metrics.free.Set(float64(free))
+	r.intake.note(&r.intake.full, err)
+	if err == nil && !r.reserved.Load() && free-int64(r.config.Reserve) >= need {
+		r.keepReserve()
 	}
 }
 
 // awaitedByMerge returns the free space beyond min_free that the next merge waits for, in bytes.
-func (e *exporter) awaitedByMerge() int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.claimed == 0 || e.merging != nil {
+func (r *retention) awaitedByMerge() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.awaited {
 		return 0 // a running merge has its space
 	}
-	return e.claimed + int64(e.config.Reserve)
+	return r.claimed + int64(r.config.Reserve)
 }
 
 // dropFor drops the oldest segments until they free the missing bytes. Dropped segments that
 // queries still read count as freed.
-func (e *exporter) dropFor(missing int64) {
-	e.mu.Lock()
-	missing -= e.doomedBytes()
-	e.mu.Unlock()
+func (r *retention) dropFor(missing int64) {
+	r.segments.mu.Lock()
+	missing -= r.segments.doomedBytes()
+	r.segments.mu.Unlock()
 	if missing <= 0 {
 		return
 	}
-	for _, h := range e.expirable() {
-		if missing -= e.drop(h, expiredByFull); missing <= 0 {
+	for _, h := range r.segments.expirable() {
+		if missing -= r.segments.drop(h, expiredByFull); missing <= 0 {
 			return
 		}
 	}
 }
 
 // keepReserve creates the reserve if it is configured and the disk has space.
-func (e *exporter) keepReserve() {
-	if e.config.Reserve == 0 {
+func (r *retention) keepReserve() {
+	if r.config.Reserve == 0 {
 		return
 	}
-	if err := e.dir.Reserve(int64(e.config.Reserve)); err != nil {
-		e.lines.Warn("cannot create disk reserve", zap.Error(err))
-		e.giveUpReserve()
+	if err := r.dir.Reserve(int64(r.config.Reserve)); err != nil {
+		r.lines.Warn("cannot create disk reserve", zap.Error(err))
+		r.giveUpReserve()
 		return
 	}
-	e.reserved.Store(true)
-	e.measure()
+	r.reserved.Store(true)
+	r.measure()
 }
 
 // makeSpace deletes spare files and the reserve for a purpose that matters more: to flush a
 // memtable, which then frees its log, or to record a deletion or damage.
-func (e *exporter) makeSpace(purpose string, cause error) {
-	e.lines.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
-	if err := e.logs.DropSpares(); err != nil {
-		e.lines.Warn("cannot delete preallocated write-ahead log files", zap.Error(err))
+func (r *retention) makeSpace(purpose string, cause error) {
+	r.lines.Warn("disk is full; deleting the disk reserve", zap.String("to", purpose), zap.Error(cause))
+	if err := r.logs.DropSpares(); err != nil {
+		r.lines.Warn("cannot delete preallocated write-ahead log files", zap.Error(err))
 	}
-	e.giveUpReserve()
+	r.giveUpReserve()
 }
 
-func (e *exporter) giveUpReserve() {
-	if err := e.dir.ReleaseReserve(); err != nil {
-		e.lines.Warn("cannot delete disk reserve", zap.Error(err))
+func (r *retention) giveUpReserve() {
+	if err := r.dir.ReleaseReserve(); err != nil {
+		r.lines.Warn("cannot delete disk reserve", zap.Error(err))
 		return
 	}
-	e.reserved.Store(false)
+	r.reserved.Store(false)
 }
 
 // space is the space for a new segment at one moment.
@@ -103,12 +102,22 @@ type space struct {
 	doomed int64 // bytes that are freed when queries have ended
 }
 
-// spaceFor returns the space for a merge; free is the free space of the disk. The caller holds mu.
-func (e *exporter) spaceFor(free int64) space {
-	s := space{folder: math.MaxInt64, disk: free - int64(e.config.MinFree) - int64(e.config.Reserve) - e.restoring,
-		drops: e.config.DiskFull == dropWhenFull, doomed: e.doomedBytes()}
-	if limit := int64(e.config.Retention.Size); limit > 0 {
-		s.folder = limit - e.fixed - sizeOf(e.segments)
+// claim reserves space for the output of a merge, see claimed and awaited; 0 ends the reservation.
+func (r *retention) claim(bytes int64, awaited bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.claimed, r.awaited = bytes, awaited
+}
+
+// spaceFor returns the space for a merge; free is the free space of the disk. The caller holds
+// segments.mu.
+func (r *retention) spaceFor(free int64) space {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := space{folder: math.MaxInt64, disk: free - int64(r.config.MinFree) - int64(r.config.Reserve) - r.restoring,
+		drops: r.config.DiskFull == dropWhenFull, doomed: r.segments.doomedBytes()}
+	if limit := int64(r.config.Retention.Size); limit > 0 {
+		s.folder = limit - r.fixed - sizeOf(r.segments.list)
 	}
 	return s
 }
@@ -123,4 +132,37 @@ func (s space) fits(bytes, older int64) bool {
 		disk -= older + s.doomed
 	}
 	return bytes-older <= s.folder && disk <= s.disk
+}
+
+// errNoSpace is the error of claimForRestore.
+var errNoSpace = errors.New("too little free disk space")
+
+// claimForRestore reserves the space for rewriting a segment, beside the space that the running
+// merge needs.
+func (r *retention) claimForRestore(h *handle) error {
+	free, err := r.dir.Free()
+	if err != nil {
+		return fmt.Errorf("measuring free disk space: %w", err)
+	}
+	r.segments.mu.Lock() // no merge makes a claim meanwhile
+	defer r.segments.mu.Unlock()
+	left := r.spaceFor(free).disk
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.awaited {
+		left -= r.claimed
+	}
+	if missing := h.info.Size - left; missing > 0 {
+		return fmt.Errorf("%w: restoring %s needs %s more, so that min_free and the reserve stay free; free space", errNoSpace,
+			h.name, pipeline.ByteSize(missing))
+	}
+	r.restoring = h.info.Size
+	return nil
+}
+
+// endRestore ends the reservation of claimForRestore.
+func (r *retention) endRestore() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restoring = 0
 }

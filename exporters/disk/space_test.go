@@ -228,7 +228,7 @@ func TestRetentionBySize(t *testing.T) {
 		}
 		flushStore(t, e)
 		time.Sleep(2 * tick)
-		if used := e.used(); used > 300<<10 {
+		if used := e.retention.used(); used > 300<<10 {
 			t.Errorf("%d bytes are used, limit is %d", used, 300<<10)
 		}
 		if first, last := hasSpan(t, e, 0), hasSpan(t, e, 59_999); first || !last {

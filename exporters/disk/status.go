@@ -2,8 +2,10 @@ package disk
 
 import (
 	"context"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/status"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // StoreStatus implements status.StoreReporter.
@@ -29,17 +31,47 @@ func (e *exporter) StoreStatus(ctx context.Context) (status.Store, error) {
 // in s. A gap within a segment, which may be the result of a merge, is not seen.
 func (e *exporter) segmentArrivals(s *status.Store) []status.Arrivals {
 	now := e.env.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s.Segments, s.LogBytes = len(e.segments), e.fixed
-	all := make([]status.Arrivals, 0, len(e.segments)+len(e.frozen)+1)
-	for _, h := range e.segments {
+	e.intake.mu.Lock()
+	defer e.intake.mu.Unlock()
+	segments := e.segments.all()
+	s.Segments, s.LogBytes = len(segments), e.retention.overhead()
+	var all []status.Arrivals
+	for _, h := range segments {
 		all = append(all, status.Arrivals{First: h.info.FirstArrival, Last: h.info.LastArrival, Spans: int64(h.info.Rows), Bytes: h.info.Size})
 	}
-	for _, l := range append(e.frozen[:len(e.frozen):len(e.frozen)], e.active) {
-		if l != nil {
-			all = append(all, status.Arrivals{First: l.opened, Last: now, Spans: int64(l.table.Rows())})
-		}
+	for _, l := range e.intake.memtables() {
+		all = append(all, status.Arrivals{First: l.opened, Last: now, Spans: int64(l.table.Rows())})
 	}
 	return all
+}
+
+// Usage implements tracestore.UsageReporter. It reads no segments.
+func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
+	u := tracestore.Usage{MaxBytes: int64(e.config.Retention.Size), Retention: e.config.Retention.Time.Std()}
+	e.retention.measure()
+	u.Bytes, u.Oldest = e.retention.overhead()+sizeOf(e.segments.all()), e.oldestArrival()
+	return u, nil
+}
+
+// oldestArrival returns when the oldest stored span arrived, or the zero time if the store is
+// empty.
+func (e *exporter) oldestArrival() (oldest time.Time) {
+	e.intake.mu.Lock()
+	defer e.intake.mu.Unlock()
+	older := func(at time.Time) {
+		if oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	for _, h := range e.segments.all() {
+		if h.info.Rows > 0 {
+			older(h.info.FirstArrival)
+		}
+	}
+	for _, l := range e.intake.memtables() {
+		if l.table.Rows() > 0 {
+			older(l.opened)
+		}
+	}
+	return oldest
 }

@@ -103,8 +103,8 @@ func TestStopLeavesOnlySegments(t *testing.T) {
 		t.Errorf("files in the folder of logs: %v, %v", logs, err)
 	}
 	e = s.open(t)
-	if len(e.frozen) > 0 || len(e.segments) != 1 {
-		t.Errorf("%d memtables to recover, %d segments; want none and one", len(e.frozen), len(e.segments))
+	if len(e.intake.frozen) > 0 || len(e.segments.list) != 1 {
+		t.Errorf("%d memtables to recover, %d segments; want none and one", len(e.intake.frozen), len(e.segments.list))
 	}
 	n.check(t, e)
 }

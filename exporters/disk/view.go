@@ -1,34 +1,37 @@
 package disk
 
 import (
+	"slices"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
 // view is a snapshot of everything that is stored.
 type view struct {
-	store    *exporter
+	stored   *deletions
 	sources  []source.Source
 	lives    []*live
 	segments []*handle
 }
 
-// view acquires all memtables and segments. Later spans are not visible; segments that expire stay
-// readable.
-func (e *exporter) view() scan.View {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	v := &view{store: e, lives: append([]*live(nil), e.frozen...), segments: append([]*handle(nil), e.segments...)}
-	if e.active != nil {
-		v.lives = append(v.lives, e.active)
-	}
+// view acquires all memtables and segments, without deleted spans. Later spans are not visible;
+// segments that expire stay readable.
+func (d *deletions) view() scan.View {
+	d.intake.mu.Lock()
+	defer d.intake.mu.Unlock()
+	d.segments.mu.Lock()
+	defer d.segments.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := &view{stored: d, lives: slices.Clone(d.intake.memtables()), segments: d.segments.list}
 	for _, l := range v.lives {
 		l.refs++
-		v.sources = append(v.sources, e.sourceOfLive(l))
+		v.sources = append(v.sources, d.sourceOfLive(l))
 	}
 	for _, h := range v.segments {
 		h.refs++
-		v.sources = append(v.sources, e.sourceOf(h))
+		v.sources = append(v.sources, d.sourceOf(h))
 	}
 	return v
 }
@@ -39,9 +42,9 @@ func (v *view) Sources() []source.Source { return v.sources }
 // Release implements scan.View.
 func (v *view) Release() {
 	for _, l := range v.lives {
-		v.store.releaseLive(l)
+		v.stored.intake.release(l)
 	}
 	for _, h := range v.segments {
-		v.store.releaseHandle(h)
+		v.stored.segments.release(h)
 	}
 }

@@ -1,43 +1,49 @@
 package disk
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/graph"
 )
 
 // warmShare is the share of one processor for filling the edge cache ahead of queries while spans
 // arrive.
 const warmShare = 0.01
 
-// warmLoop keeps the edge cache up to date for dependency queries, see graph.Builder.Warm, until
+// warmer fills the edge cache ahead of queries.
+type warmer struct {
+	merger *merger
+	graphs *graph.Builder
+	load   load
+}
+
+// run keeps the edge cache up to date for dependency queries, see graph.Builder.Warm, until
 // Stop. It runs again when segments were added or removed. It has the lowest priority: like a merge
 // it pauses while a memtable waits for its flush, and rests while spans arrive. It also waits for a
 // running merge, which replaces segments that it would read.
-func (e *exporter) warmLoop() {
-	ctx := untilStop{context.Background(), e.stop}
+func (w *warmer) run() {
 	// Runs half a tick after the maintenance loop, which deletes files: a file stays while it is
 	// read.
 	ticker := time.NewTicker(tick / 2)
 	defer ticker.Stop()
-	var load load
 	var known []*handle
 	var retry backoff
 	for first := true; ; first = false {
 		select {
-		case <-e.stop:
+		case <-w.merger.ctx.Done():
 			return
 		case <-ticker.C:
 			if first {
 				ticker.Reset(tick)
 			}
 		}
-		now, free := e.mayWarm(&load)
+		now, free := w.mayWarm()
 		if !free || slices.Equal(now, known) || !retry.due() {
 			continue
 		}
-		err := e.Warm(ctx, func(worked time.Duration) error { return e.paceWarm(worked, &load) })
+		err := w.graphs.Warm(w.merger.ctx, w.pace)
 		if err == nil {
 			known = now
 		}
@@ -48,31 +54,29 @@ func (e *exporter) warmLoop() {
 }
 
 // mayWarm returns the segments, and whether no more urgent work is running.
-func (e *exporter) mayWarm(l *load) (segments []*handle, free bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	l.busy(e.active)
-	return e.segments, len(e.frozen) == 0 && e.merging == nil && !e.closed
+func (w *warmer) mayWarm() (now []*handle, free bool) {
+	w.load.busy(w.merger.intake)
+	in := w.merger.intake
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return w.merger.segments.all(), len(in.frozen) == 0 && !w.merger.running.Load() && !in.closed
 }
 
 // errLater ends Warm; the next tick continues it.
 var errLater = errors.New("more urgent work is running")
 
-// paceWarm rests in proportion to the time worked while spans arrive.
-func (e *exporter) paceWarm(worked time.Duration, l *load) error {
-	e.mu.Lock()
-	busy := l.busy(e.active)
-	e.mu.Unlock()
-	if busy {
+// pace rests in proportion to the time worked while spans arrive.
+func (w *warmer) pace(worked time.Duration) error {
+	if w.load.busy(w.merger.intake) {
 		t := time.NewTimer(restFor(worked, warmShare))
 		defer t.Stop()
 		select {
-		case <-e.stop:
+		case <-w.merger.ctx.Done():
 			return errStopped
 		case <-t.C:
 		}
 	}
-	if _, free := e.mayWarm(l); !free {
+	if _, free := w.mayWarm(); !free {
 		return errLater
 	}
 	return nil

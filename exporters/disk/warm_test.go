@@ -68,15 +68,15 @@ func TestWarmPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newSetup(vfstest.NewMem()).start(t)
 		began := time.Now()
-		if err := e.paceWarm(time.Second, &load{}); err != nil || time.Since(began) != 0 {
+		if err := (&warmer{merger: e.merger}).pace(time.Second); err != nil || time.Since(began) != 0 {
 			t.Errorf("idle: %v after %s, want no pause", err, time.Since(began))
 		}
 		newNumbers().send(t, e, 1)
-		if err := e.paceWarm(time.Second, &load{}); err != nil || time.Since(began) != 99*time.Second {
+		if err := (&warmer{merger: e.merger}).pace(time.Second); err != nil || time.Since(began) != 99*time.Second {
 			t.Errorf("under load: %v after %s, want a pause of 99s", err, time.Since(began))
 		}
 		ended := make(chan error)
-		go func() { ended <- e.paceWarm(time.Hour, &load{}) }()
+		go func() { ended <- (&warmer{merger: e.merger}).pace(time.Hour) }()
 		synctest.Wait()
 		stopStore(t, e)
 		if err := <-ended; err != errStopped {
