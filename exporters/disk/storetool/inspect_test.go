@@ -32,10 +32,16 @@ func smallStore(t *testing.T) *store {
 	return s
 }
 
-// fixture is a store of version 1 that an earlier build wrote.
+// fixture is a store of version 1 that an earlier build wrote: that of smallStore.
 const fixture = "testdata/store"
 
 func TestInspect(t *testing.T) {
+	if golden.Updating() {
+		dir := smallStore(t).unlock()
+		check(t, os.Remove(filepath.Join(dir, "LOCK")))
+		check(t, os.RemoveAll(fixture))
+		check(t, os.CopyFS(fixture, os.DirFS(dir)))
+	}
 	checkGolden(t, "inspect.txt", mustRun(t, "inspect", fixture), fixture)
 	checkGolden(t, "inspect.json", mustRun(t, "inspect", fixture, "--json"), fixture)
 }
@@ -119,7 +125,7 @@ func TestLocate(t *testing.T) {
 	dir := filepath.Dir(newStore(t).unlock())
 	other := filepath.Join(dir, "other")
 	check(t, os.Mkdir(other, 0o700))
-	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 1\n"), 0o600))
+	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 1\ncrc32c 761ce93f\n"), 0o600))
 	f(dir, "has several span stores")
 	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 9\ncrc32c eb082a87\n"), 0o600))
 	f(other, "has format 9, newer than format 1 of this program")

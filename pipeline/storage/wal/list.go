@@ -58,8 +58,7 @@ func encodeList(logs map[uint64]listed) []byte {
 	return b
 }
 
-// decodeList reads a list whose checksum is right. Lines of earlier programs do not have the word
-// for the file, which may be reused.
+// decodeList reads a list whose checksum is right.
 func decodeList(b []byte) (map[uint64]listed, error) {
 	lines, ok := strings.CutPrefix(string(b), listHead)
 	if !ok {
@@ -70,16 +69,16 @@ func decodeList(b []byte) (map[uint64]listed, error) {
 		var epoch uint64
 		var l listed
 		var file string
-		if n, _ := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight, &file); n < 3 {
+		_, err := fmt.Sscanf(line, listLine, &epoch, &l.records, &l.weight, &file)
+		if l.reused = file != (listed{}).file(); err != nil || file != l.file() {
 			return nil, ErrListDamaged
 		}
-		l.reused = file != listed{}.file()
 		logs[epoch] = l
 	}
 	return logs, nil
 }
 
-// readList returns the logs in the list, nil if there is no list: early programs wrote none.
+// readList returns the logs in the list, nil if there is no list.
 func (d *Dir) readList() (map[uint64]listed, error) {
 	b, err := vfs.ReadChecked(d.fs, d.file(listFile), maxListing)
 	if errors.Is(err, fs.ErrNotExist) {

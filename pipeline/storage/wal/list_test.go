@@ -275,3 +275,15 @@ func TestListThatStays(t *testing.T) {
 		})
 	}
 }
+
+// TestListOfOtherLinesIsDamaged: a list with a valid checksum is damaged if a line lacks the word
+// for the file, or has another one.
+func TestListOfOtherLinesIsDamaged(t *testing.T) {
+	for _, line := range []string{"0000000000000007 0 0\n", "0000000000000007 0 0 old\n", "7\n"} {
+		mem, _ := listedLog(t, 1)
+		write(t, mem, wal.ListFile(dirName), vfs.AppendChecksum([]byte("tracing logs, version 1\n"+line)))
+		if _, err := openDir(t, mem, small).Missing(); !errors.Is(err, wal.ErrListDamaged) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}

@@ -175,8 +175,8 @@ func (r *replay) missing(first, last uint64) {
 	r.gaps = append(r.gaps, gap{first: first, last: last, missing: last - first + 1})
 }
 
-// checkEnd reports a log whose last file ends before the place where writing stopped. Files of
-// early programs, which are not in the list, may end there.
+// checkEnd reports a log whose last file ends before the place where writing stopped. It
+// is not known of a log that is not in the list.
 func (r *replay) checkEnd() {
 	if !r.inList {
 		return

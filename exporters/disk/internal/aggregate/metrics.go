@@ -110,8 +110,7 @@ func (m *metricsQuery) source(ctx context.Context, src int) error {
 
 // addStatistics adds the whole minutes of a segment. known is false if its statistics are damaged,
 // which loses no spans, or incomplete. adjusted says whether the rows may have adjusted counts
-// other than 1. It is false if no span has a sampling threshold, and for segments that were written
-// before thresholds were counted.
+// other than 1. It is false if no span has a sampling threshold.
 func (m *metricsQuery) addStatistics(s source.Statistics, d scan.Split) (known, adjusted bool, _ error) {
 	series, err := s.Series()
 	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {

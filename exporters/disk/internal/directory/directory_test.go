@@ -84,7 +84,7 @@ func TestOneProcess(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	for content, want := range map[string]string{
-		"tracing span store, version 1\n":                      "",
+		"tracing span store, version 1\n":                      "check that /data/disk is the right folder",
 		"tracing span store, version 1\ncrc32c 761ce93f\n":     "",
 		"tracing span store, version 2\ncrc32c 42fb41a6\nmore": "format 2, newer than format 1 of this program",
 		"tracing span store, version 2\n":                      "check that /data/disk is the right folder",

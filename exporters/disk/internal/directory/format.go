@@ -11,7 +11,7 @@ import (
 )
 
 // The file FORMAT has two lines: the version of the layout, and the checksum of the first line. All
-// versions begin like that. Files of early programs have only the first line, with version 1.
+// versions begin like that.
 const (
 	formatFile = "FORMAT"
 	formatLine = "tracing span store, version %d\n"
@@ -25,12 +25,8 @@ func encodeFormat(version int) []byte {
 	return vfs.AppendChecksum(fmt.Appendf(nil, formatLine, version))
 }
 
-// decodeFormat returns the version. Without a valid checksum, a version other than that of early
-// programs is damage: later programs write a checksum.
+// decodeFormat returns the version.
 func decodeFormat(b []byte) (version int, err error) {
-	if string(b) == fmt.Sprintf(formatLine, 1) {
-		return 1, nil
-	}
 	if _, err := fmt.Sscanf(string(b), formatLine, &version); err != nil || version < 1 {
 		return 0, errFormat
 	}
@@ -41,26 +37,26 @@ func decodeFormat(b []byte) (version int, err error) {
 	return version, nil
 }
 
-// readFormat checks the version of the store. If the file cannot be decoded, it returns the content
-// and damage: all other files have versions of their own, so that the store can be read without it.
-// The error matches fs.ErrNotExist if the file is missing.
-func (d *Dir) readFormat() (content []byte, damage, err error) {
-	content, err = vfs.ReadFile(d.fs, d.in(formatFile), maxFormatFile)
+// readFormat checks the version of the store. If the file cannot be decoded, it returns damage: all
+// other files have versions of their own, so that the store can be read without it. The error
+// matches fs.ErrNotExist if the file is missing.
+func (d *Dir) readFormat() (damage, err error) {
+	content, err := vfs.ReadFile(d.fs, d.in(formatFile), maxFormatFile)
 	if errors.Is(err, vfs.ErrTooLarge) {
-		return nil, err, d.checkFolders(err)
+		return err, d.checkFolders(err)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the span store version: %w", err)
+		return nil, fmt.Errorf("reading the span store version: %w", err)
 	}
 	v, damage := decodeFormat(content)
 	if damage != nil {
-		return content, damage, d.checkFolders(damage)
+		return damage, d.checkFolders(damage)
 	}
 	if v > Version {
-		return nil, nil, fmt.Errorf("span store %s has format %d, newer than format %d of this program; "+
+		return nil, fmt.Errorf("span store %s has format %d, newer than format %d of this program; "+
 			"use the program that wrote it, or configure another data_dir", d.path, v, Version)
 	}
-	return content, damage, nil
+	return nil, nil
 }
 
 // checkFolders fails if the folder has nothing else of a store: the damaged file FORMAT then
@@ -79,7 +75,7 @@ func (d *Dir) checkFolders(damage error) error {
 // checkFormat is called when the store is opened for writing. It creates the file if it is missing,
 // and sets aside a damaged one.
 func (d *Dir) checkFormat() error {
-	content, damage, err := d.readFormat()
+	damage, err := d.readFormat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -88,10 +84,7 @@ func (d *Dir) checkFormat() error {
 		if err := d.setFormatAside(damage); err != nil {
 			return err
 		}
-	case string(content) == string(encodeFormat(Version)):
-		return nil
-	default: // of an early program: nothing is lost if the checksum cannot be added now
-		vfs.WriteFileAtomic(d.fs, d.in(formatFile), encodeFormat(Version))
+	default:
 		return nil
 	}
 	return vfs.WriteFileAtomic(d.fs, d.in(formatFile), encodeFormat(Version))

@@ -64,8 +64,7 @@ func decodeList(b []byte) (map[string]int, error) {
 	return spans, nil
 }
 
-// readList returns the spans of each segment in the file, nil if there is no file: early programs
-// wrote none.
+// readList returns the spans of each segment in the file, nil if there is no file.
 func (d *Dir) readList() (map[string]int, error) {
 	b, err := vfs.ReadChecked(d.fs, d.in(listFile), maxList)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,7 @@ func (unlocked) Close() error { return nil }
 // opened. The error matches fs.ErrNotExist if there is no store; newer versions fail as in [Open].
 func OpenReadOnly(fsys vfs.FS, name string) (*Dir, error) {
 	d := &Dir{fs: fsys, path: name, lock: unlocked{}}
-	_, damage, err := d.readFormat()
+	damage, err := d.readFormat()
 	if err != nil {
 		return nil, fmt.Errorf("opening span store %s: %w", name, err)
 	}

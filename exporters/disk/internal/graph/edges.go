@@ -11,8 +11,7 @@ import (
 )
 
 // Edges implements tracestore.Edges. It reads the calls of whole minutes from the statistics of
-// segments, as Dependencies does, and the calls to peers from rows. Segments that were written
-// before statistics had histograms know only the numbers of calls between two services.
+// segments, as Dependencies does, and the calls to peers from rows.
 func (b *Builder) Edges(ctx context.Context, tenant string, q tracestore.EdgeQuery) (tracestore.EdgeGraph, error) {
 	first, last, ok := tracestore.Query{From: q.From, To: q.To}.Window()
 	if !ok || ctx.Err() != nil {
@@ -43,18 +42,13 @@ func (c *callReader) addCall(parent, child *storequery.CallSpan) {
 	c.calls.AddCall(parent, child)
 }
 
-// addMeasured measures the calls of a point of the statistics. In old statistics, calls within a
-// service cannot be told from calls to itself, so they are omitted.
+// addMeasured measures the calls of a point of the statistics.
 func (c *callReader) addMeasured(edges *stats.EdgeStats, p *stats.EdgePoint) {
 	e := &edges.Edges[p.Edge]
-	if e.Kind&stats.Inner != 0 || !edges.Durations && e.Parent == e.Child {
+	if e.Kind&stats.Inner != 0 {
 		return
 	}
-	connection := e.Kind.Connection()
-	if !edges.Durations && e.Kind&stats.Messaging != 0 {
-		connection = tracestore.ConnectionMessaging
-	}
-	c.edges.AddEdge(&tracestore.CallEdge{Parent: e.Parent, Child: e.Child, Connection: connection,
+	c.edges.AddEdge(&tracestore.CallEdge{Parent: e.Parent, Child: e.Child, Connection: e.Kind.Connection(),
 		Calls: p.Calls, Errors: p.Errors, Durations: p.Durations})
 }
 

@@ -1,9 +1,6 @@
 package segment
 
 import (
-	"errors"
-	"unsafe"
-
 	"github.com/tracing-backend/tracing/exporters/disk/internal/namelist"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
@@ -100,7 +97,7 @@ func (s *Segment) readNames(pages kind, f func(*namelist.Lists, namelist.Read) e
 }
 
 // loadCatalog reads the directory of the lists. For a file without lists it builds them from the
-// former catalog or the tables.
+// tables.
 func (s *Segment) loadCatalog() (*catalog, error) {
 	if s.dir[kindNameDirectory].kind != 0 {
 		raw, err := s.section(kindNameDirectory, maxSection)
@@ -113,11 +110,11 @@ func (s *Segment) loadCatalog() (*catalog, error) {
 		}
 		return &catalog{l}, nil
 	}
-	services, err := s.formerCatalog()
+	t, err := s.Tables()
 	if err != nil {
 		return nil, err
 	}
-	return &catalog{namelist.Of(services)}, nil
+	return &catalog{namelist.Of(source.ServicesOf(t))}, nil
 }
 
 // nameBytes returns Info.NameBytes.
@@ -127,80 +124,4 @@ func (s *Segment) nameBytes() int64 {
 		return s.dir[kindSeries].raw / seriesShare
 	}
 	return s.dir[kindServices].length + s.dir[kindOperations].length
-}
-
-// The former catalog is a section of files that were written before lists had pages. A file has
-// none if it would exceed maxCatalog or maxCatalogNames, or if the file is older than that.
-//
-//	catalog    services, service*                           sorted by tenant, then name
-//	service    tenant, name, flags, operations, operation*  flags: 1 if some names are in rows
-//	operation  name, kind                                   sorted by name, then kind
-//
-// All numbers are varints, kind as zigzag. A text is a varint length and its bytes.
-const namesInRows = 1
-
-// formerCatalog returns the services and operations of a file without lists.
-func (s *Segment) formerCatalog() ([]source.Service, error) {
-	if s.dir[kindCatalog].kind == 0 {
-		t, err := s.Tables()
-		if err != nil {
-			return nil, err
-		}
-		return source.ServicesOf(t), nil
-	}
-	raw, err := s.section(kindCatalog, maxCatalog)
-	if err != nil {
-		return nil, err
-	}
-	services, err := readCatalog(raw)
-	if err != nil {
-		return nil, s.damage(kindCatalog.String(), err)
-	}
-	return services, nil
-}
-
-// readCatalog decodes the former catalog. The result retains b.
-func readCatalog(b []byte) ([]source.Service, error) {
-	const minServiceSize, minOperationSize = 4, 2 // bytes
-	r := reader{b: b}
-	left := maxCatalogNames
-	services := make([]source.Service, r.count(minServiceSize, &left))
-	for i := range services {
-		s := &services[i]
-		s.Tenant, s.Name = r.text(), r.text()
-		s.NamesInRows = r.uvarint()&namesInRows != 0
-		if n := r.count(minOperationSize, &left); n > 0 {
-			s.Operations = make([]source.Operation, n)
-		}
-		for j := range s.Operations {
-			s.Operations[j] = source.Operation{Name: r.text(), Kind: int32(r.varint())}
-			if j > 0 && s.Operations[j-1].Compare(s.Operations[j]) >= 0 {
-				r.fail(errOrder)
-			}
-		}
-		if i > 0 && services[i-1].Compare(*s) >= 0 {
-			r.fail(errOrder)
-		}
-	}
-	return services, r.end()
-}
-
-var errOrder = errors.New("names are not sorted")
-
-// count decodes the number of items that follow, each at least size bytes long. The number must not
-// exceed *left and is subtracted from it.
-func (r *reader) count(size int, left *int) int {
-	n := r.uvarint()
-	if n > uint64(min(len(r.b)/size, *left)) {
-		r.fail(errors.New("count exceeds the data"))
-		return 0
-	}
-	*left -= int(n)
-	return int(n)
-}
-
-// text decodes a text, which aliases the section.
-func (r *reader) text() string {
-	b := r.take(r.int())
-	return unsafe.String(unsafe.SliceData(b), len(b))
 }

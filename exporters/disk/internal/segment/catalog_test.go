@@ -2,15 +2,12 @@ package segment
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -142,38 +139,6 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestFormerFiles checks that files with the former catalog, and those from before catalogs
-// existed, are valid and have the same names.
-func TestFormerFiles(t *testing.T) {
-	now := openTest(t, put(t, readGolden(t)), "s")
-	_, tenants := namesOfRows(t, now)
-	want := namesOf(t, now, tenants)
-	for _, file := range []string{"v1-before-trace-parts.segment", "v1-before-catalog.segment"} {
-		b, err := os.ReadFile("testdata/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		old := openTest(t, put(t, b), "s")
-		if err := old.Verify(t.Context(), func(part string, err error) {
-			if err != nil {
-				t.Errorf("%s: %s: %v", file, part, err)
-			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		got := namesOf(t, old, tenants)
-		for of, ops := range got {
-			if ops[tracestore.Operation{}] { // the others are in rows
-				delete(got, of)
-				delete(want, of)
-			}
-		}
-		if len(got) == 0 || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, want %+v", file, got, want)
-		}
-	}
-}
-
 // TestCatalogMemory checks that the cache accounts for the directory of names, and that Drop and
 // Close release it.
 func TestCatalogMemory(t *testing.T) {
@@ -196,44 +161,5 @@ func TestCatalogMemory(t *testing.T) {
 	}
 	if err := s.Close(); err != nil || cache.Memory() != 0 {
 		t.Errorf("%v, cache still accounts for %d bytes", err, cache.Memory())
-	}
-}
-
-// FuzzCatalog checks that any bytes lead to an error or a former catalog with sorted names.
-func FuzzCatalog(f *testing.F) {
-	f.Add([]byte{0})
-	f.Add([]byte{1, 0, 1, 'a', 1, 2, 1, 'x', 2, 1, 'y', 4})
-	f.Add([]byte{2, 0, 1, 'a', 0, 0, 1, 'b', 1, 'c', 0, 1, 1, 'n', 3})
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := readCatalog(b)
-		if err == nil && !slices.IsSortedFunc(list, source.Service.Compare) {
-			t.Errorf("%+v", list)
-		}
-	})
-}
-
-// TestCatalogRejectsInvalid checks that invalid former catalogs are rejected.
-func TestCatalogRejectsInvalid(t *testing.T) {
-	for name, b := range map[string][]byte{
-		"service twice":   {2, 0, 1, 'a', 0, 0, 0, 1, 'a', 0, 0},
-		"operation twice": {1, 0, 1, 'a', 0, 2, 1, 'x', 2, 1, 'x', 2},
-		"cut short":       {1, 0, 1, 'a', 0},
-		"too long":        {1, 0, 1, 'a', 0, 0, 7},
-		"too many":        {9, 0, 1, 'a', 0, 0},
-	} {
-		if _, err := readCatalog(b); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	var many []byte
-	many = append(many, 0x81, 0x80, 0x01) // 16,385
-	for i := range maxCatalogNames + 1 {
-		many = append(many, 0, 8)
-		many = fmt.Appendf(many, "%08d", i)
-		many = append(many, 0, 0)
-	}
-	if _, err := readCatalog(many); err == nil {
-		t.Error("more names than allowed: no error")
 	}
 }

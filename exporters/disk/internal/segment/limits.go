@@ -87,10 +87,6 @@ const (
 	// maxNames is the maximum size of the lists of services and operations in bytes. Instead of
 	// larger lists, the tables are read.
 	maxNames = 64 << 20
-	// maxCatalog is the maximum size of the former catalog in bytes, and maxCatalogNames the
-	// maximum number of its services and operations.
-	maxCatalog      = 1 << 20
-	maxCatalogNames = 16 << 10
 	// maxBuffer is the maximum size of read buffers that are reused.
 	maxBuffer = 8 << 20
 	// maxDuplicateIDs is the maximum number of rows of a trace with the span id of another row that

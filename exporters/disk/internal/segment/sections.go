@@ -33,17 +33,17 @@ const (
 	kindTables          // items of package rows
 	kindLayout          // constants of shapes, sizes of dictionaries
 	kindBlocks          // length and rows of each block
-	kindZones           // summaries of blocks for searches, in old files
+	_                   // unused
 	kindFilters         // pages of filters
 	kindIndex           // pages of the trace index
 	kindIndexPages      // directory of these pages
 	kindSeries
 	kindEdges
 	kindOrphans
-	kindCatalog // services and operations, in old files; replaced by the last three
-	kindBounds  // bounds of starts of blocks, and directory of the pages of kindShapes; replaces kindZones
-	kindShapes  // shapes of each block, in pages
-	kindParts   // pages of the parts of traces; missing in old files
+	_          // unused
+	kindBounds // bounds of starts of blocks, and directory of the pages of kindShapes
+	kindShapes // shapes of each block, in pages
+	kindParts  // pages of the parts of traces
 	kindPartPages
 	kindServices      // names of services, in pages; optional, like the next two
 	kindOperations    // names of operations, in pages
@@ -52,8 +52,8 @@ const (
 )
 
 func (k kind) String() string {
-	names := [kinds]string{"", "info", "tables", "layout", "block list", "zones", "filters", "trace index", "trace index directory",
-		"series", "edges", "orphans", "catalog", "block bounds", "block shapes", "trace parts", "trace parts directory",
+	names := [kinds]string{"", "info", "tables", "layout", "block list", "", "filters", "trace index", "trace index directory",
+		"series", "edges", "orphans", "", "block bounds", "block shapes", "trace parts", "trace parts directory",
 		"services", "operations", "directory of names"}
 	if k < kinds {
 		return names[k]

@@ -95,16 +95,13 @@ func readPartPages(b []byte, index []indexPage, length int64) ([]partPage, error
 	return pages, r.end()
 }
 
-// TraceParts implements source.TraceParts. The parts of a file without them are unbounded.
+// TraceParts implements source.TraceParts.
 func (s *Segment) TraceParts() (source.PartReader, error) {
 	index, err := s.loadPages()
 	if err != nil {
 		return nil, err
 	}
 	r := &partReader{segment: s, index: index}
-	if s.dir[kindPartPages].kind == 0 {
-		return r, nil
-	}
 	b, err := s.loadBlocks()
 	if err != nil {
 		return nil, err

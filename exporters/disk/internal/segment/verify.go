@@ -49,23 +49,10 @@ func (s *Segment) Verify(ctx context.Context, report func(part string, err error
 // without reports whether the file lacks an optional section.
 func (s *Segment) without(k kind) bool {
 	switch k {
-	case kindCatalog, kindServices, kindOperations, kindNameDirectory:
-	case kindParts, kindPartPages:
-		if s.dir[kindParts].kind != 0 || s.dir[kindPartPages].kind != 0 {
-			return false
-		}
-	case kindZones:
-		if s.dir[kindBounds].kind == 0 && s.dir[kindShapes].kind == 0 {
-			return false
-		}
-	case kindBounds, kindShapes:
-		if s.dir[kindZones].kind == 0 {
-			return false
-		}
-	default:
-		return false
+	case kindServices, kindOperations, kindNameDirectory:
+		return s.dir[k].kind == 0
 	}
-	return s.dir[k].kind == 0
+	return k.String() == "" // an unused number
 }
 
 // VerifyHeader reads and checks the header. Damage, a *source.DamageError, costs no rows: the
@@ -113,8 +100,6 @@ func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 		_, err = stats.DecodeEdges(raw)
 	case k == kindOrphans:
 		_, err = stats.DecodeOrphans(raw)
-	case k == kindCatalog:
-		_, err = readCatalog(raw)
 	case k == kindNameDirectory:
 		err = s.verifyNames(raw)
 	case k == kindIndexPages:
@@ -124,8 +109,6 @@ func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 	case k == kindPartPages:
 		err = s.verifyPartPages(raw)
 	case body == nil: // the others require the tables
-	case k == kindZones:
-		_, err = readZones(raw, body.blocks, len(body.tables.Shapes))
 	case k == kindBounds:
 		_, err = readBounds(raw, body.blocks, s.dir[kindShapes].length)
 	case k == kindShapes:

@@ -22,11 +22,7 @@ import (
 //	zone    length of the rest, shapes, (shape - preceding shape)*, duration [shapes]
 //
 // Numbers without a size are varints. Shapes ascend; the first one is stored as the difference from
-// 0. A duration is the maximum source.Step of the rows of the shape. Older files have a single
-// section instead, which is kept in memory as a whole:
-//
-//	zones   blocks, (earliest start [8], latest - earliest, shapes, (shape - preceding shape)*,
-//	        duration [shapes])*
+// 0. A duration is the maximum source.Step of the rows of the shape.
 const zonePageBlocks = 16
 
 // zoneWriter encodes the zones of the blocks of a file.
@@ -114,9 +110,7 @@ func (r *reader) readShapes(dst []source.BlockShape, shapes int) []source.BlockS
 // zones holds the decoded zones.
 type zones struct {
 	list  []source.BlockInfo
-	pages []zonePage // nil: shapes are in whole
-	whole []byte     // section of an old file, from the shapes of the first block on
-	at    []uint32   // for an old file, by block: position of its shapes in whole
+	pages []zonePage // of shapes; nil: the bounds are damaged
 }
 
 // zonePage locates a page.
@@ -130,7 +124,7 @@ func (z *zones) memory() int64 {
 	for i := range z.pages {
 		largest = max(largest, z.pages[i].raw)
 	}
-	return int64(len(z.list))*infoMemory + int64(len(z.pages))*int64(unsafe.Sizeof(zonePage{})) + int64(len(z.whole)+4*len(z.at)+largest)
+	return int64(len(z.list))*infoMemory + int64(len(z.pages))*int64(unsafe.Sizeof(zonePage{})) + int64(largest)
 }
 
 // readBounds decodes the bounds of a block.
@@ -166,23 +160,6 @@ func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) 
 	return z, r.end()
 }
 
-// readZones decodes the zones section of an old file. The result retains b. shapes is the number of
-// shapes in the tables.
-func readZones(b []byte, blocks []blockLocation, shapes int) (*zones, error) {
-	r := reader{b: b}
-	if r.int() != len(blocks) {
-		return nil, errors.New("number of blocks differs from that in the block list")
-	}
-	z := &zones{list: make([]source.BlockInfo, len(blocks)), whole: r.b, at: make([]uint32, len(blocks))}
-	var scratch []source.BlockShape
-	for i := range z.list {
-		z.list[i] = r.readBounds(blocks[i].rows)
-		z.at[i] = uint32(len(z.whole) - len(r.b))
-		scratch = r.readShapes(scratch[:0], shapes)
-	}
-	return z, r.end()
-}
-
 // loadZones returns the zones. If they are damaged it returns only the numbers of rows.
 func (s *Segment) loadZones(b *blockList) *zones {
 	z, err := s.zones.get(func() (*zones, error) { return s.readZones(b) }, s.loaded)
@@ -197,17 +174,6 @@ func (s *Segment) loadZones(b *blockList) *zones {
 }
 
 func (s *Segment) readZones(b *blockList) (*zones, error) {
-	if s.dir[kindBounds].kind == 0 {
-		tables, err := s.Tables()
-		if err != nil {
-			return nil, err
-		}
-		raw, err := s.section(kindZones, maxSection)
-		if err != nil {
-			return nil, err
-		}
-		return readZones(raw, b.blocks, len(tables.Shapes))
-	}
 	raw, err := s.section(kindBounds, maxSection)
 	if err != nil {
 		return nil, err
@@ -222,12 +188,7 @@ func (s *Segment) BlockShapes(dst []source.BlockShape, number int) (shapes []sou
 		return dst, false
 	}
 	z, from := s.loadZones(b.blockList), len(dst)
-	switch {
-	case z.at != nil:
-		r := reader{b: z.whole[z.at[number]:]}
-		dst = r.readShapes(dst, len(b.tables.Shapes))
-		return dst, r.err == nil
-	case number/zonePageBlocks >= len(z.pages):
+	if number/zonePageBlocks >= len(z.pages) {
 		return dst, false
 	}
 	page, err := s.zonePage(z, number/zonePageBlocks)

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -78,27 +77,6 @@ func shapesOf(z *zones, section []byte, number, shapes int) ([]source.BlockShape
 	return open.shapes(nil, number%zonePageBlocks, shapes)
 }
 
-// TestOldZones compares the zones of an old file with those of a new file with the same spans.
-func TestOldZones(t *testing.T) {
-	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, now := openTest(t, put(t, b), "s"), openTest(t, put(t, readGolden(t)), "s")
-	got, _ := old.Blocks()
-	want, err := now.Blocks()
-	if err != nil || len(want) < 2 || !slices.Equal(got, want) {
-		t.Fatalf("%+v, want %+v, %v", got, want, err)
-	}
-	for i := range want {
-		a, known := old.BlockShapes(nil, i)
-		b, known2 := now.BlockShapes(nil, i)
-		if !known || !known2 || len(a) == 0 || !slices.Equal(a, b) {
-			t.Errorf("block %d: %v, want %v", i, a, b)
-		}
-	}
-}
-
 // FuzzZones checks that any bytes are rejected or decode to values within bounds.
 func FuzzZones(f *testing.F) {
 	list, _ := zoneSample()
@@ -114,7 +92,6 @@ func FuzzZones(f *testing.F) {
 	f.Fuzz(func(t *testing.T, bounds, shapes []byte) {
 		const all = 700
 		blocks := make([]blockLocation, 4)
-		_, _ = readZones(bounds, blocks, all)
 		z, err := readBounds(bounds, blocks, int64(len(shapes)))
 		if err != nil {
 			return

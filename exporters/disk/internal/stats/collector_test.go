@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -161,12 +159,9 @@ func TestUnsampledSeriesAreExact(t *testing.T) {
 		if want := decodeSeries(t, plain); !maps.Equal(got, want) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
 		}
-		if section[0] != versionUnsampled || plain[0] != version {
-			t.Errorf("versions %d and %d", section[0], plain[0])
-		}
-		for _, b := range [][]byte{section, plain} {
-			if s, err := DecodeSeries(b); err != nil || s.Unsampled != (b[0] == versionUnsampled) {
-				t.Errorf("version %d: %v", b[0], err)
+		for extra, b := range [][]byte{plain, section} {
+			if s, err := DecodeSeries(b); err != nil || s.Unsampled != (extra > 0) {
+				t.Errorf("unsampled series: %v, %v", extra > 0, err)
 			}
 		}
 	}
@@ -445,37 +440,6 @@ func TestEdgeKindOf(t *testing.T) {
 	}
 	if got := OrphanKindOf(b); got != Server {
 		t.Errorf("orphan of the kind server: %d", got)
-	}
-}
-
-// Sections of version 1 are read without histograms and connections.
-func TestFirstVersion(t *testing.T) {
-	read := func(name string) []byte {
-		b, err := os.ReadFile(filepath.Join("testdata", name+"-1.golden"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	old, err := DecodeEdges(read("edges"))
-	if err != nil || old.Durations {
-		t.Fatalf("durations %t, %v", old.Durations, err)
-	}
-	points := 0
-	for p := range old.Points(0, math.MaxUint64) {
-		if p.Durations.Count() > 0 || p.Calls == 0 || old.Edges[p.Edge].Kind > Messaging {
-			t.Errorf("point %+v of edge %+v", p, old.Edges[p.Edge])
-		}
-		points++
-	}
-	orphans, err := DecodeOrphans(read("orphans"))
-	if err != nil || orphans.Len() == 0 || points == 0 {
-		t.Fatalf("%d orphans, %d points, %v", orphans.Len(), points, err)
-	}
-	for o := range orphans.Orphans(0, math.MaxUint64) {
-		if o.Kind > Consumer || o.TraceID.IsZero() {
-			t.Errorf("orphan %+v", o)
-		}
 	}
 }
 

@@ -19,10 +19,8 @@
 //
 // # Sections
 //
-// A section is self-contained. It starts with its version: 2 for edges, orphans, and series of
-// which some are unsampled, 1 otherwise. The segment compresses the section and stores its
-// checksum. All numbers are varints as in encoding/binary; "delta" is the difference from the
-// preceding value, or from zero.
+// A section is self-contained. The segment compresses it and stores its checksum. All numbers are
+// varints as in encoding/binary; "delta" is the difference from the preceding value, or from zero.
 //
 //	section  version [1], dropped, texts, names, groups, bodies
 //	texts    n, (length, bytes)*             sorted, distinct
@@ -34,8 +32,8 @@
 // dropped is the number of spans that were not counted, or whose unsampled calls were not counted,
 // because a limit was reached. Names and points are:
 //
-//	series   name       tenant, service, operation, kind << 1 | error, each the index of a text;
-//	                    in version 2 the last is kind << 2 | unsampled << 1 | error
+//	series   name       tenant, service, operation, kind << 2 | unsampled << 1 | error; the first
+//	                    three and kind are the index of a text
 //	         point      delta of the series, histogram
 //	         histogram  sum, non-empty buckets - 1, the first of them, nibbles
 //	edges    name       tenant, parent, child << 5 | connection << 2 | inner << 1 | messaging
@@ -46,9 +44,6 @@
 //	                    trace id without the first common bytes, which equal those of the
 //	                    preceding point; parent id, unless it is the same
 //	                    index of the service << 4 | connection << 1 | server, duration
-//
-// In version 1, the name of an edge ends with child << 1 | messaging, all its points are like inner
-// ones, and an orphan has the index of the service alone.
 //
 // A nibble from 1 to 14 is the count of the next bucket. 15 means that the count is 15 plus the
 // number that follows. 0 means that one bucket plus the number that follows are empty. A number in

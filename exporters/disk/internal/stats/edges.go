@@ -31,6 +31,7 @@ const (
 const (
 	connectionShift = 2
 	kindBits        = 5
+	orphanBits      = kindBits - 1 // Consumer is among the flags of the point
 )
 
 // Side is what the kind of an edge needs of one of its spans.
@@ -97,7 +98,7 @@ func (c *Collector) AppendEdges(dst []byte) []byte {
 		id := key >> octaveBits & (1<<nameBits - 1)
 		return key + (uint64(rank[id])-id)<<octaveBits
 	})
-	dst = binary.AppendUvarint(append(dst, versionDurations), c.callsDropped)
+	dst = binary.AppendUvarint(append(dst, version), c.callsDropped)
 	dst = appendEdgeNames(dst, edges, order)
 	var w groupWriter
 	var h tracestore.Histogram
@@ -141,10 +142,7 @@ type EdgeStats struct {
 	Edges []Edge
 	// Dropped is the number of calls that are not counted because a limit was reached.
 	Dropped uint64
-	// Durations reports whether points have histograms, and edges the flag Inner and connections.
-	// Sections of version 1 have neither.
-	Durations bool
-	groups    []group
+	groups  []group
 }
 
 // EdgePoint holds the calls of an edge in a minute.
@@ -162,28 +160,23 @@ type EdgePoint struct {
 func DecodeEdges(section []byte) (*EdgeStats, error) {
 	const minNameSize, minPointSize = 3, 4
 	r := reader{b: section}
-	sectionVersion, dropped := r.head(versionDurations)
-	s := &EdgeStats{Dropped: dropped, Durations: sectionVersion >= versionDurations}
-	bits := 1
-	if s.Durations {
-		bits = kindBits
-	}
+	s := &EdgeStats{Dropped: r.head()}
 	t := r.texts()
 	s.Edges = make([]Edge, r.names(minNameSize))
 	for i := range s.Edges {
 		e := &s.Edges[i]
 		e.Tenant, e.Parent = r.text(t), r.text(t)
 		child := r.uvarint()
-		e.Kind = EdgeKind(child & (1<<bits - 1))
+		e.Kind = EdgeKind(child & (1<<kindBits - 1))
 		if int(e.Kind.Connection()) >= tracestore.Connections {
 			r.fail("undefined connection")
 			break
 		}
-		if child>>bits >= uint64(len(t)) {
+		if child>>kindBits >= uint64(len(t)) {
 			r.fail("undefined text")
 			break
 		}
-		e.Child = t[child>>bits]
+		e.Child = t[child>>kindBits]
 		if i > 0 && s.Edges[i-1].compare(e) >= 0 {
 			r.fail("edges out of order")
 		}
@@ -201,7 +194,7 @@ func DecodeEdges(section []byte) (*EdgeStats, error) {
 func (r *reader) edgePoint(p *EdgePoint, first bool, s *EdgeStats) {
 	p.Edge = r.nextName(p.Edge, first, len(s.Edges))
 	p.Durations.Reset()
-	if r.err == nil && s.Durations && s.Edges[p.Edge].Kind&Inner == 0 {
+	if r.err == nil && s.Edges[p.Edge].Kind&Inner == 0 {
 		p.Errors = r.spans()
 		r.histogram(&p.Durations)
 		p.Calls, p.Sum = p.Durations.Count(), p.Durations.Sum

@@ -41,7 +41,7 @@ const (
 func (c *Collector) AppendOrphans(dst []byte) []byte {
 	names, orphans := c.orphanNames()
 	slices.SortFunc(orphans, compareOrphans)
-	dst = append(dst, versionConnections)
+	dst = append(dst, version)
 	dst = binary.AppendUvarint(dst, c.orphansDropped)
 	dst = appendServices(dst, names)
 	var w groupWriter
@@ -112,7 +112,7 @@ func appendOrphan(dst []byte, o, before *orphan) []byte {
 	if !same {
 		dst = append(dst, o.parent[:]...)
 	}
-	return appendNumbers(dst, uint64(o.service)<<(kindBits-1)|uint64(o.kind>>1), o.duration)
+	return appendNumbers(dst, uint64(o.service)<<orphanBits|uint64(o.kind>>1), o.duration)
 }
 
 // OrphanStats is a decoded section of orphans. Immutable and safe for concurrent use.
@@ -121,18 +121,13 @@ type OrphanStats struct {
 	Dropped  uint64
 	services []service
 	groups   []group
-	kindBits int // number of bits of a kind beside the index of the service
 }
 
 // DecodeOrphans decodes a section of orphans, which it retains. Errors match ErrCorrupt.
 func DecodeOrphans(section []byte) (*OrphanStats, error) {
 	const minNameSize, minPointSize = 2, 3
 	r := reader{b: section}
-	sectionVersion, dropped := r.head(versionConnections)
-	s := &OrphanStats{Dropped: dropped}
-	if sectionVersion >= versionConnections {
-		s.kindBits = kindBits - 1
-	}
+	s := &OrphanStats{Dropped: r.head()}
 	t := r.texts()
 	s.services = make([]service, r.names(minNameSize))
 	for i := range s.services {
@@ -169,14 +164,14 @@ func (r *reader) orphan(o *Orphan, first bool, s *OrphanStats) {
 	if head[0]&flagSameParent == 0 {
 		copy(o.ParentID[:], r.bytes(uint64(len(o.ParentID))))
 	}
-	name := r.below(uint64(len(s.services))<<s.kindBits, "undefined service")
-	o.Kind = EdgeKind(head[0]&flagConsumer) | EdgeKind(name&(1<<s.kindBits-1))<<1
+	name := r.below(uint64(len(s.services))<<orphanBits, "undefined service")
+	o.Kind = EdgeKind(head[0]&flagConsumer) | EdgeKind(name&(1<<orphanBits-1))<<1
 	if int(o.Kind.Connection()) >= tracestore.Connections {
 		r.fail("undefined connection")
 	}
 	o.Duration = r.uvarint()
 	if r.err == nil {
-		of := &s.services[name>>s.kindBits]
+		of := &s.services[name>>orphanBits]
 		o.Tenant, o.Service = of.tenant, of.name
 	}
 }

@@ -10,15 +10,8 @@ import (
 )
 
 const (
-	// version is the first version of all sections, and the current one of series that are all
-	// sampled.
-	version = 1
-	// versionUnsampled is the version of sections with unsampled series.
-	versionUnsampled = 2
-	// versionDurations is the version of sections of edges with histograms and connections.
-	versionDurations = 2
-	// versionConnections is the version of sections of orphans with connections.
-	versionConnections = 2
+	// version is the version of all sections. Version 1 was not released.
+	version = 2
 	// maxSpans exceeds any number of spans in a section. Thousands of such numbers can be added
 	// without overflow.
 	maxSpans     = 1 << maxSpansBits
@@ -100,14 +93,12 @@ func (r *reader) bytes(n uint64) []byte {
 	return b
 }
 
-// head decodes the version, which must be at most newest, and the number of dropped spans.
-func (r *reader) head(newest byte) (of byte, dropped uint64) {
-	if v := r.bytes(1); v != nil {
-		if of = v[0]; of < version || of > newest {
-			r.fail(fmt.Sprintf("unknown version %d", of))
-		}
+// head decodes the version and the number of dropped spans.
+func (r *reader) head() (dropped uint64) {
+	if v := r.bytes(1); v != nil && v[0] != version {
+		r.fail(fmt.Sprintf("unknown version %d", v[0]))
 	}
-	return of, r.spans()
+	return r.spans()
 }
 
 // texts decodes a list of texts, which alias the section.

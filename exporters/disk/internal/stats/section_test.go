@@ -104,14 +104,14 @@ func TestEmptySections(t *testing.T) {
 func TestDamagedSectionsAreRejected(t *testing.T) {
 	all := sections(goldenCollector())
 	for i, b := range append(all[:], goldenUnsampled()) {
-		i, newest := i%len(all), byte(versionUnsampled) // the number is the same for all sections
+		i := i % len(all)
 		for n := range b {
 			if _, err := decoders[i](b[:n:n]); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: %d of %d bytes: %v", sectionNames[i], n, len(b), err)
 			}
 		}
 		longer := append(b[:len(b):len(b)], 0)
-		newer, zero := append([]byte{newest + 1}, b[1:]...), append([]byte{0}, b[1:]...)
+		newer, zero := append([]byte{version + 1}, b[1:]...), append([]byte{0}, b[1:]...)
 		for name, bad := range map[string][]byte{"longer": longer, "newer": newer, "version 0": zero} {
 			if _, err := decoders[i](bad); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s, %s: %v", sectionNames[i], name, err)
@@ -123,7 +123,7 @@ func TestDamagedSectionsAreRejected(t *testing.T) {
 func TestInvalidNumbersAreRejected(t *testing.T) {
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}
 	series := []byte{version, 0, 1, 0, 1, 0, 0, 0, 0} // one text, one series
-	edges := []byte{version, 0, 1, 0, 1, 0, 0, 0}
+	edges := []byte{version, 0, 1, 0, 1, 0, 0, byte(Inner)}
 	orphans := []byte{version, 0, 1, 0, 1, 0, 0}
 	cat := func(parts ...[]byte) (out []byte) {
 		for _, p := range parts {
@@ -140,10 +140,9 @@ func TestInvalidNumbersAreRejected(t *testing.T) {
 		"text order":        {0, []byte{version, 0, 2, 1, 'b', 1, 'a', 0, 0}},
 		"series":            {0, cat([]byte{version, 0, 0}, huge)},
 		"series without":    {0, []byte{version, 0, 0, 1, 0, 0, 0, 0, 0}},
-		"series kind":       {0, []byte{version, 0, 1, 0, 1, 0, 0, 0, 2, 0}},
-		"extra kind":        {0, []byte{versionUnsampled, 0, 1, 0, 1, 0, 0, 0, 4, 0}},
-		"extra repeated":    {0, []byte{versionUnsampled, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0}},
-		"extra first":       {0, []byte{versionUnsampled, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0}},
+		"series kind":       {0, []byte{version, 0, 1, 0, 1, 0, 0, 0, 4, 0}},
+		"extra repeated":    {0, []byte{version, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0}},
+		"extra first":       {0, []byte{version, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0}},
 		"series repeated":   {0, []byte{version, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"minutes":           {0, cat(series, huge)},
 		"minute":            {0, cat(series, []byte{1}, huge, []byte{1, 5, 0, 1, 0, 0, 1})},
@@ -157,12 +156,12 @@ func TestInvalidNumbersAreRejected(t *testing.T) {
 		"point count":       {0, cat(series, []byte{1, 0, 1, 16, 0, 1, 0, 0}, bytes.Repeat([]byte{0xff}, 11), []byte{0x7f})},
 		"points repeated":   {0, cat(series, []byte{1, 0, 2, 10, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1})},
 		"edge without":      {1, []byte{version, 0, 0, 1, 0, 0, 0, 0}},
-		"edge child":        {1, []byte{version, 0, 1, 0, 1, 0, 0, 2, 0}},
+		"edge child":        {1, []byte{version, 0, 1, 0, 1, 0, 0, 32, 0}},
 		"edge repeated":     {1, []byte{version, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0}},
 		"edge errors":       {1, cat(edges, []byte{1, 0, 1, 4, 0, 0, 2, 0})},
 		"edge calls":        {1, cat(edges, []byte{1, 0, 1, 12, 0}, huge, []byte{0, 0})},
 		"orphan repeated":   {2, []byte{version, 0, 1, 0, 2, 0, 0, 0, 0, 0}},
-		"orphan service":    {2, cat(orphans, []byte{1, 0, 1, 3, 16<<3 | flagSameParent, 1, 0})},
+		"orphan service":    {2, cat(orphans, []byte{1, 0, 1, 3, 16<<3 | flagSameParent, 16, 0})},
 		"orphan trace":      {2, cat(orphans, []byte{1, 0, 1, 3, 17<<3 | flagSameParent, 0, 0})},
 	} {
 		var before, after runtime.MemStats

@@ -54,12 +54,8 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 		id := key >> octaveBits & (1<<nameBits - 1)
 		return key + (uint64(rank[id])-id)<<octaveBits
 	})
-	sectionVersion := byte(version)
-	if slices.ContainsFunc(c.series, func(s Series) bool { return s.Unsampled }) {
-		sectionVersion = versionUnsampled
-	}
-	dst = binary.AppendUvarint(append(dst, sectionVersion), c.dropped)
-	dst = appendSeriesNames(dst, sectionVersion, c.series, order)
+	dst = binary.AppendUvarint(append(dst, version), c.dropped)
+	dst = appendSeriesNames(dst, c.series, order)
 	var w groupWriter
 	var h tracestore.Histogram
 	for len(cells) > 0 {
@@ -75,7 +71,7 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 	return w.append(dst)
 }
 
-func appendSeriesNames(dst []byte, sectionVersion byte, series []Series, order []uint32) []byte {
+func appendSeriesNames(dst []byte, series []Series, order []uint32) []byte {
 	t := newTexts(func(yield func(string) bool) {
 		for i := range series {
 			if s := &series[i]; !yield(s.Tenant) || !yield(s.Service) || !yield(s.Operation) || !yield(s.Kind) {
@@ -86,11 +82,7 @@ func appendSeriesNames(dst []byte, sectionVersion byte, series []Series, order [
 	dst = binary.AppendUvarint(t.append(dst), uint64(len(series)))
 	for _, id := range order {
 		s := &series[id]
-		kind := t.number[s.Kind]
-		if sectionVersion >= versionUnsampled {
-			kind = withFlag(kind, s.Unsampled)
-		}
-		kind = withFlag(kind, s.Error)
+		kind := withFlag(withFlag(t.number[s.Kind], s.Unsampled), s.Error)
 		dst = appendNumbers(dst, t.number[s.Tenant], t.number[s.Service], t.number[s.Operation], kind)
 	}
 	return dst
@@ -109,8 +101,7 @@ func withFlag(n uint64, flag bool) uint64 {
 type SeriesStats struct {
 	// Series lists all series, sorted. The strings alias the section.
 	Series []Series
-	// Unsampled reports whether some series is unsampled. If not, each span stands for one call, or
-	// the section was written before unsampled series existed.
+	// Unsampled reports whether some series is unsampled. If not, each span stands for one call.
 	Unsampled bool
 	// Dropped is the number of spans that are not counted, or whose unsampled calls are not
 	// counted, because a limit was reached. Exact counts then require reading the spans of the
@@ -137,8 +128,7 @@ type SeriesPoint struct {
 func DecodeSeries(section []byte) (*SeriesStats, error) {
 	const minNameSize, minPointSize = 4, 5
 	r := reader{b: section}
-	sectionVersion, dropped := r.head(versionUnsampled)
-	s := &SeriesStats{Dropped: dropped}
+	s := &SeriesStats{Dropped: r.head()}
 	t := r.texts()
 	s.Series = make([]Series, r.names(minNameSize))
 	for i := range s.Series {
@@ -146,10 +136,8 @@ func DecodeSeries(section []byte) (*SeriesStats, error) {
 		x.Tenant, x.Service, x.Operation = r.text(t), r.text(t), r.text(t)
 		kind := r.uvarint()
 		x.Error, kind = kind&1 == 1, kind>>1
-		if sectionVersion >= versionUnsampled {
-			x.Unsampled, kind = kind&1 == 1, kind>>1
-			s.Unsampled = s.Unsampled || x.Unsampled
-		}
+		x.Unsampled, kind = kind&1 == 1, kind>>1
+		s.Unsampled = s.Unsampled || x.Unsampled
 		if kind >= uint64(len(t)) {
 			r.fail("undefined text")
 			break

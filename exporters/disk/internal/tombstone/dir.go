@@ -148,8 +148,8 @@ type pair struct {
 	bad   []string   // files that cannot be decoded
 }
 
-// damage describes what is wrong. ok is false if nothing is. A missing copy is sound: early
-// programs wrote none.
+// damage describes what is wrong. ok is false if nothing is. A missing copy is no damage: the
+// deletion is durable without it.
 func (p *pair) damage(d Dir) (f Damaged, ok bool) {
 	number, _ := strconv.ParseUint(p.stem, 16, 64)
 	f = Damaged{Number: number, Paths: p.bad, Err: errDamaged, Restored: p.sound != nil}
