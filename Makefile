@@ -10,8 +10,8 @@ TEST := go test -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(T
 TEST_PROGRAM := $(abspath bin/test/tracing)
 STAGE := .ci/stage
 BENCH := go test -run '^$$' -timeout 1h
-UI_INSTALLED := command -v npm >/dev/null && [ -d ui/node_modules ]
-NO_NODE := npm or the packages of ui are not installed
+# with-node runs a command that needs Node.js and the packages of ui, or says that something is left out.
+with-node = if ui/test/install; then $(1); elif [ "$$CI" = true ]; then exit 1; else echo "$(2)"; fi
 IMAGE_ARCH = $(shell go env GOARCH)
 NODE_CLIENTS := test/e2e/testdata/node
 EXAMPLES := examples/apps
@@ -22,42 +22,40 @@ help: ## print this list
 run: build ## build and start all-in-one; README.md lists its ports
 	@exec bin/tracing all-in-one
 
-build: ui-if-needed ## build bin/tracing, with the web UI if Node.js is installed
+build: ui-if-needed ## build bin/tracing, with the web UI
 	go build -ldflags '$(LDFLAGS)' -o bin/tracing ./cmd/tracing
 
 ldflags: # print the linker flags of build
 	@echo '$(LDFLAGS)'
 
-ui: ## build the web UI, which the program embeds (needs Node.js)
+ui: ## build the web UI, which the program embeds
 	@ui/build/run
 
-ui-if-needed: # build the web UI if Node.js is installed and sources changed
+ui-if-needed: # build the web UI if sources have changed
 	@ui/build/run --if-needed
 
-ui-test: ui-if-needed ## run the unit tests of the web UI, if Node.js is installed
-	@if $(UI_INSTALLED); then cd ui && npm run --silent test; \
-	else echo "$(NO_NODE); the unit tests of the web UI are skipped"; fi
+ui-test: ## run the unit tests of the web UI, if Node.js is installed
+	@$(call with-node,npm --prefix ui run --silent test,the unit tests of the web UI are skipped)
 
 test-browser: build ## test the pages in Chromium against bin/tracing, if Node.js and Chromium are installed
-	@if $(UI_INSTALLED); then cd ui && npm run --silent test-browser; \
-	else echo "$(NO_NODE); the tests in a browser are skipped"; fi
+	@$(call with-node,npm --prefix ui run --silent test-browser,the tests in a browser are skipped)
 
 test-ui: # run the tests of the web UI that have not passed with the current files, if Node.js is installed
-	@if $(UI_INSTALLED); then \
-		$(STAGE) 'unit tests of the web UI' ui/test/unless-passed ui-test ui extensions pipeline/tracestore/callpath/testdata \
-			test/e2e/query/testdata -- npm --prefix ui run --silent test && \
-		$(STAGE) 'tests in a browser' ui/test/unless-passed test-browser ui bin/tracing -- \
-			env SHORT=$(if $(filter true,$(CI)),,1) npm --prefix ui run --silent test-browser; \
-	else echo "$(NO_NODE); the tests of the web UI are skipped"; fi
+	@$(call with-node,$(UI_TESTS),the tests of the web UI are skipped)
+
+UI_TESTS = $(STAGE) 'unit tests of the web UI' ui/test/unless-passed ui-test ui extensions pipeline/tracestore/callpath/testdata \
+	test/e2e/query/testdata -- npm --prefix ui run --silent test && \
+	$(STAGE) 'tests in a browser' ui/test/unless-passed test-browser ui bin/tracing -- \
+	env SHORT=$(if $(filter true,$(CI)),,1) npm --prefix ui run --silent test-browser
 
 ui-screenshots: build ## draw every page in Chromium, light and dark, large and small, into SCREENSHOTS (ui-screenshots)
-	@cd ui && SCREENSHOTS=$(abspath $(or $(SCREENSHOTS),ui-screenshots)) npm run --silent test-browser
+	@ui/test/install && cd ui && SCREENSHOTS=$(abspath $(or $(SCREENSHOTS),ui-screenshots)) npm run --silent test-browser
 
 ui-images: build ## draw the pictures of README and docs in Chromium, into docs/images
-	@cd ui && IMAGES=$(abspath docs/images) npm run --silent test-browser
+	@ui/test/install && cd ui && IMAGES=$(abspath docs/images) npm run --silent test-browser
 
 bench-ui: build ## measure the pages in Chromium: times, frames, memory and sizes beside their budgets
-	@cd ui && BENCH=1 npm run --silent test-browser
+	@ui/test/install && cd ui && BENCH=1 npm run --silent test-browser
 
 test: build node-clients ## run the tests; long ones briefly or not at all: make test-long test-tools
 	@$(MAKE) --no-print-directory -j 2 test-go test-ui
@@ -138,8 +136,7 @@ lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
 	@$(STAGE) lint $(MAKE) --no-print-directory lint-all
 
 lint-all:
-	@if $(UI_INSTALLED); then cd ui && npm run --silent check; \
-	else echo "$(NO_NODE); the types of the web UI are not checked"; fi
+	@$(call with-node,npm --prefix ui run --silent check,the types of the web UI are not checked)
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
@@ -197,7 +194,7 @@ bench-clickhouse: ## measure the ClickHouse store beside the schemas of Jaeger a
 bench-kafka: engines ## send spans through three Kafka brokers for DURATION (10m) at RATE spans/s (the highest sustained rate): lag, CPU, memory
 	TRACING_ENGINES=1 DURATION=$(or $(DURATION),10m) RATE=$(RATE) go test -run '^$$' -timeout 24h -bench '^BenchmarkEndurance$$' -benchtime 1x ./test/engines/kafka/delivery
 
-release: ## make the release VERSION=x.y.z in dist/x.y.z: programs, packages, images, licenses, checksums (needs Node.js)
+release: ## make the release VERSION=x.y.z in dist/x.y.z: programs, packages, images, licenses, checksums
 	cd tools && go run ./release -version '$(VERSION)' -out '$(abspath dist/$(VERSION))'
 
 release-check: ## make the release VERSION=x.y.z twice, in different folders, and compare the checksums (half an hour)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/tools/internal/external"
 	"github.com/tracing-backend/tracing/tools/internal/licenses"
 )
 
@@ -26,7 +25,6 @@ func TestRelease(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("skipped: runs the program for Linux")
 	}
-	external.Require(t, "npm", "npm")
 	const version = "0.0.1-rc.1"
 	r := release{
 		dir: "../..", version: version, out: filepath.Join(t.TempDir(), version), allowDirty: true, log: t.Output(),

@@ -30,8 +30,7 @@ type Options struct {
 }
 
 // Program builds the program. The web UI is built first if its sources have changed since its last
-// build; without Node.js the program has a placeholder page instead, and with CI=true that is an
-// error.
+// build.
 func Program(ctx context.Context, o Options) error {
 	commit, err := Head(ctx, o.Dir)
 	if err != nil {
@@ -54,11 +53,11 @@ func Program(ctx context.Context, o Options) error {
 	return run(cmd, o.Dir)
 }
 
-// UI builds the web UI into the folder that the program embeds: always if required, which needs
-// Node.js; otherwise only if its sources have changed and Node.js is installed.
-func UI(ctx context.Context, dir string, required bool) error {
+// UI builds the web UI into the folder that the program embeds: always, or only if its sources have
+// changed.
+func UI(ctx context.Context, dir string, always bool) error {
 	cmd := exec.CommandContext(ctx, "ui/build/run")
-	if !required {
+	if !always {
 		cmd.Args = append(cmd.Args, "--if-needed")
 	}
 	return run(cmd, dir)

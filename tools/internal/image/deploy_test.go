@@ -14,7 +14,6 @@ import (
 
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/tools/internal/debug"
-	"github.com/tracing-backend/tracing/tools/internal/external"
 )
 
 // deployOnly skips a test that compiles too much for each run of all tests.
@@ -59,16 +58,15 @@ func TestDebugImage(t *testing.T) {
 	p.Wait()
 }
 
-// The Dockerfile also compiles the program and the web UI in containers. Their images have the
-// folders of this machine with Go and Node.js.
+// The Dockerfile also compiles the program and the web UI in a container. Its image has the folders
+// of this machine with Go.
 func TestCompiledImage(t *testing.T) {
 	deployOnly(t)
-	external.Require(t, "npm", "npm")
 	b := newBuildah(t)
 	tools := b.hostImage()
 	args := []string{"build", "--format", "docker", "--pull-never", "--file", "deploy/docker/Dockerfile", "--target", "build",
 		"--platform", "linux/" + runtime.GOARCH, "--build-arg", "TARGETARCH=" + runtime.GOARCH, "--build-arg", "VERSION=1.2.3",
-		"--build-arg", "GO_IMAGE=" + tools, "--build-arg", "NODE_IMAGE=" + tools, "--tag", "compiled"}
+		"--build-arg", "GO_IMAGE=" + tools, "--tag", "compiled"}
 	for _, folder := range hostFolders(t) {
 		args = append(args, "--volume", folder+":"+folder)
 	}
@@ -88,7 +86,7 @@ func TestCompiledImage(t *testing.T) {
 	stop(t, p, p.Cmd.Process.Pid)
 }
 
-// hostFolders returns the folders of this machine that the commands go and npm need.
+// hostFolders returns the folders of this machine that the command go needs.
 func hostFolders(t *testing.T) []string {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -117,7 +115,7 @@ func (b *buildah) hostImage() (name string) {
 	text := "FROM scratch\nCOPY . /\n"
 	for _, variable := range os.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
-		if slices.Contains([]string{"PATH", "HOME"}, name) || strings.HasPrefix(name, "GO") || strings.HasPrefix(strings.ToLower(name), "npm_") {
+		if slices.Contains([]string{"PATH", "HOME"}, name) || strings.HasPrefix(name, "GO") {
 			text += fmt.Sprintf("ENV %s=%q\n", name, value)
 		}
 	}

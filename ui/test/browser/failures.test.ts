@@ -191,7 +191,7 @@ test('parts of the page that are not loaded say so', async () => {
   await page.getByRole('button', { name: 'Retry' }).click();
   await spanRows(page).first().waitFor();
 
-  proxy.break(/assets\/index-.*js/, { drop: true });
+  proxy.break(/assets\/main-.*js/, { drop: true });
   page = await open('/search');
   await page.getByText('The page has not been loaded yet.').waitFor();
   proxy.heal();

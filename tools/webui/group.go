@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// esbuild makes a chunk for every combination of entry points. Small files compress badly, and each
+// costs a request, so chunks become groups.
+const (
+	sharedBy  = 4    // minimum number of pages that need a chunk, for every page to load it
+	smallSize = 2048 // bytes of a group of chunks below which it is joined with another one
+)
+
+// group is a script of the build, and its style sheet.
+type group struct {
+	name      string
+	chunks    []string
+	script    string
+	style     string
+	imports   map[string]bool // names of the groups that it needs, also its own
+	everyPage bool            // loaded with every page
+	aliases   int             // number of exports for other groups
+}
+
+// makeGroups puts the chunks into groups. The chunks that the root needs are a group. Each other
+// entry point is a group of its own, and so are the chunks that the same entry points need. If
+// these are small, they go to the group of what the same pages need, or of what every page loads.
+func (b *bundle) makeGroups() error {
+	importers := b.countUsers()
+	keys := map[string]string{}
+	assign := func(key func(*chunk) string) {
+		sizes := map[string]int{}
+		for name, c := range b.chunks {
+			sizes[keys[name]] += len(c.text)
+		}
+		for name, c := range b.chunks {
+			if k := keys[name]; k == "" || strings.Contains(k, " ") && sizes[k] < smallSize {
+				keys[name] = key(c)
+			}
+		}
+	}
+	const shared = "shared"
+	assign(func(c *chunk) string {
+		switch {
+		case slices.Contains(c.users, b.root):
+			return b.root
+		case len(b.pages(c.users, importers)) >= sharedBy:
+			return shared
+		}
+		return strings.Join(c.users, " ")
+	})
+	assign(func(c *chunk) string { return strings.Join(b.pages(c.users, importers), " ") })
+	assign(func(*chunk) string { return shared })
+
+	for _, name := range sorted(b.chunks) {
+		k, c := keys[name], b.chunks[name]
+		groupName := shared
+		if k != shared {
+			groupName = b.groupName(k)
+		}
+		if b.groups[groupName] == nil {
+			b.groups[groupName] = &group{name: groupName, imports: map[string]bool{}, everyPage: k == shared || k == b.root}
+		}
+		c.group = b.groups[groupName]
+		c.group.chunks = append(c.group.chunks, name)
+		if keys[c.group.chunks[0]] != k {
+			return fmt.Errorf("%s: another part of the web UI has the same name; rename the source", c.entry)
+		}
+	}
+	for _, s := range b.sheets {
+		b.chunks[s.chunk].group.style += s.text
+	}
+	for _, c := range b.chunks {
+		for _, i := range c.imports {
+			c.group.imports[b.chunks[i].group.name] = true
+		}
+	}
+	return b.checkCycles()
+}
+
+// countUsers notes the entry points that need each chunk, without those that can only be imported
+// when another one has been loaded. It returns for each entry point the users of the chunks that
+// import it.
+func (b *bundle) countUsers() (importers map[string][]string) {
+	importers = map[string][]string{}
+	for _, name := range sorted(b.chunks) {
+		if b.chunks[name].entry != "" {
+			walk(name, func(n string) []string { return b.chunks[n].imports }, func(n string) {
+				b.chunks[n].users = append(b.chunks[n].users, name)
+			})
+		}
+	}
+	for _, c := range b.chunks {
+		for _, to := range c.later {
+			importers[to] = append(importers[to], c.users...)
+		}
+	}
+	for _, c := range b.chunks {
+		for _, user := range slices.Clone(c.users) {
+			others := slices.DeleteFunc(slices.Clone(c.users), func(u string) bool { return u == user })
+			if user != b.root && !slices.ContainsFunc(importers[user], func(u string) bool { return !slices.Contains(others, u) }) {
+				c.users = others
+			}
+		}
+	}
+	return importers
+}
+
+// pages returns the entry points that the root imports later and that lead to the users.
+func (b *bundle) pages(users []string, importers map[string][]string) []string {
+	pages := map[string]bool{}
+	for _, u := range users {
+		walk(u, func(n string) []string {
+			if slices.Contains(importers[n], b.root) {
+				pages[n] = true
+				return nil
+			}
+			return importers[n]
+		}, func(string) {})
+	}
+	return sorted(pages)
+}
+
+// groupName returns the name of a group: the names of its users' sources, or of their folders.
+func (b *bundle) groupName(users string) string {
+	var names []string
+	for user := range strings.SplitSeq(users, " ") {
+		source := b.chunks[user].entry
+		name := strings.TrimSuffix(path.Base(source), path.Ext(source))
+		if name == "index" {
+			name = path.Base(path.Dir(source))
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, "-")
+}
+
+// checkCycles returns an error if groups need each other: a module would run before what it needs.
+func (b *bundle) checkCycles() error {
+	for name, g := range b.groups {
+		for _, other := range b.start(g) {
+			if other != g && other.imports[name] {
+				return fmt.Errorf("parts %s and %s of the web UI need each other; change smallSize in tools/webui/group.go", name, other.name)
+			}
+		}
+	}
+	return nil
+}
+
+// start returns a group and those that it needs.
+func (b *bundle) start(g *group) (list []*group) {
+	walk(g.name, func(n string) []string { return sorted(b.groups[n].imports) }, func(n string) { list = append(list, b.groups[n]) })
+	return list
+}
