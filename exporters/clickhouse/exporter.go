@@ -18,15 +18,7 @@ func Factory() pipeline.Factory { return FactoryFor(Dialect{}) }
 
 // Dialect adapts statements to servers that are older than those that the exporter supports. Tests
 // use it to run on a cluster.
-type Dialect struct {
-	// Statement returns a statement as the server understands it; nil keeps all statements.
-	Statement func(sql string) string
-	// Setting returns the value of a setting of a statement, and whether the server has the
-	// setting; nil keeps all settings.
-	Setting func(name string, value any) (any, bool)
-	// Tables adapts the definitions of tables; nil keeps them.
-	Tables *schema.Dialect
-}
+type Dialect = db.Dialect
 
 // FactoryFor is like [Factory] for servers that need a dialect.
 func FactoryFor(d Dialect) pipeline.Factory {
@@ -56,7 +48,7 @@ type exporter struct {
 
 func newExporter(set pipeline.Settings, c Config, dialect Dialect) (*exporter, error) {
 	o := c.tables()
-	o.Dialect = dialect.Tables
+	o.Blind = dialect.Blind
 	tables, err := schema.New(o)
 	if err != nil {
 		return nil, err
@@ -68,7 +60,7 @@ func newExporter(set pipeline.Settings, c Config, dialect Dialect) (*exporter, e
 	if err != nil {
 		return nil, err
 	}
-	d, err := db.New(set, c.Config, db.Dialect{Statement: dialect.Statement, Setting: dialect.Setting})
+	d, err := db.New(set, c.Config, dialect)
 	if err != nil {
 		return nil, err
 	}

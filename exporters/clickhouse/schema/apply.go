@@ -58,7 +58,7 @@ func run(ctx context.Context, on Server, list []Statement) (int, error) {
 
 // Missing returns the statements that Apply would run.
 func (s *Schema) Missing(ctx context.Context, on Server) ([]Statement, error) {
-	if s.opts.Dialect.Blind {
+	if s.opts.Blind {
 		return s.Statements(), nil
 	}
 	f, err := s.observe(ctx, on)
@@ -73,7 +73,7 @@ func (s *Schema) Missing(ctx context.Context, on Server) ([]Statement, error) {
 func (s *Schema) Ready(ctx context.Context, on Server) error {
 	todo, err := s.Missing(ctx, on)
 	todo = slices.DeleteFunc(todo, func(st Statement) bool { return st.tunes })
-	if err != nil || len(todo) == 0 || s.opts.Dialect.Blind {
+	if err != nil || len(todo) == 0 || s.opts.Blind {
 		return err
 	}
 	return fmt.Errorf("%w: %s, and %d statements in all; run \"tracing clickhouse schema apply\"", errMissing, todo[0].Object, len(todo))

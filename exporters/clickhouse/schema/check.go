@@ -58,7 +58,7 @@ func (st *Statement) finding() Finding {
 
 // CheckServer is like [Schema.Check] without the tables.
 func (s *Schema) CheckServer(ctx context.Context, on Server) ([]Finding, error) {
-	if s.opts.Dialect.Blind {
+	if s.opts.Blind {
 		return nil, nil
 	}
 	c := &checker{Schema: s, ctx: ctx, on: on}

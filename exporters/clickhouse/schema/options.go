@@ -36,8 +36,9 @@ type Options struct {
 	// DedupWindow is the number of recent inserts into a table that the server recognizes when they
 	// are repeated. 0 selects DefaultDedupWindow.
 	DedupWindow int
-	// Dialect is what the servers support; nil for all of it.
-	Dialect *Dialect
+	// Blind reports that the servers cannot tell what they have. Apply then runs all statements of
+	// [Schema.Statements].
+	Blind bool
 }
 
 // DefaultDedupWindow is the default of Options.DedupWindow: more than an hour at two inserts per

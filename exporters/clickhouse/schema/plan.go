@@ -109,9 +109,6 @@ func (p *planner) object(name string) *object {
 
 // table creates a table, and adds what it lacks.
 func (p *planner) table(t *Table) {
-	if p.opts.Dialect.omits(t) {
-		return
-	}
 	local := p.Local(t.Name)
 	if o := p.object(local); o == nil {
 		p.add(local, p.createTable(t))
@@ -143,18 +140,15 @@ func (p *planner) tune(t *Table, change string) {
 
 // columnsOf adds the columns that a table lacks.
 func (p *planner) columnsOf(name string, t *Table, o *object, stored bool) {
-	for _, c := range p.columns(t) {
+	for _, c := range t.Columns {
 		if !o.has(db.Quote(c.Name) + " ") {
-			p.alter(name, "ADD COLUMN IF NOT EXISTS "+p.columnClause(&c, stored))
+			p.alter(name, "ADD COLUMN IF NOT EXISTS "+c.clause(stored))
 		}
 	}
 }
 
 // indexes adds the indexes that a table lacks. They serve rows that are inserted or merged later.
 func (p *planner) indexes(t *Table, o *object) {
-	if !p.opts.Dialect.Indexes {
-		return
-	}
 	for i := range t.Indexes {
 		if !o.has("INDEX " + t.Indexes[i].Name + " ") {
 			p.alter(p.Local(t.Name), "ADD "+strings.Replace(t.Indexes[i].clause(), "INDEX ", "INDEX IF NOT EXISTS ", 1))
@@ -187,9 +181,6 @@ func ttlOf(definition string) string {
 
 // changeSettings changes the settings of a table that differ.
 func (p *planner) changeSettings(t *Table, o *object) {
-	if !p.opts.Dialect.Settings {
-		return
-	}
 	var differ []setting
 	dedups := false
 	for _, one := range p.changeable() {
@@ -219,7 +210,7 @@ func (s setting) in(definition string) bool {
 func (p *planner) view(t *Table) {
 	name := t.Name + viewSuffix
 	switch {
-	case t.Source == "" || p.opts.Dialect.omits(t):
+	case t.Source == "":
 	case p.object(name) == nil:
 		p.add(name, p.createView(t))
 	case p.found.version < t.SelectVersion:

@@ -5,9 +5,9 @@
 // payload.go, derived.go and state.go. A [Schema] renders the statements for one of three shapes:
 // one server, replicas, or shards of replicas.
 //
-// Files: options.go says what to render; table.go renders tables, and dialect.go adapts them to
-// servers that lack types or clauses; observe.go reads what a server has; plan.go compares it with
-// the schema; apply.go runs the statements of the plan; check.go examines a server.
+// Files: options.go says what to render; table.go renders tables; observe.go reads what a server
+// has; plan.go compares it with the schema; apply.go runs the statements of the plan; check.go
+// examines a server.
 package schema
 
 // Definition holds the tables of a version.
@@ -42,7 +42,6 @@ func New(o Options) (*Schema, error) { return Current().For(o) }
 
 // For returns a schema with these tables for options. Errors are as those of [New].
 func (d Definition) For(o Options) (*Schema, error) {
-	o.Dialect = o.Dialect.orDefault()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -63,16 +62,13 @@ func (s *Schema) Statements() []Statement {
 	all := []Statement{{Object: s.opts.Database, SQL: s.createDatabase()}}
 	for i := range s.Tables {
 		t := &s.Tables[i]
-		if s.opts.Dialect.omits(t) {
-			continue
-		}
 		all = append(all, Statement{Object: s.Local(t.Name), SQL: s.createTable(t)})
 		if s.opts.Shape == Sharded {
 			all = append(all, Statement{Object: t.Name, SQL: s.createDistributed(t)})
 		}
 	}
 	for i := range s.Tables {
-		if t := &s.Tables[i]; t.Source != "" && !s.opts.Dialect.omits(t) {
+		if t := &s.Tables[i]; t.Source != "" {
 			all = append(all, Statement{Object: t.Name + viewSuffix, SQL: s.createView(t)})
 		}
 	}

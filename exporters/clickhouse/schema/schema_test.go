@@ -31,7 +31,6 @@ func TestStatements(t *testing.T) {
 		"replicated":          {Shape: Replicated, Cluster: "main"},
 		"sharded":             {Shape: Sharded, Cluster: "main", Fsync: true},
 		"replicated_database": {Shape: Sharded, Cluster: "main", ReplicatedDatabase: true},
-		"plain":               {Shape: Sharded, Cluster: "main", Dialect: &Dialect{}},
 	} {
 		golden.Check(t, "testdata/"+name+".sql", statements(t, o))
 	}

@@ -79,13 +79,13 @@ func (s *Schema) createDatabase() string {
 	return "CREATE DATABASE IF NOT EXISTS " + db.Quote(s.opts.Database) + s.onCluster()
 }
 
-// columnClause returns the definition of a column. stored adds the codec.
-func (s *Schema) columnClause(c *Column, stored bool) string {
-	text := db.Quote(c.Name) + " " + s.opts.Dialect.typeOf(c)
+// clause returns the definition of a column. stored adds the codec.
+func (c *Column) clause(stored bool) string {
+	text := db.Quote(c.Name) + " " + c.Type
 	if c.Value != "" {
 		text += " " + c.Value
 	}
-	if !stored || c.isAlias() || !s.opts.Dialect.Codecs {
+	if !stored || c.isAlias() {
 		return text
 	}
 	codec := c.Codec
@@ -99,24 +99,13 @@ func (i *Index) clause() string {
 	return fmt.Sprintf("INDEX %s %s TYPE %s GRANULARITY %d", db.Quote(i.Name), i.Expr, i.Type, i.Granularity)
 }
 
-// columns returns the columns that the dialect supports.
-func (s *Schema) columns(t *Table) []Column {
-	var list []Column
-	for _, c := range t.Columns {
-		if s.opts.Dialect.Aliases || !c.isAlias() {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
 // body returns the parenthesized list of columns and indexes.
 func (s *Schema) body(t *Table, stored bool) string {
 	var lines []string
-	for _, c := range s.columns(t) {
-		lines = append(lines, "    "+s.columnClause(&c, stored))
+	for _, c := range t.Columns {
+		lines = append(lines, "    "+c.clause(stored))
 	}
-	if stored && s.opts.Dialect.Indexes {
+	if stored {
 		for i := range t.Indexes {
 			lines = append(lines, "    "+t.Indexes[i].clause())
 		}
@@ -142,11 +131,10 @@ func (s *Schema) createTable(t *Table) string {
 
 // engine returns the engine of a table that stores rows.
 func (s *Schema) engine(t *Table) string {
-	e := s.opts.Dialect.engine(t.Engine)
 	if s.opts.Shape == Single {
-		return e
+		return t.Engine
 	}
-	family, params, _ := strings.Cut(strings.TrimSuffix(e, ")"), "(")
+	family, params, _ := strings.Cut(strings.TrimSuffix(t.Engine, ")"), "(")
 	if s.opts.ReplicatedDatabase {
 		if params == "" {
 			return "Replicated" + family
@@ -165,7 +153,7 @@ func (s *Schema) engine(t *Table) string {
 func (s *Schema) ttl(t *Table) string {
 	keep := map[Expiry]time.Duration{WithSpans: s.opts.Spans, WithStatistics: s.opts.Statistics}[t.Expires]
 	n := days(keep)
-	if n == 0 || !s.opts.Dialect.TTL {
+	if n == 0 {
 		return ""
 	}
 	return "day + toIntervalDay(" + strconv.Itoa(n) + ")"
@@ -192,9 +180,6 @@ func (s *Schema) settings(t *Table) []setting {
 	var all []setting
 	if t.Granularity > 0 {
 		all = append(all, setting{"index_granularity", t.Granularity})
-	}
-	if !s.opts.Dialect.Settings {
-		return all
 	}
 	for _, one := range s.changeable() {
 		if one.value != 0 { // which is the default
@@ -242,5 +227,5 @@ func (s *Schema) createView(t *Table) string {
 }
 
 func (s *Schema) viewQuery(t *Table) string {
-	return strings.ReplaceAll(s.opts.Dialect.query(t), "{source}", s.name(s.Local(t.Source)))
+	return strings.ReplaceAll(t.Select, "{source}", s.name(s.Local(t.Source)))
 }

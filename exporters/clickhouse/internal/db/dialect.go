@@ -9,6 +9,8 @@ type Dialect struct {
 	Statement func(sql string) string
 	// Setting returns the value of a setting, and whether the server has the setting.
 	Setting func(name string, value any) (any, bool)
+	// Blind reports that the server cannot tell which tables it has.
+	Blind bool
 }
 
 // statement returns a statement in the dialect.

@@ -10,7 +10,7 @@ import (
 
 // Dialect returns the dialect.
 func Dialect() clickhouse.Dialect {
-	return clickhouse.Dialect{Tables: tables(), Statement: statement, Setting: setting}
+	return clickhouse.Dialect{Statement: statement, Setting: setting, Blind: true}
 }
 
 // Components returns a list of components in which the exporter "clickhouse" uses the dialect.

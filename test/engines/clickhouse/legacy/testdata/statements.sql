@@ -2,34 +2,36 @@ CREATE DATABASE IF NOT EXISTS `tracing` ON CLUSTER `main`;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`spans_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `service` LowCardinality(String),
+    `tenant` String,
+    `service` String,
     `start` UInt64,
     `day` Date,
     `odd` UInt8,
-    `name` LowCardinality(String),
-    `kind` LowCardinality(String),
-    `status` LowCardinality(String),
+    `name` String,
+    `kind` String,
+    `status` String,
     `status_message` String,
     `duration` UInt64,
     `calls` UInt64,
+    `calls_copy` UInt64 MATERIALIZED calls,
+    `duration_copy` UInt64 MATERIALIZED duration,
     `trace_id` FixedString(16),
     `root` UInt8,
-    `scope_name` LowCardinality(String),
-    `scope_version` LowCardinality(String),
-    `event_names` Array(LowCardinality(String)),
-    `origin.key` Array(LowCardinality(String)),
-    `origin.value` Array(LowCardinality(String)),
-    `str.key` Array(LowCardinality(String)),
-    `str.value` Array(LowCardinality(String)),
-    `text.key` Array(LowCardinality(String)),
+    `scope_name` String,
+    `scope_version` String,
+    `event_names` Array(String),
+    `origin.key` Array(String),
+    `origin.value` Array(String),
+    `str.key` Array(String),
+    `str.value` Array(String),
+    `text.key` Array(String),
     `text.value` Array(String),
-    `int.key` Array(LowCardinality(String)),
+    `int.key` Array(String),
     `int.value` Array(Int64),
-    `float.key` Array(LowCardinality(String)),
+    `float.key` Array(String),
     `float.value` Array(Float64),
-    `other.key` Array(LowCardinality(String)),
-    `other.value` Array(LowCardinality(String))
+    `other.key` Array(String),
+    `other.value` Array(String)
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/spans_local', '{replica}')
 PARTITION BY (day, odd)
@@ -38,55 +40,55 @@ SETTINGS index_granularity = 2048;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`spans` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `service` LowCardinality(String),
+    `tenant` String,
+    `service` String,
     `start` UInt64,
     `day` Date,
     `odd` UInt8,
-    `name` LowCardinality(String),
-    `kind` LowCardinality(String),
-    `status` LowCardinality(String),
+    `name` String,
+    `kind` String,
+    `status` String,
     `status_message` String,
     `duration` UInt64,
     `calls` UInt64,
     `trace_id` FixedString(16),
     `root` UInt8,
-    `scope_name` LowCardinality(String),
-    `scope_version` LowCardinality(String),
-    `event_names` Array(LowCardinality(String)),
-    `origin.key` Array(LowCardinality(String)),
-    `origin.value` Array(LowCardinality(String)),
-    `str.key` Array(LowCardinality(String)),
-    `str.value` Array(LowCardinality(String)),
-    `text.key` Array(LowCardinality(String)),
+    `scope_name` String,
+    `scope_version` String,
+    `event_names` Array(String),
+    `origin.key` Array(String),
+    `origin.value` Array(String),
+    `str.key` Array(String),
+    `str.value` Array(String),
+    `text.key` Array(String),
     `text.value` Array(String),
-    `int.key` Array(LowCardinality(String)),
+    `int.key` Array(String),
     `int.value` Array(Int64),
-    `float.key` Array(LowCardinality(String)),
+    `float.key` Array(String),
     `float.value` Array(Float64),
-    `other.key` Array(LowCardinality(String)),
-    `other.value` Array(LowCardinality(String))
+    `other.key` Array(String),
+    `other.value` Array(String)
 )
 ENGINE = Distributed('main', 'tracing', 'spans_local', cityHash64(trace_id));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`payload_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `trace_id` FixedString(16),
     `start` UInt64,
     `ids` FixedString(16),
     `duration` UInt64,
-    `service` LowCardinality(String),
-    `name` LowCardinality(String),
+    `service` String,
+    `name` String,
     `failed` UInt8,
-    `call` LowCardinality(String),
+    `call` String,
     `day` Date,
     `odd` UInt8,
-    `stored` LowCardinality(String) DEFAULT toString(toUnixTimestamp64Milli(now64(3))),
-    `batch` LowCardinality(String),
-    `origin` LowCardinality(String),
-    `shape` LowCardinality(String),
-    `texts` Array(LowCardinality(String)),
+    `stored` String DEFAULT toString(intDiv(start, 1000000)),
+    `batch` String,
+    `origin` String,
+    `shape` String,
+    `texts` Array(String),
     `rest` String
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/payload_local', '{replica}')
@@ -96,63 +98,63 @@ SETTINGS index_granularity = 1024;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`payload` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `trace_id` FixedString(16),
     `start` UInt64,
     `ids` FixedString(16),
     `duration` UInt64,
-    `service` LowCardinality(String),
-    `name` LowCardinality(String),
+    `service` String,
+    `name` String,
     `failed` UInt8,
-    `call` LowCardinality(String),
+    `call` String,
     `day` Date,
     `odd` UInt8,
-    `stored` LowCardinality(String) DEFAULT toString(toUnixTimestamp64Milli(now64(3))),
-    `batch` LowCardinality(String),
-    `origin` LowCardinality(String),
-    `shape` LowCardinality(String),
-    `texts` Array(LowCardinality(String)),
+    `stored` String DEFAULT toString(intDiv(start, 1000000)),
+    `batch` String,
+    `origin` String,
+    `shape` String,
+    `texts` Array(String),
     `rest` String
 )
 ENGINE = Distributed('main', 'tracing', 'payload_local', cityHash64(trace_id));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`bounds_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `trace_id` FixedString(16),
     `day` Date,
     `odd` UInt8,
-    `first` SimpleAggregateFunction(min, UInt64),
-    `last` SimpleAggregateFunction(max, UInt64),
-    `spans` SimpleAggregateFunction(sum, UInt64),
-    `errors` SimpleAggregateFunction(sum, UInt64),
-    `stored` SimpleAggregateFunction(max, UInt64)
+    `first` UInt64,
+    `last` UInt64,
+    `spans` UInt64,
+    `errors` UInt64,
+    `stored` UInt64
 )
-ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/bounds_local', '{replica}')
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/bounds_local', '{replica}')
 PARTITION BY (day, odd)
 ORDER BY (tenant, trace_id, day, odd)
 SETTINGS index_granularity = 1024;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`bounds` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `trace_id` FixedString(16),
     `day` Date,
     `odd` UInt8,
-    `first` SimpleAggregateFunction(min, UInt64),
-    `last` SimpleAggregateFunction(max, UInt64),
-    `spans` SimpleAggregateFunction(sum, UInt64),
-    `errors` SimpleAggregateFunction(sum, UInt64),
-    `stored` SimpleAggregateFunction(max, UInt64)
+    `first` UInt64,
+    `last` UInt64,
+    `spans` UInt64,
+    `errors` UInt64,
+    `stored` UInt64
 )
 ENGINE = Distributed('main', 'tracing', 'bounds_local', cityHash64(trace_id));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`operations_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `service` LowCardinality(String),
-    `name` LowCardinality(String),
-    `kind` LowCardinality(String),
+    `tenant` String,
+    `service` String,
+    `name` String,
+    `kind` String,
     `day` Date,
     `odd` UInt8
 )
@@ -162,10 +164,10 @@ ORDER BY (tenant, service, name, kind, day, odd);
 
 CREATE TABLE IF NOT EXISTS `tracing`.`operations` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `service` LowCardinality(String),
-    `name` LowCardinality(String),
-    `kind` LowCardinality(String),
+    `tenant` String,
+    `service` String,
+    `name` String,
+    `kind` String,
     `day` Date,
     `odd` UInt8
 )
@@ -173,9 +175,9 @@ ENGINE = Distributed('main', 'tracing', 'operations_local', cityHash64(tenant));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `key` LowCardinality(String),
-    `type` LowCardinality(String),
+    `tenant` String,
+    `key` String,
+    `type` String,
     `day` Date,
     `odd` UInt8
 )
@@ -185,9 +187,9 @@ ORDER BY (tenant, key, type, day, odd);
 
 CREATE TABLE IF NOT EXISTS `tracing`.`attribute_keys` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `key` LowCardinality(String),
-    `type` LowCardinality(String),
+    `tenant` String,
+    `key` String,
+    `type` String,
     `day` Date,
     `odd` UInt8
 )
@@ -195,17 +197,17 @@ ENGINE = Distributed('main', 'tracing', 'attribute_keys_local', cityHash64(tenan
 
 CREATE TABLE IF NOT EXISTS `tracing`.`minutes_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `service` LowCardinality(String),
-    `name` LowCardinality(String),
-    `kind` LowCardinality(String),
+    `tenant` String,
+    `service` String,
+    `name` String,
+    `kind` String,
     `failed` UInt8,
     `minute` UInt32,
     `day` Date,
     `odd` UInt8,
     `spans` UInt64,
     `calls` UInt64,
-    `duration` UInt128,
+    `duration` UInt64,
     `bucketsMap.bucket` Array(UInt16),
     `bucketsMap.spans` Array(UInt64),
     `bucketsMap.calls` Array(UInt64)
@@ -217,17 +219,17 @@ SETTINGS index_granularity = 512;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`minutes` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
-    `service` LowCardinality(String),
-    `name` LowCardinality(String),
-    `kind` LowCardinality(String),
+    `tenant` String,
+    `service` String,
+    `name` String,
+    `kind` String,
     `failed` UInt8,
     `minute` UInt32,
     `day` Date,
     `odd` UInt8,
     `spans` UInt64,
     `calls` UInt64,
-    `duration` UInt128,
+    `duration` UInt64,
     `bucketsMap.bucket` Array(UInt16),
     `bucketsMap.spans` Array(UInt64),
     `bucketsMap.calls` Array(UInt64)
@@ -236,38 +238,38 @@ ENGINE = Distributed('main', 'tracing', 'minutes_local', cityHash64(tenant));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`hours_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `hour` UInt32,
     `day` Date,
     `odd` UInt8,
-    `spans` SimpleAggregateFunction(sum, UInt64),
-    `stored` SimpleAggregateFunction(max, UInt64)
+    `spans` UInt64,
+    `stored` UInt64
 )
-ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{shard}/tracing/hours_local', '{replica}')
+ENGINE = ReplicatedMergeTree('/clickhouse/tables/{shard}/tracing/hours_local', '{replica}')
 PARTITION BY (day, odd)
 ORDER BY (tenant, hour, day, odd);
 
 CREATE TABLE IF NOT EXISTS `tracing`.`hours` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `hour` UInt32,
     `day` Date,
     `odd` UInt8,
-    `spans` SimpleAggregateFunction(sum, UInt64),
-    `stored` SimpleAggregateFunction(max, UInt64)
+    `spans` UInt64,
+    `stored` UInt64
 )
 ENGINE = Distributed('main', 'tracing', 'hours_local', cityHash64(tenant));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`edges_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `hour` UInt32,
     `day` Date DEFAULT toDate(now(), 'UTC'),
-    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp(now()) * 1000000000),
     `state` UInt64,
     `omitted` UInt8,
-    `calls.parent` Array(LowCardinality(String)),
-    `calls.child` Array(LowCardinality(String)),
+    `calls.parent` Array(String),
+    `calls.child` Array(String),
     `calls.flags` Array(UInt8),
     `calls.connection` Array(UInt8),
     `calls.calls` Array(UInt64),
@@ -282,14 +284,14 @@ ORDER BY (tenant, hour);
 
 CREATE TABLE IF NOT EXISTS `tracing`.`edges` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `hour` UInt32,
     `day` Date DEFAULT toDate(now(), 'UTC'),
-    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `counted` UInt64 DEFAULT toUInt64(toUnixTimestamp(now()) * 1000000000),
     `state` UInt64,
     `omitted` UInt8,
-    `calls.parent` Array(LowCardinality(String)),
-    `calls.child` Array(LowCardinality(String)),
+    `calls.parent` Array(String),
+    `calls.child` Array(String),
     `calls.flags` Array(UInt8),
     `calls.connection` Array(UInt8),
     `calls.calls` Array(UInt64),
@@ -302,7 +304,7 @@ ENGINE = Distributed('main', 'tracing', 'edges_local', cityHash64(tenant));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`deletions_local` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `epoch` UInt64,
     `at` UInt64,
     `day` Date,
@@ -314,7 +316,7 @@ ORDER BY (tenant, epoch);
 
 CREATE TABLE IF NOT EXISTS `tracing`.`deletions` ON CLUSTER `main`
 (
-    `tenant` LowCardinality(String),
+    `tenant` String,
     `epoch` UInt64,
     `at` UInt64,
     `day` Date,
@@ -324,7 +326,7 @@ ENGINE = Distributed('main', 'tracing', 'deletions_local', cityHash64(tenant));
 
 CREATE TABLE IF NOT EXISTS `tracing`.`sampling_throughput_local` ON CLUSTER `main`
 (
-    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp(now()) * 1000000000),
     `day` Date DEFAULT toDate(now(), 'UTC'),
     `until` Int64,
     `since` Int64,
@@ -336,7 +338,7 @@ ORDER BY added;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`sampling_throughput` ON CLUSTER `main`
 (
-    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp(now()) * 1000000000),
     `day` Date DEFAULT toDate(now(), 'UTC'),
     `until` Int64,
     `since` Int64,
@@ -346,7 +348,7 @@ ENGINE = Distributed('main', 'tracing', 'sampling_throughput_local', 1);
 
 CREATE TABLE IF NOT EXISTS `tracing`.`sampling_calculations_local` ON CLUSTER `main`
 (
-    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp(now()) * 1000000000),
     `day` Date DEFAULT toDate(now(), 'UTC'),
     `body` String
 )
@@ -356,7 +358,7 @@ ORDER BY added;
 
 CREATE TABLE IF NOT EXISTS `tracing`.`sampling_calculations` ON CLUSTER `main`
 (
-    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp64Nano(now64(9))),
+    `added` UInt64 DEFAULT toUInt64(toUnixTimestamp(now()) * 1000000000),
     `day` Date DEFAULT toDate(now(), 'UTC'),
     `body` String
 )
@@ -422,11 +424,11 @@ GROUP BY s.tenant, key, type, s.day, s.odd;
 CREATE MATERIALIZED VIEW IF NOT EXISTS `tracing`.`minutes_view` ON CLUSTER `main` TO `tracing`.`minutes_local` AS
 SELECT s.tenant AS tenant, s.service AS service, s.name AS name, s.kind AS kind, s.status = 'error' AS failed,
     toUInt32(intDiv(s.start, 60000000000)) AS minute, s.day AS day, s.odd AS odd,
-    count() AS spans, sum(s.calls) AS calls,
-    sum(least(toUInt128(s.duration) * s.calls, toUInt128(18446744073709551615))) AS duration,
-    tupleElement(sumMap([toUInt16(8 * toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 10058158527438640871) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 10968499650544839024) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 11961233684655323371) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 13043817825332782213) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 14224384202002324190) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 15511800964685064949) + (bitShiftLeft(s.duration, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration, 1))))))) >= 16915738899553466671)) AS span_bucket], [toUInt64(1)], [s.calls]), 1) AS `bucketsMap.bucket`,
-    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls]), 2) AS `bucketsMap.spans`,
-    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls]), 3) AS `bucketsMap.calls`
+    count() AS spans, sum(s.calls_copy) AS calls,
+    sum(least(toUInt64(s.duration_copy) * s.calls_copy, toUInt64(18446744073709551615))) AS duration,
+    tupleElement(sumMap([toUInt16(8 * toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 10058158527438640871) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 10968499650544839024) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 11961233684655323371) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 13043817825332782213) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 14224384202002324190) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 15511800964685064949) + (bitShiftLeft(s.duration_copy, toUInt8(63 - toUInt16(round(log2(roundToExp2(bitOr(s.duration_copy, 1))))))) >= 16915738899553466671)) AS span_bucket], [toUInt64(1)], [s.calls_copy]), 1) AS `bucketsMap.bucket`,
+    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls_copy]), 2) AS `bucketsMap.spans`,
+    tupleElement(sumMap([span_bucket], [toUInt64(1)], [s.calls_copy]), 3) AS `bucketsMap.calls`
 FROM `tracing`.`spans_local` AS s
 GROUP BY s.tenant, s.service, s.name, s.kind, failed, minute, s.day, s.odd;
 
