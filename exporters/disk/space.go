@@ -38,6 +38,8 @@ func (r *retention) checkSpace() {
 
 // awaitedByMerge returns the free space beyond min_free that the next merge waits for, in bytes.
 func (r *retention) awaitedByMerge() int64 {
+	r.segments.mu.Lock() // the choice of a merge, which renews its claim, is one step
+	defer r.segments.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.awaited {
