@@ -16,8 +16,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-var _ tracestore.AttributeCatalog = (*exporter)(nil)
-
 const (
 	// defaultListed is the maximum length of a list of attributes if the caller sets none.
 	defaultListed = 1000
@@ -27,7 +25,7 @@ const (
 	maxValueRows = 500_000_000
 )
 
-// AttributeKeys implements tracestore.AttributeCatalog.
+// AttributeKeys implements tracestore.Catalog.
 func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
 	if limit <= 0 {
 		limit = defaultListed
@@ -55,7 +53,7 @@ func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, lim
 	return keys, nil
 }
 
-// AttributeValues implements tracestore.AttributeCatalog. It examines the newest spans first and
+// AttributeValues implements tracestore.Catalog. It examines the newest spans first and
 // stops when it has found enough values. Of a tenant with very many spans it examines only a part.
 func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	if limit <= 0 {

@@ -65,7 +65,6 @@ var (
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
-	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.SpanReader       = (*exporter)(nil)

@@ -39,15 +39,7 @@ func newRealStore(tb testing.TB, seed uint64, o scan.Options) *realStore {
 
 // withoutCalls hides the methods that count calls. The suite checks them only for stores that keep
 // the spans of a request together.
-func withoutCalls(s interface {
-	storetest.Subject
-	tracestore.AttributeCatalog
-}) storetest.Subject {
-	return struct {
-		storetest.Subject
-		tracestore.AttributeCatalog
-	}{s, s}
-}
+func withoutCalls(s storetest.Subject) storetest.Subject { return struct{ storetest.Subject }{s} }
 
 // TestQueriesOfSyntheticSources runs the suite of all stores on synthetic sources.
 func TestQueriesOfSyntheticSources(t *testing.T) {

@@ -19,17 +19,16 @@ import (
 )
 
 var (
-	_ tracestore.Provider         = (*exporter)(nil)
-	_ tracestore.AttributeCatalog = (*exporter)(nil)
-	_ tracestore.Aggregator       = (*exporter)(nil)
-	_ tracestore.Edges            = (*exporter)(nil)
-	_ tracestore.Metrics          = (*exporter)(nil)
-	_ tracestore.SpanReader       = (*exporter)(nil)
-	_ tracestore.PathProfiler     = (*exporter)(nil)
-	_ tracestore.Versioner        = (*exporter)(nil)
-	_ tracestore.UsageReporter    = (*exporter)(nil)
-	_ tracestore.Follower         = (*exporter)(nil)
-	_ tracestore.Deleter          = (*exporter)(nil)
+	_ tracestore.Provider      = (*exporter)(nil)
+	_ tracestore.Aggregator    = (*exporter)(nil)
+	_ tracestore.Edges         = (*exporter)(nil)
+	_ tracestore.Metrics       = (*exporter)(nil)
+	_ tracestore.SpanReader    = (*exporter)(nil)
+	_ tracestore.PathProfiler  = (*exporter)(nil)
+	_ tracestore.Versioner     = (*exporter)(nil)
+	_ tracestore.UsageReporter = (*exporter)(nil)
+	_ tracestore.Follower      = (*exporter)(nil)
+	_ tracestore.Deleter       = (*exporter)(nil)
 )
 
 // provideTimeout is how long Provide waits for a server that does not answer.

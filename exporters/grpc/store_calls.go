@@ -12,15 +12,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// AttributeKeys implements tracestore.AttributeCatalog.
+// AttributeKeys implements tracestore.Catalog.
 func (e *exporter) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
-	return ask[tracestore.AttributeCatalog, []string](ctx, e, tenant, "AttributeKeys",
+	return ask[tracestore.Catalog, []string](ctx, e, tenant, "AttributeKeys",
 		&storewire.Attributes{Prefix: prefix, Limit: limit})
 }
 
-// AttributeValues implements tracestore.AttributeCatalog.
+// AttributeValues implements tracestore.Catalog.
 func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
-	return ask[tracestore.AttributeCatalog, []string](ctx, e, tenant, "AttributeValues",
+	return ask[tracestore.Catalog, []string](ctx, e, tenant, "AttributeValues",
 		&storewire.Attributes{Key: key, Prefix: prefix, Limit: limit})
 }
 

@@ -67,7 +67,7 @@ func (e *exporter) operations(tenant, service string) []tracestore.Operation {
 // defaultLimit is the maximum length of a list of attributes if the caller sets none.
 const defaultLimit = 1000
 
-// AttributeKeys implements tracestore.AttributeCatalog.
+// AttributeKeys implements tracestore.Catalog.
 func (e *exporter) AttributeKeys(_ context.Context, tenant, prefix string, limit int) ([]string, error) {
 	return firstOf(e.keys(tenant, prefix), limit), nil
 }
@@ -89,7 +89,7 @@ func (e *exporter) keys(tenant, prefix string) []string {
 // maxValues is the maximum number of distinct values of a key that are examined for a prefix.
 const maxValues = 100_000
 
-// AttributeValues implements tracestore.AttributeCatalog. If a key has more than maxValues values,
+// AttributeValues implements tracestore.Catalog. If a key has more than maxValues values,
 // it examines only a part of them.
 func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	rows, origins := e.holders(tenant, key)

@@ -111,6 +111,14 @@ func (*store) Operations(
 	return []tracestore.Operation{{Name: service, Kind: ""}, {Name: service, Kind: "client"}, {Name: "z", Kind: kind}}, service == "huge", nil
 }
 
+func (*store) AttributeKeys(context.Context, string, string, int) ([]string, error) {
+	return nil, tracestore.ErrUnsupported
+}
+
+func (*store) AttributeValues(context.Context, string, string, string, int) ([]string, error) {
+	return nil, tracestore.ErrUnsupported
+}
+
 func (*store) Dependencies(context.Context, string, time.Time, time.Time) (tracestore.Graph, error) {
 	return tracestore.Graph{Edges: []tracestore.Edge{{Parent: "a", Child: "a", Calls: 1}, {Parent: "a", Child: "b", Calls: 2},
 		{Parent: "a", Child: "b", Messaging: true, Calls: 3}}, Reasons: tracestore.Because(tracestore.ReasonDamage, "some are missing")}, nil

@@ -28,11 +28,11 @@ func methods() []method {
 				return a, err
 			}),
 		answering("AttributeKeys",
-			func(ctx context.Context, of asked[tracestore.AttributeCatalog], q *storewire.Attributes) ([]string, error) {
+			func(ctx context.Context, of asked[tracestore.Catalog], q *storewire.Attributes) ([]string, error) {
 				return of.store.AttributeKeys(ctx, of.tenant, q.Prefix, q.Limit)
 			}),
 		answering("AttributeValues",
-			func(ctx context.Context, of asked[tracestore.AttributeCatalog], q *storewire.Attributes) ([]string, error) {
+			func(ctx context.Context, of asked[tracestore.Catalog], q *storewire.Attributes) ([]string, error) {
 				return of.store.AttributeValues(ctx, of.tenant, q.Key, q.Prefix, q.Limit)
 			}),
 		answering("Aggregate", aggregate),

@@ -14,7 +14,6 @@ import (
 // detailed is a memory store that also answers what the disk store can answer about single traces.
 type detailed struct {
 	storetest.Subject
-	tracestore.AttributeCatalog
 	tracestore.Versioner
 	tracestore.Follower
 	tracestore.Deleter
@@ -23,8 +22,7 @@ type detailed struct {
 func openDetailed(tb testing.TB) storetest.Subject {
 	tb.Helper()
 	m := openMemory(tb)
-	return detailed{m, as[tracestore.AttributeCatalog](tb, m), as[tracestore.Versioner](tb, m), as[tracestore.Follower](tb, m),
-		as[tracestore.Deleter](tb, m)}
+	return detailed{m, as[tracestore.Versioner](tb, m), as[tracestore.Follower](tb, m), as[tracestore.Deleter](tb, m)}
 }
 
 func as[T any](tb testing.TB, store any) T {

@@ -8,10 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-var (
-	_ tracestore.Catalog          = (*Store)(nil)
-	_ tracestore.AttributeCatalog = (*Store)(nil)
-)
+var _ tracestore.Catalog = (*Store)(nil)
 
 // defaultNames is the number of attribute keys or values that a limit of 0 requests.
 const defaultNames = 1000
@@ -52,27 +49,27 @@ func (s *Store) Operations(
 	return ops, more, damage(missing)
 }
 
-// AttributeKeys implements tracestore.AttributeCatalog.
+// AttributeKeys implements tracestore.Catalog.
 func (s *Store) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
-	return s.attributes(ctx, tenant, limit, func(ctx context.Context, c tracestore.AttributeCatalog) ([]string, error) {
+	return s.attributes(ctx, tenant, limit, func(ctx context.Context, c tracestore.Catalog) ([]string, error) {
 		return c.AttributeKeys(ctx, tenant, prefix, limit)
 	})
 }
 
-// AttributeValues implements tracestore.AttributeCatalog.
+// AttributeValues implements tracestore.Catalog.
 func (s *Store) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
-	return s.attributes(ctx, tenant, limit, func(ctx context.Context, c tracestore.AttributeCatalog) ([]string, error) {
+	return s.attributes(ctx, tenant, limit, func(ctx context.Context, c tracestore.Catalog) ([]string, error) {
 		return c.AttributeValues(ctx, tenant, key, prefix, limit)
 	})
 }
 
 func (s *Store) attributes(
-	ctx context.Context, tenant string, limit int, call func(context.Context, tracestore.AttributeCatalog) ([]string, error),
+	ctx context.Context, tenant string, limit int, call func(context.Context, tracestore.Catalog) ([]string, error),
 ) ([]string, error) {
 	if limit <= 0 {
 		limit = defaultNames
 	}
-	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, c tracestore.AttributeCatalog) (l list[string], err error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, c tracestore.Catalog) (l list[string], err error) {
 		l.names, err = call(ctx, c)
 		return l, err
 	})

@@ -117,10 +117,10 @@ func checkDelete(s *suite) {
 	s.checkStored(true, tenantNames...)
 	s.sendShop("") // deleted spans that are sent again are visible again
 	s.checkStored(true, tenantNames...)
-	if c, ok := optional[tracestore.AttributeCatalog](s, s.store); ok {
+	if s.listsAttributes() {
 		s.delete("", tracestore.Deletion{Service: "db", To: at(firstMinute + 2*minute)})
 		for _, key := range []string{"db.key", "cart.key", "host"} {
-			s.checkAttributesOf(c, "", key, "")
+			s.checkAttributesOf("", key, "")
 		}
 	}
 	for _, tenant := range tenantNames {
@@ -171,8 +171,8 @@ func checkRandomDeletes(s *suite) {
 		}
 		for range 5 {
 			s.checkRandomQuery(&g)
-			if a, ok := optional[tracestore.AttributeCatalog](s, s.store); ok {
-				s.checkAttributesOf(a, "", g.key(), "")
+			if s.listsAttributes() {
+				s.checkAttributesOf("", g.key(), "")
 			}
 		}
 		s.checkStored(false, tenants()...)

@@ -118,8 +118,8 @@ func (m *Model) Check(stores ...Subject) {
 		case 0:
 			m.checkCatalogOf(g.tenant())
 		case 3:
-			if c, ok := optional[tracestore.AttributeCatalog](m.suite, s); ok {
-				m.checkAttributesOf(c, "", g.key(), g.text())
+			if m.listsAttributes() {
+				m.checkAttributesOf("", g.key(), g.text())
 			}
 		case 8, 9, 10:
 			if d, ok := optional[tracestore.Edges](m.suite, s); ok {

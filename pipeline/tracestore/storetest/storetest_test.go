@@ -27,11 +27,11 @@ type referenceStore struct {
 }
 
 var (
-	_ tracestore.AttributeCatalog = (*referenceStore)(nil)
-	_ tracestore.Edges            = (*referenceStore)(nil)
-	_ tracestore.Metrics          = (*referenceStore)(nil)
-	_ tracestore.Aggregator       = (*referenceStore)(nil)
-	_ tracestore.Follower         = (*referenceStore)(nil)
+	_ tracestore.Catalog    = (*referenceStore)(nil)
+	_ tracestore.Edges      = (*referenceStore)(nil)
+	_ tracestore.Metrics    = (*referenceStore)(nil)
+	_ tracestore.Aggregator = (*referenceStore)(nil)
+	_ tracestore.Follower   = (*referenceStore)(nil)
 )
 
 func newReferenceStore() *referenceStore { return &referenceStore{o: newOracle()} }

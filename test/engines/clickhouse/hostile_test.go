@@ -90,11 +90,10 @@ func checkHostile(t *testing.T, e storetest.Subject, text string, id otlpdata.Tr
 	if err != nil || !slices.Equal(ops, want) {
 		t.Errorf("tenant %q: operations %q, %v", text, ops, err)
 	}
-	attributes := as[tracestore.AttributeCatalog](t, e)
-	if keys, err := attributes.AttributeKeys(ctx, text, "key "+text, 0); err != nil || !slices.Equal(keys, []string{"key " + text}) {
+	if keys, err := e.AttributeKeys(ctx, text, "key "+text, 0); err != nil || !slices.Equal(keys, []string{"key " + text}) {
 		t.Errorf("tenant %q: keys %q, %v", text, keys, err)
 	}
-	values, err := attributes.AttributeValues(ctx, text, "key "+text, "value "+text, 0)
+	values, err := e.AttributeValues(ctx, text, "key "+text, "value "+text, 0)
 	if err != nil || !slices.Equal(values, []string{"value " + text}) {
 		t.Errorf("tenant %q: values %q, %v", text, values, err)
 	}

@@ -18,10 +18,7 @@ type Catalog struct {
 	texts   *textCache
 }
 
-var (
-	_ tracestore.Catalog          = (*Catalog)(nil)
-	_ tracestore.AttributeCatalog = (*Catalog)(nil)
-)
+var _ tracestore.Catalog = (*Catalog)(nil)
 
 // New returns a Catalog for a store.
 func New(s *scan.Store) *Catalog {

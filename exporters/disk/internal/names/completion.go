@@ -32,13 +32,13 @@ type topic struct {
 	key    string // unless keys is set
 }
 
-// AttributeKeys implements tracestore.AttributeCatalog. Of keys that are stored in rows it lists
+// AttributeKeys implements tracestore.Catalog. Of keys that are stored in rows it lists
 // those of the newest spans. A list has at maxRows maxListBytes bytes.
 func (c *Catalog) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
 	return c.complete(ctx, topic{tenant: tenant, keys: true}, prefix, limit)
 }
 
-// AttributeValues implements tracestore.AttributeCatalog. If there are more values than limit, or
+// AttributeValues implements tracestore.Catalog. If there are more values than limit, or
 // values are stored in rows, it lists those of the newest spans. A list has at maxRows maxListBytes
 // bytes.
 func (c *Catalog) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -84,26 +85,23 @@ func listNames[T any](
 // AttributeKeys returns at most limit attribute keys with a prefix. ok is false if the store does
 // not list attributes. Callers pass the list to Listed.
 func (s *Slot) AttributeKeys(prefix string, limit int) (n Names[string], ok bool, err error) {
-	return s.attributes(limit, func(c tracestore.AttributeCatalog, limit int) ([]string, error) {
-		return c.AttributeKeys(s.ctx, s.Tenant(), prefix, limit)
+	return s.attributes(limit, func(limit int) ([]string, error) {
+		return s.Store().AttributeKeys(s.ctx, s.Tenant(), prefix, limit)
 	})
 }
 
 // AttributeValues is like AttributeKeys, for the values of a key.
 func (s *Slot) AttributeValues(key, prefix string, limit int) (n Names[string], ok bool, err error) {
-	return s.attributes(limit, func(c tracestore.AttributeCatalog, limit int) ([]string, error) {
-		return c.AttributeValues(s.ctx, s.Tenant(), key, prefix, limit)
+	return s.attributes(limit, func(limit int) ([]string, error) {
+		return s.Store().AttributeValues(s.ctx, s.Tenant(), key, prefix, limit)
 	})
 }
 
-func (s *Slot) attributes(
-	limit int, list func(c tracestore.AttributeCatalog, limit int) ([]string, error),
-) (n Names[string], ok bool, err error) {
-	c, ok := SlotAs[tracestore.AttributeCatalog](s)
-	if !ok {
+func (s *Slot) attributes(limit int, list func(limit int) ([]string, error)) (n Names[string], ok bool, err error) {
+	names, err := list(limit + 1)
+	if errors.Is(err, tracestore.ErrUnsupported) {
 		return n, false, nil
 	}
-	names, err := list(c, limit+1)
 	if n.Damage, err = tracestore.DamageOf(err); err != nil {
 		return n, true, err
 	}

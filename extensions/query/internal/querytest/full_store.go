@@ -28,7 +28,7 @@ func (f FullStore) attributes(visit func(key, value string)) {
 	})
 }
 
-// AttributeKeys implements tracestore.AttributeCatalog.
+// AttributeKeys implements tracestore.Catalog.
 func (f FullStore) AttributeKeys(ctx context.Context, _, _ string, limit int) ([]string, error) {
 	if err := f.broken(ctx, 0); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (f FullStore) AttributeKeys(ctx context.Context, _, _ string, limit int) ([
 	return all[:min(len(all), limit)], nil
 }
 
-// AttributeValues implements tracestore.AttributeCatalog.
+// AttributeValues implements tracestore.Catalog.
 func (f FullStore) AttributeValues(ctx context.Context, _, key, _ string, limit int) ([]string, error) {
 	if err := f.broken(ctx, 0); err != nil {
 		return nil, err

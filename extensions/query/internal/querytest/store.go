@@ -246,6 +246,16 @@ func (f *Store) Operations(
 	return ops, more, nil
 }
 
+// AttributeKeys returns an error: the store does not list attributes.
+func (f *Store) AttributeKeys(context.Context, string, string, int) ([]string, error) {
+	return nil, tracestore.ErrUnsupported
+}
+
+// AttributeValues is like AttributeKeys.
+func (f *Store) AttributeValues(context.Context, string, string, string, int) ([]string, error) {
+	return nil, tracestore.ErrUnsupported
+}
+
 // Archive is a store that notes what it is given.
 type Archive struct {
 	*Store

@@ -88,7 +88,7 @@ func (a *API) capabilities(ctx context.Context) capabilities {
 	_, c.Aggregates = core.StoreAs[tracestore.Aggregator](ctx, a.backend)
 	_, c.Metrics = core.StoreAs[tracestore.Metrics](ctx, a.backend)
 	_, c.Dependencies = core.StoreAs[tracestore.Edges](ctx, a.backend)
-	_, c.Attributes = core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
+	c.Attributes = c.Aggregates // see tracestore.Catalog
 	_, c.Tail = core.StoreAs[tracestore.Follower](ctx, a.backend)
 	c.Tail = c.Tail && a.tail.MaxClients > 0
 	return c

@@ -214,7 +214,7 @@ func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (l
 			return core.Names[string]{List: operationNames(ops.List), Cut: ops.Cut, Damage: ops.Damage}, err
 		}, nil
 	}
-	if _, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend); !ok || f.Key == "" {
+	if _, ok := core.StoreAs[tracestore.Aggregator](ctx, a.backend); !ok || f.Key == "" {
 		return nil, errNoValues
 	}
 	return func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
