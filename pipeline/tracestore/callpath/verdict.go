@@ -24,7 +24,7 @@ func acceptAll(otlpdata.TraceID, []tracestore.SummarySpan) (bool, error) { retur
 
 // filter returns the test for traces that find returns for a query.
 func (p *profiler) filter(ctx context.Context, q tracestore.Query) test {
-	if !hasTraceFields(q.Where) {
+	if _, uses := storequery.PlacesOf(q.Where); !uses {
 		return acceptAll
 	}
 	_, ofTrace, exact := storequery.Weaken(q.Where)
@@ -54,16 +54,6 @@ func (p *profiler) matches(ctx context.Context, q tracestore.Query) test {
 		}
 		return p.hasSpan(ctx, id, q.Where, has)
 	}
-}
-
-// hasTraceFields reports whether a condition depends on the trace.
-func hasTraceFields(e tracestore.Expr) bool {
-	for f := range tracestore.Fields(e) {
-		if f.Place.OfTrace() {
-			return true
-		}
-	}
-	return false
 }
 
 // hasSpan reads a trace in full, and reports whether a span matches.

@@ -58,7 +58,7 @@ func newSetMatcher(set SpanSet, also tracestore.Expr) *setMatcher {
 func (m *setMatcher) addConditions(set SpanSet) {
 	switch s := set.(type) {
 	case Select:
-		_, trace := placesOf(s.Where)
+		_, trace := PlacesOf(s.Where)
 		m.needsSummary = m.needsSummary || trace
 		m.conds = append(m.conds, s.Where)
 	case And:

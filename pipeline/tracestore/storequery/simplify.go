@@ -2,8 +2,8 @@ package storequery
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// placesOf reports whether an expression uses fields of the span and fields of the trace.
-func placesOf(e tracestore.Expr) (span, trace bool) {
+// PlacesOf reports whether an expression uses fields of the span and fields of the trace.
+func PlacesOf(e tracestore.Expr) (span, trace bool) {
 	for f := range tracestore.Fields(e) {
 		if f.Place.OfTrace() {
 			trace = true
@@ -143,7 +143,7 @@ func assume(e tracestore.Expr, ofTrace, hold bool) tracestore.Expr {
 func splitTrace(e tracestore.Expr) (span, trace tracestore.Expr, mixed bool) {
 	var spans, traces tracestore.And
 	for _, part := range conjuncts(nil, e, false) {
-		switch s, t := placesOf(part); {
+		switch s, t := PlacesOf(part); {
 		case s && t:
 			return nil, nil, true
 		case t:

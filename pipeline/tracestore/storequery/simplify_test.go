@@ -41,18 +41,18 @@ func TestRewrittenConditions(t *testing.T) {
 	for range 5000 {
 		e := randomExpr(r, 4)
 		weak := weaken(e)
-		if _, trace := placesOf(weak); trace {
+		if _, trace := PlacesOf(weak); trace {
 			t.Fatalf("seed %d: %#v is weakened to %#v", seed, e, weak)
 		}
 		ofTrace := weakenToTrace(e)
-		if span, _ := placesOf(ofTrace); span {
+		if span, _ := PlacesOf(ofTrace); span {
 			t.Fatalf("seed %d: %#v is weakened to %#v", seed, e, ofTrace)
 		}
 		span, trace, mixed := splitTrace(e)
-		if s, t2 := placesOf(trace); s || t2 && trace == nil {
+		if s, t2 := PlacesOf(trace); s || t2 && trace == nil {
 			t.Fatalf("seed %d: %#v: %#v is the part on the trace", seed, e, trace)
 		}
-		if _, t2 := placesOf(span); t2 {
+		if _, t2 := PlacesOf(span); t2 {
 			t.Fatalf("seed %d: %#v: %#v is the part on the span", seed, e, span)
 		}
 		for _, s := range letterSpans() {

@@ -86,7 +86,7 @@ var (
 func SpanCondition(set storequery.SpanSet) (tracestore.Expr, error) {
 	switch set := set.(type) {
 	case storequery.Select:
-		if hasTraceField(set.Where) {
+		if _, ofTrace := storequery.PlacesOf(set.Where); ofTrace {
 			return nil, errTracePlace
 		}
 		return set.Where, nil
@@ -102,14 +102,4 @@ func SpanCondition(set storequery.SpanSet) (tracestore.Expr, error) {
 		return tracestore.Or{left, right}, nil
 	}
 	return nil, errStructure
-}
-
-// hasTraceField reports whether a condition uses a property of the whole trace.
-func hasTraceField(e tracestore.Expr) bool {
-	for f := range tracestore.Fields(e) {
-		if f.Place.OfTrace() {
-			return true
-		}
-	}
-	return false
 }

@@ -59,22 +59,13 @@ func parseFind(v url.Values) (f findParams, err error) {
 		return f, nil
 	}
 	parsed, err := httpapi.QueryParam(v, "q")
-	if s, single := parsed.Set.(storequery.Select); single && !usesTrace(s.Where) {
-		f.condition.Where = s.Where
-	} else {
-		f.set = parsed.Set
-	}
-	return f, err
-}
-
-// usesTrace reports whether a condition has fields of the trace.
-func usesTrace(where tracestore.Expr) bool {
-	for f := range tracestore.Fields(where) {
-		if f.Place.OfTrace() {
-			return true
+	f.set = parsed.Set
+	if s, single := parsed.Set.(storequery.Select); single {
+		if _, ofTrace := storequery.PlacesOf(s.Where); !ofTrace {
+			f.condition.Where, f.set = s.Where, nil
 		}
 	}
-	return false
+	return f, err
 }
 
 // run returns the spans that match. Searches for structures and for fields of the trace need the
