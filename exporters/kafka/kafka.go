@@ -138,8 +138,8 @@ func (e *exporter) Stop(ctx context.Context) error {
 // Durability returns DurabilitySent: acknowledged spans are on all in-sync replicas of the topic.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
-// begin begins a call, unless the exporter stops.
-func (e *exporter) begin() bool {
+// beginSend begins a call, unless the exporter stops.
+func (e *exporter) beginSend() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
@@ -155,7 +155,7 @@ func (e *exporter) begin() bool {
 // accepted ones again. After a queue, where no caller retries, only the spans of other records
 // count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	if !e.begin() {
+	if !e.beginSend() {
 		return pipeline.Unavailable(pipeline.ErrStopping, 0)
 	}
 	defer e.calls.Done()

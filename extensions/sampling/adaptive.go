@@ -321,10 +321,10 @@ func (s *adaptiveSource) activate(c *sampling.Calculation) {
 		other: &entry{strategy: s.strategy(), rule: "service not observed yet: all operations have the initial probability"}}
 	if c != nil {
 		for i := range c.Decisions {
-			s.add(state.table, &c.Decisions[i], c.By)
+			s.addDecision(state.table, &c.Decisions[i], c.By)
 		}
 		s.metrics.operations.Set(float64(len(c.Decisions)))
-		s.past.add(c)
+		s.past.addCalculation(c)
 	}
 	state.setSince(before, s.set.Env.Now())
 	if before != nil {
@@ -338,8 +338,8 @@ func (s *adaptiveSource) strategy() *sampling.Strategy {
 	return &sampling.Strategy{Operations: &sampling.Operations{Default: s.cfg.Initial, LowerBound: s.cfg.LowerBound}}
 }
 
-// add adds a decision to the strategy of its service.
-func (s *adaptiveSource) add(table map[serviceKey]*entry, d *sampling.Decision, by string) {
+// addDecision adds a decision to the strategy of its service.
+func (s *adaptiveSource) addDecision(table map[serviceKey]*entry, d *sampling.Decision, by string) {
 	key := serviceKey{d.Tenant, d.Service}
 	e, ok := table[key]
 	if !ok {

@@ -36,8 +36,8 @@ func rateOf(d *sampling.Decision) float64 {
 	return d.QPS / d.Before
 }
 
-// add adds a calculation, unless it is not newer than the latest one.
-func (h *probabilityHistory) add(c *sampling.Calculation) {
+// addCalculation adds a calculation, unless it is not newer than the latest one.
+func (h *probabilityHistory) addCalculation(c *sampling.Calculation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := len(h.times); h.size == 0 || n > 0 && !c.At.After(h.times[n-1]) {

@@ -42,9 +42,9 @@ func newCache(maxBytes int64) *cache {
 	return &cache{maxBytes: maxBytes, byKey: map[serviceKey]*list.Element{}, calls: map[serviceKey]*call{}}
 }
 
-// begin returns the cached answer if it is still usable, or the call in progress to wait for. If it
-// returns neither, the caller must request the answer and call end.
-func (c *cache) begin(key serviceKey, now time.Time, freshFor time.Duration) (known *answer, wait *call) {
+// beginCall returns the cached answer if it is still usable, or the call in progress to wait for.
+// If it returns neither, the caller must request the answer and call end.
+func (c *cache) beginCall(key serviceKey, now time.Time, freshFor time.Duration) (known *answer, wait *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.byKey[key]; ok {
@@ -77,7 +77,7 @@ func (c *cache) end(key serviceKey, a answer) answer {
 		c.remove(e)
 	}
 	if a.entry != nil {
-		c.add(&cached{key, a, sizeOf(key, a)})
+		c.addAnswer(&cached{key, a, sizeOf(key, a)})
 	}
 	f := c.calls[key]
 	delete(c.calls, key)
@@ -86,7 +86,7 @@ func (c *cache) end(key serviceKey, a answer) answer {
 	return a
 }
 
-func (c *cache) add(x *cached) {
+func (c *cache) addAnswer(x *cached) {
 	c.byKey[x.key] = c.recent.PushFront(x)
 	c.used += x.size
 	for c.used > c.maxBytes {

@@ -72,8 +72,8 @@ func TestProbabilityHistory(t *testing.T) {
 		if i == 3 {
 			c.Decisions = append(c.Decisions, sampling.Decision{OperationKey: key("new"), Probability: 1, Before: 1})
 		}
-		h.add(c)
-		h.add(c) // read again
+		h.addCalculation(c)
+		h.addCalculation(c) // read again
 	}
 	got := h.points(key("always"))
 	if len(got) != 3 || got[0].Probability != 0.25 || !got[0].At.Equal(at.Add(time.Minute)) || got[2].Rate != 32 {
@@ -86,7 +86,7 @@ func TestProbabilityHistory(t *testing.T) {
 		t.Errorf("operations %v", h.all)
 	}
 	none := newProbabilityHistory(0)
-	none.add(&sampling.Calculation{At: at, Decisions: []sampling.Decision{{OperationKey: key("a"), Probability: 1}}})
+	none.addCalculation(&sampling.Calculation{At: at, Decisions: []sampling.Decision{{OperationKey: key("a"), Probability: 1}}})
 	if len(none.all) != 0 || len(none.times) != 0 {
 		t.Error("history of size 0 keeps something")
 	}
@@ -127,7 +127,7 @@ func TestPointsAreLimited(t *testing.T) {
 	}
 	for i := range 100 {
 		c.At = time.Unix(int64(i+1), 0)
-		s.past.add(&c)
+		s.past.addCalculation(&c)
 	}
 	s.addPoints("", operations)
 	total := 0

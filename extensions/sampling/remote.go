@@ -97,7 +97,7 @@ func (s *remoteSource) Stop(ctx context.Context) error { return s.conn.Stop(ctx)
 func (s *remoteSource) decide(ctx context.Context, tenant, service string) (decision, error) {
 	key := serviceKey{tenant, service}
 	now := s.set.Env.Now()
-	known, wait := s.cache.begin(key, now, s.cfg.FreshFor.Std())
+	known, wait := s.cache.beginCall(key, now, s.cfg.FreshFor.Std())
 	if known != nil {
 		return s.serve(*known, now)
 	}

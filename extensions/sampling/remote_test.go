@@ -279,7 +279,7 @@ func TestCacheIsLimited(t *testing.T) {
 	c, now := newCache(64<<10), time.Unix(1, 0)
 	put := func(service string, s *sampling.Strategy, err error) answer {
 		key := serviceKey{"", service}
-		c.begin(key, now, 0)
+		c.beginCall(key, now, 0)
 		a := answer{at: now, tried: now, err: err}
 		if err == nil {
 			a.entry = &entry{strategy: s, since: now}

@@ -88,13 +88,13 @@ func (f *strategiesFile) entry(w fileStrategy, rule, operationRule string) *entr
 	}
 	e.strategy = sampling.NewProbabilistic(w.param)
 	for _, o := range w.operations {
-		e.add(sampling.Operation{Name: o.name, Probability: o.probability}, operationOrigin{f.place(o.at), operationRule})
+		e.addOperation(sampling.Operation{Name: o.name, Probability: o.probability}, operationOrigin{f.place(o.at), operationRule})
 	}
 	return e
 }
 
-// add adds the strategy of an operation, unless the entry already has one for it.
-func (e *entry) add(o sampling.Operation, origin operationOrigin) {
+// addOperation adds the strategy of an operation, unless the entry already has one for it.
+func (e *entry) addOperation(o sampling.Operation, origin operationOrigin) {
 	if _, has := e.operations[o.Name]; has {
 		return
 	}
@@ -112,7 +112,7 @@ func (e *entry) inherit(from *entry) {
 		return
 	}
 	for _, o := range from.strategy.Operations.PerOperation {
-		e.add(o, from.operations[o.Name])
+		e.addOperation(o, from.operations[o.Name])
 	}
 }
 

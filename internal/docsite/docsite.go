@@ -44,14 +44,14 @@ func New(repository fs.FS, home string) (*Site, error) {
 	}
 	s := &Site{files: map[string]File{}}
 	for name, content := range sources.raw {
-		s.add(name, content)
+		s.addPage(name, content)
 	}
 	for _, name := range []string{"site.css", "site.js"} {
 		content, err := assets.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		s.add(name, content)
+		s.addPage(name, content)
 	}
 	return s, s.addPages(sources, home)
 }
@@ -69,15 +69,15 @@ func (s *Site) addPages(sources *sources, home string) error {
 		if err != nil {
 			return fmt.Errorf("cannot render %s: %w", p.source, err)
 		}
-		s.add(p.target, content)
-		index.add(p)
+		s.addPage(p.target, content)
+		index.addPage(p)
 	}
 	content, err := index.script()
-	s.add("search-index.js", content)
+	s.addPage("search-index.js", content)
 	return err
 }
 
-func (s *Site) add(name string, content []byte) {
+func (s *Site) addPage(name string, content []byte) {
 	sum := sha256.Sum256(content)
 	s.files[name] = File{Content: content, Type: contentType(name), ETag: `"` + hex.EncodeToString(sum[:12]) + `"`}
 }

@@ -35,16 +35,16 @@ type indexedSection struct {
 	Excerpt string `json:"e"`
 }
 
-// add adds the sections of a page.
-func (x *index) add(p *page) {
+// addPage adds the sections of a page.
+func (x *index) addPage(p *page) {
 	x.Pages = append(x.Pages, [2]string{p.target, p.title})
-	x.begin(heading{text: p.title})
+	x.beginSection(heading{text: p.title})
 	first := true
 	p.each(func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if h := p.heading(n); h.level <= indexedLevel && !first {
-				x.begin(h)
+				x.beginSection(h)
 			}
 			first = false
 			x.words(p.plain(n))
@@ -58,8 +58,8 @@ func (x *index) add(p *page) {
 	})
 }
 
-// begin begins a section of the last page.
-func (x *index) begin(h heading) {
+// beginSection begins a section of the last page.
+func (x *index) beginSection(h heading) {
 	x.Sections = append(x.Sections, indexedSection{Page: len(x.Pages) - 1, ID: h.id, Heading: h.text})
 }
 

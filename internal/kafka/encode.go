@@ -168,7 +168,7 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 	g := &e.groups[e.lastGroup]
 	limit := e.MaxBytes - len(e.key)
 	if g.w != nil {
-		added, err := g.w.add(&e.position, s, limit)
+		added, err := g.w.addSpan(&e.position, s, limit)
 		if err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (e *encoder) Span(s *otlpdata.Span) error {
 		return err
 	}
 	w := e.newWriter()
-	added, err := w.add(&e.position, s, limit)
+	added, err := w.addSpan(&e.position, s, limit)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 
 // recordWriter writes the value of one record.
 type recordWriter interface {
-	// add adds a span, unless the value would then be larger than limit bytes. It reports whether
-	// it has added the span. If it has not, the value is unchanged.
-	add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error)
+	// addSpan adds a span, unless the value would then be larger than limit bytes. It reports
+	// whether it has added the span. If it has not, the value is unchanged.
+	addSpan(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error)
 	// size returns the size of the value so far, in bytes.
 	size() int
 	// finish returns the value. The writer must not be used afterwards.
@@ -41,7 +41,7 @@ func newRecordWriter(encoding string, expected int, buffers *Buffers) func() rec
 // protoWriter writes an OTLP request in protobuf.
 type protoWriter struct{ w otlpparts.Writer }
 
-func (w *protoWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
+func (w *protoWriter) addSpan(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
 	if w.w.SizeWith(p, s) > limit {
 		return false, nil
 	}
@@ -84,7 +84,7 @@ const (
 	jsonEnd   = `]}`
 )
 
-func (w *jsonWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
+func (w *jsonWriter) addSpan(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
 	w.open.follow(p, &w.w)
 	before := w.w
 	w.w.Span(s) //nolint:errcheck // never fails
@@ -118,7 +118,7 @@ type zipkinSpans struct {
 
 const zipkinEnd = 1 // maximum size of the end of a list
 
-func (w *zipkinWriter) add(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
+func (w *zipkinWriter) addSpan(p *otlpparts.Position, s *otlpdata.Span, limit int) (bool, error) {
 	w.shared.open.follow(p, w.shared.w)
 	list := w.shared.w.Append(w.list, s)
 	if len(list)+zipkinEnd > limit {

@@ -68,7 +68,7 @@ func (p *parser) parseTerm() (e tracestore.Expr, err error) {
 	for p.skip("!") {
 		negated = !negated
 	}
-	t := p.take()
+	t := p.takeToken()
 	switch {
 	case t.is("("):
 		e, err = p.parseGroup(t)
@@ -97,7 +97,7 @@ func (p *parser) parseGroup(open token) (tracestore.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t := p.take(); !t.is(")") {
+	if t := p.takeToken(); !t.is(")") {
 		if t.kind == end {
 			return nil, p.fail(open, "missing closing )")
 		}
@@ -111,12 +111,12 @@ func (p *parser) parseExists(t token) (tracestore.Expr, error) {
 	if err := p.countCondition(t); err != nil {
 		return nil, err
 	}
-	p.take()
-	f, err := p.value(p.take())
+	p.takeToken()
+	f, err := p.value(p.takeToken())
 	if err != nil {
 		return nil, err
 	}
-	if t := p.take(); !t.is(")") {
+	if t := p.takeToken(); !t.is(")") {
 		return nil, p.fail(t, "expected ) after the field, found %s", describe(t))
 	}
 	return tracestore.Cond{Field: f.Field, Op: tracestore.Exists}, nil
@@ -135,8 +135,8 @@ func (p *parser) parseComparison(left token, negated bool) (tracestore.Expr, err
 	if negated {
 		return nil, p.fail(op, "! requires parentheses around a comparison: !(a %s b)", op.text)
 	}
-	p.take()
-	right := p.take()
+	p.takeToken()
+	right := p.takeToken()
 	switch right.kind {
 	case word, number, quoted:
 	default:

@@ -32,8 +32,8 @@ type parser struct {
 // peek returns the next token.
 func (p *parser) peek() token { return p.tokens[p.at] }
 
-// take returns the next token and advances. It does not advance beyond the last token.
-func (p *parser) take() token {
+// takeToken returns the next token and advances. It does not advance beyond the last token.
+func (p *parser) takeToken() token {
 	t := p.tokens[p.at]
 	if p.at < len(p.tokens)-1 {
 		p.at++
@@ -44,7 +44,7 @@ func (p *parser) take() token {
 // skip takes the next token if it is the given operator or bracket.
 func (p *parser) skip(text string) bool {
 	if p.peek().is(text) {
-		p.take()
+		p.takeToken()
 		return true
 	}
 	return false
@@ -114,20 +114,20 @@ func (p *parser) errAfterSet(t token) error {
 
 // parseSelection parses the part after |.
 func (p *parser) parseSelection() ([]tracestore.Field, error) {
-	switch t := p.take(); {
+	switch t := p.takeToken(); {
 	case t.kind == end:
 		return nil, p.fail(t, "expected select(...)")
 	case !t.isWord("select"):
 		return nil, p.fail(t, "%s is not supported after |, only select(...); put conditions in { }", describe(t))
 	}
-	if t := p.take(); !t.is("(") {
+	if t := p.takeToken(); !t.is("(") {
 		return nil, p.fail(t, "expected ( and the fields to select")
 	}
 	fields, err := p.parseFields()
 	if err != nil {
 		return nil, err
 	}
-	if t := p.take(); !t.is(")") {
+	if t := p.takeToken(); !t.is(")") {
 		return nil, p.fail(t, "expected , or ) in select(...), found %s", describe(t))
 	}
 	return fields, nil
@@ -137,7 +137,7 @@ func (p *parser) parseSelection() ([]tracestore.Field, error) {
 func (p *parser) parseFields() ([]tracestore.Field, error) {
 	var fields []tracestore.Field
 	for {
-		t := p.take()
+		t := p.takeToken()
 		if err := p.countCondition(t); err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (p *parser) parseSetAnd() (storequery.SpanSet, error) {
 func (p *parser) parseRelation() (storequery.SpanSet, error) {
 	left, err := p.parseSpans()
 	for err == nil && (p.peek().is(">>") || p.peek().is(">")) {
-		child := p.take().is(">")
+		child := p.takeToken().is(">")
 		var right storequery.SpanSet
 		right, err = p.parseSpans()
 		if child {
@@ -187,7 +187,7 @@ func (p *parser) parseRelation() (storequery.SpanSet, error) {
 }
 
 func (p *parser) parseSpans() (storequery.SpanSet, error) {
-	t := p.take()
+	t := p.takeToken()
 	switch {
 	case t.is("("):
 		return p.parseParenthesizedSet(t)
@@ -210,7 +210,7 @@ func (p *parser) parseParenthesizedSet(open token) (storequery.SpanSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t := p.take(); !t.is(")") {
+	if t := p.takeToken(); !t.is(")") {
 		if t.kind == end {
 			return nil, p.fail(open, "missing closing )")
 		}
@@ -231,7 +231,7 @@ func (p *parser) parseSelect(open token) (storequery.SpanSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t := p.take(); !t.is("}") {
+	if t := p.takeToken(); !t.is("}") {
 		if t.kind == end {
 			return nil, p.fail(open, "missing closing }")
 		}

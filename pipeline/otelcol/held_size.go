@@ -54,7 +54,7 @@ func appendParts(parts []part, rs ptrace.ResourceSpans) []part {
 				places[s.TraceID()] = place{at.part, n}
 				parts[at.part].bytes += sizeOfScope + scope
 			}
-			parts[at.part].add(amount{1, sizeOf(s)})
+			parts[at.part].addAmount(amount{1, sizeOf(s)})
 		}
 	}
 	return parts

@@ -118,12 +118,12 @@ func newHoldingProcessor(f processor.Factory, h Holding, set pipeline.Settings, 
 		}
 		return f.CreateTraces(context.Background(), processor.Settings{ID: id, TelemetrySettings: tel, BuildInfo: buildInfo(set)}, value, i)
 	}
-	_, err = p.add("")
+	_, err = p.addInstance("")
 	return p, err
 }
 
-// add adds the instance of a tenant. The caller holds p.mu, or is the only one.
-func (p *holdingProcessor) add(tenant string) (*instance, error) {
+// addInstance adds the instance of a tenant. The caller holds p.mu, or is the only one.
+func (p *holdingProcessor) addInstance(tenant string) (*instance, error) {
 	i := &instance{p: p, tenant: tenant, used: p.set.Env.Now(), ledger: ledger{traces: map[TraceID]*heldTrace{}}}
 	inner, err := p.create(i)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *holdingProcessor) Consume(ctx context.Context, b *otlpdata.Batch) error
 		return err
 	}
 	p.held.Add(int64(b.Len()))
-	i.ledger.add(parts, &meta, p.set.Env.Now())
+	i.ledger.addParts(parts, &meta, p.set.Env.Now())
 	return classified(p.give(ctx, i, td, parts))
 }
 
@@ -229,7 +229,7 @@ func (p *holdingProcessor) use(tenant string) (*instance, error) {
 				p.set.HeldTenants, p.set.HeldTenants), 0)
 		}
 		var err error
-		if i, err = p.add(tenant); err == nil {
+		if i, err = p.addInstance(tenant); err == nil {
 			err = i.inner.Start(context.Background(), host{p.set.Report})
 		}
 		if err != nil {

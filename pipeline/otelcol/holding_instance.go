@@ -64,7 +64,7 @@ func (i *instance) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 }
 
 // Taken implements [Events].
-func (i *instance) Taken(id TraceID) { i.ledger.take(id, i.p.set.Env.Now()) }
+func (i *instance) Taken(id TraceID) { i.ledger.takeTrace(id, i.p.set.Env.Now()) }
 
 // Dropped implements [Events].
 func (i *instance) Dropped(id TraceID, reason string, except int64) {

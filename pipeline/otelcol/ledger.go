@@ -34,20 +34,20 @@ type heldTrace struct {
 // amount is a number of spans and the memory reserved for them.
 type amount struct{ spans, bytes int64 }
 
-func (a *amount) add(b amount) { a.spans, a.bytes = a.spans+b.spans, a.bytes+b.bytes }
+func (a *amount) addAmount(b amount) { a.spans, a.bytes = a.spans+b.spans, a.bytes+b.bytes }
 
-// take removes n spans and their share of the memory.
-func (a *amount) take(n int64) amount {
+// takeSpans removes n spans and their share of the memory.
+func (a *amount) takeSpans(n int64) amount {
 	taken := *a
 	if n < a.spans {
 		taken = amount{n, a.bytes / a.spans * n}
 	}
-	a.add(amount{-taken.spans, -taken.bytes})
+	a.addAmount(amount{-taken.spans, -taken.bytes})
 	return taken
 }
 
-// add adds spans that are given to the component.
-func (l *ledger) add(parts []part, meta *otlpdata.Meta, now time.Time) {
+// addParts adds spans that are given to the component.
+func (l *ledger) addParts(parts []part, meta *otlpdata.Meta, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range parts {
@@ -60,7 +60,7 @@ func (l *ledger) add(parts []part, meta *otlpdata.Meta, now time.Time) {
 		if l.tracked {
 			t.given = append(t.given, p.amount)
 		} else {
-			t.inside.add(p.amount)
+			t.inside.addAmount(p.amount)
 		}
 	}
 }
@@ -75,14 +75,14 @@ func (l *ledger) remove(parts []part) (spans, bytes int64) {
 		if t == nil {
 			continue
 		}
-		sum.add(t.takeAny(p.spans))
+		sum.addAmount(t.takeAny(p.spans))
 		l.forgetEmpty(p.id, t)
 	}
 	return sum.spans, sum.bytes
 }
 
-// take records that the component has taken the next spans of a trace.
-func (l *ledger) take(id TraceID, now time.Time) {
+// takeTrace records that the component has taken the next spans of a trace.
+func (l *ledger) takeTrace(id TraceID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.traces[id]
@@ -97,7 +97,7 @@ func (t *heldTrace) takeNext() bool {
 	if len(t.given) == 0 {
 		return false
 	}
-	t.inside.add(t.given[0])
+	t.inside.addAmount(t.given[0])
 	t.given = t.given[1:]
 	return true
 }
@@ -106,7 +106,7 @@ func (t *heldTrace) takeNext() bool {
 func (t *heldTrace) takeAny(n int64) amount {
 	for t.inside.spans < n && t.takeNext() {
 	}
-	return t.inside.take(n)
+	return t.inside.takeSpans(n)
 }
 
 // drop removes what is inside of a trace, except some spans.
@@ -117,7 +117,7 @@ func (l *ledger) drop(id TraceID, except int64) (spans, bytes int64) {
 	if t == nil || t.inside.spans <= except {
 		return 0, 0
 	}
-	dropped := t.inside.take(t.inside.spans - except)
+	dropped := t.inside.takeSpans(t.inside.spans - except)
 	l.forgetEmpty(id, t)
 	return dropped.spans, dropped.bytes
 }
@@ -173,7 +173,7 @@ func (l *ledger) overdue(before time.Time) (spans, bytes int64) {
 	var sum amount
 	for id, t := range l.traces {
 		if len(t.given) == 0 && t.event.Before(before) {
-			sum.add(t.inside)
+			sum.addAmount(t.inside)
 			delete(l.traces, id)
 		}
 	}
@@ -195,7 +195,7 @@ func (l *ledger) close() (spans, bytes int64) {
 	for _, t := range l.traces {
 		for t.takeNext() {
 		}
-		sum.add(t.inside)
+		sum.addAmount(t.inside)
 	}
 	clear(l.traces)
 	return sum.spans, sum.bytes

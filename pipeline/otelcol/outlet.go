@@ -48,7 +48,7 @@ func newOutlet(next pipeline.Consumer, settled func(spans, bytes int64)) *outlet
 func (o *outlet) start() {
 	for range runtime.GOMAXPROCS(0) {
 		o.senders.Go(func() {
-			for batch := o.take(); batch != nil; batch = o.take() {
+			for batch := o.takeReleases(); batch != nil; batch = o.takeReleases() {
 				o.send(batch)
 			}
 		})
@@ -67,8 +67,9 @@ func (o *outlet) put(r release) bool {
 	return true
 }
 
-// take waits for spans and returns as many of one tenant as may be joined, or nil after stop.
-func (o *outlet) take() []release {
+// takeReleases waits for spans and returns as many of one tenant as may be joined, or nil after
+// stop.
+func (o *outlet) takeReleases() []release {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.waiting) == 0 && !o.closed {

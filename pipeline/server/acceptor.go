@@ -121,7 +121,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 // admit counts another connection, or returns the key of the limit that it would exceed.
 func (l *limitListener) admit() (exceeded string) {
-	open := l.owner.open.begin()
+	open := l.owner.open.beginCall()
 	switch {
 	case open > l.max:
 		exceeded = "max_connections"

@@ -9,8 +9,8 @@ type activeCalls struct {
 	idle chan struct{} // closed when n becomes 0; nil if no goroutine waits
 }
 
-// begin counts one more and returns the number.
-func (c *activeCalls) begin() int {
+// beginCall counts one more and returns the number.
+func (c *activeCalls) beginCall() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++

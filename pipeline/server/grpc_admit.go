@@ -101,7 +101,7 @@ func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, erro
 	if strings.HasPrefix(info.FullMethodName, servicePrefix) {
 		c.detach = context.AfterFunc(g.serviceCtx, c.cancel)
 	} else {
-		g.active.begin()
+		g.active.beginCall()
 	}
 	context.AfterFunc(c.Context, c.leave)
 	return c, nil
@@ -115,7 +115,7 @@ func (g *GRPC) authorize(ctx context.Context, c *call, info *tap.Info) (_ contex
 	checked := ctx
 	if !strings.HasPrefix(info.FullMethodName, healthPrefix) {
 		var err error
-		checked, c.login, err = g.acceptor.security.begin(ctx, remoteAddress(ctx), info.Header.Get)
+		checked, c.login, err = g.acceptor.security.beginRequest(ctx, remoteAddress(ctx), info.Header.Get)
 		if g.keepsHeaders {
 			checked = withMetadata(checked, info.Header)
 		}
@@ -158,7 +158,7 @@ func (c *call) decide() {
 func (c *call) reserve(ctx context.Context) error {
 	conn, _ := peer.FromContext(ctx)
 	err := errArriving
-	if c.server.arrivals.begin(conn) {
+	if c.server.arrivals.beginArrival(conn) {
 		if c.reservation, err = c.server.set.Budget.Reserve(c.admitted); err == nil {
 			c.conn = conn
 			return nil

@@ -30,9 +30,9 @@ func newArrivals(message, budget int64) *arrivals {
 	return a
 }
 
-// begin reports whether another call of the connection may wait. If so, the caller must call end
-// later. gRPC uses the same *peer.Peer for all calls of a connection.
-func (a *arrivals) begin(conn *peer.Peer) bool {
+// beginArrival reports whether another call of the connection may wait. If so, the caller must call
+// end later. gRPC uses the same *peer.Peer for all calls of a connection.
+func (a *arrivals) beginArrival(conn *peer.Peer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.n >= a.maxTotal || a.byConn[conn] >= a.maxPerConn {

@@ -36,8 +36,8 @@ type flowWindow struct {
 	since time.Time // when it was exhausted; zero if it is not
 }
 
-// add changes the window.
-func (w flowWindow) add(n int64, now time.Time) flowWindow {
+// addBytes changes the window.
+func (w flowWindow) addBytes(n int64, now time.Time) flowWindow {
 	w.left += n
 	switch {
 	case w.left > 0:
@@ -145,12 +145,12 @@ func (w *readWatch) sent(f http2.FrameHeader, _ []byte) {
 func (w *readWatch) grow(id uint32, n int64) {
 	now := time.Now()
 	if id == 0 {
-		w.conn = w.conn.add(n, now)
+		w.conn = w.conn.addBytes(n, now)
 		w.watch(w.conn)
 		return
 	}
 	if s, open := w.streams[id]; open {
-		s = s.add(n, now)
+		s = s.addBytes(n, now)
 		w.streams[id] = s
 		w.watch(s)
 	}
@@ -224,14 +224,14 @@ func (s *frameScanner) scan(p []byte, found func(f http2.FrameHeader, payload []
 			n := min(frameHeaderLen-len(s.header), len(p))
 			s.header, p = append(s.header, p[:n]...), p[n:]
 			if len(s.header) == frameHeaderLen {
-				s.begin(found)
+				s.beginFrames(found)
 			}
 		}
 	}
 }
 
-// begin starts the frame of a complete header.
-func (s *frameScanner) begin(found func(f http2.FrameHeader, payload []byte)) {
+// beginFrames starts the frame of a complete header.
+func (s *frameScanner) beginFrames(found func(f http2.FrameHeader, payload []byte)) {
 	h := s.header
 	s.header = h[:0]
 	s.frame = http2.FrameHeader{Length: uint32(h[0])<<16 | uint32(h[1])<<8 | uint32(h[2]), Type: http2.FrameType(h[3]),

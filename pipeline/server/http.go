@@ -177,7 +177,7 @@ func (s *HTTP) Stop(ctx context.Context) error {
 }
 
 func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
-	s.active.begin()
+	s.active.beginCall()
 	defer s.active.end()
 	tw := &responseTracker{ResponseWriter: w, leaving: &s.leaving}
 	tw.askToLeave() // also if the handler writes nothing
@@ -261,7 +261,7 @@ type responseTracker struct {
 // WriteHeader implements http.ResponseWriter. Informational statuses do not begin the response.
 func (t *responseTracker) WriteHeader(code int) {
 	if code >= http.StatusOK && !t.begun {
-		t.begin()
+		t.beginResponse()
 		t.status = code
 	}
 	t.ResponseWriter.WriteHeader(code)
@@ -269,18 +269,18 @@ func (t *responseTracker) WriteHeader(code int) {
 
 // Write implements http.ResponseWriter.
 func (t *responseTracker) Write(p []byte) (int, error) {
-	t.begin()
+	t.beginResponse()
 	return t.ResponseWriter.Write(p)
 }
 
 // FlushError sends the part of the response that was written; http.ResponseController calls it.
 func (t *responseTracker) FlushError() error {
-	t.begin()
+	t.beginResponse()
 	return http.NewResponseController(t.ResponseWriter).Flush()
 }
 
-// begin is called before the first byte of the response.
-func (t *responseTracker) begin() {
+// beginResponse is called before the first byte of the response.
+func (t *responseTracker) beginResponse() {
 	if !t.begun {
 		t.begun = true
 		t.setTraceResponse()

@@ -185,7 +185,7 @@ func (s *security) stop() {
 // check authenticates a request from the remote address and returns its context with the tenant and
 // the client. It may wait for the comparison of a password. The error is a *[Denied].
 func (s *security) check(ctx context.Context, remote string, header func(name string) []string) (context.Context, error) {
-	checked, l, err := s.begin(ctx, remote, header)
+	checked, l, err := s.beginRequest(ctx, remote, header)
 	if l != nil {
 		err = l.wait(ctx)
 	}
@@ -195,8 +195,8 @@ func (s *security) check(ctx context.Context, remote string, header func(name st
 	return checked, nil
 }
 
-// begin is like check but does not block: if it returns a login, that decides.
-func (s *security) begin(ctx context.Context, remote string, header func(name string) []string) (context.Context, *login, error) {
+// beginRequest is like check but does not block: if it returns a login, that decides.
+func (s *security) beginRequest(ctx context.Context, remote string, header func(name string) []string) (context.Context, *login, error) {
 	var who identity
 	var err error
 	addr := s.proxies.address(remote, header)

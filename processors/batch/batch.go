@@ -147,7 +147,7 @@ func (p *batcher) dispatch() {
 		p.due[0] = nil // allow garbage collection
 		p.due = p.due[1:]
 		q.isDue = false
-		if g := p.take(q); g != nil {
+		if g := p.takeGroup(q); g != nil {
 			p.sends++
 			q.sends++
 			q.next = time.Now().Add(p.config.MinInterval.Std())

@@ -34,7 +34,7 @@ func newMetadata(c *Config) *metadata {
 // headers are not passed on, and a request with too many combinations is refused permanently.
 func (m *metadata) keep(b *otlpdata.Batch) (*otlpdata.Batch, otlpdata.Metadata, error) {
 	values := b.Meta().Metadata.Only(m.names)
-	if m.limit > 0 && !m.isKnown(values) && !m.add(values) {
+	if m.limit > 0 && !m.isKnown(values) && !m.addValues(values) {
 		return nil, values, pipeline.Permanent(fmt.Errorf("metadata_cardinality_limit: more than %d combinations of values of the headers %s",
 			m.limit, strings.Join(m.names, ", ")))
 	}
@@ -48,8 +48,8 @@ func (m *metadata) isKnown(values otlpdata.Metadata) bool {
 	return known
 }
 
-// add adds a combination. It returns false if there are too many.
-func (m *metadata) add(values otlpdata.Metadata) bool {
+// addValues adds a combination. It returns false if there are too many.
+func (m *metadata) addValues(values otlpdata.Metadata) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.known[values]; !known && len(m.known) >= m.limit {

@@ -101,9 +101,9 @@ func (q *queue) stopTimer() {
 	}
 }
 
-// take removes as many calls as may be joined, at least one, and returns them as a group. It
+// takeGroup removes as many calls as may be joined, at least one, and returns them as a group. It
 // returns nil if the queue is empty.
-func (p *batcher) take(q *queue) *group {
+func (p *batcher) takeGroup(q *queue) *group {
 	var spans, bytes, n int
 	for _, c := range q.calls {
 		size := c.batch.Size()

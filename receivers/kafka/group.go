@@ -123,7 +123,7 @@ func (r *receiver) dispatch(ctx context.Context, topic string, f *kgo.FetchParti
 func (r *receiver) receive(p *partition, f *kgo.FetchPartition) {
 	r.unfetched.end(p.number)
 	p.highWatermark.Store(f.HighWatermark)
-	p.progress.begin(f.Records[0].Offset)
+	p.progress.beginRecord(f.Records[0].Offset)
 	r.checkOffsets(p, f)
 	var bytes int64
 	for _, record := range f.Records {
@@ -284,7 +284,7 @@ func (r *receiver) startOffsets(ctx context.Context, offsets map[string]map[int3
 		}
 		if o, ok := listed.Lookup(r.config.Topic, number); ok && o.Err == nil && o.Offset >= 0 {
 			offsets[r.config.Topic][number] = kgo.NewOffset().At(o.Offset)
-			p.progress.begin(o.Offset)
+			p.progress.beginRecord(o.Offset)
 			p.expected = o.Offset
 		}
 	}

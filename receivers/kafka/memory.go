@@ -41,8 +41,8 @@ func newMemory(b *pipeline.Budget, maxQueued, usualPoll int64) *memory {
 	return &memory{reservation: r, budget: b, maxQueued: maxQueued, usualPoll: usualPoll, changed: make(chan struct{}, 1)}
 }
 
-// add charges n bytes of polled records.
-func (m *memory) add(n int64) {
+// addBytes charges n bytes of polled records.
+func (m *memory) addBytes(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.queued += n

@@ -104,7 +104,7 @@ func TestLargerThanBudget(t *testing.T) {
 func TestClaims(t *testing.T) {
 	b := pipeline.NewBudget(1000)
 	m := newMemory(b, 100, 200)
-	m.add(900)
+	m.addBytes(900)
 	first, err := m.claim(500)
 	if err != nil {
 		t.Fatal(err)

@@ -53,8 +53,8 @@ func (p *progress) commit(offset int64) {
 	p.committed = offset
 }
 
-// begin records the offset of a record that was polled.
-func (p *progress) begin(offset int64) {
+// beginRecord records the offset of a record that was polled.
+func (p *progress) beginRecord(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first < 0 {

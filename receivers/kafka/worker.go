@@ -131,7 +131,7 @@ func (p *partition) enqueue(f fetched) {
 // hold charges n bytes of polled records.
 func (p *partition) hold(n int64) {
 	p.held.Add(n)
-	p.r.memory.add(n)
+	p.r.memory.addBytes(n)
 }
 
 // release returns n bytes of records.
@@ -167,7 +167,7 @@ func (p *partition) next() (run, bool) {
 		if p.isStopping() {
 			return run{}, false
 		}
-		if g, ok := p.take(); ok {
+		if g, ok := p.takeRun(); ok {
 			return g, true
 		}
 		select {
@@ -178,9 +178,9 @@ func (p *partition) next() (run, bool) {
 	}
 }
 
-// take removes records from the queue: the first one, and those that follow it, have the same
+// takeRun removes records from the queue: the first one, and those that follow it, have the same
 // tenant and metadata and fit into one batch.
-func (p *partition) take() (run, bool) {
+func (p *partition) takeRun() (run, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := run{records: p.joined[:0]}

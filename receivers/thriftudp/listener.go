@@ -105,7 +105,7 @@ func (l *listener) translate(data []byte, j *joiner) error {
 		if err != nil {
 			return err
 		}
-		if err := j.add(&j.native, formatNative, b.OTLP); err != nil {
+		if err := j.addRequest(&j.native, formatNative, b.OTLP); err != nil {
 			return err
 		}
 		l.clients.record(b.Client)
@@ -115,7 +115,7 @@ func (l *listener) translate(data []byte, j *joiner) error {
 		if err != nil {
 			return err
 		}
-		return j.add(&j.zipkin, formatZipkin, otlp)
+		return j.addRequest(&j.zipkin, formatZipkin, otlp)
 	}
 	return unknownMethod(method)
 }
@@ -131,8 +131,8 @@ type joiner struct {
 	native, zipkin []*otlpdata.Batch // one per datagram
 }
 
-// add adds the encoded OTLP request of one datagram to batches, unless it has no spans.
-func (j *joiner) add(batches *[]*otlpdata.Batch, format string, otlp []byte) error {
+// addRequest adds the encoded OTLP request of one datagram to batches, unless it has no spans.
+func (j *joiner) addRequest(batches *[]*otlpdata.Batch, format string, otlp []byte) error {
 	j.meta.Format = format
 	b, err := otlpdata.FromOTLP(otlp, j.meta, otlpdata.Limits{})
 	if err != nil || b.Len() == 0 {

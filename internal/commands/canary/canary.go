@@ -108,7 +108,7 @@ func (c *Canary) write(ctx context.Context, at time.Time) {
 }
 
 func (c *Canary) remember(r remembered, age int) {
-	if c.memory.add(r, age) {
+	if c.memory.addTrace(r, age) {
 		c.metrics.forgotten.Inc()
 	}
 }

@@ -206,10 +206,10 @@ func TestGaugesOfAge(t *testing.T) {
 	if m.behind(at(5)) != 0 || m.oldestMissing(at(5)) != 0 {
 		t.Error("nothing is remembered")
 	}
-	m.add(remembered{acked: at(0)}, 1)
-	m.add(remembered{acked: at(10), missed: [ways]bool{false, true}}, 1)
-	m.add(remembered{acked: at(20), missed: [ways]bool{true, true}}, 1)
-	m.add(remembered{acked: at(40)}, 0)
+	m.addTrace(remembered{acked: at(0)}, 1)
+	m.addTrace(remembered{acked: at(10), missed: [ways]bool{false, true}}, 1)
+	m.addTrace(remembered{acked: at(20), missed: [ways]bool{true, true}}, 1)
+	m.addTrace(remembered{acked: at(40)}, 0)
 	if got := m.behind(at(40)); got != 0 {
 		t.Errorf("%s behind before anything is due", got)
 	}

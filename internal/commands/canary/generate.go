@@ -33,11 +33,11 @@ func generate(seed uint64, at time.Time) *trace {
 		clear(t.id[:8])
 	}
 	for i := range steps {
-		g.add(t, steps[i], at)
+		g.addStep(t, steps[i], at)
 	}
 	for range g.IntN(maxMoreSpans + 1) {
 		parent := g.IntN(len(t.spans))
-		g.add(t, step{service: g.IntN(len(services)), parent: parent, kind: otlpdata.KindInternal, name: "step"}, at)
+		g.addStep(t, step{service: g.IntN(len(services)), parent: parent, kind: otlpdata.KindInternal, name: "step"}, at)
 	}
 	g.finishRoot(t)
 	return t
@@ -45,8 +45,8 @@ func generate(seed uint64, at time.Time) *trace {
 
 type generator struct{ *rand.Rand }
 
-// add adds a span that lies within its parent.
-func (g *generator) add(t *trace, of step, at time.Time) {
+// addStep adds a span that lies within its parent.
+func (g *generator) addStep(t *trace, of step, at time.Time) {
 	s := span{service: &services[of.service], id: g.spanID(), name: of.name, kind: of.kind, flags: uint32(g.IntN(2))}
 	if of.parent < 0 {
 		s.start = uint64(at.Add(-longest).UnixNano()) + g.Uint64N(1000) // nanoseconds, like real clocks

@@ -29,9 +29,9 @@ func newMemory(ages []time.Duration, limit int) *memory {
 	return &memory{ages: ages, limit: limit, queues: make([][]remembered, len(ages)), added: make(chan struct{}, 1)}
 }
 
-// add stores a trace for its reading at the age with that index, and reports whether the oldest
-// trace was dropped.
-func (m *memory) add(r remembered, age int) (forgot bool) {
+// addTrace stores a trace for its reading at the age with that index, and reports whether the
+// oldest trace was dropped.
+func (m *memory) addTrace(r remembered, age int) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.count >= m.limit {

@@ -80,11 +80,11 @@ func placesOf(text []byte) (places, error) {
 		return nil, fmt.Errorf("cannot read the result: %w", err)
 	}
 	found := places{}
-	found.add(doc.Content[0], nil)
+	found.addPlace(doc.Content[0], nil)
 	return found, nil
 }
 
-func (p places) add(n *yaml.Node, path []string) {
+func (p places) addPlace(n *yaml.Node, path []string) {
 	at := [2]int{n.Line, n.Column}
 	if p[at] == nil {
 		p[at] = path
@@ -92,10 +92,10 @@ func (p places) add(n *yaml.Node, path []string) {
 	for i, c := range n.Content {
 		switch {
 		case n.Kind == yaml.SequenceNode:
-			p.add(c, below(path, strconv.Itoa(i)))
+			p.addPlace(c, below(path, strconv.Itoa(i)))
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 			p[[2]int{c.Line, c.Column}] = below(path, c.Value)
-			p.add(n.Content[i+1], below(path, c.Value))
+			p.addPlace(n.Content[i+1], below(path, c.Value))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func fromCollector(d *document, components []pipeline.Factory) {
 	c := &collector{d, types{}}
 	for _, f := range components {
-		c.types.add(f)
+		c.types.addFactory(f)
 	}
 	metricsListener(d)
 	foreign.Rewrite(c, c.types.has)
@@ -31,7 +31,7 @@ func fromCollector(d *document, components []pipeline.Factory) {
 // types are the names of component types by section; the values are the names of this program.
 type types map[string]map[string]string
 
-func (t types) add(f pipeline.Factory) {
+func (t types) addFactory(f pipeline.Factory) {
 	section := f.Kind().Section()
 	if t[section] == nil {
 		t[section] = map[string]string{}

@@ -76,7 +76,7 @@ func (e apiError) String() string {
 // object decodes an object or null. It calls member at the start of the value of each member;
 // member must decode it.
 func (r *reader) object(member func(key string) error) error {
-	begun, err := r.begin('{')
+	begun, err := r.beginValue('{')
 	if err != nil || !begun {
 		return err
 	}
@@ -96,7 +96,7 @@ func (r *reader) object(member func(key string) error) error {
 // list decodes a list or null. It calls element at the start of each element; element must decode
 // it.
 func (r *reader) list(element func() error) error {
-	begun, err := r.begin('[')
+	begun, err := r.beginValue('[')
 	if err != nil || !begun {
 		return err
 	}
@@ -109,8 +109,8 @@ func (r *reader) list(element func() error) error {
 	return err
 }
 
-// begin consumes the opening delimiter. It returns false for null.
-func (r *reader) begin(delim json.Delim) (bool, error) {
+// beginValue consumes the opening delimiter. It returns false for null.
+func (r *reader) beginValue(delim json.Delim) (bool, error) {
 	t, err := r.dec.Token()
 	if err != nil || t == nil {
 		return false, err

@@ -70,7 +70,7 @@ func Walk(opt Options, v otlpdata.Visitor, batches ...*otlpdata.Batch) error {
 	if err := p.make(opt, spans, batches); err != nil {
 		return fmt.Errorf("read trace: %w", err)
 	}
-	p.emit.begin(p, v)
+	p.emit.beginPlan(p, v)
 	return walkAll(batches, &p.emit)
 }
 

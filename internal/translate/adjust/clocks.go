@@ -29,7 +29,7 @@ func AlignClocks(spans []ClockSpan, limit time.Duration, visit func(at int, shif
 	}
 	for i := range spans {
 		s := &spans[i]
-		p.add(node{id: s.ID, parent: s.Parent, start: s.Start, end: later(s.Start, s.Duration), host: int32(s.Host), side: sideOf(s.Kind)})
+		p.addNode(node{id: s.ID, parent: s.Parent, start: s.Start, end: later(s.Start, s.Duration), host: int32(s.Host), side: sideOf(s.Kind)})
 	}
 	if p.shared {
 		p.separateServers()

@@ -29,7 +29,7 @@ type emitter struct {
 	warnings                       []string
 }
 
-func (e *emitter) begin(p *plan, v otlpdata.Visitor) {
+func (e *emitter) beginPlan(p *plan, v otlpdata.Visitor) {
 	e.plan, e.visitor, e.at, e.open = p, v, 0, false
 	e.moved = e.moved[:0]
 }

@@ -87,13 +87,13 @@ func (p *plan) index() {
 	clear(p.first)
 	for i := range p.nodes {
 		if n := &p.nodes[i]; !n.dropped {
-			n.repeats = !p.take(n.id, i)
+			n.repeats = !p.takeSpan(n.id, i)
 		}
 	}
 }
 
-// take records the span of an id and reports whether it is the first with this id.
-func (p *plan) take(id otlpdata.SpanID, i int) bool {
+// takeSpan records the span of an id and reports whether it is the first with this id.
+func (p *plan) takeSpan(id otlpdata.SpanID, i int) bool {
 	if p.first[id] != 0 {
 		return false
 	}
@@ -129,13 +129,13 @@ func (c *collector) Scope(*otlpdata.Scope) error { return nil }
 // Span adds a node.
 func (c *collector) Span(s *otlpdata.Span) error {
 	length, _ := s.Duration()
-	c.plan.add(node{id: s.SpanID, parent: s.ParentID, start: s.Start, end: later(s.Start, length), host: c.host, side: sideOf(s.Kind)})
+	c.plan.addNode(node{id: s.SpanID, parent: s.ParentID, start: s.Start, end: later(s.Start, length), host: c.host, side: sideOf(s.Kind)})
 	return nil
 }
 
-// add adds a node.
-func (p *plan) add(n node) {
-	if !p.take(n.id, len(p.nodes)) {
+// addNode adds a node.
+func (p *plan) addNode(n node) {
+	if !p.takeSpan(n.id, len(p.nodes)) {
 		n.shared, p.shared = true, true
 		p.nodes[p.first[n.id]-1].shared = true
 	}

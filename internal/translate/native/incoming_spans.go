@@ -19,7 +19,7 @@ func FromSpans(maxOutput int, messages ...[]byte) ([]byte, error) {
 			if r.key != messageSpans<<3|protoenc.Length {
 				continue
 			}
-			if err := p.add(r.data, allSpans); err != nil {
+			if err := p.addSpan(r.data, allSpans); err != nil {
 				return nil, err
 			}
 		}
@@ -39,7 +39,7 @@ func FromModelSpans(maxOutput int, spans ...[]byte) ([]byte, error) {
 	defer t.release()
 	p := newPostSpans(t, maxOutput)
 	for _, span := range byProcess(spans) {
-		if err := p.add(slices.Clip(span), allSpans); err != nil {
+		if err := p.addSpan(slices.Clip(span), allSpans); err != nil {
 			return nil, err
 		}
 	}

@@ -112,7 +112,7 @@ func (w *requestWriter) Span(s *otlpdata.Span) error {
 			return err
 		}
 	}
-	w.begin()
+	w.beginRequest()
 	before := len(w.buf)
 	w.span(s)
 	if w.spans == 0 || w.size() <= w.limit {
@@ -123,14 +123,14 @@ func (w *requestWriter) Span(s *otlpdata.Span) error {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	w.begin()
+	w.beginRequest()
 	w.span(s)
 	w.spans++
 	return nil
 }
 
-// begin begins a request for the current resource, unless a request is open.
-func (w *requestWriter) begin() {
+// beginRequest begins a request for the current resource, unless a request is open.
+func (w *requestWriter) beginRequest() {
 	if w.batch > 0 {
 		return
 	}

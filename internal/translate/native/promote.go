@@ -18,13 +18,13 @@ func PromoteTags(s *otlpdata.Span) (scope, version string) {
 		return "", ""
 	}
 	if l.spanKind > 0 {
-		s.Kind = kindOf(l.take(l.spanKind))
+		s.Kind = kindOf(l.takeText(l.spanKind))
 	}
 	if l.traceState > 0 {
-		s.TraceState = l.take(l.traceState)
+		s.TraceState = l.takeText(l.traceState)
 	}
 	if l.scopeName > 0 {
-		scope, version = l.take(l.scopeName), l.take(l.scopeVersion)
+		scope, version = l.takeText(l.scopeName), l.takeText(l.scopeVersion)
 	}
 	l.promoteStatus(s)
 	s.Attributes = l.rest()
@@ -96,9 +96,9 @@ func (l *promotion) place(kv *otlpdata.KeyValue) *int {
 	return nil
 }
 
-// take returns the string at a position and marks the attribute as moved. It returns "" for
+// takeText returns the string at a position and marks the attribute as moved. It returns "" for
 // position 0.
-func (l *promotion) take(at int) string {
+func (l *promotion) takeText(at int) string {
 	if at == 0 {
 		return ""
 	}
@@ -110,10 +110,10 @@ func (l *promotion) take(at int) string {
 // promoteStatus sets the status from the first of these tags that is present: error, status code,
 // HTTP status code.
 func (l *promotion) promoteStatus(s *otlpdata.Span) {
-	code := l.take(l.statusCode)
+	code := l.takeText(l.statusCode)
 	switch {
 	case l.isError > 0:
-		l.take(l.isError)
+		l.takeText(l.isError)
 		s.StatusCode = otlpdata.StatusError
 	case l.statusCode > 0:
 		s.StatusCode = statusOf(code)
@@ -126,7 +126,7 @@ func (l *promotion) promoteStatus(s *otlpdata.Span) {
 	}
 	switch {
 	case l.description > 0:
-		s.StatusMessage = l.take(l.description)
+		s.StatusMessage = l.takeText(l.description)
 	case l.isError > 0:
 		s.StatusMessage = l.reason()
 	}

@@ -40,7 +40,7 @@ const (
 func (t *translator) postSpans(b []byte, maxOutput int) error {
 	p := newPostSpans(t, maxOutput)
 	p.allowed = len(b) / 2
-	if err := eachOfBatch(b, batchProcess, p.inherited.add); err != nil {
+	if err := eachOfBatch(b, batchProcess, p.inherited.addPiece); err != nil {
 		return err
 	}
 	err := p.translate(b, allSpans)
@@ -99,9 +99,9 @@ type mergedMessage struct {
 	several bool
 }
 
-// add adds an occurrence, which must be a complete message by itself. It must have no spare
+// addPiece adds an occurrence, which must be a complete message by itself. It must have no spare
 // capacity, so that appending never writes to the input.
-func (p *mergedMessage) add(piece []byte) error {
+func (p *mergedMessage) addPiece(piece []byte) error {
 	if p.data == nil {
 		p.data = piece
 		return nil
@@ -127,12 +127,12 @@ func wellFormed(message []byte) error {
 }
 
 func (p *postSpans) translate(b []byte, only selection) error {
-	return eachOfBatch(b, batchSpans, func(span []byte) error { return p.add(span, only) })
+	return eachOfBatch(b, batchSpans, func(span []byte) error { return p.addSpan(span, only) })
 }
 
-// add translates one span if it is selected.
-func (p *postSpans) add(span []byte, only selection) error {
-	p.t.begin()
+// addSpan translates one span if it is selected.
+func (p *postSpans) addSpan(span []byte, only selection) error {
+	p.t.beginSpan()
 	process, err := p.t.protoSpan(span)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 		case spanLogs<<3 | protoenc.Length:
 			t.protoLog(&r)
 		case spanProcess<<3 | protoenc.Length:
-			if err := own.add(r.data); err != nil {
+			if err := own.addPiece(r.data); err != nil {
 				r.fail(err)
 			}
 		case spanWarnings<<3 | protoenc.Length:
@@ -90,7 +90,7 @@ func (t *translator) protoReference(r *protoReader) {
 		}
 	}
 	t.refs = append(t.refs, ref)
-	r.take(&f)
+	r.takeFields(&f)
 }
 
 func (t *translator) protoLog(r *protoReader) {
@@ -109,7 +109,7 @@ func (t *translator) protoLog(r *protoReader) {
 		}
 	}
 	t.addEvent(time.time(), from)
-	r.take(&f)
+	r.takeFields(&f)
 }
 
 // protoProcess reads a Process into t.process.
@@ -136,8 +136,8 @@ func (t *translator) allow(r *protoReader) bool {
 	return true
 }
 
-// take copies the error of the reader of a nested message.
-func (r *protoReader) take(f *protoReader) {
+// takeFields copies the error of the reader of a nested message.
+func (r *protoReader) takeFields(f *protoReader) {
 	if f.err != nil {
 		r.fail(f.err)
 	}
@@ -175,5 +175,5 @@ func (r *protoReader) seconds(s *seconds) {
 			s.nanos = int64(int32(f.num))
 		}
 	}
-	r.take(&f)
+	r.takeFields(&f)
 }

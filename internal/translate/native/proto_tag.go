@@ -79,7 +79,7 @@ func (t *translator) slowProtoTag(r *protoReader, kv *otlpdata.KeyValue) {
 			bin = f.data
 		}
 	}
-	r.take(&f)
+	r.takeFields(&f)
 	switch typ {
 	case 0:
 		kv.Value = otlpdata.StringValue(unsafeString(str))

@@ -145,7 +145,7 @@ func (t *translator) thriftProcess(r *thriftReader) {
 
 func (t *translator) thriftSpans(r *thriftReader) {
 	for n := r.list(); n > 0 && r.err == nil; n-- {
-		t.begin()
+		t.beginSpan()
 		t.thriftSpan(r)
 		if r.err == nil {
 			t.finish()

@@ -62,8 +62,8 @@ func reuse[T any](list []T) []T {
 // may wait in queues.
 func (t *translator) output() []byte { return bytes.Clone(t.out.Bytes()) }
 
-// begin clears the span.
-func (t *translator) begin() {
+// beginSpan clears the span.
+func (t *translator) beginSpan() {
 	s := &t.span
 	s.TraceID, s.SpanID, s.ParentID = otlpdata.TraceID{}, otlpdata.SpanID{}, otlpdata.SpanID{}
 	s.TraceState, s.Name, s.StatusMessage = "", "", ""

@@ -131,7 +131,7 @@ func (w *Writer) Span(s *otlpdata.Span) error {
 			return err
 		}
 	}
-	w.begin()
+	w.beginSpan()
 	w.buf = protoenc.AppendBytes(w.buf, contains, raw)
 	w.spans++
 	return nil
@@ -157,8 +157,8 @@ func (w *Writer) around() int {
 	return n + 2*fieldCost // lengths may be longer than reserved
 }
 
-// begin opens the messages around the next span.
-func (w *Writer) begin() {
+// beginSpan opens the messages around the next span.
+func (w *Writer) beginSpan() {
 	if w.resourceSpans == 0 {
 		w.buf, w.resourceSpans = protoenc.BeginMessage(w.buf, requestResourceSpans, reserved)
 		w.buf = protoenc.AppendBytes(w.buf, describedBy, w.resource)

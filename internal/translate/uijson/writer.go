@@ -85,7 +85,7 @@ func (w *writer) Scope(s *otlpdata.Scope) error {
 // Span writes a span.
 func (w *writer) Span(s *otlpdata.Span) error {
 	if w.spans == 0 {
-		w.begin(s.TraceID)
+		w.beginTrace(s.TraceID)
 	}
 	w.dst = w.appendSpan(comma(w.dst, w.spans), s)
 	w.spans++
@@ -99,8 +99,8 @@ func (w *writer) spill() (err error) {
 	return err
 }
 
-// begin writes the text before the spans.
-func (w *writer) begin(id otlpdata.TraceID) {
+// beginTrace writes the text before the spans.
+func (w *writer) beginTrace(id otlpdata.TraceID) {
 	w.dst = appendTraceID(append(w.dst, `{"traceID":"`...), id)
 	w.dst = append(w.dst, `","spans":[`...)
 }

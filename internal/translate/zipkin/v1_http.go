@@ -69,7 +69,7 @@ func (t *v1Translator) readV1Tags() (component string) {
 		case kv.Key == localComponent:
 			kv.Key = "component"
 			component = kv.Value.AsString()
-		case status.take(&kv):
+		case status.takeAttribute(&kv):
 			continue
 		}
 		out.Attributes = append(out.Attributes, kv)

@@ -21,9 +21,9 @@ type v1StatusSource struct {
 	message string
 }
 
-// take reads a status tag. It reports whether the tag carries nothing else, so that it does not
-// become an attribute.
-func (s *v1Status) take(kv *otlpdata.KeyValue) bool {
+// takeAttribute reads a status tag. It reports whether the tag carries nothing else, so that it
+// does not become an attribute.
+func (s *v1Status) takeAttribute(kv *otlpdata.KeyValue) bool {
 	switch kv.Key {
 	case "error":
 		s.failed = true

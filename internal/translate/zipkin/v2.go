@@ -65,8 +65,8 @@ func (t *translator) reset(opt *Options) {
 	t.out.Reset()
 }
 
-// begin prepares for the next span.
-func (t *translator) begin() {
+// beginSpan prepares for the next span.
+func (t *translator) beginSpan() {
 	resetSpan(&t.span)
 	t.local, t.remote, t.debug = endpoint{}, endpoint{}, t.opt.Debug
 	t.packed.reset(nil)
@@ -127,7 +127,7 @@ func (t *translator) write() error {
 	}
 	at := len(t.encoded)
 	t.encoded = otlpdata.AppendSpan(t.encoded, s)
-	t.groups.add(g, groupedSpan{from: at, to: len(t.encoded), resource: from, resourceEnd: len(t.resource)})
+	t.groups.addSpan(g, groupedSpan{from: at, to: len(t.encoded), resource: from, resourceEnd: len(t.resource)})
 	return nil
 }
 

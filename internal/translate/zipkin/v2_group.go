@@ -44,8 +44,8 @@ func (g *grouping) reset() {
 
 func (g *grouping) spans() int { return len(g.all) }
 
-// add adds a span to the group of k. A group takes its other properties from its first span.
-func (g *grouping) add(k group, s groupedSpan) {
+// addSpan adds a span to the group of k. A group takes its other properties from its first span.
+func (g *grouping) addSpan(k group, s groupedSpan) {
 	at := len(g.all)
 	g.all = append(g.all, s)
 	if len(g.groups) > 0 && g.groups[g.latest].groupKey == k.groupKey {

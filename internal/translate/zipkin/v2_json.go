@@ -12,7 +12,7 @@ func (t *translator) readJSON(b []byte) error {
 			s.skip()
 			continue
 		}
-		t.begin()
+		t.beginSpan()
 		t.spanJSON()
 		if s.err != nil {
 			break

@@ -78,7 +78,7 @@ func (t *translator) readProto(b []byte) error {
 		if !m.is(1, protowire.BytesType) {
 			continue
 		}
-		t.begin()
+		t.beginSpan()
 		if err := t.spanProto(m.data); err != nil {
 			return err
 		}

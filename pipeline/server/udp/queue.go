@@ -51,8 +51,8 @@ func (d *Datagrams) All() iter.Seq2[netip.AddrPort, []byte] {
 	}
 }
 
-// add appends a datagram if it fits.
-func (d *Datagrams) add(p *packet) bool {
+// addPacket appends a datagram if it fits.
+func (d *Datagrams) addPacket(p *packet) bool {
 	if cap(d.mem)-len(d.mem) < headerSize+p.n {
 		return false
 	}
@@ -97,7 +97,7 @@ func (q *queue) put(s *Server, ps []packet) (dropped int) {
 		if p.n == 0 {
 			continue
 		}
-		if last := len(q.waiting) - 1; last >= 0 && q.waiting[last].add(p) {
+		if last := len(q.waiting) - 1; last >= 0 && q.waiting[last].addPacket(p) {
 			q.packets++
 			continue
 		}
@@ -106,7 +106,7 @@ func (q *queue) put(s *Server, ps []packet) (dropped int) {
 			continue
 		}
 		d := &Datagrams{server: s, mem: q.newSlab()}
-		d.add(p)
+		d.addPacket(p)
 		q.packets++
 		q.waiting = append(q.waiting, d)
 		q.filled.Signal()
@@ -126,8 +126,8 @@ func (q *queue) newSlab() []byte {
 	return mem
 }
 
-// take waits for datagrams. It returns nil when the queue is closed and empty.
-func (q *queue) take() *Datagrams {
+// takeDatagrams waits for datagrams. It returns nil when the queue is closed and empty.
+func (q *queue) takeDatagrams() *Datagrams {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) == 0 && !q.closed {

@@ -32,7 +32,7 @@ func (e *datagramTooLarge) Unwrap() error {
 
 // work passes datagrams to the handler until the server stops and the queue is empty.
 func (s *Server) work() {
-	for d := s.queue.take(); d != nil; d = s.queue.take() {
+	for d := s.queue.takeDatagrams(); d != nil; d = s.queue.takeDatagrams() {
 		s.handle(d)
 	}
 }

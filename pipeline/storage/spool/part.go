@@ -55,13 +55,13 @@ func (p *part) waiting() bool { return p.onDisk || len(p.items) > 0 }
 func (p *part) unload() {
 	p.onDisk = true
 	for i := range p.items {
-		p.unread.add(p.items[i].state())
+		p.unread.addState(p.items[i].state())
 	}
 	p.items = nil
 }
 
-// take removes the oldest item.
-func (p *part) take() Item {
+// takeItem removes the oldest item.
+func (p *part) takeItem() Item {
 	item := p.items[0]
 	p.items[0] = Item{} // release it from the underlying array
 	p.items = p.items[1:]

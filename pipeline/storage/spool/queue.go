@@ -90,11 +90,11 @@ type Queue struct {
 // their payloads and their weight.
 type State struct{ Items, Bytes, Weight int64 }
 
-func (s *State) add(o State) {
+func (s *State) addState(o State) {
 	s.Items, s.Bytes, s.Weight = s.Items+o.Items, s.Bytes+o.Bytes, s.Weight+o.Weight
 }
 
-func (s *State) sub(o State) { s.add(State{-o.Items, -o.Bytes, -o.Weight}) }
+func (s *State) sub(o State) { s.addState(State{-o.Items, -o.Bytes, -o.Weight}) }
 
 // Put adds an item and returns when it is durable. Its payload is the concatenation of parts; Take
 // returns value while the item is in memory. Errors wrap ErrClosed or wal.ErrTooLarge, or describe
@@ -132,7 +132,7 @@ func (q *Queue) append(item *Item, parts [][]byte) (appended, error) {
 	item.epoch, item.seq = a.part.epoch, uint64(a.ticket)
 	a.part.pending++
 	q.undone = 0 // committed together with this record
-	q.state.add(item.state())
+	q.state.addState(item.state())
 	return a, nil
 }
 
@@ -147,7 +147,7 @@ func (q *Queue) settle(p *part, item Item, err error) {
 		p.skip(item.seq) // it may be in the file
 		q.abandon(p)
 	case p.onDisk:
-		p.unread.add(item.state())
+		p.unread.addState(item.state())
 	default:
 		p.items = append(p.items, item)
 	}

@@ -204,7 +204,7 @@ func readableAgain(t *testing.T, op vfstest.Op) {
 		t.Fatal(err)
 	}
 	var gone State
-	q = open(t, vfstest.Inject(mem, broken), options(func(o *Options) { o.Lost = func(l Loss) { gone.add(l.Gone) } }))
+	q = open(t, vfstest.Inject(mem, broken), options(func(o *Options) { o.Lost = func(l Loss) { gone.addState(l.Gone) } }))
 	broken.Switch(false)
 	before := q.State()
 	if before.Items == 0 || before.Items == 200 {

@@ -73,7 +73,7 @@ func (q *Queue) recover() error {
 		}
 		p.cause, p.unknown = err, err != nil && !errors.Is(err, fs.ErrNotExist) // a link to nowhere
 		q.parts = append(q.parts, p)
-		q.state.add(p.unread)
+		q.state.addState(p.unread)
 		delete(done, epoch)
 	}
 	slices.Reverse(q.parts)
@@ -128,7 +128,7 @@ func (q *Queue) scan(p *part, done map[uint64][]uint64) error {
 		p.skip(seq)
 	}
 	for _, s := range items {
-		p.unread.add(s)
+		p.unread.addState(s)
 	}
 	p.onDisk = len(items) > 0 || err != nil || unreadable(report) != nil
 	return err

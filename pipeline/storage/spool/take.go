@@ -64,7 +64,7 @@ func (q *Queue) next() (item Item, file *part, wait <-chan struct{}, err error) 
 	case p.onDisk:
 		return item, p, nil, nil
 	}
-	return p.take(), nil, nil, nil
+	return p.takeItem(), nil, nil, nil
 }
 
 // first returns the log whose items are next. Items that are already in memory come before those of
@@ -94,7 +94,7 @@ func (q *Queue) read(p *part) {
 		item := Item{Payload: slices.Clone(r.payload), Since: r.since, Weight: r.weight,
 			size: int64(len(r.payload)), epoch: p.epoch, seq: seq}
 		items = append(items, item)
-		found.add(item.state())
+		found.addState(item.state())
 		return nil
 	})
 	final := err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, wal.ErrVersion)

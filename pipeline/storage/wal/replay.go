@@ -127,7 +127,7 @@ func (r *replay) run() error {
 		if i < 0 {
 			return nil
 		}
-		if err := r.take(r.heads[i]); err != nil {
+		if err := r.takeRecord(r.heads[i]); err != nil {
 			return err
 		}
 		if err := r.advance(i); err != nil {
@@ -152,7 +152,7 @@ func (r *replay) lowest() int {
 	return found
 }
 
-func (r *replay) take(rec record) error {
+func (r *replay) takeRecord(rec record) error {
 	if rec.seq <= r.report.Last {
 		return nil // written again after a failed sync
 	}

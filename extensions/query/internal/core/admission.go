@@ -51,11 +51,11 @@ func (a *Admission) Enter(ctx context.Context, keep int) (leave func(), others i
 			others = a.held[h]
 		}
 	}
-	a.add(holders, 1)
+	a.addHolders(holders, 1)
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.add(holders, -1)
+		a.addHolders(holders, -1)
 	}, others, nil
 }
 
@@ -66,7 +66,7 @@ func (a *Admission) Running() int {
 	return a.running
 }
 
-func (a *Admission) add(holders []holder, n int) {
+func (a *Admission) addHolders(holders []holder, n int) {
 	a.running += n
 	for _, h := range holders {
 		if a.held[h] += n; a.held[h] == 0 {

@@ -75,7 +75,7 @@ func (g *gzipWriter) WriteHeader(status int) {
 // Write writes a part of the answer.
 func (g *gzipWriter) Write(p []byte) (int, error) {
 	if !g.begun {
-		g.begin(p)
+		g.beginBody(p)
 	}
 	if g.gz != nil {
 		return g.gz.Write(p)
@@ -83,8 +83,8 @@ func (g *gzipWriter) Write(p []byte) (int, error) {
 	return g.ResponseWriter.Write(p)
 }
 
-// begin decides whether to compress the answer, and writes the status.
-func (g *gzipWriter) begin(first []byte) {
+// beginBody decides whether to compress the answer, and writes the status.
+func (g *gzipWriter) beginBody(first []byte) {
 	g.begun = true
 	h := g.Header()
 	if h.Get("Content-Type") == "" {

@@ -113,9 +113,9 @@ func (s *Series) Points() iter.Seq2[int64, float64] {
 		points := s.counts.Points
 		w := window{seconds: float64(g.window) * g.unitLength().Seconds()}
 		added, removed := 0, 0
-		for at := g.begin(s.counts); at <= g.last; at += g.step {
+		for at := g.beginSeries(s.counts); at <= g.last; at += g.step {
 			for ; added < len(points) && g.unitOf(&points[added]) < at; added++ {
-				w.add(&points[added])
+				w.addPoint(&points[added])
 			}
 			for ; removed < added && g.unitOf(&points[removed]) < at-g.window; removed++ {
 				w.remove(&points[removed])

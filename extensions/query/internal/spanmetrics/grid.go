@@ -81,10 +81,10 @@ func (g *Grid) unitOf(p *tracestore.MetricPoint) int64 {
 	return int64(p.Start / uint64(g.unitLength()))
 }
 
-// begin returns the first point of a series, which is the first one after a call. Before that, no
-// calls may mean that nothing was called or that the spans were not stored; afterwards, it means
-// that nothing was called.
-func (g *Grid) begin(s *tracestore.MetricSeries) int64 {
+// beginSeries returns the first point of a series, which is the first one after a call. Before
+// that, no calls may mean that nothing was called or that the spans were not stored; afterwards, it
+// means that nothing was called.
+func (g *Grid) beginSeries(s *tracestore.MetricSeries) int64 {
 	if len(s.Points) == 0 {
 		return g.last + 1
 	}
@@ -98,6 +98,6 @@ func (g *Grid) begin(s *tracestore.MetricSeries) int64 {
 // pointsOf returns the number of points of a series.
 func (g *Grid) pointsOf(s *tracestore.MetricSeries) int64 {
 	rest := *g
-	rest.first = g.begin(s)
+	rest.first = g.beginSeries(s)
 	return rest.points()
 }

@@ -73,7 +73,7 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	total := newTally(&q.Periods)
 	list := make([]operation, 0, len(found))
 	for name, p := range found {
-		total.add(p)
+		total.addPair(p)
 		o := operation{name: name, pair: p}
 		for i := range p.now {
 			o.time += p.now[i].Durations.Sum
@@ -87,7 +87,7 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	out.Omitted = max(len(list)-q.Limit, 0)
 	for _, o := range list[:len(list)-out.Omitted] {
 		t := newTally(&q.Periods)
-		t.add(o.pair)
+		t.addPair(o.pair)
 		out.Operations = append(out.Operations, t.series(o.name))
 	}
 	return out, nil

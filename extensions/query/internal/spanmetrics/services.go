@@ -50,7 +50,7 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 		if len(chunk) == len(names.List) && names.Incomplete.Complete() {
 			filter = nil // also a service that was stored a moment ago
 		}
-		if err := f.add(filter); err != nil {
+		if err := f.addServices(filter); err != nil {
 			return nil, err
 		}
 	}
@@ -67,8 +67,8 @@ type servicesFetch struct {
 	left         int // services left out because of the limit
 }
 
-// add counts the requests of some services; nil means all.
-func (f *servicesFetch) add(services []string) error {
+// addServices counts the requests of some services; nil means all.
+func (f *servicesFetch) addServices(services []string) error {
 	held := f.from.slot.Held()
 	requests, err := f.from.services(&f.query.Periods, services, []string{"server", "consumer"})
 	if err != nil {
@@ -110,8 +110,8 @@ func withoutRequests(services []string, requests map[string]*pair) []string {
 // keep lists a service and adds it to a sum.
 func (f *servicesFetch) keep(name string, p *pair, sum *tally) {
 	t := newTally(&f.query.Periods)
-	t.add(p)
-	sum.add(p)
+	t.addPair(p)
+	sum.addPair(p)
 	f.list = append(f.list, t.series(name))
 }
 

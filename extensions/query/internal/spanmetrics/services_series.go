@@ -31,7 +31,7 @@ type counts struct {
 	durations     tracestore.Histogram
 }
 
-func (c *counts) add(p *tracestore.MetricPoint) {
+func (c *counts) addPoint(p *tracestore.MetricPoint) {
 	c.calls += p.Calls
 	c.errors += p.Errors
 	c.durations.Add(&p.Durations)
@@ -54,15 +54,15 @@ type tally struct {
 
 func newTally(p *Periods) *tally { return &tally{periods: p, steps: make([]counts, p.Points)} }
 
-func (t *tally) add(p *pair) {
+func (t *tally) addPair(p *pair) {
 	start, step := uint64(t.periods.Start.UnixNano()), uint64(t.periods.Step)
 	for i := range p.now {
 		if at := (p.now[i].Start - start) / step; at < uint64(len(t.steps)) {
-			t.steps[at].add(&p.now[i])
+			t.steps[at].addPoint(&p.now[i])
 		}
 	}
 	for i := range p.usual {
-		t.usual.add(&p.usual[i])
+		t.usual.addPoint(&p.usual[i])
 	}
 }
 

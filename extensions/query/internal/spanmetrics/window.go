@@ -16,7 +16,7 @@ type window struct {
 	scratch       tracestore.Histogram
 }
 
-func (w *window) add(p *tracestore.MetricPoint) {
+func (w *window) addPoint(p *tracestore.MetricPoint) {
 	w.calls += p.Calls
 	w.errors += p.Errors
 	first, counts := p.Durations.Counts()

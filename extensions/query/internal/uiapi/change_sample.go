@@ -79,7 +79,7 @@ func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
 		return tracestore.WalkSpans(spans, func(s tracestore.Span) error {
 			read++
 			if start := time.Unix(0, int64(s.Start)); !start.Before(q.From) && !start.After(q.To) {
-				c.add(s, !start.Before(c.periods.start))
+				c.addSpan(s, !start.Before(c.periods.start))
 			}
 			return c.memory.Resize(c.bytes)
 		})
@@ -90,8 +90,8 @@ func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
 	return err
 }
 
-// add notes what a span has. now says in which period it starts.
-func (c *changeSample) add(s tracestore.Span, now bool) {
+// addSpan notes what a span has. now says in which period it starts.
+func (c *changeSample) addSpan(s tracestore.Span, now bool) {
 	c.spans++
 	service := c.services[s.Resource.Service]
 	if service == nil {

@@ -70,7 +70,7 @@ func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, erro
 	found := &match{names: m.names, fields: make([][]fieldValue, len(m.fields))}
 	damage, err := slot.VisitSelected(tracestore.TraceRef{ID: s.ID}, m.set, func(s tracestore.Span) error {
 		if s.Start >= m.from && s.Start <= m.to {
-			found.add(s, m.fields)
+			found.addSpan(s, m.fields)
 		}
 		return nil
 	})
@@ -83,7 +83,7 @@ func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, erro
 	return found, nil
 }
 
-func (m *match) add(s tracestore.Span, fields []tracestore.Field) {
+func (m *match) addSpan(s tracestore.Span, fields []tracestore.Field) {
 	at := route.SpanKey{Start: s.Start, ID: s.SpanID}
 	m.spans.Add(at)
 	for i, f := range fields {

@@ -30,7 +30,7 @@ func TestMatchedSpans(t *testing.T) {
 		}
 		m := match{fields: make([][]fieldValue, 1)}
 		for _, i := range r.Perm(len(spans)) {
-			m.add(spans[i], fields)
+			m.addSpan(spans[i], fields)
 		}
 		slices.SortFunc(spans, func(a, b tracestore.Span) int {
 			return route.SpanKey{Start: a.Start, ID: a.SpanID}.Compare(route.SpanKey{Start: b.Start, ID: b.SpanID})

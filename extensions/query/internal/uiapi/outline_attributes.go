@@ -106,11 +106,11 @@ func (k *keyCounter) Scope(*otlpdata.Scope) error { return nil }
 // Span implements otlpdata.Visitor.
 func (k *keyCounter) Span(s *otlpdata.Span) error {
 	k.spans++
-	return cmp.Or(k.add(ofResource, k.resource), k.add(ofSpan, s.Attributes))
+	return cmp.Or(k.addKeys(ofResource, k.resource), k.addKeys(ofSpan, s.Attributes))
 }
 
-// add counts the keys of a list, each once.
-func (k *keyCounter) add(prefix string, kvs []otlpdata.KeyValue) error {
+// addKeys counts the keys of a list, each once.
+func (k *keyCounter) addKeys(prefix string, kvs []otlpdata.KeyValue) error {
 	for i := range kvs {
 		if kvs[i].Key == adjust.WarningsKey {
 			continue

@@ -111,7 +111,7 @@ func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
 			}
 			span := hosts.OutlineSpan(s)
 			o.service = o.services.number(span.Service)
-			o.add(&span)
+			o.addSpan(&span)
 			return nil
 		})
 		if o.cut = errors.Is(err, errOutlineFull); o.cut {
@@ -135,12 +135,12 @@ func (o *outline) addSummaries(spans []tracestore.SummarySpan) {
 		if s := &spans[i]; i == 0 || s.Service != service {
 			service, o.service = s.Service, o.services.number(s.Service)
 		}
-		o.add(&spans[i])
+		o.addSpan(&spans[i])
 	}
 }
 
-// add adds a span of the current service.
-func (o *outline) add(s *tracestore.SummarySpan) {
+// addSpan adds a span of the current service.
+func (o *outline) addSpan(s *tracestore.SummarySpan) {
 	n := outlineSpan{start: s.Start, duration: s.Duration, id: s.ID, parent: s.Parent, name: o.names.number(s.Name),
 		service: o.service, extras: o.addExtras(s.Extras), host: s.Host, reversed: s.Reversed}
 	if s.Kind > otlpdata.KindUnspecified && s.Kind <= otlpdata.KindConsumer {

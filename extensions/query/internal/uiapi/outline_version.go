@@ -45,11 +45,11 @@ type hasher struct{ sum hash.Hash64 }
 
 func newHasher(numbers ...uint64) hasher {
 	h := hasher{fnv.New64a()}
-	h.add(numbers...)
+	h.addNumbers(numbers...)
 	return h
 }
 
-func (h hasher) add(numbers ...uint64) {
+func (h hasher) addNumbers(numbers ...uint64) {
 	var b [8]byte
 	for _, n := range numbers {
 		binary.LittleEndian.PutUint64(b[:], n)
@@ -99,15 +99,15 @@ func (o *outline) hash() uint64 {
 	h := newHasher(uint64(o.maxSpans), uint64(o.maxSkew))
 	for i := range o.spans {
 		s := &o.spans[i]
-		h.add(binary.BigEndian.Uint64(s.id[:]), binary.BigEndian.Uint64(s.parent[:]), s.start, s.duration, uint64(s.name),
+		h.addNumbers(binary.BigEndian.Uint64(s.id[:]), binary.BigEndian.Uint64(s.parent[:]), s.start, s.duration, uint64(s.name),
 			uint64(s.service), uint64(s.kind), uint64(s.flags))
 		if x := o.extrasOf(s); x != nil {
-			h.add(uint64(x.links), uint64(x.to-x.from))
+			h.addNumbers(uint64(x.links), uint64(x.to-x.from))
 		}
 	}
 	for _, words := range [][]string{o.services.words, o.names.words} {
 		for _, word := range words {
-			h.add(uint64(len(word)))
+			h.addNumbers(uint64(len(word)))
 			h.sum.Write([]byte(word)) //nolint:errcheck // never fails
 		}
 	}

@@ -20,7 +20,7 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	a.writeTraces(w, r, core.OpGetTrace, func(slot *core.Slot, out *traceWriter) (string, error) {
 		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
-			err = out.add(a.backend.Adjustment(raw), pieces...)
+			err = out.addPieces(a.backend.Adjustment(raw), pieces...)
 		}
 		return core.IncompleteMessage(incomplete), err
 	})
@@ -36,7 +36,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	a.writeTraces(w, r, core.OpFindTraces, func(slot *core.Slot, out *traceWriter) (string, error) {
 		q := slot.SearchQuery(&s)
 		opt := a.backend.Adjustment(s.Raw)
-		outcome, err := slot.Find(q, s.Set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error { return out.add(opt, trace) })
+		outcome, err := slot.Find(q, s.Set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error { return out.addPieces(opt, trace) })
 		return s.Incomplete(&outcome, q.Limit), err
 	})
 }
@@ -48,7 +48,7 @@ type traceWriter struct {
 	traces int
 }
 
-func (t *traceWriter) add(opt adjust.Options, pieces ...*otlpdata.Batch) error {
+func (t *traceWriter) addPieces(opt adjust.Options, pieces ...*otlpdata.Batch) error {
 	err := t.stream.Add(func(dst []byte) ([]byte, error) {
 		t.spans.Buf = dst
 		err := adjust.Walk(opt, &t.spans, pieces...)

@@ -51,11 +51,11 @@ func (c *Counter) Observe(tenant string, roots []sampling.Root) {
 		r := &roots[i]
 		t, ok := c.all[sampling.OperationKey{Tenant: tenant, Service: r.Service, Operation: r.Operation}]
 		if !ok {
-			if t = c.begin(tenant, r); t == nil {
+			if t = c.beginRoot(tenant, r); t == nil {
 				continue
 			}
 		}
-		t.add(r, c.lowerBound)
+		t.addRoot(r, c.lowerBound)
 	}
 }
 
@@ -63,9 +63,9 @@ func (c *Counter) Observe(tenant string, roots []sampling.Root) {
 // many operations.
 func (c *Counter) Unobserved() int64 { return c.unobserved.Load() }
 
-// begin adds an operation. It returns nil if the operation must not be counted. The caller holds
-// mu.
-func (c *Counter) begin(tenant string, r *sampling.Root) *tally {
+// beginRoot adds an operation. It returns nil if the operation must not be counted. The caller
+// holds mu.
+func (c *Counter) beginRoot(tenant string, r *sampling.Root) *tally {
 	usable := func(name string) bool { return len(name) <= sampling.MaxName && utf8.ValidString(name) }
 	names := len(tenant) + len(r.Service) + len(r.Operation)
 	if len(c.all) >= c.maxOperations || c.names+names > c.maxNameBytes || r.Service == "" || r.Operation == "" ||
@@ -80,9 +80,9 @@ func (c *Counter) begin(tenant string, r *sampling.Root) *tally {
 	return t
 }
 
-// add counts a trace. A trace that was not sampled with a probability only makes its operation
+// addRoot counts a trace. A trace that was not sampled with a probability only makes its operation
 // known.
-func (t *tally) add(r *sampling.Root, lowerBound float64) {
+func (t *tally) addRoot(r *sampling.Root, lowerBound float64) {
 	t.any = true
 	switch r.Sampler {
 	case sampling.SamplerProbabilistic:

@@ -49,7 +49,7 @@ func NewHistory(all []sampling.Throughput, until time.Time, length time.Duration
 			continue
 		}
 		for j := range all[i].Rows {
-			h.add(&all[i].Rows[j], b)
+			h.addRow(&all[i].Rows[j], b)
 		}
 	}
 	for _, by := range reporters[:size] {
@@ -71,8 +71,8 @@ func crashed(before, next map[string]bool) bool {
 	return false
 }
 
-// add adds counts of an operation to bucket i.
-func (h *History) add(r *sampling.ThroughputRow, i int) {
+// addRow adds counts of an operation to bucket i.
+func (h *History) addRow(r *sampling.ThroughputRow, i int) {
 	buckets, ok := h.All[r.OperationKey]
 	if !ok {
 		buckets = make([]Bucket, h.Size)
@@ -81,12 +81,12 @@ func (h *History) add(r *sampling.ThroughputRow, i int) {
 	b := &buckets[i]
 	b.ByLowerBound += r.ByLowerBound
 	for _, s := range r.Counts {
-		b.add(s)
+		b.addCount(s)
 	}
 }
 
-// add adds a count. Equal probabilities are joined.
-func (b *Bucket) add(s sampling.ProbabilityCount) {
+// addCount adds a count. Equal probabilities are joined.
+func (b *Bucket) addCount(s sampling.ProbabilityCount) {
 	for i := range b.Counts {
 		if same(s.Probability, b.Counts[i].Probability) {
 			b.Counts[i].Count += s.Count

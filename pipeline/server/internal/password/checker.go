@@ -121,7 +121,7 @@ func (c *Checker) join(key checkKey, password []byte) (*check, error) {
 	if len(c.checks) >= c.config.MaxWaiting {
 		return nil, &DelayedError{After: busyDelay}
 	}
-	from, delay, busy := c.clients.begin(key.client, c.now())
+	from, delay, busy := c.clients.beginAttempt(key.client, c.now())
 	switch {
 	case delay > 0:
 		return nil, &DelayedError{Failures: true, After: delay}

@@ -28,10 +28,10 @@ func newClients(cfg *Config) *clients {
 	return &clients{config: cfg, byKey: map[string]*list.Element{}}
 }
 
-// begin counts a comparison of the client, for which the caller must call end. If the client must
-// wait first, it returns the delay instead; busy means that other comparisons of the client must
-// end first.
-func (cs *clients) begin(key string, now time.Time) (c *client, delay time.Duration, busy bool) {
+// beginAttempt counts a comparison of the client, for which the caller must call end. If the client
+// must wait first, it returns the delay instead; busy means that other comparisons of the client
+// must end first.
+func (cs *clients) beginAttempt(key string, now time.Time) (c *client, delay time.Duration, busy bool) {
 	e, ok := cs.byKey[key]
 	if !ok {
 		c = &client{key: key, pending: 1}

@@ -62,7 +62,7 @@ func run(slot *core.Slot, w core.Window, c condition, limit int, before bool) (d
 	}
 	defer memory.Release()
 	groups := newGroups(w, memory)
-	r := newReader(slot, w, c, groups.add)
+	r := newReader(slot, w, c, groups.addSpan)
 	if incomplete, err = r.read(); err != nil {
 		return nil, nil, err
 	}

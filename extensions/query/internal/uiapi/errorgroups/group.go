@@ -98,8 +98,8 @@ func (g *groups) frame(stack string) (frame, error) {
 	return f, g.memory.Grow(stackMemory + int64(len(stack)))
 }
 
-// add counts a failed span of the window.
-func (g *groups) add(s tracestore.Span) error {
+// addSpan counts a failed span of the window.
+func (g *groups) addSpan(s tracestore.Span) error {
 	f, p, top, key, err := g.describe(s)
 	if err != nil {
 		return err
@@ -115,9 +115,9 @@ func (g *groups) add(s tracestore.Span) error {
 	one.first = min(one.first, s.Start)
 	one.points[g.part(s.Start)]++
 	one.stackless = one.stackless && f.stack == ""
-	one.operations.add(s.Operation())
+	one.operations.addText(s.Operation())
 	if v, ok := otlpdata.Get(s.Resource.Attributes, "service.version"); ok {
-		one.versions.add(v.AsString())
+		one.versions.addText(v.AsString())
 	}
 	if one.message == "" && one.count == 1 || s.Start > one.last {
 		one.last, one.message = s.Start, strings.Clone(storequery.FacetText(f.message))
@@ -182,7 +182,7 @@ type countedText struct {
 	Count int    `json:"count"`
 }
 
-func (c *counted) add(text string) {
+func (c *counted) addText(text string) {
 	text = storequery.FacetText(text)
 	i := slices.IndexFunc(c.list, func(t countedText) bool { return t.Text == text })
 	switch {

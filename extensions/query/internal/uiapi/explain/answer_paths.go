@@ -99,21 +99,21 @@ func pathsOf(p *tracestore.PathProfile, times *TimeRanking, shapes []ShapeLine) 
 		Selected: sideColumns{[]float64{}, []float64{}}, Rest: sideColumns{[]float64{}, []float64{}}}
 	for i := range p.Paths {
 		if keep[i] {
-			out.add(p, i)
+			out.addPath(p, i)
 		}
 	}
 	return out
 }
 
-func (c *pathColumns) add(p *tracestore.PathProfile, i int) {
+func (c *pathColumns) addPath(p *tracestore.PathProfile, i int) {
 	path := &p.Paths[i]
 	c.index[i] = len(c.Parent)
 	c.Parent, c.Service, c.Name = append(c.Parent, c.index[path.Parent]), append(c.Service, path.Service), append(c.Name, path.Name)
-	c.Selected.add(&path.Selected, &p.Selected)
-	c.Rest.add(&path.Rest, &p.Rest)
+	c.Selected.addCounts(&path.Selected, &p.Selected)
+	c.Rest.addCounts(&path.Rest, &p.Rest)
 }
 
-func (c *sideColumns) add(n *tracestore.PathCounts, of *tracestore.PathSet) {
+func (c *sideColumns) addCounts(n *tracestore.PathCounts, of *tracestore.PathSet) {
 	c.Self = append(c.Self, math.Round(mean(float64(n.SelfTime), of)))
 	c.Calls = append(c.Calls, thousandths(mean(float64(n.Calls), of)))
 }

@@ -20,7 +20,7 @@ func countSpans(t *testing.T, n int, attributes func(i int) (selected bool, kvs 
 	c := newCounter(nil, nil)
 	for i := range n {
 		selected, kvs := attributes(i)
-		if err := c.begin(selected); err != nil {
+		if err := c.beginTrace(selected); err != nil {
 			t.Fatal(err)
 		}
 		r := &otlpdata.Resource{Service: "web", Raw: []byte("web")}
@@ -140,7 +140,7 @@ func TestResourceAttributes(t *testing.T) {
 	c := newCounter(nil, nil)
 	for i := range 1000 {
 		selected := i%5 == 0
-		if err := c.begin(selected); err != nil {
+		if err := c.beginTrace(selected); err != nil {
 			t.Fatal(err)
 		}
 		host := "a"
@@ -169,7 +169,7 @@ func TestMoreSpans(t *testing.T) {
 	c := newCounter(nil, nil)
 	for i := range 2000 {
 		selected := i%10 == 0
-		if err := c.begin(selected); err != nil {
+		if err := c.beginTrace(selected); err != nil {
 			t.Fatal(err)
 		}
 		calls := 1
@@ -233,7 +233,7 @@ func TestCounterMemory(t *testing.T) {
 	}
 	c := newCounter(m, nil)
 	for i := range 100_000 {
-		if err = c.begin(false); err != nil {
+		if err = c.beginTrace(false); err != nil {
 			break
 		}
 		kvs := []otlpdata.KeyValue{text(fmt.Sprint("k", i%500), fmt.Sprint(i))}

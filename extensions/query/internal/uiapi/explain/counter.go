@@ -108,8 +108,8 @@ func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
 	return c
 }
 
-// begin begins a trace. The error is as in tracestore.Reserve: then the trace is not counted.
-func (c *counter) begin(selected bool) error {
+// beginTrace begins a trace. The error is as in tracestore.Reserve: then the trace is not counted.
+func (c *counter) beginTrace(selected bool) error {
 	if err := c.charge(); err != nil {
 		return err
 	}

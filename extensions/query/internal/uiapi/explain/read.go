@@ -69,7 +69,7 @@ func (r *reader) read(refs []tracestore.TraceRef) error {
 			if !r.until.IsZero() && time.Now().After(r.until) {
 				return errRead
 			}
-			if err := r.counter.begin(r.selected[piece.ID]); err != nil {
+			if err := r.counter.beginTrace(r.selected[piece.ID]); err != nil {
 				return err
 			}
 			current, spans = piece.ID, 0

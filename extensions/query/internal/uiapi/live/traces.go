@@ -67,7 +67,7 @@ func (e *traceEvents) span(dst []byte, s tracestore.Span) []byte {
 		if !matches {
 			return dst
 		}
-		if w = e.add(s.TraceID); w == nil {
+		if w = e.addTrace(s.TraceID); w == nil {
 			return dst
 		}
 	}
@@ -83,9 +83,9 @@ func (e *traceEvents) span(dst []byte, s tracestore.Span) []byte {
 	return dst
 }
 
-// add begins to watch a trace. It returns nil if it is not in the sample any more, or if too many
-// traces are watched.
-func (e *traceEvents) add(id otlpdata.TraceID) *watchedTrace {
+// addTrace begins to watch a trace. It returns nil if it is not in the sample any more, or if too
+// many traces are watched.
+func (e *traceEvents) addTrace(id otlpdata.TraceID) *watchedTrace {
 	if len(e.watched) >= e.config.MaxTraces {
 		e.forget(func(w *watchedTrace) bool { return w.sent })
 	}

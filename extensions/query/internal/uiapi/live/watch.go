@@ -55,7 +55,7 @@ func (c *watcher) run(ctx context.Context, stop <-chan struct{}) error {
 		case <-over.C:
 			return c.end(fmt.Sprintf("max_duration (%s) reached", c.config.MaxDuration))
 		case <-c.feed.Ready():
-			c.take()
+			c.takeEvents()
 			if err := c.feed.Err(); err != nil {
 				return c.end(err.Error())
 			}
@@ -96,8 +96,8 @@ func (c *watcher) flush() error {
 
 var errBudget = errors.New("no more spans are examined in this interval")
 
-// take examines the spans of a batch.
-func (c *watcher) take() {
+// takeEvents examines the spans of a batch.
+func (c *watcher) takeEvents() {
 	b, missed := c.feed.Take()
 	c.missed += missed
 	if b == nil {
