@@ -7,6 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
 )
 
 // Find implements tracestore.Reader. The server selects spans newest first; those for which it
@@ -285,4 +286,14 @@ func (s *search) emitAll(ctx context.Context, hits []hit) error {
 		}
 	}
 	return nil
+}
+
+var _ tracestore.PathProfiler = (*exporter)(nil)
+
+// ProfilePaths implements tracestore.PathProfiler with searches, and reads what it needs of the
+// traces that these find.
+func (e *exporter) ProfilePaths(
+	ctx context.Context, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
+) (tracestore.PathProfile, error) {
+	return callpath.Profile(ctx, e, q, sel, o)
 }

@@ -1,11 +1,15 @@
 package clickhouse
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -117,4 +121,165 @@ func hasService(e tracestore.Expr) bool {
 		return e.Field.Place == tracestore.Service && e.Op == tracestore.Eq && !e.Value.IsNumber
 	}
 	return false
+}
+
+// page is a part of the hits of a slice, newest first.
+type page struct {
+	hits []hit
+	next tracestore.Cursor // position up to which spans were examined, if last is false
+	last bool              // there are no others in the slice
+}
+
+// page returns the next hits that start between two times. The server sorts by start only, because
+// it then reads no more than it returns, so that the hits with the last start are left to the next
+// page.
+func (s *search) page(ctx context.Context, from, to uint64) (p page, err error) {
+	p.hits, err = s.selectHits(ctx, where.Window(from, to), "start DESC")
+	if p.last = len(p.hits) < s.rows; err != nil || p.last {
+		return p, err
+	}
+	last := p.hits[len(p.hits)-1].start
+	complete := slices.IndexFunc(p.hits, func(h hit) bool { return h.start == last })
+	if complete > 0 {
+		p.hits, p.next = p.hits[:complete], tracestore.Cursor{Start: last + 1, Set: true}
+		return p, nil
+	}
+	// A page does not hold all spans with this start.
+	p.hits, err = s.selectHits(ctx, where.Window(last, last), "trace_id DESC")
+	p.next = tracestore.Cursor{Start: last, Set: true} // the zero id is the last one
+	if len(p.hits) == s.rows {
+		p.next = p.hits[len(p.hits)-1].cursor()
+	}
+	return p, err
+}
+
+// selectHits returns the first s.rows hits in an order, sorted newest first.
+func (s *search) selectHits(ctx context.Context, window, order string) ([]hit, error) {
+	if err := s.memory.Grow(int64(s.rows) * hitMemory); err != nil {
+		return nil, err
+	}
+	defer func() { _ = s.memory.Grow(-int64(s.rows) * hitMemory) }() // cannot fail
+	sure := "1"
+	if !s.condition.Exact {
+		sure = s.condition.Sure
+	}
+	sql := "SELECT start, trace_id, toUInt8(" + sure + ") FROM " + s.store.db.Table("spans") +
+		" WHERE " + where.Tenant(s.query.Tenant) + " AND " + window + " AND " + s.condition.SQL
+	if s.at.Set {
+		sql += " AND " + where.Before(s.at.Start, s.at.ID)
+	}
+	var hits []hit
+	err := s.store.eachRow(ctx, sql+fmt.Sprintf(" ORDER BY %s LIMIT %d", order, s.rows), func(r db.Rows) error {
+		h, err := scanHit(r)
+		hits = append(hits, h)
+		return err
+	})
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(cmp.Compare(b.start, a.start), bytes.Compare(b.id[:], a.id[:])) })
+	return hits, err
+}
+
+func scanHit(r db.Rows) (h hit, err error) {
+	var id string
+	var sure uint8
+	if err := r.Scan(&h.start, &id, &sure); err != nil {
+		return h, fmt.Errorf("reading results: %w", err)
+	}
+	if len(id) != len(h.id) {
+		return h, fmt.Errorf("reading results: trace id of %d bytes", len(id))
+	}
+	copy(h.id[:], id)
+	h.sure = sure != 0
+	return h, nil
+}
+
+// verify returns the hits that match, at most one of each trace.
+func (s *search) verify(ctx context.Context, hits []hit) ([]hit, error) {
+	var unsure []hit
+	for _, h := range hits {
+		if !h.sure {
+			unsure = append(unsure, h)
+		}
+	}
+	s.outcome.Scanned += len(hits)
+	matching := make(map[tracestore.Cursor]struct{})
+	if len(unsure) > 0 {
+		if err := s.matching(ctx, atPositions(unsure), func(c tracestore.Cursor) { matching[c] = struct{}{} }); err != nil {
+			return nil, err
+		}
+	}
+	var out []hit
+	seen := make(map[otlpdata.TraceID]struct{})
+	for _, h := range hits {
+		_, again := seen[h.id]
+		_, matches := matching[h.cursor()]
+		if !again && (h.sure || matches) {
+			out, seen[h.id] = append(out, h), struct{}{}
+		}
+	}
+	return out, nil
+}
+
+// atPositions returns the condition on the spans of hits.
+func atPositions(hits []hit) string {
+	ids := make([]otlpdata.TraceID, len(hits))
+	sql := "(trace_id, start) IN ("
+	for i, h := range hits {
+		if i > 0 {
+			sql += ", "
+		}
+		ids[i] = h.id
+		sql += "(" + where.TraceID(h.id) + ", " + where.Uint(h.start) + ")"
+	}
+	return ofTraces(ids) + " AND " + sql + ")"
+}
+
+// matching calls take with the position of each span that meets a condition on the columns of the
+// table "payload" and that matches the query.
+func (s *search) matching(ctx context.Context, condition string, take func(tracestore.Cursor)) error {
+	err := s.store.eachSpan(ctx, s.query.Tenant, condition, func(sp tracestore.Span) error {
+		if tracestore.Match(s.query.Where, sp) {
+			take(tracestore.Cursor{Start: sp.Start, ID: sp.TraceID, Set: true})
+		}
+		return nil
+	})
+	return s.noteDamage(err)
+}
+
+// noteDamage keeps the reasons of a DamagedError, and returns any other error.
+func (s *search) noteDamage(err error) error {
+	damage, err := tracestore.DamageOf(err)
+	s.damage.Add(damage...)
+	return err
+}
+
+// notReturned leaves out the traces that also match before the cursor, because an earlier page
+// returned them.
+func (s *search) notReturned(ctx context.Context, hits []hit) ([]hit, error) {
+	c := s.query.After
+	if !c.Set || c.Start > s.to || len(hits) == 0 {
+		return hits, nil
+	}
+	ids := make([]otlpdata.TraceID, len(hits))
+	for i, h := range hits {
+		ids[i] = h.id
+	}
+	condition := ofTraces(ids) + " AND " + where.Window(max(s.from, c.Start), s.to)
+	returned := make(map[otlpdata.TraceID]struct{})
+	err := s.matching(ctx, condition, func(at tracestore.Cursor) {
+		if at.Start > c.Start || string(at.ID[:]) >= string(c.ID[:]) {
+			returned[at.ID] = struct{}{}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []hit
+	for _, h := range hits {
+		if _, is := returned[h.id]; !is {
+			out = append(out, h)
+		} else if err := s.finish(h.id); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -4,8 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -74,4 +80,105 @@ func (e *exporter) eachScanned(ctx context.Context, sql string, to []any, visit 
 func (e *exporter) number(ctx context.Context, sql string) (n uint64, err error) {
 	err = e.eachRow(ctx, sql, func(r db.Rows) error { return r.Scan(&n) })
 	return n, err
+}
+
+// shards knows which shards of the cluster answer. Statements leave out shards of which no replica
+// answers, so that the answer is partial, except for those that run with wholeCluster.
+type shards struct {
+	mu      sync.Mutex
+	checked time.Time // before the shards were asked
+	missing tracestore.Reasons
+}
+
+// missingShards says which shards do not answer. Callers have read before. Calls at the same time
+// ask the shards together.
+func (e *exporter) missingShards(ctx context.Context) tracestore.Reasons {
+	if !e.cfg.Cluster.Sharded || ctx.Err() != nil {
+		return nil
+	}
+	called := time.Now()
+	e.shards.mu.Lock()
+	defer e.shards.mu.Unlock()
+	if !e.shards.checked.Before(called) {
+		return e.shards.missing
+	}
+	now := time.Now()
+	missing, err := e.askShards(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return tracestore.Because(tracestore.ReasonUnavailable, "the shards that answer are not known: "+err.Error())
+	}
+	e.shards.missing, e.shards.checked = tracestore.Because(tracestore.ReasonUnavailable, missing), now
+	return e.shards.missing
+}
+
+// wholeCluster returns a context for statements that fail if a shard does not answer, instead of
+// leaving it out. The error matches shardMissing.
+func wholeCluster(ctx context.Context) context.Context {
+	return db.WithSettings(ctx, db.Settings{"skip_unavailable_shards": 0})
+}
+
+// shardMissing reports whether err says that no server of a shard answers.
+func shardMissing(err error) bool { return db.CodeOf(err) == db.CodeShardMissing }
+
+// askShards asks all shards for an answer. Each answers with one row.
+func (e *exporter) askShards(ctx context.Context) (missing string, err error) {
+	name := where.Text(e.cfg.Cluster.Name)
+	known, err := e.number(ctx, "SELECT toUInt64(count(DISTINCT shard_num)) FROM system.clusters WHERE cluster = "+name)
+	if err != nil {
+		return "", err
+	}
+	answered, err := e.number(ctx, "SELECT toUInt64(count()) FROM cluster("+name+", system.one)")
+	if err != nil || answered >= known {
+		return "", err
+	}
+	return fmt.Sprintf("%s of cluster %s: no server answers", e.silentShards(ctx, name, known, answered), e.cfg.Cluster.Name), nil
+}
+
+// silentShards returns the numbers of the shards that do not answer, or how many there are if the
+// server is too old to tell.
+func (e *exporter) silentShards(ctx context.Context, cluster string, known, answered uint64) string {
+	numbers := make(map[uint64]bool)
+	err := e.eachRow(ctx, "SELECT toUInt64(shardNum()) FROM cluster("+cluster+", system.one)", func(r db.Rows) error {
+		var n uint64
+		err := r.Scan(&n)
+		numbers[n] = true
+		return err
+	})
+	if err != nil {
+		return fmt.Sprintf("%d of %d shards", known-answered, known)
+	}
+	var silent []string
+	for n := range known {
+		if !numbers[n+1] {
+			silent = append(silent, strconv.FormatUint(n+1, 10))
+		}
+	}
+	return "shard " + strings.Join(silent, ", ")
+}
+
+// incomplete returns a tracestore.DamagedError if shards do not answer. Callers that have found a
+// trace need not call it, because a trace is on one shard.
+func (e *exporter) incomplete(ctx context.Context) error {
+	if missing := e.missingShards(ctx); !missing.Complete() {
+		return &tracestore.DamagedError{Reasons: missing}
+	}
+	return nil
+}
+
+// serverLimit says which limit of the server ended a statement. It returns nil if err is something
+// else.
+func serverLimit(err error) tracestore.Reasons {
+	switch {
+	case db.CodeOf(err) == db.CodeMemoryLimit:
+		return tracestore.Because(tracestore.ReasonBudget, "stopped at the memory limit of the server; narrow the search or the time range")
+	case db.ClassOf(err) != db.Limited:
+		return nil
+	case db.CodeOf(err) == db.CodeTooManyRows || db.CodeOf(err) == db.CodeTooManyBytes:
+		return tracestore.Because(tracestore.ReasonBudget,
+			"stopped at the maximum number of rows that a query reads; narrow the search or the time range")
+	}
+	return tracestore.Because(tracestore.ReasonTime, "stopped at the maximum time of a query; narrow the search or the time range")
 }
