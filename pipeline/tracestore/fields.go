@@ -186,9 +186,12 @@ func (p Place) known() bool { return int(p) < len(places) }
 // HasKey reports whether fields of this place are looked up by key.
 func (p Place) HasKey() bool { return p <= LinkAttribute }
 
-// OfTrace reports whether the place is a property of the whole trace. [Reader.Find] does not
-// support these in Query.Where.
+// OfTrace reports whether values depend on the whole trace. [Reader.Find] does not support such
+// places in Query.Where.
 func (p Place) OfTrace() bool { return p.known() && places[p].OfTrace }
+
+// OfSpan reports whether spans of a trace may have different values.
+func (p Place) OfSpan() bool { return !p.OfTrace() }
 
 // Names returns all names of a property in searches, [PlaceInfo.Name] first.
 func (i *PlaceInfo) Names() []string {

@@ -20,7 +20,8 @@ type setMatcher struct {
 	needsSummary bool
 	needsParents bool
 
-	selected []bool // by span: the result
+	walk     spanWalk // over the trace that was evaluated
+	selected []bool   // by span: the result
 	starts   []uint64
 	summary  tracestore.Summary // set if needsSummary
 
@@ -82,6 +83,7 @@ func (m *setMatcher) addConditions(set SpanSet) {
 // there are no duplicates. The error is that of walk or of ctx.
 func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *Dedup, walk spanWalk) error {
 	m.reset()
+	m.walk = walk
 	err := walk(func(s tracestore.Span) error {
 		duplicate := dedup != nil && !dedup.First(s)
 		m.duplicate = append(m.duplicate, duplicate)
@@ -99,18 +101,25 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 	}
 	if m.needsSummary {
 		m.summary = SummarizeSpans(id, m.summarySpans)
-		i := 0
-		err := walk(func(s tracestore.Span) error {
-			s.Trace = &m.summary
-			i++
-			return m.testConditions(ctx, s, i-1)
-		})
+		err := m.each(func(s tracestore.Span, at int) error { return m.testConditions(ctx, s, at) })
 		if err != nil {
 			return err
 		}
 	}
 	m.combine()
 	return ctx.Err() // conditions may be wrong, see tracestore.WithContext
+}
+
+// each calls visit with each span of the trace and its index. If needsSummary, Span.Trace is set.
+func (m *setMatcher) each(visit func(s tracestore.Span, at int) error) error {
+	at := -1
+	return m.walk(func(s tracestore.Span) error {
+		if m.needsSummary {
+			s.Trace = &m.summary
+		}
+		at++
+		return visit(s, at)
+	})
 }
 
 func (m *setMatcher) reset() {

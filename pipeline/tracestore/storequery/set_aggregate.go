@@ -270,10 +270,10 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 			return fmt.Errorf("examining trace %s: %w", id, err)
 		}
 	}
-	i := -1
-	return walk(func(sp tracestore.Span) error {
-		if i++; s.matcher.selected[i] && s.window.has(sp.Start) {
-			s.counter.count(sp, s.chosen == nil || s.chosen.selected[i])
+	return s.matcher.each(func(sp tracestore.Span, at int) error {
+		sp.Trace = nil // what is counted has no fields of the trace
+		if s.matcher.selected[at] && s.window.has(sp.Start) {
+			s.counter.count(sp, s.chosen == nil || s.chosen.selected[at])
 		}
 		return nil
 	})

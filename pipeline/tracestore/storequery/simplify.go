@@ -2,14 +2,12 @@ package storequery
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// PlacesOf reports whether an expression uses fields of the span and fields of the trace.
+// PlacesOf reports whether an expression uses fields that differ between the spans of a trace, and
+// fields that depend on the whole trace.
 func PlacesOf(e tracestore.Expr) (span, trace bool) {
 	for f := range tracestore.Fields(e) {
-		if f.Place.OfTrace() {
-			trace = true
-		} else {
-			span = true
-		}
+		trace = trace || f.Place.OfTrace()
+		span = span || f.Place.OfSpan()
 	}
 	return span, trace
 }
@@ -128,7 +126,7 @@ func assume(e tracestore.Expr, ofTrace, hold bool) tracestore.Expr {
 	case tracestore.Not:
 		return tracestore.Not{Expr: assume(e.Expr, ofTrace, !hold)}
 	case tracestore.Cond:
-		if e.Field.Place.OfTrace() == ofTrace {
+		if p := e.Field.Place; ofTrace && p.OfTrace() || !ofTrace && p.OfSpan() {
 			if hold {
 				return nil
 			}

@@ -87,16 +87,13 @@ func VisitSelected(
 ) error {
 	m := newSetMatcher(withContext(ctx, set), nil)
 	m.needsSummary = true
-	walk := walkBatches(batches...)
-	if err := m.evaluate(ctx, id, NewDedup(), walk); err != nil {
+	if err := m.evaluate(ctx, id, NewDedup(), walkBatches(batches...)); err != nil {
 		return fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
 	}
-	i := 0
-	return walk(func(s tracestore.Span) error {
-		if i++; !m.selected[i-1] {
+	return m.each(func(s tracestore.Span, at int) error {
+		if !m.selected[at] {
 			return nil
 		}
-		s.Trace = &m.summary
 		return visit(s)
 	})
 }

@@ -180,7 +180,8 @@ func (s *suite) checkAllAggregates(store tracestore.Aggregator, stage int) {
 func aggregationCases(n int, slow tracestore.Expr) []tracestore.Aggregation {
 	step := tracestore.HeatmapQuery{Step: []time.Duration{time.Second, time.Minute, 2 * time.Minute, time.Hour, 12345678912}[n%5]}
 	var fields []tracestore.Field
-	for p := tracestore.AnyAttribute; p <= tracestore.RootName; p++ {
+	for i := range tracestore.Places() {
+		p := tracestore.Place(i)
 		fields = append(fields, tracestore.Field{Place: p, Key: "k"})
 	}
 	selections := []*tracestore.Selection{{}, {Where: slow}, {From: at(firstMinute + minute)}, {To: at(firstMinute + minute), Where: slow}}
@@ -197,7 +198,8 @@ func aggregationCases(n int, slow tracestore.Expr) []tracestore.Aggregation {
 
 func (s *suite) checkBadAggregations(store tracestore.Aggregator) {
 	s.Helper()
-	twice, unknown := tracestore.Field{Place: tracestore.SpanAttribute, Key: "k"}, tracestore.Field{Place: tracestore.RootName + 1}
+	twice := tracestore.Field{Place: tracestore.SpanAttribute, Key: "k"}
+	unknown := tracestore.Field{Place: tracestore.Place(len(tracestore.Places()))}
 	hour := tracestore.Query{From: at(base), To: at(base).Add(time.Hour)}
 	for _, c := range []struct {
 		q tracestore.Query

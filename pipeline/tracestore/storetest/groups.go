@@ -19,7 +19,8 @@ func checkGroups(s *suite) {
 	s.send("", again.traces)
 	s.send("", again.traces) // spans from two requests may count twice
 	var fields []tracestore.Field
-	for p := tracestore.AnyAttribute; p <= tracestore.RootName; p++ {
+	for i := range tracestore.Places() {
+		p := tracestore.Place(i)
 		fields = append(fields, tracestore.Field{Place: p, Key: "k"})
 	}
 	for _, key := range []string{"number", "number.text", "even", "odd", "unique", "rare", "int", "service.name", "absent"} {
@@ -45,7 +46,7 @@ func checkGroups(s *suite) {
 
 func (s *suite) checkBadGroups(store tracestore.Aggregator) {
 	s.Helper()
-	name, unknown := tracestore.Field{Place: tracestore.Name}, tracestore.Field{Place: tracestore.RootName + 1}
+	name, unknown := tracestore.Field{Place: tracestore.Name}, tracestore.Field{Place: tracestore.Place(len(tracestore.Places()))}
 	for _, g := range []tracestore.GroupQuery{
 		{By: []tracestore.Field{name}},
 		{By: []tracestore.Field{name}, Limit: tracestore.MaxGroups + 1},
@@ -88,7 +89,7 @@ func (s *suite) checkManyGroups(store tracestore.Aggregator) {
 
 // field returns a random field.
 func (g *generator) field() tracestore.Field {
-	return tracestore.Field{Place: tracestore.Place(g.IntN(int(tracestore.RootName) + 1)), Key: g.key()}
+	return tracestore.Field{Place: tracestore.Place(g.IntN(len(tracestore.Places()))), Key: g.key()}
 }
 
 func (g *generator) groupQuery() tracestore.GroupQuery {

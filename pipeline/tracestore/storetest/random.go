@@ -198,7 +198,7 @@ func (g *generator) cond() tracestore.Cond {
 	if g.IntN(2) == 0 {
 		c.Op = tracestore.Eq // stores have indexes for it
 	}
-	c.Field.Place = tracestore.Place(g.IntN(int(tracestore.RootName) + 1))
+	c.Field.Place = tracestore.Place(g.IntN(len(tracestore.Places())))
 	c.Field.Key = g.key()
 	switch {
 	case c.Op == tracestore.Like:

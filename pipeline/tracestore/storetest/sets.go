@@ -333,7 +333,7 @@ func (g *generator) set(depth int) storequery.SpanSet {
 		where := g.expr(2)
 		if g.IntN(4) == 0 {
 			c := g.cond()
-			c.Field.Place = tracestore.TraceDuration + tracestore.Place(g.IntN(3))
+			c.Field.Place = tracestore.TraceDuration + tracestore.Place(g.IntN(len(tracestore.Places())-int(tracestore.TraceDuration)))
 			where = tracestore.And{where, c}
 		}
 		return storequery.Select{Where: where}

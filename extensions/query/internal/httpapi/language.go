@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/internal/traceql"
@@ -77,9 +78,21 @@ func detailed(err error) error {
 var (
 	errStructure = errors.New("search must select single spans: use one pair of braces, " +
 		"or several with || between them; leave out &&, > and >> between braces")
-	errTracePlace = errors.New("search must select single spans, not whole traces: " +
-		"leave out trace.duration, trace.rootName and trace.rootService")
+	errTracePlace = errors.New("search must select single spans, not whole traces: leave out " + tracePlaces())
 )
+
+// tracePlaces lists the fields that depend on whole traces.
+func tracePlaces() string {
+	var names []string
+	for _, p := range tracestore.Places() {
+		if p.OfTrace {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
 
 // SpanCondition returns the condition that holds on exactly the spans that a set selects. It
 // returns an error, for the client, if there is no such condition.

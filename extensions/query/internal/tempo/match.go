@@ -104,7 +104,7 @@ const maxShownFields = 32
 // shown of every span.
 func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 	show := func(f tracestore.Field) {
-		if f.Place.OfTrace() || f.Place == tracestore.Name || f.Place == tracestore.Duration {
+		if !f.Place.OfSpan() || f.Place == tracestore.Name || f.Place == tracestore.Duration {
 			return
 		}
 		if len(fields) < maxShownFields && !slices.Contains(fields, f) {

@@ -22,7 +22,7 @@ const (
 // property is a field of the search language that is not an attribute.
 type property struct {
 	Name   string               `json:"name"`
-	Type   tracestore.FieldType `json:"type"`             // text, word, duration or boolean
+	Type   tracestore.FieldType `json:"type"`
 	Values []string             `json:"values,omitempty"` // all possible values, if they are few
 }
 

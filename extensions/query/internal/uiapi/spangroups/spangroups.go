@@ -100,9 +100,9 @@ func checkField(f tracestore.Field, traces bool) error {
 	switch {
 	case f.Place.Info().Type == tracestore.DurationField:
 		return fmt.Errorf("%s has too many values to group by it", name)
-	case !traces && f.Place.OfTrace():
+	case !traces && !f.Place.OfSpan():
 		return fmt.Errorf("%s groups whole traces; set of=traces", name)
-	case traces && !f.Place.OfTrace() && f.Place != tracestore.Service:
+	case traces && f.Place.OfSpan() && f.Place != tracestore.Service:
 		return fmt.Errorf("whole traces cannot be grouped by %s; use service, trace.rootService or trace.rootName, or of=spans", name)
 	}
 	return nil
