@@ -46,6 +46,8 @@ func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 		return p.compareWord(f, left, op, right)
 	case tracestore.DurationField:
 		return p.compareDuration(f, left, op, right)
+	case tracestore.NumberField:
+		return p.compareNumber(f, left, op, right)
 	case tracestore.TextField:
 		if right.kind != quoted {
 			return nil, p.errNotText(left, right)
@@ -122,7 +124,7 @@ func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 // comparePattern returns the condition for a regular expression. !~ holds if there is a value and
 // none matches.
 func (p *parser) comparePattern(f field, left, op, right token) (tracestore.Expr, error) {
-	if c := f.class(); c == tracestore.DurationField || c == tracestore.BooleanField {
+	if c := f.class(); c == tracestore.DurationField || c == tracestore.NumberField || c == tracestore.BooleanField {
 		return nil, p.fail(op, "%s is not text; regular expressions apply only to text", left.text)
 	}
 	if right.kind != quoted {
@@ -217,6 +219,15 @@ func (p *parser) compareDuration(f field, left, op, right token) (tracestore.Exp
 		return nil, p.fail(right, "%s", problem)
 	}
 	return cond(f, op, tracestore.Number(float64(d))), nil
+}
+
+// compareNumber returns the condition for a field with numbers.
+func (p *parser) compareNumber(f field, left, op, right token) (tracestore.Expr, error) {
+	n, err := strconv.ParseFloat(right.text, 64)
+	if right.kind != number || err != nil || strings.ContainsAny(right.text, "_xXpPiInN") {
+		return nil, p.fail(right, "compare %s with a number, such as 3", left.text)
+	}
+	return cond(f, op, tracestore.Number(n)), nil
 }
 
 // compareAttribute returns the condition for an attribute, whose type is unknown.

@@ -90,7 +90,7 @@ func (p *parser) errUnknownField(t token) error {
 		return p.fail(t, "parent. is not supported; write { ... } > { ... }, or .%s for an attribute of that name", shorten(t.text))
 	case strings.HasPrefix(t.text, "nestedSet"):
 		return p.fail(t, "%s is not supported; use root for spans without a parent, and >> or > for structure", shorten(t.text))
-	case t.text == "childCount" || t.text == "span:childCount" || t.text == "event:timeSinceStart":
+	case t.text == "event:timeSinceStart":
 		return p.fail(t, "%s is not supported", t.text)
 	case strings.HasPrefix(t.text, "trace.") || colon && scope == "trace":
 		return p.fail(t, "unknown field %s of a trace; use trace.duration, trace.rootName or trace.rootService", quote(t.text))

@@ -78,6 +78,7 @@ func TestParse(t *testing.T) {
 		{`{ span."a b".c = -1.5e3 }`, selected(cmp(tracestore.SpanAttribute, "a b.c", tracestore.Eq, num(-1500)))},
 		{`{ event."" < "\u00e9\xff\n" }`, selected(cmp(tracestore.EventAttribute, "", tracestore.Lt, str("é\xff\n")))},
 		{`{ kind = unspecified }`, selected(cmp(tracestore.Kind, "", tracestore.Eq, str("")))},
+		{`{ childCount > 3 }`, selected(cmp(tracestore.ChildCount, "", tracestore.Gt, num(3)))},
 		{`{ server != kind }`, selected(cmp(tracestore.Kind, "", tracestore.Ne, str("server")))},
 		{`{ duration >= 1d2h3m4.5s6ms7us8ns }`, selected(cmp(tracestore.Duration, "", tracestore.Ge, num(93784506007008)))},
 		{`{span.a=1}>{span.b=2}>>{span.c=3}`, storequery.Descendant{
@@ -130,6 +131,7 @@ func TestFields(t *testing.T) {
 		tracestore.TraceDuration: "trace.duration trace:duration traceDuration",
 		tracestore.RootService:   "trace.rootService trace:rootService rootServiceName",
 		tracestore.RootName:      "trace.rootName trace:rootName rootName",
+		tracestore.ChildCount:    "span:childCount childCount",
 	} {
 		for _, name := range strings.Fields(names) {
 			checkField(t, name, tracestore.Field{Place: place})

@@ -34,7 +34,7 @@ func TestAggregationCheck(t *testing.T) {
 		"many fields":         {hour, fields(make([]Field, MaxFacets+1)...), "201 facet fields"},
 		"two fields":          {hour, fields(Field{Place: SpanAttribute, Key: "a"}, Field{Key: "a"}), ""},
 		"a field twice":       {hour, fields(Field{Key: "a"}, Field{Place: Name}, Field{Key: "a"}), `"a"`},
-		"an unknown place":    {hour, fields(Field{Place: RootName + 1}), "unknown facet field place"},
+		"an unknown place":    {hour, fields(Field{Place: Place(len(Places()))}), "unknown facet field place"},
 	} {
 		err := c.a.Check(c.q)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -37,6 +37,7 @@ const (
 	TraceDuration // nanoseconds from the first start to the last end in the trace; see Span.Trace
 	RootService   // Summary.RootService of the trace
 	RootName      // Summary.RootName of the trace
+	ChildCount    // number of spans whose parent is the span; see Span.Children
 )
 
 // FieldType is what fields of a place are compared with.
@@ -48,6 +49,7 @@ const (
 	TextField      FieldType = "text"
 	WordField      FieldType = "word" // one of PlaceInfo.Words
 	DurationField  FieldType = "duration"
+	NumberField    FieldType = "number"
 	BooleanField   FieldType = "boolean" // a Shorthand
 )
 
@@ -64,6 +66,7 @@ type PlaceInfo struct {
 	Empty   string   // the word for the value ""
 	Doc     string   // values, for users
 	OfTrace bool     // see Place.OfTrace
+	PerSpan bool     // of a place with OfTrace: spans of a trace may have different values
 	Default bool     // counted by facets of a query that names no fields
 	// Catalog is Service or Name if the values are names of services or operations; see [Catalog].
 	// Otherwise it is zero, and a catalog lists only values of attributes.
@@ -158,6 +161,16 @@ var places = [...]PlaceInfo{
 		Doc: "text", OfTrace: true, Catalog: Name, Keys: []string{"rootName", "root.name"},
 		value: ofTrace(func(t *Summary) otlpdata.Value { return otlpdata.StringValue(t.RootName) }),
 	},
+	{
+		Place: ChildCount, Name: "span:childCount", TraceQL: []string{"span:childCount", "childCount"}, Type: NumberField,
+		Doc: "numbers: the spans of the trace whose parent is the span", OfTrace: true, PerSpan: true,
+		value: func(s Span) (v otlpdata.Value, ok bool) {
+			if s.Children == nil {
+				return v, false
+			}
+			return otlpdata.IntValue(int64(s.Children())), true
+		},
+	},
 }
 
 // ofTrace returns the function value of a property of the trace.
@@ -191,7 +204,7 @@ func (p Place) HasKey() bool { return p <= LinkAttribute }
 func (p Place) OfTrace() bool { return p.known() && places[p].OfTrace }
 
 // OfSpan reports whether spans of a trace may have different values.
-func (p Place) OfSpan() bool { return !p.OfTrace() }
+func (p Place) OfSpan() bool { return !p.OfTrace() || places[p].PerSpan }
 
 // Names returns all names of a property in searches, [PlaceInfo.Name] first.
 func (i *PlaceInfo) Names() []string {

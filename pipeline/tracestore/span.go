@@ -10,6 +10,9 @@ type Span struct {
 	// Trace describes the whole trace. If it is nil, fields of the trace have no value:
 	// storequery.Find sets it, [Reader.Find] does not.
 	Trace *Summary
+	// Children returns the number of direct children of the span. Like Trace, it is nil unless the
+	// whole trace is known. It is valid as long as the span is.
+	Children func() int
 }
 
 // WalkSpans calls visit for each span of a batch, in wire order. The span is valid only during the

@@ -18,7 +18,7 @@ func TestFieldsOfUI(t *testing.T) {
 	b.WriteString("// Code generated from pipeline/tracestore/fields.go by go test ./test/repo -update; DO NOT EDIT.\n\n" +
 		"/** A field that is not an attribute. */\n" +
 		"export interface FieldEntry {\n  name: string;\n  /** Other names. */\n  aliases: string[];\n" +
-		"  type: 'text' | 'word' | 'duration' | 'boolean';\n" +
+		"  type: 'text' | 'word' | 'duration' | 'number' | 'boolean';\n" +
 		"  /** All values of a field that has few. */\n  words: string[];\n}\n\n" +
 		"/** All fields that are not attributes. */\nexport const fields: FieldEntry[] = [\n")
 	list := func(texts []string) string {

@@ -31,6 +31,7 @@ type setMatcher struct {
 	members      []member
 	origins      []identity // of members, in order of arrival
 	parents      []int32    // by span; negative if it has none. Empty until needed
+	childCounts  []int      // by span. Empty until needed
 	finder       ParentFinder
 	callSpans    []CallSpan
 	nextCond     int // index of the condition of the next Select
@@ -110,11 +111,13 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 	return ctx.Err() // conditions may be wrong, see tracestore.WithContext
 }
 
-// each calls visit with each span of the trace and its index. If needsSummary, Span.Trace is set.
+// each calls visit with each span of the trace and its index, with Span.Children, and with
+// Span.Trace if needsSummary.
 func (m *setMatcher) each(visit func(s tracestore.Span, at int) error) error {
 	at := -1
+	children := func() int { return m.childCount(at) }
 	return m.walk(func(s tracestore.Span) error {
-		if m.needsSummary {
+		if s.Children = children; m.needsSummary {
 			s.Trace = &m.summary
 		}
 		at++
@@ -122,9 +125,35 @@ func (m *setMatcher) each(visit func(s tracestore.Span, at int) error) error {
 	})
 }
 
+// childCount returns the number of children of the span at an index, which it counts for all spans
+// when it is asked first.
+func (m *setMatcher) childCount(at int) int {
+	if len(m.childCounts) > 0 {
+		return m.childCounts[at]
+	}
+	if !m.needsParents { // members were not recorded
+		n := -1
+		_ = m.walk(func(s tracestore.Span) error { // cannot fail: this is not the first walk
+			if n++; !m.duplicate[n] {
+				m.addMember(s, n)
+			}
+			return nil
+		})
+	}
+	m.findParents()
+	m.childCounts = append(m.childCounts, make([]int, len(m.starts))...)
+	for _, parent := range m.parents {
+		if parent >= 0 {
+			m.childCounts[parent]++
+		}
+	}
+	return m.childCounts[at]
+}
+
 func (m *setMatcher) reset() {
 	m.starts, m.duplicate, m.summarySpans = m.starts[:0], m.duplicate[:0], m.summarySpans[:0]
 	m.members, m.origins, m.parents, m.nextCond = m.members[:0], m.origins[:0], m.parents[:0], 0
+	m.childCounts = m.childCounts[:0]
 	for i := range m.truth {
 		m.truth[i] = m.truth[i][:0]
 	}
@@ -136,10 +165,15 @@ func (m *setMatcher) record(s tracestore.Span) {
 		m.summarySpans = append(m.summarySpans, summarySpanOf(s))
 	}
 	if m.needsParents {
-		ns, _ := s.Duration()
-		call := CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Kind: s.Kind}
-		m.members = append(m.members, member{call: call, raw: s.Raw, at: int32(len(m.starts) - 1), origin: m.origin(s)})
+		m.addMember(s, len(m.starts)-1)
 	}
+}
+
+// addMember records what is needed of the span at an index to find parents.
+func (m *setMatcher) addMember(s tracestore.Span, at int) {
+	ns, _ := s.Duration()
+	call := CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Kind: s.Kind}
+	m.members = append(m.members, member{call: call, raw: s.Raw, at: int32(at), origin: m.origin(s)})
 }
 
 // origin returns the index in origins of the resource and the scope of a span.

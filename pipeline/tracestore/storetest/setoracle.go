@@ -34,6 +34,13 @@ func (o *oracle) fullTraces(tb testing.TB, tenant string) (out []fullTrace) {
 			w.spans[i].Trace = &sum
 			w.parents = append(w.parents, parentOf(w.spans, i))
 		}
+		children := make(map[int]int)
+		for _, parent := range w.parents {
+			children[parent]++
+		}
+		for i := range w.spans {
+			w.spans[i].Children = func() int { return children[i] }
+		}
 		out = append(out, w)
 	}
 	return out

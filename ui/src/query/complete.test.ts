@@ -51,6 +51,7 @@ describe('completion', () => {
 
   it('offers operators by type', () => {
     expect(operatorsFor('duration')).not.toContain('=~');
+    expect(operatorsFor('childCount')).not.toContain('=~');
     expect(operatorsFor('root')).toEqual(['=', '!=']);
     expect(operatorsFor('http.route')).toContain('=~');
   });

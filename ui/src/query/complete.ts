@@ -90,7 +90,7 @@ function afterCaret(text: string, caretEnd: number): string | null {
 /** The operators that a field supports, most useful first. */
 export function operatorsFor(field: string): string[] {
   switch (fieldType(field)) {
-    case 'duration': return ['>', '>=', '<', '<=', '=', '!='];
+    case 'duration': case 'number': return ['>', '>=', '<', '<=', '=', '!='];
     case 'word': return ['=', '!=', '=~', '!~'];
     case 'boolean': return ['=', '!='];
   }

@@ -5,7 +5,7 @@ export interface FieldEntry {
   name: string;
   /** Other names. */
   aliases: string[];
-  type: 'text' | 'word' | 'duration' | 'boolean';
+  type: 'text' | 'word' | 'duration' | 'number' | 'boolean';
   /** All values of a field that has few. */
   words: string[];
 }
@@ -25,6 +25,7 @@ export const fields: FieldEntry[] = [
   { name: 'trace.duration', aliases: ['trace:duration', 'traceDuration'], type: 'duration', words: [] },
   { name: 'trace.rootService', aliases: ['trace:rootService', 'rootServiceName'], type: 'text', words: [] },
   { name: 'trace.rootName', aliases: ['trace:rootName', 'rootName'], type: 'text', words: [] },
+  { name: 'span:childCount', aliases: ['childCount'], type: 'number', words: [] },
   { name: 'error', aliases: [], type: 'boolean', words: [] },
   { name: 'root', aliases: [], type: 'boolean', words: [] },
 ];

@@ -70,7 +70,7 @@ export function formatCondition(field: string, op: string, value = ''): string {
 }
 
 function formatValue(field: string, op: string, value: string): string {
-  if (fieldType(field) === 'duration' || wordsOf(field).includes(value)) return value;
+  if (['duration', 'number'].includes(fieldType(field)) || wordsOf(field).includes(value)) return value;
   return /^[<>]/.test(op) && isNumber.test(value) ? value : quote(value);
 }
 

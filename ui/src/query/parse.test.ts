@@ -61,6 +61,7 @@ describe('fields', () => {
       .toEqual(['span."a b"', '."x\\"y"', 'http.route', 'service', '."odd key.z"', 'span."a b"']);
     expect(formatCondition('.http.status', '>=', '500')).toBe('.http.status >= 500');
     expect(formatCondition('.http.status', '=', '500')).toBe('.http.status = "500"');
+    expect(formatCondition('childCount', '=', '3')).toBe('childCount = 3');
     expect(formatCondition('kind', '=', 'server')).toBe('kind = server');
     expect(formatCondition('error', '=', 'true') + formatCondition('error', 'not', 'true')).toBe('error!error');
   });

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -50,12 +51,19 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	if err := s.HoldAggregation(a.memory()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	if a.Set == nil {
+	if a.Set == nil && !a.countsRelatives() {
 		return a.Store.Aggregate(ctx, q, a.Spec)
 	}
 	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
 	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, Selected: a.Selected}
 	return storequery.AggregateSet(ctx, s.Store(), q, a.Set, want)
+}
+
+// countsRelatives reports whether facets or groups need whole traces.
+func (a *Aggregation) countsRelatives() bool {
+	return slices.ContainsFunc(slices.Concat(a.Spec.Facets.Fields, a.Spec.Groups.By), func(f tracestore.Field) bool {
+		return f.Place.OfTrace() && f.Place.OfSpan()
+	})
 }
 
 // FacetMemory is the memory in bytes that is reserved for facets before they are counted. The store
