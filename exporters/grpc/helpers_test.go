@@ -176,7 +176,7 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 			srv.RegisterService(&desc, part)
 		}
 		for _, part := range parts {
-			switch part.(type) {
+			switch part := part.(type) {
 			case *capabilities1:
 				original(storage_v1.PluginCapabilities_ServiceDesc, part)
 			case *capabilities2:
@@ -187,7 +187,7 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 				original(storage_v2.TraceReader_ServiceDesc, part)
 				srv.RegisterService(&coltracepb.TraceService_ServiceDesc, f)
 			case *storeServer:
-				part.(*storeServer).register(srv)
+				part.register(srv)
 			case *fake:
 				original(storage_v1.SpanWriterPlugin_ServiceDesc, part)
 				original(storage_v1.StreamingSpanWriterPlugin_ServiceDesc, part)
