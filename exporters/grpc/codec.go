@@ -7,35 +7,12 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/pipeline/client"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
-
-// chunks is an encoded request in several pieces.
-type chunks [][]byte
-
-// codec is the protobuf codec, which also accepts encoded messages.
-type codec struct{ encoding.CodecV2 }
-
-func newCodec() codec { return codec{server.RawCodec()} }
-
-// Marshal encodes a message. It does not copy chunks.
-func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	parts, ok := v.(chunks)
-	if !ok {
-		return c.CodecV2.Marshal(v)
-	}
-	out := make(mem.BufferSlice, len(parts))
-	for i, p := range parts {
-		out[i] = mem.SliceBuffer(p)
-	}
-	return out, nil
-}
 
 // originalNames is a connection that calls services by their original names, which all servers
 // know.

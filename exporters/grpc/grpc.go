@@ -17,6 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -123,7 +124,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	set.Report = reports.Part("writes")
 	e.nextHop = client.NewNextHop(set)
 	e.held = pipeline.NewBudget(max(int64(c.MaxHeld), 1)) // 0 would disable the limit
-	call := grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(c.MaxRecvMsgSize<<20))
+	call := grpc.WithDefaultCallOptions(grpc.ForceCodecV2(server.RawCodec()), grpc.MaxCallRecvMsgSize(c.MaxRecvMsgSize<<20))
 	var err error
 	if e.conn, err = e.connect("connection", c.connection(c.Endpoint), reports, call, grpc.WithStatsHandler(e.server)); err != nil {
 		return nil, err

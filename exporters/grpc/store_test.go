@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -65,7 +66,7 @@ func message[T any](values ...T) []byte {
 			panic(err)
 		}
 	}
-	return e.Take()
+	return bytes.Join(e.Take(), nil)
 }
 
 func (s *storeServer) register(srv *grpc.Server) {

@@ -76,7 +76,7 @@ func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, b 
 	}
 	var refused refusedSpans
 	err := otlpchunks.Split(b, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
-		return refused.record(e.exportOne(ctx, conn, chunks{request}), spans)
+		return refused.record(e.exportOne(ctx, conn, server.Pieces{request}), spans)
 	})
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, b 
 	return refused.outcome(b.Len())
 }
 
-func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, request chunks) error {
+func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, request server.Pieces) error {
 	var raw server.Raw
 	if err := conn.Invoke(ctx, exportMethod, request, &raw); err != nil {
 		return err

@@ -67,7 +67,7 @@ func (s *storeService) follow(question []byte, stream grpc.ServerStream) error {
 	defer feed.Close()
 	// A client that receives nothing must not delay the end of the process.
 	defer context.AfterFunc(s.feeds.stopping, func() { time.AfterFunc(feedStopDelay, func() { server.EndCall(ctx) }) })()
-	if err := sendValue(stream, &storewire.Followed{}); err != nil {
+	if err := sendValue(sendTo(stream), &storewire.Followed{}); err != nil {
 		return err
 	}
 	return statusOf(storeStatus(s.forward(stream, feed)))
@@ -96,7 +96,7 @@ func (s *storeService) forward(stream grpc.ServerStream, feed *tracestore.Feed) 
 // sendFed sends what was taken from a feed. b may be nil.
 func (s *storeService) sendFed(stream grpc.ServerStream, b *otlpdata.Batch, missed int) error {
 	if missed > 0 {
-		if err := sendValue(stream, &storewire.Followed{Missed: missed}); err != nil {
+		if err := sendValue(sendTo(stream), &storewire.Followed{Missed: missed}); err != nil {
 			return err
 		}
 	}
@@ -104,6 +104,6 @@ func (s *storeService) sendFed(stream grpc.ServerStream, b *otlpdata.Batch, miss
 		return nil
 	}
 	return eachPiece(b, s.chunk, func(piece []byte) error {
-		return sendValue(stream, &storewire.Followed{Spans: piece})
+		return sendValue(sendTo(stream), &storewire.Followed{Spans: piece})
 	})
 }

@@ -60,7 +60,7 @@ type asked[T any] struct {
 
 // streaming returns a method that answers a question of the type Q with messages, from a store with
 // the interface T.
-func streaming[T, Q any](name string, f func(ctx context.Context, of asked[T], q *Q, send func(message []byte) error) error) method {
+func streaming[T, Q any](name string, f func(ctx context.Context, of asked[T], q *Q, send sender) error) method {
 	return method{name, reflect.TypeFor[T](), func(s *storeService, question []byte, stream grpc.ServerStream) error {
 		return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
 			store, ok := tracestore.As[T](ctx, tenant, s.store)
@@ -79,28 +79,31 @@ func streaming[T, Q any](name string, f func(ctx context.Context, of asked[T], q
 			if err := storewire.Only(storewire.NewQuestion(question, memory), q); err != nil {
 				return storeStatus(err)
 			}
-			return storeStatus(f(ctx, asked[T]{s, tenant, store}, q, func(message []byte) error { return sendTo(stream, message) }))
+			return storeStatus(f(ctx, asked[T]{s, tenant, store}, q, sendTo(stream)))
 		})
 	}}
 }
 
-func sendTo(stream grpc.ServerStream, message []byte) error {
-	return stream.SendMsg((*server.Raw)(&message))
+// sender sends a message in pieces.
+type sender func(message [][]byte) error
+
+func sendTo(stream grpc.ServerStream) sender {
+	return func(message [][]byte) error { return stream.SendMsg(server.Pieces(message)) }
 }
 
 // sendValue sends a message with one value.
-func sendValue[T any](stream grpc.ServerStream, v *T) error {
-	message, err := storewire.Encode(v)
-	if err != nil {
+func sendValue[T any](send sender, v *T) error {
+	var e storewire.Encoder
+	if err := storewire.Append(&e, v); err != nil {
 		return err
 	}
-	return sendTo(stream, message)
+	return send(e.Take())
 }
 
 // answering is like streaming, for one answer of the type A, which it also sends if it comes with a
 // DamagedError.
 func answering[T, Q, A any](name string, f func(ctx context.Context, of asked[T], q *Q) (A, error)) method {
-	return streaming(name, func(ctx context.Context, of asked[T], q *Q, send func([]byte) error) error {
+	return streaming(name, func(ctx context.Context, of asked[T], q *Q, send sender) error {
 		answer, damage := f(ctx, of, q)
 		if damaged := (*tracestore.DamagedError)(nil); damage != nil && !errors.As(damage, &damaged) {
 			return damage
@@ -110,7 +113,7 @@ func answering[T, Q, A any](name string, f func(ctx context.Context, of asked[T]
 			return err
 		}
 		defer memory.Release()
-		if err := storewire.Send(&answer, of.chunk, send); err != nil {
+		if err := storewire.Send(&answer, of.chunk, func(part []byte) error { return send([][]byte{part}) }); err != nil {
 			return err
 		}
 		return damage
@@ -124,7 +127,7 @@ func hello(s *storeService, question []byte, stream grpc.ServerStream) error {
 		if err := storewire.Only(storewire.NewQuestion(question, nil), &client); err != nil {
 			return storeStatus(err)
 		}
-		return sendValue(stream, &storewire.Capabilities{
+		return sendValue(sendTo(stream), &storewire.Capabilities{
 			Version: min(client.Version, storewire.Version), Interfaces: s.interfaces(ctx, tenant)})
 	})
 }

@@ -25,26 +25,22 @@ func eachPiece(b *otlpdata.Batch, limit int, send func(piece []byte) error) erro
 }
 
 // sendTraces sends the requested traces that exist, in the order of the question.
-func sendTraces(ctx context.Context, of asked[tracestore.Reader], q *storewire.Traces, send func([]byte) error) error {
+func sendTraces(ctx context.Context, of asked[tracestore.Reader], q *storewire.Traces, send sender) error {
 	return of.sendParts(ctx, of.store.Traces(ctx, of.tenant, q.Refs), send)
 }
 
 // sendSelected sends some spans of a trace.
-func sendSelected(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.SelectSpans, send func([]byte) error) error {
+func sendSelected(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.SelectSpans, send sender) error {
 	return of.sendParts(ctx, of.store.SelectSpans(ctx, of.tenant, q.Trace, q.Spans), send)
 }
 
-func (s *storeService) sendParts(ctx context.Context, traces iter.Seq2[tracestore.Trace, error], send func([]byte) error) error {
+func (s *storeService) sendParts(ctx context.Context, traces iter.Seq2[tracestore.Trace, error], send sender) error {
 	for t, err := range traces {
 		if err != nil {
 			return err
 		}
 		err = eachPiece(t.Spans, s.chunk, func(piece []byte) error {
-			part, err := storewire.Encode(&storewire.TracePart{ID: t.ID, Spans: piece})
-			if err != nil {
-				return err
-			}
-			return send(part)
+			return sendValue(send, &storewire.TracePart{ID: t.ID, Spans: piece})
 		})
 		if err != nil {
 			return err
@@ -54,7 +50,7 @@ func (s *storeService) sendParts(ctx context.Context, traces iter.Seq2[tracestor
 }
 
 // sendFound sends the traces that match a query, newest first.
-func sendFound(ctx context.Context, of asked[tracestore.Reader], q *storewire.Find, send func([]byte) error) error {
+func sendFound(ctx context.Context, of asked[tracestore.Reader], q *storewire.Find, send sender) error {
 	capped := q.Query.Limit <= 0 || q.Query.Limit > of.limit
 	if capped {
 		q.Query.Limit = of.limit
@@ -85,7 +81,7 @@ func sendFound(ctx context.Context, of asked[tracestore.Reader], q *storewire.Fi
 type foundWriter struct {
 	chunk   int
 	scanned func() int // spans examined so far
-	send    func([]byte) error
+	send    sender
 	message storewire.Encoder // not sent yet
 	traces  int               // in the message
 }
@@ -134,7 +130,7 @@ const spansPerOutline = 4096
 const outlineMemory = 96
 
 // sendOutline sends what is needed to draw a trace.
-func sendOutline(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.Outline, send func([]byte) error) error {
+func sendOutline(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.Outline, send sender) error {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return err
@@ -143,11 +139,7 @@ func sendOutline(ctx context.Context, of asked[tracestore.SpanReader], q *storew
 	hold := func(spans, textBytes int) error { return memory.Resize(int64(spans)*outlineMemory + int64(textBytes)) }
 	return of.store.Outline(ctx, of.tenant, q.Trace, q.Limit, hold, func(spans []tracestore.SummarySpan) error {
 		for part := range slices.Chunk(spans, spansPerOutline) {
-			message, err := storewire.Encode(&part)
-			if err != nil {
-				return err
-			}
-			if err := send(message); err != nil {
+			if err := sendValue(send, &part); err != nil {
 				return err
 			}
 		}

@@ -12,11 +12,14 @@ import (
 // and owns them. A method that returns a *Raw sends its bytes.
 type Raw []byte
 
-// codec is the protobuf codec, except that it does not decode or encode [Raw].
+// Pieces is an encoded gRPC message in several pieces. They must not be changed after it was sent.
+type Pieces [][]byte
+
+// codec is the protobuf codec, except that it does not decode or encode [Raw] and [Pieces].
 type codec struct{ proto encoding.CodecV2 }
 
-// RawCodec returns the protobuf codec with support for *[Raw], for use by clients. A [GRPC] server
-// uses it already.
+// RawCodec returns the protobuf codec with support for *[Raw] and [Pieces], for use by clients. A
+// [GRPC] server uses it already.
 func RawCodec() encoding.CodecV2 { return codec{encoding.GetCodecV2(proto.Name)} }
 
 // Name returns the name of the protobuf codec, because the wire format is the same.
@@ -24,8 +27,15 @@ func (codec) Name() string { return proto.Name }
 
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if raw, ok := v.(*Raw); ok {
-		return mem.BufferSlice{mem.SliceBuffer(*raw)}, nil
+	switch v := v.(type) {
+	case *Raw:
+		return mem.BufferSlice{mem.SliceBuffer(*v)}, nil
+	case Pieces:
+		out := make(mem.BufferSlice, len(v))
+		for i, p := range v {
+			out[i] = mem.SliceBuffer(p)
+		}
+		return out, nil
 	}
 	return c.proto.Marshal(v)
 }

@@ -1,13 +1,15 @@
 package storewire
 
 import (
+	"bytes"
 	"reflect"
-	"slices"
 )
 
 // Encoder encodes values into messages. The zero value is ready to use.
 type Encoder struct {
-	buf    []byte
+	pieces [][]byte            // the beginning of the message
+	before int                 // bytes of pieces
+	buf    []byte              // the rest
 	texts  map[string]uint64   // numbers of the texts in the message
 	shapes map[shapeKey]uint64 // numbers of the shapes in the message
 	limit  int                 // bytes to send at once; 0: no limit
@@ -31,20 +33,21 @@ func Append[T any](e *Encoder, v *T) error {
 }
 
 // Len returns the size of the message.
-func (e *Encoder) Len() int { return len(e.buf) }
+func (e *Encoder) Len() int { return e.before + len(e.buf) }
 
-// Take returns the message and begins another one.
-func (e *Encoder) Take() []byte {
-	b := e.buf
+// Take returns the message in pieces, and begins another one. Large byte slices of the values are
+// pieces of the message.
+func (e *Encoder) Take() [][]byte {
+	pieces := append(e.pieces, e.buf)
 	*e = Encoder{}
-	return b
+	return pieces
 }
 
 // Encode returns a message with one value.
 func Encode[T any](v *T) ([]byte, error) {
 	var e Encoder
 	err := Append(&e, v)
-	return e.buf, err
+	return bytes.Join(e.Take(), nil), err
 }
 
 // Send encodes one value and passes the message to send in parts of limit bytes, the last of which
@@ -74,12 +77,18 @@ func (e *Encoder) head(major byte, n uint64) { e.buf = appendHead(e.buf, major, 
 
 func (e *Encoder) null() { e.head(majorSimple, simpleNull) }
 
+// pieceSize is the size from which a byte slice is a piece of the message instead of being copied.
+const pieceSize = 4 << 10
+
 func (e *Encoder) bytes(b []byte) {
 	e.head(majorBytes, uint64(len(b)))
-	if free := cap(e.buf) - len(e.buf); free < len(b) { // double the buffer, because append adds less to a large one
-		e.buf = slices.Grow(e.buf, max(len(b), len(e.buf)))
+	if len(b) < pieceSize || e.send != nil {
+		e.buf = append(e.buf, b...)
+		return
 	}
-	e.buf = append(e.buf, b...)
+	e.pieces = append(e.pieces, e.buf, b)
+	e.before += len(e.buf) + len(b)
+	e.buf = nil
 }
 
 func (e *Encoder) text(s string) {

@@ -453,6 +453,33 @@ func TestFormat(t *testing.T) {
 	golden.Check(t, "testdata/messages.txt", text.String())
 }
 
+// TestPieces checks that large byte slices are not copied, and that the message is the same.
+func TestPieces(t *testing.T) {
+	large := bytes.Repeat([]byte{7}, pieceSize)
+	var e Encoder
+	for _, spans := range [][]byte{large, {1}, large} {
+		if err := Append(&e, &FoundPart{Spans: spans}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := e.Len()
+	pieces := e.Take()
+	message := bytes.Join(pieces, nil)
+	if len(pieces) != 5 || &pieces[1][0] != &large[0] || len(message) != n || e.Len() != 0 {
+		t.Errorf("%d pieces, %d bytes, want %d", len(pieces), len(message), n)
+	}
+	d := NewAnswer(message, nil)
+	for i := range 3 {
+		var part FoundPart
+		if err := Next(d, &part); err != nil || i != 1 && !bytes.Equal(part.Spans, large) || i == 1 && len(part.Spans) != 1 {
+			t.Errorf("part %d: %d bytes, %v", i, len(part.Spans), err)
+		}
+	}
+	if !d.Done() {
+		t.Error("bytes after the last part")
+	}
+}
+
 // TestDamage checks that a DamagedError keeps its reasons and its cause.
 func TestDamage(t *testing.T) {
 	damage := &tracestore.DamagedError{Reasons: missing(), Err: errors.New("why")}
