@@ -16,7 +16,7 @@ type callFlags uint8
 
 const (
 	callToPeer    callFlags = 1 << iota // child is a peer
-	callToHost                          // the peer is a host, which is no peer of tracestore.Edges
+	callToHost                          // the peer is a host, which tracestore.Edges.Peers does not list
 	callMessaging                       // see tracestore.Edge
 	callInner                           // stays within a service, by the rule of tracestore.Edges
 	allCallFlags  = callToPeer | callToHost | callMessaging | callInner

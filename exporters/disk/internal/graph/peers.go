@@ -46,8 +46,8 @@ type peerCounter interface {
 	MarkIncomplete()
 }
 
-// readPeers counts calls to peers: those of [tracestore.Edges], or of [tracestore.Edges] if sums is
-// an EdgeCounter. It returns why some are missing.
+// readPeers counts calls to peers: those of the method Peers of [tracestore.Edges], or of its
+// method Edges if sums is an EdgeCounter. It returns why some are missing.
 func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reasons tracestore.Reasons, _ error) {
 	s := b.store.BeginQuery(ctx)
 	defer s.Release()
