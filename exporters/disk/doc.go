@@ -47,8 +47,8 @@
 //	deletions.mu     tombstones and filters
 //	retention.mu     reserved space
 //
-// Of these, only the first two are held across I/O. A flush replaces a memtable with a segment while
-// it holds intake.mu and segments.mu. So whoever holds intake.mu and then takes the segments sees all
-// spans, each once. The locks of damagedFiles, restorer and samplingStore come last: their holders
-// take no lock of this package. samplingStore holds its lock while it writes.
+// Of these, only the first two are held across I/O. A flush replaces a memtable with a segment
+// while it holds intake.mu and segments.mu. So whoever holds intake.mu and then takes the segments
+// sees all spans, each once. The locks of damagedFiles, restorer and samplingStore come last: their
+// holders take no lock of this package. samplingStore holds its lock while it writes.
 package disk

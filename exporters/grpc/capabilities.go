@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // capabilities describes what a server supports.
@@ -111,6 +112,9 @@ func (p *capabilityCache) query(ctx context.Context) (*capabilities, error) {
 // server does not have it. Spans are written as with v2.
 func (p *capabilityCache) queryStore(ctx context.Context) (*capabilities, error) {
 	resp, err := read[storewire.Capabilities](ctx, p.conn.conn, "Capabilities", &storewire.Hello{Version: storewire.Version})
+	if tracestore.IsOutOfMemory(err) {
+		return nil, err // of this process
+	}
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted:

@@ -118,25 +118,15 @@ func read[A, Q any](ctx context.Context, conn grpc.ClientConnInterface, method s
 	if err := storewire.Only(d, &answer); err != nil {
 		return *new(A), err
 	}
-	if err := omit(&answer, d); err != nil {
-		return *new(A), err
-	}
+	omit(&answer, d)
 	return answer, failed
 }
 
-// omit notes in an answer what this program does not know of it. It returns an error if the answer
-// has no reasons.
-func omit[A any](answer *A, d *storewire.Decoder) error {
-	omitted := d.Omitted()
-	switch a := any(answer).(type) {
-	case interface{ Add(...tracestore.Reason) }: // tracestore.Reasons
-		a.Add(omitted...)
-	default:
-		if !omitted.Complete() {
-			return errors.New(omitted.Text())
-		}
+// omit notes in an answer what this program does not know of it, if the answer has reasons.
+func omit[A any](answer *A, d *storewire.Decoder) {
+	if a, ok := any(answer).(interface{ Add(...tracestore.Reason) }); ok { // tracestore.Reasons
+		a.Add(d.Omitted()...)
 	}
-	return nil
 }
 
 // receiveStore is like receive for a method of the store service.

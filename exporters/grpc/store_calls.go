@@ -135,9 +135,6 @@ func (e *exporter) Outline(
 		if err := storewire.Only(d, &part); err != nil {
 			return err
 		}
-		if err := omit(&part, d); err != nil {
-			return err
-		}
 		for i := range part {
 			textBytes += len(part[i].Name) + part[i].Extras.Size()
 		}

@@ -26,11 +26,7 @@ func traceStream[Q any](
 	next := 0 // refs before it are complete
 	err := receiveStore(ctx, e.store, method, question, func(message []byte) error {
 		var m storewire.TracePart
-		d := storewire.NewAnswer(message, nil)
-		if err := storewire.Only(d, &m); err != nil {
-			return err
-		}
-		if err := omit(&m, d); err != nil {
+		if err := storewire.Only(storewire.NewAnswer(message, nil), &m); err != nil {
 			return err
 		}
 		for next < len(refs) && refs[next].ID != m.ID {

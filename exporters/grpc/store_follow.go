@@ -52,11 +52,7 @@ func receiveFeed(stream grpc.ClientStream, tenant string, feed *tracestore.Feed)
 			return err
 		}
 		var m storewire.Followed
-		d := storewire.NewAnswer(message, nil)
-		if err := storewire.Only(d, &m); err != nil {
-			return err
-		}
-		if err := omit(&m, d); err != nil {
+		if err := storewire.Only(storewire.NewAnswer(message, nil), &m); err != nil {
 			return err
 		}
 		feed.Miss(m.Missed)

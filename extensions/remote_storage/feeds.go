@@ -47,7 +47,7 @@ func (s *storeService) follow(question []byte, stream grpc.ServerStream) error {
 		return err
 	}
 	var q storewire.Follow
-	if err := storewire.Only(storewire.NewQuestion(question, nil), &q); err != nil {
+	if err := storewire.Small(question, &q); err != nil {
 		return storeStatus(err)
 	}
 	capacity := min(max(q.Capacity, 0), s.feeds.capacity)

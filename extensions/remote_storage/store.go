@@ -104,16 +104,17 @@ func sendValue[T any](send sender, v *T) error {
 // DamagedError.
 func answering[T, Q, A any](name string, f func(ctx context.Context, of asked[T], q *Q) (A, error)) method {
 	return streaming(name, func(ctx context.Context, of asked[T], q *Q, send sender) error {
-		answer, damage := f(ctx, of, q)
-		if damaged := (*tracestore.DamagedError)(nil); damage != nil && !errors.As(damage, &damaged) {
-			return damage
-		}
+		// Reserved before the call, which may delete spans.
 		memory, err := tracestore.Reserve(ctx, int64(of.chunk))
 		if err != nil {
 			return err
 		}
 		defer memory.Release()
-		if err := storewire.Send(&answer, of.chunk, func(part []byte) error { return send([][]byte{part}) }); err != nil {
+		answer, damage := f(ctx, of, q)
+		if damaged := (*tracestore.DamagedError)(nil); damage != nil && !errors.As(damage, &damaged) {
+			return damage
+		}
+		if err := storewire.Send(&answer, of.chunk, memory, func(part []byte) error { return send([][]byte{part}) }); err != nil {
 			return err
 		}
 		return damage
@@ -124,7 +125,7 @@ func answering[T, Q, A any](name string, f func(ctx context.Context, of asked[T]
 func hello(s *storeService, question []byte, stream grpc.ServerStream) error {
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
 		var client storewire.Hello
-		if err := storewire.Only(storewire.NewQuestion(question, nil), &client); err != nil {
+		if err := storewire.Small(question, &client); err != nil {
 			return storeStatus(err)
 		}
 		return sendValue(sendTo(stream), &storewire.Capabilities{

@@ -67,6 +67,17 @@ func Only[T any](d *Decoder, v *T) error {
 	return nil
 }
 
+// maxSmall is the size in bytes of the longest question that needs no reserved memory.
+const maxSmall = 4 << 10
+
+// Small decodes a question of one value that is known to be short, such as [Hello].
+func Small[T any](question []byte, v *T) error {
+	if len(question) > maxSmall {
+		return invalid("question with %d bytes; it may have %d", len(question), maxSmall)
+	}
+	return Only(NewQuestion(question, nil), v)
+}
+
 // Omitted says which parts of an answer this program does not know.
 func (d *Decoder) Omitted() tracestore.Reasons {
 	if len(d.omitted) == 0 {
@@ -168,6 +179,9 @@ func (d *Decoder) shape(p *plan) (shape, error) {
 	return *s, err
 }
 
+// maxNames is the maximum number of fields of a shape, also of a newer program.
+const maxNames = 256
+
 // shapeMemory is the memory of a shape besides its fields, and nameMemory that of a field.
 const (
 	shapeMemory = 64
@@ -182,6 +196,9 @@ func (d *Decoder) newShape() error {
 	n, err := d.count()
 	if err != nil {
 		return err
+	}
+	if n > maxNames {
+		return invalid("shape with %d fields; it may have %d", n, maxNames)
 	}
 	if err := d.memory.Grow(shapeMemory + int64(n)*nameMemory); err != nil {
 		return err

@@ -25,8 +25,9 @@
 //
 // Both ends may be of different versions. Since zero fields are left out, a field that a receiver
 // does not know has a meaning: in a question it is an error, in an answer it is left out and
-// [Decoder.Omitted] says so. Unknown methods, types and constants are errors. Changes that this
-// does not cover, such as another meaning of a field, need another [Version].
+// [Decoder.Omitted] says so, if the answer has reasons. A field without which such an answer means
+// something else needs another [Version]. So does another meaning of a field. Unknown methods,
+// types and constants are errors.
 package storewire
 
 import (

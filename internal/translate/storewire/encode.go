@@ -3,6 +3,8 @@ package storewire
 import (
 	"bytes"
 	"reflect"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Encoder encodes values into messages. The zero value is ready to use.
@@ -14,6 +16,7 @@ type Encoder struct {
 	shapes map[shapeKey]uint64 // numbers of the shapes in the message
 	limit  int                 // bytes to send at once; 0: no limit
 	send   func([]byte) error  // nil: do not send
+	memory *tracestore.Memory  // for texts
 	err    error               // the first error
 }
 
@@ -51,9 +54,10 @@ func Encode[T any](v *T) ([]byte, error) {
 }
 
 // Send encodes one value and passes the message to send in parts of limit bytes, the last of which
-// may have less. Their concatenation is the message. send may keep a part.
-func Send[T any](v *T, limit int, send func(part []byte) error) error {
-	e := Encoder{limit: limit, send: send}
+// may have less. Their concatenation is the message. send may keep a part. Memory for distinct
+// texts is reserved.
+func Send[T any](v *T, limit int, memory *tracestore.Memory, send func(part []byte) error) error {
+	e := Encoder{limit: limit, send: send, memory: memory}
 	if err := Append(&e, v); err != nil {
 		return err
 	}
@@ -91,10 +95,16 @@ func (e *Encoder) bytes(b []byte) {
 	e.buf = nil
 }
 
+// numberMemory is the memory of a text in the map of texts, which is at least half full.
+const numberMemory = 48
+
 func (e *Encoder) text(s string) {
 	if n, known := e.texts[s]; known {
 		e.head(majorUint, n)
 		return
+	}
+	if err := e.memory.Grow(numberMemory); err != nil && e.err == nil {
+		e.err = err
 	}
 	e.texts[s] = uint64(len(e.texts))
 	e.head(majorText, uint64(len(s)))

@@ -46,10 +46,16 @@ func encodeNamed(e *Encoder, v reflect.Value) {
 	e.text(string(name))
 }
 
+// maxName is the maximum number of bytes of a name of a value.
+const maxName = 64
+
 func decodeNamed(d *Decoder, v reflect.Value) error {
 	name, err := d.text()
 	if err != nil {
 		return err
+	}
+	if len(name) > maxName {
+		return invalid("name with %d bytes; the longest has %d", len(name), maxName)
 	}
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(name)); err != nil {
 		return invalid("%w", err)
@@ -146,14 +152,14 @@ func encodeExpr(e *Encoder, v reflect.Value) {
 }
 
 func decodeExpr(d *Decoder, v reflect.Value) error {
+	if d.parts++; d.parts > MaxParts {
+		return invalid("conditions have more than %d parts", MaxParts)
+	}
 	if d.isNull() {
 		return nil
 	}
 	if n, err := d.count(); err != nil || n != 2 {
 		return cmp.Or(err, invalid("condition with %d parts", n))
-	}
-	if d.parts++; d.parts > MaxParts {
-		return invalid("conditions have more than %d parts", MaxParts)
 	}
 	if d.depth++; d.depth > MaxDepth {
 		return invalid("condition is nested more than %d deep", MaxDepth)

@@ -350,11 +350,13 @@ func TestLimitsOfConditions(t *testing.T) {
 		return cond(tracestore.Name, "", tracestore.Like, tracestore.Pattern(regexp.MustCompile(pattern)))
 	}
 	half := all(slices.Repeat([]tracestore.Expr{tracestore.Or{}}, MaxParts/2-1)...)
+	nulls := all(make([]tracestore.Expr, MaxParts/2)...)
 	long := like("[" + strings.Repeat("a", MaxPatterns/2-2) + "]")
 	for name, c := range map[string]struct{ where, more tracestore.Expr }{
-		"more than 8192 parts":  {half, all(half)},
-		"more than 65536 bytes": {all(long, long), like("a")},
-		"more than 8192 steps":  {like("(?:a?b?){1000}"), like("(?:c?d?){1000}")},
+		"more than 8192 parts":      {half, all(half)},
+		"have more than 8192 parts": {nulls, nulls},
+		"more than 65536 bytes":     {all(long, long), like("a")},
+		"more than 8192 steps":      {like("(?:a?b?){1000}"), like("(?:c?d?){1000}")},
 	} {
 		decode := func(q Find) error {
 			b, err := Encode(&q)
@@ -382,7 +384,7 @@ func TestSend(t *testing.T) {
 	}
 	for _, limit := range []int{1, 10, 50, len(want), 1000} {
 		var joined []byte
-		err := Send(&v, limit, func(part []byte) error {
+		err := Send(&v, limit, nil, func(part []byte) error {
 			if len(part) > limit || len(part) == 0 {
 				t.Errorf("part of %d bytes, limit %d", len(part), limit)
 			}
@@ -395,7 +397,7 @@ func TestSend(t *testing.T) {
 	}
 	failed := errors.New("failed")
 	for _, limit := range []int{1, 1000} {
-		if err := Send(&v, limit, func([]byte) error { return failed }); !errors.Is(err, failed) {
+		if err := Send(&v, limit, nil, func([]byte) error { return failed }); !errors.Is(err, failed) {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}

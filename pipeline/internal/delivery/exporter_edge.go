@@ -151,8 +151,8 @@ func (e *ExporterEdge) send(ctx context.Context, b *otlpdata.Batch) (err error) 
 	return nameLate(ctx, e.component, err)
 }
 
-// countSaved counts and logs a batch that was passed to a store. Both read the batch, which panics if
-// a component changes it against the rules: such a panic does not change the outcome.
+// countSaved counts and logs a batch that was passed to a store. Both read the batch, which panics
+// if a component changes it against the rules: such a panic does not change the outcome.
 func (e *ExporterEdge) countSaved(b *otlpdata.Batch, err error, took time.Duration) {
 	var ignored error
 	defer recoverCall(e.log, noop.Span{}, &ignored)

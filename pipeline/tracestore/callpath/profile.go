@@ -229,7 +229,7 @@ func (p *profiler) readOne(ctx context.Context, id otlpdata.TraceID, take func([
 	return p.outliner.Outline(ctx, p.query.Tenant, id, p.query.Budget.TraceSpans, hold, take)
 }
 
-// readSpans is Outliner.Outline for a store without outlines.
+// readSpans is SpanReader.Outline for a store without it.
 func (p *profiler) readSpans(ctx context.Context, id otlpdata.TraceID, take func([]tracestore.SummarySpan) error) error {
 	var spans []tracestore.SummarySpan
 	var damaged *tracestore.DamagedError

@@ -11,7 +11,8 @@ import (
 )
 
 // PeerIsHost is the bit of Call.Connection that tells that the peer is a host: an edge of
-// tracestore.Edges.Edges leads to it, but tracestore.Edges.Peers does not list it. The other bits are a tracestore.Connection.
+// tracestore.Edges.Edges leads to it, but tracestore.Edges.Peers does not list it. The other bits
+// are a tracestore.Connection.
 const PeerIsHost = 1 << 7
 
 // Call is the column call: what calls between services need of a span. The values determine each

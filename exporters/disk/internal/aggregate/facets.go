@@ -209,8 +209,12 @@ func (f *facetSource) finishShape(id uint32, n counts) {
 func (f *facetSource) finishProperties(shape *rows.Shape, n counts) {
 	for i := range tracestore.Places() {
 		field := tracestore.Field{Place: tracestore.Place(i)}
-		at, c := scan.BindingOf(field.Place), f.to.counter.Field(field)
-		if c == nil || !at.InShape || at.HasCell(f.plan.Tables, shape) { // cells are counted like those of attributes
+		at := scan.BindingOf(field.Place)
+		if !at.InShape || at.HasCell(f.plan.Tables, shape) { // cells are counted like those of attributes
+			continue
+		}
+		c := f.to.counter.Field(field)
+		if c == nil {
 			continue
 		}
 		c.AddSpans(n.all, n.selected)
