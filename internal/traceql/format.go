@@ -258,7 +258,7 @@ func literal(c tracestore.Cond) string {
 		return durationText(v.Number)
 	case v.IsNumber:
 		return strconv.FormatFloat(v.Number, 'g', -1, 64)
-	case info.Type == tracestore.WordField:
+	case info.Type == tracestore.WordField || info.Type == tracestore.NumberField:
 		return info.Shown(v.Text)
 	case c.Field.Place.HasKey() && (v.Text == "true" || v.Text == "false") && (c.Op == tracestore.Eq || c.Op == tracestore.Ne):
 		return v.Text

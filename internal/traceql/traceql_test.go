@@ -230,6 +230,14 @@ func TestErrors(t *testing.T) {
 	golden.Check(t, file, all.String())
 }
 
+// TestNumberOfGroup formats the text of a value as a number, as the parser requires it.
+func TestNumberOfGroup(t *testing.T) {
+	got := Format(selected(cmp(tracestore.ChildCount, "", tracestore.Eq, tracestore.Text("3"))))
+	if want := "{ span:childCount = 3 }"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	deep := strings.Repeat("(", MaxDepth)
 	closed := strings.Repeat(")", MaxDepth)
