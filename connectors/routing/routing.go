@@ -77,35 +77,37 @@ func (c *connector) ConsumeDropping(ctx context.Context, b *otlpdata.Batch) (dro
 	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
 	for i, p := range parts {
-		wg.Go(func() { errs[i] = c.next.Only(p.pipelines...).Consume(ctx, p.batch) })
+		wg.Go(func() { errs[i] = c.next.Only(p.to).Consume(ctx, p.batch) })
 	}
 	wg.Wait()
-	return dropped, outcome(parts, errs, b.Len()-dropped)
+	return dropped, outcome(parts, errs, b.Len(), b.Len()-dropped)
 }
 
-// outcome returns the error for a batch if pipelines have refused parts: a temporary error, so that
-// the sender sends all again, or the number of spans that were refused for good.
-func outcome(parts []part, errs []error, spans int) error {
+// outcome returns the error for a batch of spans if pipelines have refused parts: a temporary
+// error, so that the sender sends all again, or the number of routed spans that were refused for
+// good, by one pipeline or several.
+func outcome(parts []part, errs []error, spans, routed int) error {
 	var refusal error
-	refused := 0
+	rejected, lost := 0, make(selection, spans)
 	for i, err := range errs {
 		var partial *pipeline.Partial
 		switch {
 		case err == nil:
 			continue
 		case errors.As(err, &partial):
-			refused += partial.Rejected
+			rejected += partial.Rejected
 		case !pipeline.IsPermanent(err):
 			return err
 		default:
-			refused += parts[i].batch.Len()
+			lost.add(parts[i].spans)
 		}
 		refusal = err
 	}
-	if refusal == nil || refused >= spans && pipeline.IsPermanent(refusal) {
+	rejected = min(rejected+lost.len(), routed)
+	if refusal == nil || rejected == routed && pipeline.IsPermanent(refusal) {
 		return refusal
 	}
-	return &pipeline.Partial{Rejected: min(refused, spans), Err: refusal}
+	return &pipeline.Partial{Rejected: rejected, Err: refusal}
 }
 
 // failed is called with the error of a condition, and returns the error of the batch.
@@ -120,11 +122,11 @@ func (c *connector) failed(err error) error {
 	return nil
 }
 
-// part is what some pipelines get of a batch.
+// part is what one pipeline gets of a batch.
 type part struct {
-	pipelines []pipeline.PipelineID
-	spans     selection
-	batch     *otlpdata.Batch
+	to    pipeline.PipelineID
+	spans selection
+	batch *otlpdata.Batch
 }
 
 // divide divides a batch among pipelines, and returns the number of spans that none of them gets.
@@ -133,10 +135,10 @@ func (c *connector) divide(ctx context.Context, b *otlpdata.Batch) (parts []part
 	left := newSelection(b.Len())
 	give := func(to []pipeline.PipelineID, spans selection) {
 		for _, p := range to {
-			i := slices.IndexFunc(parts, func(have part) bool { return have.pipelines[0] == p })
+			i := slices.IndexFunc(parts, func(have part) bool { return have.to == p })
 			if i < 0 {
 				i = len(parts)
-				parts = append(parts, part{pipelines: []pipeline.PipelineID{p}, spans: make(selection, b.Len())})
+				parts = append(parts, part{to: p, spans: make(selection, b.Len())})
 			}
 			parts[i].spans.add(spans)
 		}

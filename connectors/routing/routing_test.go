@@ -184,6 +184,12 @@ func TestOutcomes(t *testing.T) {
 	if err := p.next.Consume(t.Context(), batch(nil)); !pipeline.IsPermanent(err) {
 		t.Errorf("all refused: %v", err)
 	}
+	p = start(t, "    table:\n"+row(`attributes["env"] == "prod"`, "a, traces/b")+"    default_pipelines: [traces/c]\n")
+	p.refuse["a"] = pipeline.Permanent(errors.New("no"))
+	p.refuse["b"] = p.refuse["a"]
+	if err := p.next.Consume(t.Context(), batch(nil)); !errors.As(err, &partial) || partial.Rejected != 2 || len(p.got["c"]) != 2 {
+		t.Errorf("half refused by two pipelines: %v, %v", err, p.got)
+	}
 }
 
 // A condition that cannot be evaluated refuses the request or, if the configuration says so, is not
