@@ -22,8 +22,8 @@ type Holder interface {
 	Held() (spans int64)
 }
 
-// Dropper is implemented by processors that drop spans on purpose and are not a [Holder]. Other
-// processors pass on all spans or return an error.
+// Dropper is implemented by processors and connectors that drop spans on purpose and are not a
+// [Holder]. Others pass on all spans or return an error.
 type Dropper interface {
 	Consumer
 	// ConsumeDropping is like Consume, which the framework then does not call. If the error is nil

@@ -65,7 +65,7 @@ type connector struct {
 	interval time.Duration
 
 	mu      sync.Mutex
-	current int       // index of the level that accepted spans last
+	current int       // index of the level to begin with, unless the top is tried again
 	tried   time.Time // when a level above the current one was tried last
 }
 

@@ -60,7 +60,8 @@ func (c *rowColumns) add(fields ...tracestore.Field) {
 	}
 }
 
-// sql returns the list of the columns that spanRow.scan reads.
+// sql returns the list of the columns that spanRow.targets receives, without the conditions at its
+// end.
 func (c *rowColumns) sql() string {
 	column := func(p tracestore.Place, name, absent string) string {
 		if _, ok := c.properties[p]; ok {
@@ -131,7 +132,7 @@ type rowAttribute struct {
 	textOnly bool
 }
 
-// targets returns where rows.Scan puts the columns of rowColumns.sql, and then the conditions.
+// targets returns where db.Rows.Scan puts the columns of rowColumns.sql, and then the conditions.
 func (r *spanRow) targets() []any {
 	out := []any{&r.start, &r.duration, &r.eventNames, &r.root, &r.trace}
 	r.texts = make([]string, len(tracestore.Places()))

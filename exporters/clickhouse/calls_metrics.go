@@ -16,8 +16,8 @@ import (
 
 var _ tracestore.Metrics = (*exporter)(nil)
 
-// Metrics implements tracestore.Metrics. Whole minutes are counted from the table "minutes", and
-// the rest of the window from "spans".
+// Metrics implements tracestore.Metrics. Whole minutes are counted from the table "minutes" if it
+// is exact (see statistics), and the rest of the window from "spans".
 func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	counter := storequery.NewMetricsCounter(q)
 	from, to, ok := q.Window()
@@ -48,8 +48,8 @@ type callQuery struct {
 	conditions          []string // on service, name and kind
 }
 
-// countCalls passes the calls that a query selects to a counter. It
-// returns why not all could be counted.
+// countCalls passes the calls that a query selects to a counter. It returns why not all
+// could be counted.
 func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storequery.DurationCounter) (tracestore.Reasons, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -220,8 +220,6 @@ func histogramOf(sum uint64, buckets []uint16, counts []uint64) (h tracestore.Hi
 	h.Sum = sum
 	return h, nil
 }
-
-var _ tracestore.Metrics = (*exporter)(nil)
 
 // Baselines implements tracestore.Metrics.
 func (e *exporter) Baselines(ctx context.Context, tenant string, q tracestore.BaselineQuery) (tracestore.BaselineAnswer, error) {

@@ -1,5 +1,6 @@
-// Package loadbalancing implements the exporter "load_balancing". It sends the spans of a trace, or
-// of a service, to the same one of several backends, so that a processor there sees all of them.
+// Package loadbalancing implements the exporter "load_balancing". It sends the spans of a trace, of
+// a service, or with equal attributes to the same one of several backends, so that a processor
+// there sees all of them.
 package loadbalancing
 
 import (

@@ -141,21 +141,21 @@ func judgeSpans(subject string, s *testSpan, spans []canary.ReadSpan, took time.
 
 // lost judges a test span that was accepted but is not found.
 func (x *examination) lost(subject string, s *testSpan) Finding {
-	text := fmt.Sprintf("test span %s was accepted, but is not found through %s", s.trace, pipeline.MaskURLs(x.query))
+	message := fmt.Sprintf("test span %s was accepted, but is not found through %s", s.trace, pipeline.MaskURLs(x.query))
 	if dropping := x.dropping(); len(dropping) > 0 {
-		return newFinding(subject, Warning, "%s; %s may drop it on purpose", text, strings.Join(dropping, ", ")).
+		return newFinding(subject, Warning, "%s; %s may drop it on purpose", message, strings.Join(dropping, ", ")).
 			advise("exempt the service %s, or ignore this", serviceName)
 	}
-	return newFinding(subject, Problem, "%s", text).
+	return newFinding(subject, Problem, "%s", message).
 		advise("compare the counters on the page /status of each process on the way; see docs/troubleshooting.md. " +
 			"Datagrams can be lost without an answer. With a queue, try a longer --timeout")
 }
 
-// dropping returns the processors of the configuration that drop or hold spans on purpose.
+// dropping returns the components of the configuration that drop or hold spans on purpose.
 func (x *examination) dropping() (all []string) {
-	types := []string{"adaptive_sampling", "probabilistic_sampler", "tail_sampling", "filter", "groupbytrace"}
+	types := []string{"probabilistic_sampler", "tail_sampling", "filter", "groupbytrace", "routing"}
 	for _, c := range x.used {
-		if c.Key.Kind == pipeline.KindProcessor && slices.Contains(types, c.Factory.Type()) {
+		if slices.Contains(types, c.Factory.Type()) {
 			all = append(all, key(c))
 		}
 	}

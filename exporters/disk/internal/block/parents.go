@@ -9,19 +9,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
+// The parent of a row is stored as the distance to the row of the parent in the same trace. Only
+// the id of a parent that is elsewhere is stored itself: it is explicit. See doc.go.
+
 const idLength = 8 // bytes of a span id
 
-// Values for rows without a parent row.
+// Values for rows without a parent row. In decoded heads, parentExplicit - i stands for the i-th
+// explicit id.
 const (
 	parentNone     int32 = -1 - iota
 	parentExplicit       // the parent is not among the rows of the trace in the block
 )
 
-// Codes of parents.
+// Codes of parents. The code of a row that is k >= 1 rows before is 2k.
 const (
 	codeNone     = 0
 	codeExplicit = 1
-	codeBefore   = 2 // 2k, k >= 1: k rows before
 	codeAfter    = 3 // 2k+3, k >= 0: k rows after
 )
 

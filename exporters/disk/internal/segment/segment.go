@@ -14,10 +14,11 @@ import (
 
 // Segment is an open segment file. Safe for concurrent use. It must be closed after all its blocks.
 //
-// The tables, the list of blocks, and the directory of the trace index are read when first needed
-// and kept in memory; see Memory. The tables may be large: the list of blocks and the names are
-// read without them. Blocks and the pages of filters and of the trace index are read
-// from the file each time; the page cache of the operating system caches them.
+// The tables, the list of blocks, the zones, the lists of names, the series, and the directory of
+// the trace index are read when first needed and kept in memory; see Memory. The tables may be
+// large: the list of blocks and the names are read without them. Blocks and the pages of filters
+// and of the trace index are read from the file each time; the page cache of the operating system
+// caches them.
 type Segment struct {
 	file vfs.File
 	name string
@@ -59,6 +60,7 @@ type essentials struct {
 	memory int64
 }
 
+// pages is the directory of the trace index.
 type pages struct{ list []indexPage }
 
 // Open opens a segment. It reads the trailer, the directory of sections and the info at the end of
