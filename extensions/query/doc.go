@@ -16,7 +16,7 @@
 //     core.Slot that it returns has the time limit and the memory of the query.
 //  4. The API asks the store through the Slot: Slot.SearchQuery makes a tracestore.Query of the
 //     search, with the tenant and the limits, and Slot.Find runs it. Slot.Trace, Slot.Services
-//     and Slot.Aggregate are for other requests. core.Backend.Measure counts and times the query.
+//     and Slot.Aggregate are for other requests. Slot.Measure counts and times the query.
 //  5. The store is a tracestore.Reader, such as the exporter disk or memory. It returns each trace
 //     as OTLP bytes, for which the Slot reserves memory.
 //  6. internal/translate/adjust corrects the trace, and uijson, otlpjson, otlpchunks or native

@@ -121,36 +121,31 @@ func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
 	m.latency.WithLabelValues(string(op), result).Observe(took.Seconds())
 }
 
-// Measure is like Backend.Measure, and makes a span of the query, if self-tracing is on. Meanwhile,
-// the context of the Slot has that span.
+// Measure runs a store query, counts and times it, and makes a span of it, if self-tracing is on.
+// Meanwhile, the context of the Slot has that span. query returns the number of results.
 func (s *Slot) Measure(query func() (int, error)) error {
-	return s.backend.Measure(s.op, func() (int, error) {
-		outer := s.ctx
-		ctx, span := s.backend.opts.Tracer.Start(outer, string(s.op))
-		s.ctx = ctx
-		n, err := query()
-		s.ctx = outer
-		if span.IsRecording() {
-			span.SetAttributes(attribute.Int("tracing.query.results", n))
-		}
-		selftrace.End(span, err)
-		return n, err
-	})
+	start, outer := s.backend.opts.Now(), s.ctx
+	ctx, span := s.backend.opts.Tracer.Start(outer, string(s.op))
+	s.ctx = ctx
+	n, err := query()
+	s.ctx = outer
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("tracing.query.results", n))
+	}
+	selftrace.End(span, err)
+	s.backend.Observe(s.op, s.backend.opts.Now().Sub(start), n, err)
+	return err
 }
 
-// Measure runs a store query and records its latency and result. query returns the number of
-// results. A missing trace, a client that disconnects, and an overload do not count as errors of
-// the store.
-func (b *Backend) Measure(op Operation, query func() (int, error)) error {
-	start := b.opts.Now()
-	n, err := query()
+// Observe counts a query that took some time and gave n results or an error. A missing trace, a
+// client that disconnects, and an overload do not count as errors of the store.
+func (b *Backend) Observe(op Operation, took time.Duration, n int, err error) {
 	failed := err != nil && !IsBusy(err)
 	for _, usual := range []error{ErrTraceNotFound, ErrUndelivered, context.Canceled} {
 		failed = failed && !errors.Is(err, usual)
 	}
-	b.metrics.observe(op, b.opts.Now().Sub(start), failed)
+	b.metrics.observe(op, took, failed)
 	if err == nil && op.hasResults() {
 		b.metrics.responses.WithLabelValues(string(op)).Observe(float64(n))
 	}
-	return err
 }
