@@ -40,8 +40,8 @@ var plantedBugs = []plantedBug{
 		err = d.sync()
 	}`},
 	{name: "cursor before answer", promise: "a span stays in the queue until the destination has it", file: "pipeline/storage/spool/take.go",
-		piece: `return p.take(), nil, nil, nil`,
-		instead: `item = p.take()
+		piece: `return p.takeItem(), nil, nil, nil`,
+		instead: `item = p.takeItem()
 	_, err = q.note(doneItem{item.epoch, item.seq})
 	return item, nil, nil, err`},
 	{name: "record reuse after a restart", promise: "spans are sent as they were received", file: "pipeline/storage/spool/take.go",
