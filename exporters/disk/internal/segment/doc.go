@@ -18,23 +18,22 @@
 //	 2 tables      definitions: items of package rows
 //	 3 layout      cells that all rows of a shape have, and the sizes of dictionaries
 //	 4 blocks      length and rows of each block, size of each filter
-//	 5 zones       in old files instead of 13 and 14
 //	 6 filters     per group of 16 blocks: a Bloom filter of attribute texts
 //	 7 index       trace -> blocks, in pages
 //	 8 pages       directory of these pages
 //	 9 series      package stats: rates, errors, durations by minute
 //	10 edges       package stats: calls between services by minute
 //	11 orphans     package stats: spans whose parent is not in the segment
-//	12 catalog     in old files instead of 17 to 19
 //	13 bounds      per block: bounds of starts; directory of the pages of 14
 //	14 shapes      per block: shapes, maximum duration of each; in pages
-//	15 parts       per entry of 7: start, duration and root of the trace; not in old files
+//	15 parts       per entry of 7: start, duration and root of the trace
 //	16 pages       directory of these pages
 //	17 services    package namelist: services, in pages; may be missing, like 18 and 19
 //	18 operations  package namelist: operations, in pages
 //	19 names       directory of these pages
 //
-// Readers ignore unknown kinds, so that a section can be added without a new version.
+// 5 and 12 are not used. Readers ignore unknown kinds, so that a section can be added without a new
+// version.
 //
 // # Order
 //
