@@ -56,7 +56,7 @@ func (i *Info) append(dst []byte) []byte {
 	for _, name := range i.Replaces {
 		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
 	}
-	if i.LastTombstone > 0 { // older files end before this field
+	if i.LastTombstone > 0 { // left out otherwise
 		dst = binary.AppendUvarint(dst, i.LastTombstone)
 	}
 	return dst
