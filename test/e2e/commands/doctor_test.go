@@ -300,6 +300,7 @@ func TestDoctorFindsTheProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer other.Close() //nolint:errcheck // closed already, unless the test ends early
 			_, report := doctor(t, "--config", file)
 			other.Close() //nolint:errcheck // was not used
 			if report.Running {
