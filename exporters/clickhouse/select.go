@@ -82,8 +82,9 @@ func (e *exporter) number(ctx context.Context, sql string) (n uint64, err error)
 	return n, err
 }
 
-// shards knows which shards of the cluster answer. Statements leave out shards of which no replica
-// answers, so that the answer is partial, except for those that run with wholeCluster.
+// shards knows which shards of the cluster answer. A shard does not answer if none of its replicas
+// does. Statements leave such shards out, and the answer is partial, unless they run with
+// wholeCluster.
 type shards struct {
 	mu      sync.Mutex
 	checked time.Time // before the shards were asked

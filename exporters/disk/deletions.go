@@ -177,8 +177,8 @@ func (d *deletions) load() error {
 	return nil
 }
 
-// noteDamaged reports a deletion of which a file could not be read, and sets the files aside if the
-// deletion is lost.
+// noteDamaged reports a deletion that has an unreadable file. If the deletion is lost, it sets the
+// files aside.
 func (d *deletions) noteDamaged(f tombstone.Damaged) error {
 	if f.Restored {
 		d.metrics.restored.Inc()

@@ -108,8 +108,8 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 }
 
 // Consume stores the spans of b and returns nil when all of them are searchable and as durable as
-// the setting sync says. After an error some of them may be stored; if they are sent again, queries
-// show them once.
+// the setting sync says. After an error some of the spans may be stored. Queries show a span once,
+// also if it is resent.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	err := e.intake.store(ctx, b)
 	if err == nil {

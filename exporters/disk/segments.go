@@ -240,9 +240,9 @@ func (s *segments) drop(h *handle, reason string) int64 {
 }
 
 // replacedBy names all files whose spans a segment merged from the inputs holds and that may still
-// exist, or reappear after a power failure: the inputs, and the files they were merged from. Of the
-// latter, those of level 0 are always named, because this is how the store knows that a log is no
-// longer needed; the others as long as their files exist. The caller holds mu.
+// exist, or reappear after a power failure: the inputs, and the files they were merged from. Files
+// of level 0 are always named, because the store learns from them that a log is no longer needed;
+// files of other levels are named as long as they exist. The caller holds mu.
 func (s *segments) replacedBy(inputs []*handle) []string {
 	var names []string
 	for _, h := range inputs {

@@ -95,8 +95,8 @@ func askNow[A, Q any](ctx context.Context, e *exporter, method string, question 
 	return answer, e.storeError(ctx, err)
 }
 
-// read makes a call and returns the answer, also if it comes with an error. Errors are gRPC
-// statuses or those of the answer.
+// read makes a call and returns the answer, even if an error comes with it. The error is a gRPC
+// status, or says what is wrong with the answer.
 func read[A, Q any](ctx context.Context, conn grpc.ClientConnInterface, method string, question *Q) (answer A, err error) {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {

@@ -32,7 +32,7 @@ func smallStore(t *testing.T) *store {
 	return s
 }
 
-// fixture is a store of version 1 that an earlier build wrote: that of smallStore.
+// fixture is a store of version 1 with the spans of smallStore. An earlier build wrote it.
 const fixture = "testdata/store"
 
 func TestInspect(t *testing.T) {

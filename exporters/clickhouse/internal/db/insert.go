@@ -19,8 +19,8 @@ type Insert struct {
 
 // Insert stores a block of rows. The server ignores it if it has stored a block with the same token
 // before. If a server cannot be reached, Insert tries the next: with replicated tables, one of them
-// knows the tokens of all. At most max_inserts inserts run at the same time; others wait. Errors
-// are those of Select, or that of ctx if it ends while Insert waits for its turn.
+// knows the tokens of all. At most max_inserts inserts run at the same time; others wait. Insert
+// returns the same errors as Select, and the error of ctx if ctx ends while Insert waits.
 func (d *DB) Insert(ctx context.Context, in Insert) error {
 	select {
 	case d.inserts <- struct{}{}:

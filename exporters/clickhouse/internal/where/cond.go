@@ -31,7 +31,7 @@ func (t builder) cond(c tracestore.Cond) bounds {
 	return exactly(Never) // no value
 }
 
-// columns are the columns of properties of which every span has one text.
+// columns are the columns of text properties. Every span has exactly one value of each.
 var columns = map[tracestore.Place]string{
 	tracestore.Service:       "service",
 	tracestore.Name:          "name",
@@ -42,7 +42,7 @@ var columns = map[tracestore.Place]string{
 	tracestore.ScopeVersion:  "scope_version",
 }
 
-// Column returns the column of a property of which every span has one text.
+// Column returns the column of a text property. ok is false for other places.
 func Column(p tracestore.Place) (column string, ok bool) {
 	column, ok = columns[p]
 	return column, ok

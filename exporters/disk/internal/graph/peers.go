@@ -46,8 +46,8 @@ type peerCounter interface {
 	MarkIncomplete()
 }
 
-// readPeers counts calls to peers: those of the method Peers of [tracestore.Edges], or of its
-// method Edges if sums is an EdgeCounter. It returns why some are missing.
+// readPeers counts calls to the peers that [tracestore.Edges].Peers lists. If sums is an
+// EdgeCounter, it also counts calls to hosts, for Edges. It returns why some calls are missing.
 func (b *Builder) readPeers(ctx context.Context, tenant string, w scan.Range, sums peerCounter) (reasons tracestore.Reasons, _ error) {
 	s := b.store.BeginQuery(ctx)
 	defer s.Release()

@@ -39,8 +39,8 @@ type Info struct {
 	RowBytes int64
 	// Size is the size of the file in bytes.
 	Size int64
-	// NameBytes is the size of the names of services and operations in bytes; for older files it is
-	// an estimate.
+	// NameBytes is the size of the names of services and operations in bytes. If the segment has no
+	// lists of names, it is an estimate.
 	NameBytes int64
 }
 
