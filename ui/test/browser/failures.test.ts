@@ -102,8 +102,11 @@ test('a search in attributes that fails says so', async () => {
 });
 
 test.each<['cut' | 'end']>([['cut'], ['end']])('a search whose answer is lost in the middle keeps what it found (%s)', async (after) => {
-  proxy.break(/v1\/search/, { lines: 12, after });
+  let lose = () => {};
+  proxy.break(/v1\/search/, { lines: 12, after, until: new Promise<void>((resolve) => { lose = resolve; }) });
   const page = await open('/search');
+  await rows(page).first().waitFor();
+  lose();
   await alert(page, 'Search: The answer of the server ended early.').waitFor();
   const found = await rows(page).count();
   expect(found).toBeGreaterThan(0);

@@ -18,6 +18,8 @@ export interface Fault {
   /** Passes on the first lines of the answer, by default half of its text, and then closes the connection (`cut`) or ends the answer (`end`). */
   lines?: number;
   after?: 'cut' | 'end';
+  /** The connection stays open until then; by default for 100 ms. What the page has not read when it is cut is lost. */
+  until?: Promise<unknown>;
   /** Milliseconds between the lines of the answer. */
   slow?: number;
 }
@@ -94,7 +96,7 @@ async function passOn(answer: IncomingMessage, w: ServerResponse, fault: Fault):
     w.write(part);
     await wait(fault.slow ?? 0);
   }
-  await wait(100); // until what was written is sent
+  await (fault.until ?? wait(100)); // by then what was written is sent
   if (fault.after === 'cut') w.destroy();
   else w.end();
 }
