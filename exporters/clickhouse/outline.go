@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Outline implements tracestore.SpanReader.
+// Outline implements tracestore.Reader.
 func (e *exporter) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
@@ -77,7 +77,7 @@ func (o *outline) text(s string) string {
 	return known
 }
 
-// FindSpans implements tracestore.SpanReader.
+// FindSpans implements tracestore.Reader.
 func (e *exporter) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, err error) {
@@ -98,12 +98,12 @@ func (e *exporter) FindSpans(
 	return found, err
 }
 
-// TraceSpans implements tracestore.Versioner. Duplicates count.
+// TraceSpans implements tracestore.Reader. Duplicates count.
 func (e *exporter) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {
 	return e.count(ctx, "payload", tenant, "trace_id = "+where.TraceID(id))
 }
 
-// TraceVersion implements tracestore.Versioner. The number is a checksum of the spans of the trace
+// TraceVersion implements tracestore.Reader. The number is a checksum of the spans of the trace
 // and of the inserts that stored them.
 func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (v tracestore.TraceVersion, _ error) {
 	const columns = "count(), sum(cityHash64(ids, start, batch)), toInt64OrZero(max(stored))"

@@ -202,7 +202,7 @@ func ofTraces(ids []otlpdata.TraceID) string {
 	return "trace_id IN (" + where.TraceIDs(ids) + ")"
 }
 
-// SelectSpans implements tracestore.SpanReader. The server selects the spans in whose encoding an
+// SelectSpans implements tracestore.Reader. The server selects the spans in whose encoding an
 // id occurs.
 func (e *exporter) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,

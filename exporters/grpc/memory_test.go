@@ -28,7 +28,6 @@ func TestMemoryOfHostileStores(t *testing.T) {
 	const memory, most = 16 << 20, 64 // at most 64 messages of 1 MiB
 	sent := 0
 	addr, _ := new(fake).serve(t, "localhost:0", &storeServer{version: storewire.Version,
-		can: []string{"SpanReader"},
 		names: func(send send) error {
 			return send(message(storewire.Names{Names: make([]string, 2_000_000)})) // 2 MB, decoded 32 MB
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/storewire"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // AttributeKeys implements tracestore.Catalog.
@@ -73,19 +74,24 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	return ask[tracestore.Deleter, tracestore.Deleted](ctx, e, tenant, "Delete", &d)
 }
 
-// FindSpans implements tracestore.SpanReader.
+// FindSpans implements tracestore.Reader.
 func (e *exporter) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (tracestore.FoundSpans, error) {
-	return ask[tracestore.SpanReader, tracestore.FoundSpans](ctx, e, tenant, "FindSpans", &storewire.FindSpans{Trace: id, Condition: c})
+	if own, err := e.storeService(e.withReadMetadata(ctx, tenant)); err != nil {
+		return tracestore.FoundSpans{}, err
+	} else if !own {
+		return storequery.WholeTraces{Of: e}.FindSpans(ctx, tenant, id, c)
+	}
+	return askNow[tracestore.FoundSpans](e.withReadMetadata(ctx, tenant), e, "FindSpans", &storewire.FindSpans{Trace: id, Condition: c})
 }
 
-// TraceVersion implements tracestore.Versioner.
+// TraceVersion implements tracestore.Reader.
 func (e *exporter) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (tracestore.TraceVersion, error) {
-	return ask[tracestore.Versioner, tracestore.TraceVersion](ctx, e, tenant, "TraceVersion", &storewire.Trace{ID: id})
+	return ask[tracestore.Reader, tracestore.TraceVersion](ctx, e, tenant, "TraceVersion", &storewire.Trace{ID: id})
 }
 
-// TraceSpans implements tracestore.Versioner. It does not ask the server: that takes as long as
+// TraceSpans implements tracestore.Reader. It does not ask the server: that takes as long as
 // reading a small trace.
 func (*exporter) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, nil }
 
@@ -94,29 +100,34 @@ func (e *exporter) Usage(ctx context.Context, tenant string) (tracestore.Usage, 
 	return ask[tracestore.UsageReporter, tracestore.Usage](ctx, e, tenant, "Usage", &storewire.Usage{})
 }
 
-// SelectSpans implements tracestore.SpanReader.
+// SelectSpans implements tracestore.Reader.
 func (e *exporter) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
 ) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
-		ctx := e.withReadMetadata(ctx, tenant)
-		if err := requires[tracestore.SpanReader](ctx, e); err != nil {
+		if own, err := e.storeService(e.withReadMetadata(ctx, tenant)); err != nil {
 			yield(tracestore.Trace{}, err)
 			return
+		} else if !own {
+			storequery.WholeTraces{Of: e}.SelectSpans(ctx, tenant, id, spans)(yield)
+			return
 		}
-		traceStream(ctx, e, tenant, "SelectSpans", &storewire.SelectSpans{Trace: id, Spans: spans}, []tracestore.TraceRef{{ID: id}}, yield)
+		traceStream(e.withReadMetadata(ctx, tenant), e, tenant, "SelectSpans", &storewire.SelectSpans{Trace: id, Spans: spans},
+			[]tracestore.TraceRef{{ID: id}}, yield)
 	}
 }
 
-// Outline implements tracestore.SpanReader.
+// Outline implements tracestore.Reader.
 func (e *exporter) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
 ) error {
-	ctx = e.withReadMetadata(ctx, tenant)
-	if err := requires[tracestore.SpanReader](ctx, e); err != nil {
+	if own, err := e.storeService(e.withReadMetadata(ctx, tenant)); err != nil {
 		return err
+	} else if !own {
+		return storequery.WholeTraces{Of: e}.Outline(ctx, tenant, id, limit, hold, take)
 	}
+	ctx = e.withReadMetadata(ctx, tenant)
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Config is the configuration of the exporter.
@@ -68,7 +69,8 @@ func Factory() pipeline.Factory {
 // exporter is the store. Each tenant has its own indexes, but all tenants share the memory: the
 // oldest traces are dropped, whichever tenant they belong to.
 type exporter struct {
-	*sampling.Memory // implements sampling.Store
+	*sampling.Memory       // implements sampling.Store
+	storequery.WholeTraces // implements SelectSpans, FindSpans and Outline of tracestore.Reader
 
 	feeds       tracestore.Hub
 	maxBytes    int64
@@ -99,7 +101,6 @@ var (
 	_ pipeline.DurabilityReporter = (*exporter)(nil)
 	_ pipeline.MemoryUser         = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
-	_ tracestore.Versioner        = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.Edges            = (*exporter)(nil)
 	_ tracestore.Follower         = (*exporter)(nil)
@@ -119,7 +120,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		Memory: sampling.NewMemory(set.Env.Now), maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger, now: set.Env.Now,
 		seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant),
 	}
-	e.dropper.terms.seed = e.seed
+	e.WholeTraces.Of, e.dropper.terms.seed = e, e.seed
 	e.stages.New = func() any { return newStage(e.seed) }
 	return e, nil
 }

@@ -22,7 +22,7 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 	}
 }
 
-// TraceSpans implements tracestore.Versioner.
+// TraceSpans implements tracestore.Reader.
 func (e *exporter) TraceSpans(_ context.Context, tenant string, id otlpdata.TraceID) (spans int, _ error) {
 	for _, b := range e.find(tenant, id, e.snapshot()) {
 		spans += len(b.rows)

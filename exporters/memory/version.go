@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TraceVersion implements tracestore.Versioner. The number is random for each process, because
+// TraceVersion implements tracestore.Reader. The number is random for each process, because
 // another process has other spans.
 func (e *exporter) TraceVersion(_ context.Context, tenant string, id otlpdata.TraceID) (v tracestore.TraceVersion, _ error) {
 	blocks := e.find(tenant, id, e.snapshot())

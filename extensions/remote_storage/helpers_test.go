@@ -17,6 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 func TestMain(m *testing.M) {
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) {
 
 // store is a store whose queries return everything. Tests can set its behavior.
 type store struct {
+	storequery.WholeTraces
+
 	mu      sync.Mutex
 	batches []*otlpdata.Batch
 	queries []tracestore.Query

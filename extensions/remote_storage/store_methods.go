@@ -56,11 +56,11 @@ func methods() []method {
 				return of.store.Baselines(ctx, of.tenant, *q)
 			}),
 		answering("FindSpans",
-			func(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.FindSpans) (tracestore.FoundSpans, error) {
+			func(ctx context.Context, of asked[tracestore.Reader], q *storewire.FindSpans) (tracestore.FoundSpans, error) {
 				return of.store.FindSpans(ctx, of.tenant, q.Trace, q.Condition)
 			}),
 		answering("TraceVersion",
-			func(ctx context.Context, of asked[tracestore.Versioner], q *storewire.Trace) (tracestore.TraceVersion, error) {
+			func(ctx context.Context, of asked[tracestore.Reader], q *storewire.Trace) (tracestore.TraceVersion, error) {
 				return of.store.TraceVersion(ctx, of.tenant, q.ID)
 			}),
 		answering("Usage", func(ctx context.Context, of asked[tracestore.UsageReporter], _ *storewire.Usage) (tracestore.Usage, error) {

@@ -30,7 +30,7 @@ func sendTraces(ctx context.Context, of asked[tracestore.Reader], q *storewire.T
 }
 
 // sendSelected sends some spans of a trace.
-func sendSelected(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.SelectSpans, send sender) error {
+func sendSelected(ctx context.Context, of asked[tracestore.Reader], q *storewire.SelectSpans, send sender) error {
 	return of.sendParts(ctx, of.store.SelectSpans(ctx, of.tenant, q.Trace, q.Spans), send)
 }
 
@@ -130,7 +130,7 @@ const spansPerOutline = 4096
 const outlineMemory = 96
 
 // sendOutline sends what is needed to draw a trace.
-func sendOutline(ctx context.Context, of asked[tracestore.SpanReader], q *storewire.Outline, send sender) error {
+func sendOutline(ctx context.Context, of asked[tracestore.Reader], q *storewire.Outline, send sender) error {
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 // detailed is a memory store that also answers what the disk store can answer about single traces.
 type detailed struct {
 	storetest.Subject
-	tracestore.Versioner
 	tracestore.Follower
 	tracestore.Deleter
 }
@@ -22,7 +21,7 @@ type detailed struct {
 func openDetailed(tb testing.TB) storetest.Subject {
 	tb.Helper()
 	m := openMemory(tb)
-	return detailed{m, as[tracestore.Versioner](tb, m), as[tracestore.Follower](tb, m), as[tracestore.Deleter](tb, m)}
+	return detailed{m, as[tracestore.Follower](tb, m), as[tracestore.Deleter](tb, m)}
 }
 
 func as[T any](tb testing.TB, store any) T {
@@ -47,7 +46,7 @@ func (d detailed) spans(ctx context.Context, tenant string, id otlpdata.TraceID,
 	return nil
 }
 
-// SelectSpans implements tracestore.SpanReader.
+// SelectSpans implements tracestore.Reader.
 func (d detailed) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
 ) iter.Seq2[tracestore.Trace, error] {
@@ -72,7 +71,7 @@ func (d detailed) SelectSpans(
 	}
 }
 
-// FindSpans implements tracestore.SpanReader.
+// FindSpans implements tracestore.Reader.
 func (d detailed) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, err error) {
@@ -86,7 +85,7 @@ func (d detailed) FindSpans(
 	return found, err
 }
 
-// Outline implements tracestore.SpanReader.
+// Outline implements tracestore.Reader.
 func (d detailed) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, _ int, hold func(spans, textBytes int) error,
 	take func([]tracestore.SummarySpan) error,

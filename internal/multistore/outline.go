@@ -3,7 +3,6 @@ package multistore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -11,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Outline implements tracestore.SpanReader. The outline of a divided trace is made from its spans,
+// Outline implements tracestore.Reader. The outline of a divided trace is made from its spans,
 // because outlines do not show which spans are duplicates.
 func (s *Store) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
@@ -33,7 +32,7 @@ func (s *Store) Outline(
 				answered.Done()
 			})
 			defer answer()
-			store, ok := tracestore.As[tracestore.SpanReader](c.ctx, tenant, m.Store)
+			store, ok := tracestore.As[tracestore.Reader](c.ctx, tenant, m.Store)
 			if !ok {
 				errs[i] = unsupported(m.Name)
 				return
@@ -66,7 +65,7 @@ func (s *Store) Outline(
 		return err
 	}
 	if holders > 1 {
-		return s.outlineDivided(ctx, tenant, id, limit, hold, take)
+		return storequery.WholeTraces{Of: s}.Outline(ctx, tenant, id, limit, hold, take)
 	}
 	lost := losses{total: len(s.stores)}
 	for i, err := range errs {
@@ -106,53 +105,4 @@ func (o *outlines) holdPart(store int, h heldOutline) error {
 		o.failed = err
 	}
 	return err
-}
-
-// outlineDivided reads the spans of a trace for an outline.
-func (s *Store) outlineDivided(
-	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
-	hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan) error,
-) error {
-	memory, err := tracestore.Reserve(ctx, 0)
-	if err != nil {
-		return err
-	}
-	defer memory.Release()
-	var hosts storequery.Hosts
-	var spans []tracestore.SummarySpan // share strings with the pieces
-	texts := 0
-	var damaged *tracestore.DamagedError
-	for t, err := range s.Traces(ctx, tenant, []tracestore.TraceRef{{ID: id}}) {
-		if errors.As(err, &damaged) {
-			break
-		}
-		if err == nil {
-			err = memory.Grow(int64(t.Spans.Size()))
-		}
-		if err == nil {
-			err = tracestore.WalkSpans(t.Spans, func(sp tracestore.Span) error {
-				one := hosts.OutlineSpan(sp)
-				spans, texts = append(spans, one), texts+len(one.Name)+one.Extras.Size()
-				return nil
-			})
-		}
-		if err == nil {
-			err = hold(len(spans), texts)
-		}
-		if err != nil {
-			return err
-		}
-		if limit > 0 && len(spans) > limit {
-			break
-		}
-	}
-	if len(spans) > 0 {
-		if err := take(spans); err != nil {
-			return err
-		}
-	}
-	if damaged != nil {
-		return damaged
-	}
-	return nil
 }

@@ -9,17 +9,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-var (
-	_ tracestore.SpanReader = (*Store)(nil)
-	_ tracestore.Versioner  = (*Store)(nil)
-)
-
-// FindSpans implements tracestore.SpanReader. The ids of duplicates in several stores are returned
+// FindSpans implements tracestore.Reader. The ids of duplicates in several stores are returned
 // once.
 func (s *Store) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (all tracestore.FoundSpans, err error) {
-	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, f tracestore.SpanReader) (tracestore.FoundSpans, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, f tracestore.Reader) (tracestore.FoundSpans, error) {
 		return f.FindSpans(ctx, tenant, id, c)
 	})
 	if err != nil {
@@ -42,14 +37,14 @@ func (s *Store) FindSpans(
 	return all, damage(missing)
 }
 
-// TraceSpans implements tracestore.Versioner. It does not ask the stores, which are in other
+// TraceSpans implements tracestore.Reader. It does not ask the stores, which are in other
 // processes.
 func (s *Store) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, nil }
 
-// TraceVersion implements tracestore.Versioner. The number is another one after that of a store has
+// TraceVersion implements tracestore.Reader. The number is another one after that of a store has
 // changed.
 func (s *Store) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (all tracestore.TraceVersion, err error) {
-	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, v tracestore.Versioner) (tracestore.TraceVersion, error) {
+	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, v tracestore.Reader) (tracestore.TraceVersion, error) {
 		return v.TraceVersion(ctx, tenant, id)
 	})
 	if err == nil {

@@ -21,12 +21,12 @@ func (s *Store) Traces(ctx context.Context, tenant string, refs []tracestore.Tra
 	})
 }
 
-// SelectSpans implements tracestore.SpanReader.
+// SelectSpans implements tracestore.Reader.
 func (s *Store) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,
 ) iter.Seq2[tracestore.Trace, error] {
 	refs := []tracestore.TraceRef{{ID: id}}
-	return readTraces(ctx, s.stores, tenant, refs, func(ctx context.Context, r tracestore.SpanReader) iter.Seq2[tracestore.Trace, error] {
+	return readTraces(ctx, s.stores, tenant, refs, func(ctx context.Context, r tracestore.Reader) iter.Seq2[tracestore.Trace, error] {
 		return r.SelectSpans(ctx, tenant, id, spans)
 	})
 }

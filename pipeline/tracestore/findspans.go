@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// FoundSpans is the answer of SpanReader.FindSpans.
+// FoundSpans is the answer of Reader.FindSpans.
 type FoundSpans struct {
 	// IDs are the ids of the spans that were found, in any order. Spans with the same id and start
 	// may count once.

@@ -34,7 +34,8 @@ type TraceRef struct {
 	From, To time.Time
 }
 
-// Reader reads traces from a store.
+// Reader reads traces from a store. A store that has nothing better for the methods that read a
+// part of a trace embeds storequery.WholeTraces.
 type Reader interface {
 	// Traces returns the traces with the given ids, in the order of refs. Unknown ids yield
 	// nothing. A large trace may be split into several consecutive values with the same id. An
@@ -45,6 +46,44 @@ type Reader interface {
 	// cannot be answered at all; a later error ends the sequence of Results. If ctx ends before the
 	// last result, one of the two errors is that of ctx.
 	Find(ctx context.Context, q Query, want Want) (*Results, error)
+	// SelectSpans returns the spans of a trace that have one of the ids or a link to a span of the
+	// trace with one of the ids. It may return other spans of the trace, too. Otherwise it is like
+	// Traces for one trace.
+	SelectSpans(ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID) iter.Seq2[Trace, error]
+	// FindSpans returns the spans of a trace that meet a condition. After a DamagedError, what it
+	// returned is sound, but other spans of the trace could not be read.
+	FindSpans(ctx context.Context, tenant string, id otlpdata.TraceID, c SpanCondition) (FoundSpans, error)
+	// Outline calls take once with the spans of a trace, in any order and without duplicates. It
+	// does not call take if the trace does not exist. If limit is above 0 and the trace has more
+	// than limit spans, take gets a part of them that is larger than limit. The spans are valid
+	// only during the call.
+	//
+	// Before that, and repeatedly while it reads, Outline calls hold with the number of spans that
+	// it holds in memory and the bytes of their names and Extras. An error of take is returned, and
+	// an error of hold is returned, possibly wrapped. A DamagedError after the call of take, if
+	// there is one, means that other spans of the trace cannot be read.
+	Outline(
+		ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+		hold func(spans, textBytes int) error, take func([]SummarySpan) error,
+	) error
+	// TraceVersion returns the version of a trace. A reader that starts later sees at least the
+	// spans of this version. A DamagedError means that the version is not known. The error matches
+	// ErrUnsupported if the store knows no versions, such as stores of other programs.
+	TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (TraceVersion, error)
+	// TraceSpans returns about the number of spans of a large trace: hardly more, and not much
+	// less. For a small or unknown trace, or if it cannot know without much work, it returns 0.
+	// Callers reserve memory for the trace before they read it.
+	TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error)
+}
+
+// TraceVersion describes the state of a trace in a store.
+type TraceVersion struct {
+	// Number is another one after spans were added or deleted. It may also change without that. If
+	// it is 0, the store has no spans of the trace; otherwise it may have none after deletions.
+	Number uint64
+	// Stored is when the last span was stored, to the second. It is zero if the store does not know
+	// it, or if it was more than a minute ago.
+	Stored time.Time
 }
 
 // ErrAnswerTooLarge is matched by the error of a store in another process whose answer has a

@@ -141,7 +141,7 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 // TestOptionalStoreInterfaces checks that optional interfaces of stores are found with
 // tracestore.As: a type assertion ignores what a store in another process supports.
 func TestOptionalStoreInterfaces(t *testing.T) {
-	assertion := regexp.MustCompile(`\.\(tracestore\.(Aggregator|Deleter|Edges|Follower|Metrics|PathProfiler|SpanReader|UsageReporter|Versioner)\)`)
+	assertion := regexp.MustCompile(`\.\(tracestore\.(Aggregator|Deleter|Edges|Follower|Metrics|PathProfiler|UsageReporter)\)`)
 	root := harness.Root(t)
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // HeadReader is implemented by stores that read several traces at once, and only what Profile needs
@@ -26,8 +24,8 @@ type HeadReader interface {
 		take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error) error
 }
 
-// Profile implements [tracestore.PathProfiler] with the searches of a store. It reads traces as
-// HeadReader or [tracestore.SpanReader] if the store is one of these, otherwise in full.
+// Profile implements [tracestore.PathProfiler] with the searches of a store. It reads heads of
+// traces if the store is a HeadReader, otherwise outlines.
 func Profile(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, sel tracestore.Selection, o tracestore.PathOptions,
 ) (tracestore.PathProfile, error) {
@@ -40,7 +38,6 @@ func Profile(
 	if p.want == 0 {
 		p.want = tracestore.MaxPathTraces
 	}
-	p.outliner, _ = tracestore.As[tracestore.SpanReader](ctx, q.Tenant, r)
 	p.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
 	p.reading, _ = tracestore.Reserve(ctx, 0)
 	defer p.memory.Release()
@@ -73,7 +70,6 @@ const knownMemory = 64
 // profiler is a running call of Profile.
 type profiler struct {
 	reader   tracestore.Reader
-	outliner tracestore.SpanReader // nil: the store has no outlines
 	query    tracestore.Query
 	want     int // traces of each set
 	deadline time.Time
@@ -83,7 +79,6 @@ type profiler struct {
 	tree     Tree
 	largest  int // spans of the largest tree
 	counter  Counter
-	hosts    storequery.Hosts
 	scanned  int
 	reasons  tracestore.Reasons
 	damage   tracestore.Reasons // the first one
@@ -222,47 +217,8 @@ func (p *profiler) noteDamage(err error) error {
 
 func (p *profiler) readOne(ctx context.Context, id otlpdata.TraceID, take func([]tracestore.SummarySpan) error) error {
 	defer p.reading.Release()
-	if p.outliner == nil {
-		return p.readSpans(ctx, id, take)
-	}
 	hold := func(spans, textBytes int) error { return p.reading.Resize(int64(spans)*spanMemory + int64(textBytes)) }
-	return p.outliner.Outline(ctx, p.query.Tenant, id, p.query.Budget.TraceSpans, hold, take)
-}
-
-// readSpans is SpanReader.Outline for a store without it.
-func (p *profiler) readSpans(ctx context.Context, id otlpdata.TraceID, take func([]tracestore.SummarySpan) error) error {
-	var spans []tracestore.SummarySpan
-	var damaged *tracestore.DamagedError
-	seen, limit := storequery.NewDedup(), p.query.Budget.TraceSpans
-	for tr, err := range p.reader.Traces(ctx, p.query.Tenant, []tracestore.TraceRef{{ID: id}}) {
-		if errors.As(err, &damaged) {
-			p.noteUnread(damaged.Reasons)
-			break
-		}
-		if err == nil {
-			err = p.reading.Grow(int64(tr.Spans.Size() + tr.Spans.Len()*spanMemory))
-		}
-		if err == nil {
-			err = tracestore.WalkSpans(tr.Spans, func(s tracestore.Span) error {
-				if seen.First(s) {
-					one := p.hosts.OutlineSpan(s)
-					one.Name, one.Service, one.Extras = strings.Clone(one.Name), strings.Clone(one.Service), nil
-					spans = append(spans, one)
-				}
-				return nil
-			})
-		}
-		if err != nil {
-			return err
-		}
-		if limit > 0 && len(spans) > limit {
-			break
-		}
-	}
-	if len(spans) == 0 {
-		return nil
-	}
-	return take(spans)
+	return p.reader.Outline(ctx, p.query.Tenant, id, p.query.Budget.TraceSpans, hold, take)
 }
 
 // window returns the bounds of start times of a query, and whether there are any.

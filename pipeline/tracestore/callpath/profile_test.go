@@ -13,10 +13,13 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // fakeStore finds traces 1, 2, ... for each query, and fails as it is told to.
 type fakeStore struct {
+	storequery.WholeTraces
+
 	traces    int
 	findErr   error // after all traces were found
 	damagedAt int   // trace whose rest cannot be read
@@ -61,6 +64,12 @@ func (f *fakeStore) Traces(_ context.Context, _ string, refs []tracestore.TraceR
 			}
 		}
 	}
+}
+
+func (f *fakeStore) Outline(
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int, hold func(int, int) error, take func([]tracestore.SummarySpan) error,
+) error {
+	return storequery.WholeTraces{Of: f}.Outline(ctx, tenant, id, limit, hold, take)
 }
 
 // never is a selection of nothing.

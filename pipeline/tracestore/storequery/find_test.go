@@ -21,6 +21,8 @@ import (
 
 // fakeStore is a slow and possibly damaged store. The key of a trace is its position in the store.
 type fakeStore struct {
+	WholeTraces
+
 	traces  []tracestore.Trace // newest first
 	pace    time.Duration      // time for each result
 	damage  string             // the reason why outcomes are incomplete
@@ -32,6 +34,7 @@ var errDamaged = errors.New("damaged block")
 // newFakeStore returns a store with one trace for each name: a span with that name and a child.
 func newFakeStore(tb testing.TB, names ...string) *fakeStore {
 	s := &fakeStore{}
+	s.Of = s
 	for i, name := range names {
 		id := pcommon.TraceID{byte(i >> 8), byte(i), 1}
 		spans := batchOf(tb, func(_ ptrace.ResourceSpans, ss ptrace.ScopeSpans, child ptrace.Span) {

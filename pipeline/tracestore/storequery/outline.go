@@ -28,8 +28,8 @@ func (h *Hosts) Number(r *otlpdata.Resource) uint32 {
 	return n
 }
 
-// OutlineSpan returns what an outline needs of a span. It shares strings with s. It
-// is the reference for [tracestore.SpanReader].
+// OutlineSpan returns what an outline needs of a span. It shares strings with s. It is the
+// reference for Outline of [tracestore.Reader].
 func (h *Hosts) OutlineSpan(s tracestore.Span) tracestore.SummarySpan {
 	ns, reversed := s.Duration()
 	out := tracestore.SummarySpan{

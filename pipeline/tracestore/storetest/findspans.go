@@ -12,10 +12,6 @@ import (
 // checkFoundSpans sends random requests, some of them twice, and finds spans of each trace by
 // conditions and texts.
 func checkFoundSpans(s *suite) {
-	store, ok := optional[tracestore.SpanReader](s, s.store)
-	if !ok {
-		s.Skip("store does not implement tracestore.SpanReader")
-	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 25))}
 	var sent []*otlpdata.Batch
@@ -27,13 +23,13 @@ func checkFoundSpans(s *suite) {
 	}
 	for _, tenant := range tenants() {
 		for id, spans := range s.sent.tenant(tenant).traces {
-			s.checkFound(store, tenant, id, spans, tracestore.SpanCondition{})
-			s.checkFound(store, tenant, id, spans, tracestore.SpanCondition{Where: g.expr(2)})
-			s.checkFound(store, tenant, id, spans, tracestore.SpanCondition{Text: strings.ToUpper(g.text())})
-			s.checkFound(store, tenant, id, spans, tracestore.SpanCondition{Text: g.key(), Where: g.expr(1)})
+			s.checkFound(tenant, id, spans, tracestore.SpanCondition{})
+			s.checkFound(tenant, id, spans, tracestore.SpanCondition{Where: g.expr(2)})
+			s.checkFound(tenant, id, spans, tracestore.SpanCondition{Text: strings.ToUpper(g.text())})
+			s.checkFound(tenant, id, spans, tracestore.SpanCondition{Text: g.key(), Where: g.expr(1)})
 		}
 	}
-	found, err := store.FindSpans(s.ctx, "", traceID(1<<40), tracestore.SpanCondition{})
+	found, err := s.store.FindSpans(s.ctx, "", traceID(1<<40), tracestore.SpanCondition{})
 	if err != nil || len(found.IDs) > 0 || found.Spans > 0 {
 		s.Errorf("spans of an unknown trace: %+v, %v", found, err)
 	}
@@ -43,9 +39,7 @@ func checkFoundSpans(s *suite) {
 }
 
 // checkFound compares the ids of the spans that a store finds with those of the spans that match.
-func (s *suite) checkFound(
-	store tracestore.SpanReader, tenant string, id otlpdata.TraceID, spans []tracestore.Span, c tracestore.SpanCondition,
-) {
+func (s *suite) checkFound(tenant string, id otlpdata.TraceID, spans []tracestore.Span, c tracestore.SpanCondition) {
 	s.Helper()
 	var want []string
 	m := c.Matcher(s.ctx)
@@ -54,7 +48,7 @@ func (s *suite) checkFound(
 			want = append(want, sp.SpanID.String())
 		}
 	}
-	found, err := store.FindSpans(s.ctx, tenant, id, c)
+	found, err := s.store.FindSpans(s.ctx, tenant, id, c)
 	var got []string
 	for _, id := range found.IDs {
 		got = append(got, id.String())

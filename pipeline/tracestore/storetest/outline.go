@@ -14,10 +14,6 @@ import (
 // checkOutlines sends random requests, some of them twice, and compares the outline of each trace
 // with its spans.
 func checkOutlines(s *suite) {
-	store, ok := optional[tracestore.SpanReader](s, s.store)
-	if !ok {
-		s.Skip("store does not implement tracestore.SpanReader")
-	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 7))}
 	var sent []*otlpdata.Batch
@@ -29,10 +25,10 @@ func checkOutlines(s *suite) {
 	}
 	for _, tenant := range tenants() {
 		for id, spans := range s.sent.tenant(tenant).traces {
-			s.checkOutline(store, tenant, id, spans)
+			s.checkOutline(tenant, id, spans)
 		}
 	}
-	err := store.Outline(s.ctx, "", traceID(1<<40), 0, ignoreHold, func([]tracestore.SummarySpan) error { return errTaken })
+	err := s.store.Outline(s.ctx, "", traceID(1<<40), 0, ignoreHold, func([]tracestore.SummarySpan) error { return errTaken })
 	if err != nil {
 		s.Errorf("outline of an unknown trace: %v", err)
 	}
@@ -46,7 +42,7 @@ var errTaken = errors.New("taken")
 
 func ignoreHold(int, int) error { return nil }
 
-func (s *suite) checkOutline(store tracestore.SpanReader, tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
+func (s *suite) checkOutline(tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
 	s.Helper()
 	var want []tracestore.SummarySpan
 	var hosts storequery.Hosts
@@ -59,7 +55,7 @@ func (s *suite) checkOutline(store tracestore.SpanReader, tenant string, id otlp
 		held, textBytes = spans, bytes
 		return nil
 	}
-	err := store.Outline(s.ctx, tenant, id, 0, hold, func(outline []tracestore.SummarySpan) error {
+	err := s.store.Outline(s.ctx, tenant, id, 0, hold, func(outline []tracestore.SummarySpan) error {
 		got = describeOutline(outline)
 		for i := range outline {
 			textBytes -= len(outline[i].Name) + outline[i].Extras.Size()
@@ -75,7 +71,7 @@ func (s *suite) checkOutline(store tracestore.SpanReader, tenant string, id otlp
 		s.Errorf("outline of trace %s: error %v\n got %v\nwant %v", id, err, got, described)
 	}
 	limit := len(spans) - 1
-	err = store.Outline(s.ctx, tenant, id, limit, ignoreHold, func(outline []tracestore.SummarySpan) error {
+	err = s.store.Outline(s.ctx, tenant, id, limit, ignoreHold, func(outline []tracestore.SummarySpan) error {
 		if limit > 0 && len(outline) <= limit {
 			s.Errorf("outline of trace %s with limit %d: %d of %d spans", id, limit, len(outline), len(spans))
 		}
@@ -85,7 +81,7 @@ func (s *suite) checkOutline(store tracestore.SpanReader, tenant string, id otlp
 		s.Errorf("outline of trace %s with a limit: %v", id, err)
 	}
 	full := func(int, int) error { return errTaken }
-	err = store.Outline(s.ctx, tenant, id, 0, full, func([]tracestore.SummarySpan) error { return nil })
+	err = s.store.Outline(s.ctx, tenant, id, 0, full, func([]tracestore.SummarySpan) error { return nil })
 	if !errors.Is(err, errTaken) {
 		s.Errorf("outline of trace %s: error %v, want that of hold", id, err)
 	}

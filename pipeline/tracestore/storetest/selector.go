@@ -12,10 +12,6 @@ import (
 
 // checkSelectedSpans sends random requests, some of them twice, and selects spans of each trace.
 func checkSelectedSpans(s *suite) {
-	store, ok := optional[tracestore.SpanReader](s, s.store)
-	if !ok {
-		s.Skip("store does not implement tracestore.SpanReader")
-	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 21))}
 	var sent []*otlpdata.Batch
@@ -38,11 +34,11 @@ func checkSelectedSpans(s *suite) {
 					}
 				}
 			}
-			s.checkSelection(store, tenant, id, ids)
-			s.checkSelection(store, tenant, id, nil)
+			s.checkSelection(tenant, id, ids)
+			s.checkSelection(tenant, id, nil)
 		}
 	}
-	for _, err := range store.SelectSpans(s.ctx, "", traceID(1<<40), []otlpdata.SpanID{{}}) {
+	for _, err := range s.store.SelectSpans(s.ctx, "", traceID(1<<40), []otlpdata.SpanID{{}}) {
 		s.Errorf("spans of an unknown trace: %v", err)
 	}
 	if s.Failed() {
@@ -51,7 +47,7 @@ func checkSelectedSpans(s *suite) {
 }
 
 // checkSelection compares the selected spans with those of the whole trace.
-func (s *suite) checkSelection(store tracestore.SpanReader, tenant string, id otlpdata.TraceID, ids []otlpdata.SpanID) {
+func (s *suite) checkSelection(tenant string, id otlpdata.TraceID, ids []otlpdata.SpanID) {
 	s.Helper()
 	set := make(map[otlpdata.SpanID]struct{})
 	for _, id := range ids {
@@ -63,7 +59,7 @@ func (s *suite) checkSelection(store tracestore.SpanReader, tenant string, id ot
 			want = append(want, describeSpan(sp))
 		}
 	})
-	got := s.describeSpans(id, store.SelectSpans(s.ctx, tenant, id, ids), func(tracestore.Span) {})
+	got := s.describeSpans(id, s.store.SelectSpans(s.ctx, tenant, id, ids), func(tracestore.Span) {})
 	for _, sp := range got {
 		if _, is := slices.BinarySearch(all, sp); !is {
 			s.Errorf("spans of trace %s: %s is not in the trace", id, sp)

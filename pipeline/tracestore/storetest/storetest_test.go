@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // referenceStore is a correct store that consists of the oracle.
 type referenceStore struct {
 	tracestore.Hub
+	storequery.WholeTraces
 	mu sync.RWMutex
 	o  *oracle
 }
@@ -34,7 +35,11 @@ var (
 	_ tracestore.Follower   = (*referenceStore)(nil)
 )
 
-func newReferenceStore() *referenceStore { return &referenceStore{o: newOracle()} }
+func newReferenceStore() *referenceStore {
+	n := &referenceStore{o: newOracle()}
+	n.Of = n
+	return n
+}
 
 func (n *referenceStore) Consume(_ context.Context, b *otlpdata.Batch) error {
 	chunks, err := b.Chunks()

@@ -120,7 +120,6 @@ func BenchmarkStoreService(b *testing.B) {
 		}
 	}
 	aggregator, _ := tracestore.As[tracestore.Aggregator](b.Context(), "", store)
-	outliner, _ := tracestore.As[tracestore.SpanReader](b.Context(), "", store)
 	metrics, _ := tracestore.As[tracestore.Metrics](b.Context(), "", store)
 	window := tracestore.Query{From: start, To: time.Now()}
 	for _, c := range []struct {
@@ -137,7 +136,7 @@ func BenchmarkStoreService(b *testing.B) {
 			}
 		}},
 		{"outline1000", func(b *testing.B) {
-			err := outliner.Outline(b.Context(), "", otlpdata.TraceID{1}, 0, func(int, int) error { return nil },
+			err := s.Outline(b.Context(), "", otlpdata.TraceID{1}, 0, func(int, int) error { return nil },
 				func([]tracestore.SummarySpan) error { return nil })
 			if err != nil {
 				b.Fatal(err)

@@ -17,9 +17,7 @@ type Finder struct {
 }
 
 var (
-	_ tracestore.Reader     = (*Finder)(nil)
-	_ tracestore.SpanReader = (*Finder)(nil)
-	_ tracestore.Versioner  = (*Finder)(nil)
+	_ tracestore.Reader = (*Finder)(nil)
 )
 
 // New returns a Finder for a store.

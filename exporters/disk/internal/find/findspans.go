@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// FindSpans implements tracestore.SpanReader. It builds each span, but does not encode it.
+// FindSpans implements tracestore.Reader. It builds each span, but does not encode it.
 func (f *Finder) FindSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, c tracestore.SpanCondition,
 ) (tracestore.FoundSpans, error) {

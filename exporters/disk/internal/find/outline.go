@@ -15,7 +15,7 @@ import (
 // errTooLong stops the reading of a trace with more spans than the outline may have.
 var errTooLong = errors.New("trace has more spans than the limit")
 
-// Outline implements tracestore.SpanReader. It reads heads of rows, as summaries do, and the cells
+// Outline implements tracestore.Reader. It reads heads of rows, as summaries do, and the cells
 // of events, links and peers.
 func (f *Finder) Outline(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,

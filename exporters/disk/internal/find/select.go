@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// SelectSpans implements tracestore.SpanReader. It reads the heads of all rows of the trace, the
+// SelectSpans implements tracestore.Reader. It reads the heads of all rows of the trace, the
 // links of those that have any, and the selected rows.
 func (f *Finder) SelectSpans(
 	ctx context.Context, tenant string, id otlpdata.TraceID, spans []otlpdata.SpanID,

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TraceSpans implements tracestore.Versioner. Of a segment it counts the rows of the blocks that
+// TraceSpans implements tracestore.Reader. Of a segment it counts the rows of the blocks that
 // the trace index names, without two of them: rows of a trace follow each other, so that all blocks
 // but the first and the last hold nothing else. Damage is left to those who read the trace.
 func (f *Finder) TraceSpans(ctx context.Context, tenant string, id otlpdata.TraceID) (int, error) {

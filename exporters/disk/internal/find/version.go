@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TraceVersion implements tracestore.Versioner. The number changes when a memtable with the trace
+// TraceVersion implements tracestore.Reader. The number changes when a memtable with the trace
 // is flushed and when segments are merged, too.
 func (f *Finder) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (v tracestore.TraceVersion, err error) {
 	s := f.store.Begin()

@@ -6,9 +6,8 @@ import (
 )
 
 // FindSpans returns the spans of a trace that meet a condition: those of the store, or of the
-// archive if the store does not have the trace. Stores that cannot find single spans are read as a
-// whole. incomplete and err are as in Trace, and the error matches ErrTraceNotFound if there is no
-// such trace.
+// archive if the store does not have the trace. incomplete and err are as in Trace, and the error
+// matches ErrTraceNotFound if there is no such trace.
 func (s *Slot) FindSpans(
 	ref tracestore.TraceRef, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, incomplete tracestore.Reasons, err error) {
@@ -35,30 +34,9 @@ func (s *Slot) FindSpans(
 func (s *Slot) findIn(
 	from tracestore.Reader, ref tracestore.TraceRef, c tracestore.SpanCondition,
 ) (found tracestore.FoundSpans, err error) {
-	if finder, ok := tracestore.As[tracestore.SpanReader](s.ctx, s.Tenant(), from); ok {
-		found, err = finder.FindSpans(s.ctx, s.Tenant(), ref.ID, c)
-		if herr := s.HoldMore(int64(len(found.IDs) * len(otlpdata.SpanID{}))); herr != nil {
-			return tracestore.FoundSpans{}, herr
-		}
-		return found, err
+	found, err = from.FindSpans(s.ctx, s.Tenant(), ref.ID, c)
+	if herr := s.HoldMore(int64(len(found.IDs) * len(otlpdata.SpanID{}))); herr != nil {
+		return tracestore.FoundSpans{}, herr
 	}
-	m := c.Matcher(s.ctx)
-	for piece, err := range from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref}) {
-		if err != nil {
-			return found, err
-		}
-		err := tracestore.WalkSpans(piece.Spans, func(sp tracestore.Span) error {
-			if found.Spans++; m.Matches(sp) {
-				found.IDs = append(found.IDs, sp.SpanID)
-			}
-			return nil
-		})
-		if err == nil {
-			err = s.HoldMore(int64(piece.Spans.Len() * len(otlpdata.SpanID{})))
-		}
-		if err != nil {
-			return tracestore.FoundSpans{}, err
-		}
-	}
-	return found, s.ctx.Err()
+	return found, err
 }

@@ -1,16 +1,16 @@
 package core
 
 import (
-	"iter"
+	"maps"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // SelectSpans returns the spans of a trace for which tracestore.SelectsSpan is true: those of the
-// store, or of the archive if the store has none. Stores that cannot select spans are read as a
-// whole, but only the selected spans are kept. incomplete and err are as in Trace. The memory of
-// the spans is added to what the query holds.
+// store, or of the archive if the store has none. incomplete
+// and err are as in Trace. The memory of the spans is added to what the query holds.
 func (s *Slot) SelectSpans(
 	ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
 ) (spans []*otlpdata.Batch, incomplete tracestore.Reasons, err error) {
@@ -34,7 +34,7 @@ func (s *Slot) SelectSpans(
 func (s *Slot) selectFrom(
 	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
 ) (spans []*otlpdata.Batch, damage tracestore.Reasons, err error) {
-	for piece, err := range s.candidates(from, ref, ids) {
+	for piece, err := range from.SelectSpans(s.ctx, s.Tenant(), ref.ID, slices.Collect(maps.Keys(ids))) {
 		if damage, err = tracestore.DamageOf(err); !damage.Complete() {
 			return spans, damage, nil
 		}
@@ -51,21 +51,6 @@ func (s *Slot) selectFrom(
 		}
 	}
 	return spans, nil, nil
-}
-
-// candidates returns the pieces of a trace that have the selected spans.
-func (s *Slot) candidates(
-	from tracestore.Reader, ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
-) iter.Seq2[tracestore.Trace, error] {
-	selector, ok := tracestore.As[tracestore.SpanReader](s.ctx, s.Tenant(), from)
-	if !ok {
-		return from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref})
-	}
-	list := make([]otlpdata.SpanID, 0, len(ids))
-	for id := range ids {
-		list = append(list, id)
-	}
-	return selector.SelectSpans(s.ctx, s.Tenant(), ref.ID, list)
 }
 
 // selectSpans returns a batch with the selected spans of another.

@@ -66,15 +66,41 @@ func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*
 // expectedSpans returns about the number of spans of a large trace, or 0 if the store does not
 // know.
 func (s *Slot) expectedSpans(from tracestore.Reader, ref tracestore.TraceRef) int {
-	sizer, ok := tracestore.As[tracestore.Versioner](s.ctx, s.Tenant(), from)
-	if !ok {
-		return 0
-	}
-	n, err := sizer.TraceSpans(s.ctx, s.Tenant(), ref.ID)
+	n, err := from.TraceSpans(s.ctx, s.Tenant(), ref.ID)
 	if err != nil {
 		return 0 // reading the trace reports the error
 	}
 	return n
+}
+
+// Outline is tracestore.Reader.Outline, with Limits.TraceSize, for the store, or for the archive if
+// the store does not have the trace. incomplete and err are as in Trace.
+func (s *Slot) Outline(
+	ref tracestore.TraceRef, hold func(spans, textBytes int) error, take func([]tracestore.SummarySpan),
+) (incomplete tracestore.Reasons, err error) {
+	taken := false
+	read := func(from tracestore.Reader) (damage tracestore.Reasons, err error) {
+		return tracestore.DamageOf(from.Outline(s.ctx, s.Tenant(), ref.ID, s.Limits().TraceSize, hold,
+			func(spans []tracestore.SummarySpan) error {
+				taken = true
+				take(spans)
+				return nil
+			}))
+	}
+	damage, err := read(s.backend.opts.Store)
+	if err == nil && !taken && s.backend.HasArchive() {
+		var archived tracestore.Reasons
+		if archived, err = read(s.backend.opts.Archive); !archived.Complete() {
+			damage = archived
+		}
+	}
+	switch {
+	case err != nil || damage.Complete():
+		return nil, err
+	case !taken:
+		return nil, damaged(damage)
+	}
+	return damage, nil
 }
 
 // ExpectTrace reserves memory for a trace that the caller is going to read: a number of bytes for

@@ -18,6 +18,8 @@ import (
 
 // Store is a store that examines every span for each query. It can fail in the ways that stores do.
 type Store struct {
+	storequery.WholeTraces
+
 	Spans     *otlpdata.Batch
 	Fail      error                         // of each call
 	FailAt    int                           // fail only after this many traces
@@ -35,7 +37,9 @@ var ErrStore = errors.New("disk on fire")
 
 // NewStore returns a store with spans.
 func NewStore(td ptrace.Traces) *Store {
-	return &Store{Spans: otlpdata.FromTraces(td, otlpdata.Meta{})}
+	f := &Store{Spans: otlpdata.FromTraces(td, otlpdata.Meta{})}
+	f.Of = f
+	return f
 }
 
 // each calls visit for each span, also encoded as a batch of its own.

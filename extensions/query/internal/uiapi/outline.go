@@ -60,34 +60,18 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readOutline reads a trace from the store, or from the archive if the store has none. It does not
-// read whole spans if the store can do without.
-func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
-	if store, ok := core.SlotAs[tracestore.SpanReader](slot); ok {
-		if err := slot.ExpectTrace(ref, outlineCost); err != nil {
-			return err
-		}
-		expected := slot.Held()
-		// The store and the outline each have a copy of the names.
-		hold := func(spans, names int) error {
-			return slot.SetHeld(max(expected, int64(spans)*outlineCost+2*int64(names)))
-		}
-		err := store.Outline(slot.Context(), slot.Tenant(), ref.ID, o.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
-			o.addSummaries(spans)
-			return nil
-		})
-		damage, err := tracestore.DamageOf(err)
-		if err != nil || len(o.spans) > 0 {
-			o.incomplete = damage
-			return err
-		}
-	}
-	pieces, incomplete, err := slot.Trace(ref)
-	if err != nil {
+// readOutline reads a trace from the store, or from the archive if the store has none.
+func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) (err error) {
+	if err := slot.ExpectTrace(ref, outlineCost); err != nil {
 		return err
 	}
-	o.incomplete = incomplete
-	return o.addPieces(pieces)
+	expected := slot.Held()
+	// The store and the outline each have a copy of the names.
+	hold := func(spans, names int) error {
+		return slot.SetHeld(max(expected, int64(spans)*outlineCost+2*int64(names)))
+	}
+	o.incomplete, err = slot.Outline(ref, hold, o.addSummaries)
+	return err
 }
 
 // footer returns the end of the answer, with an error if spans are missing.

@@ -157,9 +157,7 @@ func TestRandomPeers(t *testing.T) {
 		var finder storequery.PeerCallFinder
 		finder.Each(want, func(at int) { calls[want[at].Peer] = true })
 		o := newOutline(core.Limits{TraceSize: 100})
-		if err := o.addPieces([]*otlpdata.Batch{b}); err != nil {
-			t.Fatal(err)
-		}
+		addSpans(t, o, b)
 		o.order()
 		for i := range o.extras {
 			if p := o.extras[i].peer; p >= 0 && !calls[o.services.words[p]] {
@@ -174,6 +172,20 @@ func TestRandomPeers(t *testing.T) {
 	}
 }
 
+// addSpans adds the spans of a trace to an outline.
+func addSpans(t *testing.T, o *outline, b *otlpdata.Batch) {
+	t.Helper()
+	var hosts storequery.Hosts
+	var spans []tracestore.SummarySpan
+	if err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
+		spans = append(spans, hosts.OutlineSpan(s))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	o.addSummaries(spans)
+}
+
 // Each span is drawn once, after its parent, whatever the parents are.
 func TestRandomOutlines(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 1))
@@ -183,9 +195,7 @@ func TestRandomOutlines(t *testing.T) {
 			leaves[i] = testSpan{byte(1 + rnd.IntN(8)), byte(rnd.IntN(10)), rnd.IntN(20), ptrace.SpanKind(rnd.IntN(6))}
 		}
 		o := newOutline(core.Limits{TraceSize: 100})
-		if err := o.addPieces([]*otlpdata.Batch{otlpdata.FromTraces(outlineTrace(leaves...), otlpdata.Meta{})}); err != nil {
-			t.Fatal(err)
-		}
+		addSpans(t, o, otlpdata.FromTraces(outlineTrace(leaves...), otlpdata.Meta{}))
 		order := o.order()
 		seen := make(map[int32]bool)
 		for place, at := range order {
@@ -213,10 +223,7 @@ func TestOutlineDictionaries(t *testing.T) {
 }
 
 // longNames is a store whose outlines have names that exceed the memory limit.
-type longNames struct {
-	*querytest.Store
-	tracestore.SpanReader // of which only Outline is called
-}
+type longNames struct{ *querytest.Store }
 
 func (longNames) Outline(
 	_ context.Context, _ string, _ otlpdata.TraceID, _ int, hold func(int, int) error, take func([]tracestore.SummarySpan) error,
@@ -228,7 +235,7 @@ func (longNames) Outline(
 }
 
 func TestOutlineReservesMemory(t *testing.T) {
-	h := api(t, longNames{Store: querytest.NewStore(querytest.Shop())})
+	h := api(t, longNames{querytest.NewStore(querytest.Shop())})
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/outline/1"); w.Code != http.StatusTooManyRequests {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -2,8 +2,6 @@ package uiapi
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -94,37 +92,7 @@ func (d *dictionary) number(word string) int32 {
 	return n
 }
 
-var errOutlineFull = errors.New("outline has the maximum number of spans")
-
-// addPieces adds the spans of a trace.
-func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
-	spans := 0
-	for _, b := range pieces {
-		spans += b.Len()
-	}
-	o.spans = make([]outlineSpan, 0, min(spans, o.maxSpans))
-	var hosts storequery.Hosts
-	for _, b := range pieces {
-		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
-			if len(o.spans) >= o.maxSpans {
-				return errOutlineFull
-			}
-			span := hosts.OutlineSpan(s)
-			o.service = o.services.number(span.Service)
-			o.addSpan(&span)
-			return nil
-		})
-		if o.cut = errors.Is(err, errOutlineFull); o.cut {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading a trace: %w", err)
-		}
-	}
-	return nil
-}
-
-// addSummaries adds the spans of a trace from their summaries.
+// addSummaries adds the spans of a trace.
 func (o *outline) addSummaries(spans []tracestore.SummarySpan) {
 	if o.cut = len(spans) > o.maxSpans; o.cut {
 		spans = spans[:o.maxSpans]

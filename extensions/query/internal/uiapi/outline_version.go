@@ -12,7 +12,6 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // growingFor is how long after the last span ended or was stored a trace is expected to grow.
@@ -28,11 +27,7 @@ type outlineVersion struct {
 // versionOf asks the store for the version of a trace. It depends on the limits, too, because the
 // outline does.
 func versionOf(slot *core.Slot, id otlpdata.TraceID) outlineVersion {
-	store, ok := core.SlotAs[tracestore.Versioner](slot)
-	if !ok {
-		return outlineVersion{}
-	}
-	v, err := store.TraceVersion(slot.Context(), slot.Tenant(), id)
+	v, err := slot.Store().TraceVersion(slot.Context(), slot.Tenant(), id)
 	if err != nil || v.Number == 0 { // reading the trace reports the error
 		return outlineVersion{}
 	}

@@ -1,8 +1,6 @@
 package baseline
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,56 +28,14 @@ const (
 // does not exist has no calls. Beyond Limits.TraceSize, arbitrary spans are left out.
 func readTrace(slot *core.Slot, ref tracestore.TraceRef) (*trace, error) {
 	t := &trace{calls: make(map[tracestore.OperationKey]int)}
-	var err error
-	if t.incomplete, err = tracestore.DamageOf(t.readOutline(slot, ref)); err != nil {
+	hold := func(spans, text int) error { return slot.SetHeld(int64(spans)*spanMemory + int64(text)) }
+	incomplete, err := slot.Outline(ref, hold, func(spans []tracestore.SummarySpan) {
+		t.add(ref.ID, spans[:min(len(spans), slot.Limits().TraceSize)])
+	})
+	if t.incomplete = incomplete; err != nil {
 		return nil, err
 	}
-	if len(t.calls) == 0 {
-		if err := t.readSpans(slot, ref); err != nil {
-			return nil, err
-		}
-	}
 	return t, slot.SetHeld(int64(len(t.calls)) * operationMemory)
-}
-
-// readOutline reads a trace from a store that need not read whole spans for that.
-func (t *trace) readOutline(slot *core.Slot, ref tracestore.TraceRef) error {
-	store, ok := core.SlotAs[tracestore.SpanReader](slot)
-	if !ok {
-		return nil
-	}
-	hold := func(spans, text int) error { return slot.SetHeld(int64(spans)*spanMemory + int64(text)) }
-	return store.Outline(slot.Context(), slot.Tenant(), ref.ID, slot.Limits().TraceSize, hold, func(spans []tracestore.SummarySpan) error {
-		t.add(ref.ID, spans[:min(len(spans), slot.Limits().TraceSize)])
-		return nil
-	})
-}
-
-var errTraceFull = errors.New("trace has the maximum number of spans")
-
-// readSpans reads a trace as a whole.
-func (t *trace) readSpans(slot *core.Slot, ref tracestore.TraceRef) error {
-	pieces, incomplete, err := slot.Trace(ref)
-	if err != nil {
-		return err
-	}
-	t.incomplete = incomplete
-	var spans []tracestore.SummarySpan
-	var hosts storequery.Hosts
-	for _, b := range pieces {
-		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
-			if len(spans) >= slot.Limits().TraceSize {
-				return errTraceFull
-			}
-			spans = append(spans, hosts.OutlineSpan(s))
-			return nil
-		})
-		if err != nil && !errors.Is(err, errTraceFull) {
-			return fmt.Errorf("reading a trace: %w", err)
-		}
-	}
-	t.add(ref.ID, spans)
-	return nil
 }
 
 // add counts all spans of the trace. It copies names.

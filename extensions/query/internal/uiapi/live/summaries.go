@@ -50,17 +50,13 @@ var errTooLong = errors.New("trace has more than tail.max_trace_spans spans")
 const summaryMemory = 256
 
 func (r reader) summary(slot *core.Slot, id otlpdata.TraceID) (s tracestore.Summary, err error) {
-	store, ok := core.SlotAs[tracestore.SpanReader](slot)
-	if !ok {
-		return r.readSpans(slot, id)
-	}
 	hold := func(spans, textBytes int) error {
 		if spans > r.maxSpans {
 			return errTooLong
 		}
 		return slot.SetHeld(int64(spans)*summaryMemory + int64(textBytes))
 	}
-	err = store.Outline(slot.Context(), slot.Tenant(), id, r.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
+	err = slot.Store().Outline(slot.Context(), slot.Tenant(), id, r.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
 		if len(spans) > r.maxSpans {
 			return errTooLong
 		}
@@ -71,20 +67,4 @@ func (r reader) summary(slot *core.Slot, id otlpdata.TraceID) (s tracestore.Summ
 		err = nil // the rest of the trace is shown
 	}
 	return s, err
-}
-
-// readSpans reads the whole trace, from stores that do not summarize traces.
-func (r reader) readSpans(slot *core.Slot, id otlpdata.TraceID) (s tracestore.Summary, err error) {
-	pieces, _, err := slot.Trace(tracestore.TraceRef{ID: id})
-	if err != nil {
-		return s, err
-	}
-	n := 0
-	for _, b := range pieces {
-		n += b.Len()
-	}
-	if n > r.maxSpans {
-		return s, errTooLong
-	}
-	return storequery.Summarize(id, pieces...)
 }
