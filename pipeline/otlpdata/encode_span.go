@@ -35,7 +35,7 @@ func AppendSpan(dst []byte, s *Span) []byte {
 		dst = protoenc.AppendUint(dst, 3, uint64(int64(s.StatusCode)))
 	}
 	if s.Flags != 0 {
-		dst = append(dst, 16<<3&0x7f|wireI32|0x80, 16>>4) // the tag of field 16 takes two bytes
+		dst = append(dst, 16<<3&0x7f|protoenc.Fixed32|0x80, 16>>4) // the tag of field 16 takes two bytes
 		dst = binary.LittleEndian.AppendUint32(dst, s.Flags)
 	}
 	return dst
@@ -79,7 +79,7 @@ func AppendLinks(dst []byte, links []Link) []byte {
 		dst = appendAttributes(dst, 4, k.Attributes)
 		dst = protoenc.AppendUint(dst, 5, uint64(k.DroppedAttributes))
 		if k.Flags != 0 {
-			dst = binary.LittleEndian.AppendUint32(append(dst, 6<<3|wireI32), k.Flags)
+			dst = binary.LittleEndian.AppendUint32(append(dst, 6<<3|protoenc.Fixed32), k.Flags)
 		}
 		dst = protoenc.EndMessage(dst, at, reserved)
 	}
@@ -113,11 +113,11 @@ func (v Value) appendEncoded(dst []byte) []byte {
 	case ValueString:
 		return append(protoenc.AppendHeader(dst, 1, len(v.data)), v.data...)
 	case ValueBool:
-		return append(dst, 2<<3|wireVarint, byte(v.num))
+		return append(dst, 2<<3|protoenc.Varint, byte(v.num))
 	case ValueInt:
-		return binary.AppendUvarint(append(dst, 3<<3|wireVarint), v.num)
+		return binary.AppendUvarint(append(dst, 3<<3|protoenc.Varint), v.num)
 	case ValueDouble:
-		return binary.LittleEndian.AppendUint64(append(dst, 4<<3|wireI64), v.num)
+		return binary.LittleEndian.AppendUint64(append(dst, 4<<3|protoenc.Fixed64), v.num)
 	case ValueArray:
 		return append(protoenc.AppendHeader(dst, 5, len(v.data)), v.data...)
 	case ValueMap:

@@ -3,6 +3,8 @@ package otlpdata
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // A generator writes random requests by the schema, with random deviations. Unlike random changes
@@ -89,7 +91,7 @@ func (g *generator) field(f fieldSpec, depth int) []byte {
 	case shapeVarint:
 		v := g.Uint64() >> g.IntN(64)
 		if g.is(g.odd) {
-			return cat(tag(f.num, wireVarint), longVarint(v, 1+g.IntN(11)))
+			return cat(tag(f.num, protoenc.Varint), longVarint(v, 1+g.IntN(11)))
 		}
 		return fieldVarint(f.num, v)
 	case shape64:
@@ -103,9 +105,9 @@ func (g *generator) field(f fieldSpec, depth int) []byte {
 }
 
 func (g *generator) bytes(num uint64, b []byte) []byte {
-	head := tag(num, wireLen)
+	head := tag(num, protoenc.Length)
 	if g.is(g.odd) {
-		head = longVarint(num<<3|wireLen, 1+g.IntN(11))
+		head = longVarint(num<<3|protoenc.Length, 1+g.IntN(11))
 	}
 	length := uint64(len(b))
 	if g.is(g.odd) {
@@ -145,9 +147,9 @@ func (g *generator) unknown() []byte {
 	case 1:
 		return fieldLen(num, g.text())
 	case 2:
-		return cat(tag(num, wireStartGroup), tag(num, wireEndGroup))
+		return cat(tag(num, protoenc.StartGroup), tag(num, protoenc.EndGroup))
 	case 3:
-		return cat(tag(17+num%1000, wireStartGroup), tag(num, wireStartGroup), tag(num, wireEndGroup), tag(num, wireEndGroup))
+		return cat(tag(17+num%1000, protoenc.StartGroup), tag(num, protoenc.StartGroup), tag(num, protoenc.EndGroup), tag(num, protoenc.EndGroup))
 	case 4:
 		return tag(num, byte(g.IntN(8)))
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // quirks returns unusual requests by name. pdata determines whether each is valid and what it
@@ -126,15 +128,15 @@ func quirksOfUsualSpans() map[string][]byte {
 		"usual form, large kind":          request(cat(ids, name, fieldVarint(6, 300), times)),
 		"usual form, name of 200 bytes":   request(cat(ids, fieldText(5, string(make([]byte, 200))), kind)),
 		"usual form, attributes apart":    request(cat(whole, stringAttribute(9, "k", "v"), fieldVarint(10, 1), stringAttribute(9, "l", "w"))),
-		"usual form, attribute cut":       request(cat(whole, stringAttribute(9, "k", "v"), tag(9, wireLen), []byte{9, 1, 2})),
-		"usual form, attribute no length": request(cat(whole, tag(9, wireLen))),
-		"usual form, length of 3 bytes":   request(cat(whole, tag(9, wireLen), longVarint(0, 3), name)),
+		"usual form, attribute cut":       request(cat(whole, stringAttribute(9, "k", "v"), tag(9, protoenc.Length), []byte{9, 1, 2})),
+		"usual form, attribute no length": request(cat(whole, tag(9, protoenc.Length))),
+		"usual form, length of 3 bytes":   request(cat(whole, tag(9, protoenc.Length), longVarint(0, 3), name)),
 		"usual form, flags in the middle": request(cat(whole, flags, name)),
 		"usual form, flags twice":         request(cat(whole, flags, field32(16, 1))),
 		"usual form, bool of 300":         request(cat(whole, attribute(9, "k", fieldVarint(2, 300)))),
-		"usual form, int of 10 bytes":     request(cat(whole, attribute(9, "k", tag(3, wireVarint), longVarint(3, 10)))),
-		"usual form, int cut":             request(cat(whole, attribute(9, "k", tag(3, wireVarint), []byte{0x80}))),
-		"usual form, double cut":          request(cat(whole, attribute(9, "k", tag(4, wireI64), make([]byte, 7)))),
+		"usual form, int of 10 bytes":     request(cat(whole, attribute(9, "k", tag(3, protoenc.Varint), longVarint(3, 10)))),
+		"usual form, int cut":             request(cat(whole, attribute(9, "k", tag(3, protoenc.Varint), []byte{0x80}))),
+		"usual form, double cut":          request(cat(whole, attribute(9, "k", tag(4, protoenc.Fixed64), make([]byte, 7)))),
 		"usual form, after a wrong value": request(cat(whole, attribute(9, "k", fieldVarint(3, 7)), fieldLen(9, fieldText(1, "l")))),
 	}
 	for _, n := range []int{117, 118, 119, 120, 127, 128, 1 << 14, 1<<14 - 10} {
@@ -183,30 +185,30 @@ func quirksOfValues() map[string][]byte {
 		"map entry wrong":  value(fieldLen(6, fieldLen(1, fieldLen(2, fieldText(3, "?"))))),
 		"array empty":      value(fieldLen(5)),
 		"nested 10":        value(nest(10, "am")),
-		"array with group": value(fieldLen(5, tag(9, wireStartGroup), tag(9, wireEndGroup), fieldLen(1, fieldText(1, "a")))),
+		"array with group": value(fieldLen(5, tag(9, protoenc.StartGroup), tag(9, protoenc.EndGroup), fieldLen(1, fieldText(1, "a")))),
 	}
 }
 
 func quirksOfVarints() map[string][]byte {
 	name := []byte("n")
 	return map[string][]byte{
-		"tag of 2 bytes":       request(cat(longVarint(5<<3|wireLen, 2), longVarint(1, 1), name)),
-		"tag of 10 bytes":      request(cat(longVarint(5<<3|wireLen, 10), longVarint(1, 1), name)),
-		"tag of 11 bytes":      request(cat(longVarint(5<<3|wireLen, 11), longVarint(1, 1), name)),
-		"length of 10 bytes":   request(cat(tag(5, wireLen), longVarint(1, 10), name)),
-		"length of 11 bytes":   request(cat(tag(5, wireLen), longVarint(1, 11), name)),
-		"length negative":      request(cat(tag(5, wireLen), longVarint(math.MaxUint64, 10), name)),
-		"length overflows":     request(cat(tag(5, wireLen), longVarint(math.MaxInt64, 9), name)),
-		"length too great":     request(cat(tag(5, wireLen), longVarint(2, 1), name)),
-		"varint of 10 bytes":   request(wireSpan(tag(6, wireVarint), longVarint(3, 10))),
-		"varint beyond 64":     request(wireSpan(tag(6, wireVarint), []byte{0x83, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f})),
-		"varint cut":           request(wireSpan(tag(6, wireVarint), []byte{0x80})),
-		"varint missing":       request(wireSpan(tag(6, wireVarint))),
-		"fixed cut":            request(wireSpan(tag(7, wireI64), make([]byte, 7))),
-		"fixed32 cut":          request(wireSpan(tag(16, wireI32), make([]byte, 3))),
-		"unknown fixed cut":    request(wireSpan(tag(77, wireI32), make([]byte, 3))),
-		"field 0":              request(wireSpan(tag(0, wireVarint), []byte{1})),
-		"field 0 in 2 bytes":   request(wireSpan(longVarint(wireLen, 2), []byte{0})),
+		"tag of 2 bytes":       request(cat(longVarint(5<<3|protoenc.Length, 2), longVarint(1, 1), name)),
+		"tag of 10 bytes":      request(cat(longVarint(5<<3|protoenc.Length, 10), longVarint(1, 1), name)),
+		"tag of 11 bytes":      request(cat(longVarint(5<<3|protoenc.Length, 11), longVarint(1, 1), name)),
+		"length of 10 bytes":   request(cat(tag(5, protoenc.Length), longVarint(1, 10), name)),
+		"length of 11 bytes":   request(cat(tag(5, protoenc.Length), longVarint(1, 11), name)),
+		"length negative":      request(cat(tag(5, protoenc.Length), longVarint(math.MaxUint64, 10), name)),
+		"length overflows":     request(cat(tag(5, protoenc.Length), longVarint(math.MaxInt64, 9), name)),
+		"length too great":     request(cat(tag(5, protoenc.Length), longVarint(2, 1), name)),
+		"varint of 10 bytes":   request(wireSpan(tag(6, protoenc.Varint), longVarint(3, 10))),
+		"varint beyond 64":     request(wireSpan(tag(6, protoenc.Varint), []byte{0x83, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f})),
+		"varint cut":           request(wireSpan(tag(6, protoenc.Varint), []byte{0x80})),
+		"varint missing":       request(wireSpan(tag(6, protoenc.Varint))),
+		"fixed cut":            request(wireSpan(tag(7, protoenc.Fixed64), make([]byte, 7))),
+		"fixed32 cut":          request(wireSpan(tag(16, protoenc.Fixed32), make([]byte, 3))),
+		"unknown fixed cut":    request(wireSpan(tag(77, protoenc.Fixed32), make([]byte, 3))),
+		"field 0":              request(wireSpan(tag(0, protoenc.Varint), []byte{1})),
+		"field 0 in 2 bytes":   request(wireSpan(longVarint(protoenc.Length, 2), []byte{0})),
 		"field 2^28":           request(wireSpan(fieldVarint(1<<28, 1))),
 		"field 2^29-1":         request(wireSpan(fieldVarint(1<<29-1, 1))),
 		"field 2^31-1":         request(wireSpan(fieldVarint(1<<31-1, 1))),
@@ -219,14 +221,14 @@ func quirksOfVarints() map[string][]byte {
 		"old field at 2^32":    fieldLen(1, fieldLen(1<<32+1000, fieldLen(2, wireSpan()))),
 		"wire type 6":          request(wireSpan(tag(77, 6))),
 		"wire type 7":          request(wireSpan(tag(5, 7), []byte{1})),
-		"value length 2 bytes": request(wireSpan(fieldLen(9, fieldText(1, "k"), tag(2, wireLen), longVarint(3, 2), fieldText(1, "v")))),
+		"value length 2 bytes": request(wireSpan(fieldLen(9, fieldText(1, "k"), tag(2, protoenc.Length), longVarint(3, 2), fieldText(1, "v")))),
 		"only a tag":           {0x0a},
 		"zeros":                make([]byte, 8),
 	}
 }
 
 func quirksOfGroups() map[string][]byte {
-	open, end := tag(50, wireStartGroup), tag(50, wireEndGroup)
+	open, end := tag(50, protoenc.StartGroup), tag(50, protoenc.EndGroup)
 	return map[string][]byte{
 		"group empty":             request(wireSpan(open, end, fieldText(5, "after"))),
 		"group empty at the end":  request(wireSpan(open, end)),
@@ -236,9 +238,9 @@ func quirksOfGroups() map[string][]byte {
 		"group with text, no end": request(wireSpan(open, fieldText(3, "x"), fieldText(5, "after"))),
 		"group open":              request(wireSpan(open)),
 		"group with wire type 6":  request(wireSpan(open, tag(3, 6), end, fieldText(5, "after"))),
-		"group ends another":      request(wireSpan(open, tag(51, wireEndGroup), fieldText(5, "after"))),
+		"group ends another":      request(wireSpan(open, tag(51, protoenc.EndGroup), fieldText(5, "after"))),
 		"group end alone":         request(wireSpan(end, fieldText(5, "after"))),
-		"group as a known field":  request(wireSpan(tag(5, wireStartGroup), tag(5, wireEndGroup))),
+		"group as a known field":  request(wireSpan(tag(5, protoenc.StartGroup), tag(5, protoenc.EndGroup))),
 		"group of groups":         cat(open, open, open, end, end, end, request(wireSpan())),
 		"group with field 0":      request(wireSpan(open, []byte{0}, end, fieldText(5, "after"))),
 		"group beside a resource": cat(open, end, request(wireSpan())),

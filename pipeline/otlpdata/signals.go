@@ -1,5 +1,7 @@
 package otlpdata
 
+import "github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+
 // CountDataPoints returns the number of data points in an OTLP request for metrics. It checks the
 // messages around them, not their content. Errors are permanent.
 func CountDataPoints(request []byte) (int, error) { return count(request, dataPoints) }
@@ -26,18 +28,18 @@ var (
 
 // count returns the number of messages at the end of a path.
 func count(b []byte, path []uint64) (total int, err error) {
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return 0, err
 		}
 		n := 1
-		switch num := f.key >> 3; {
-		case f.key&7 != wireLen || num >= 64 || path[0]>>num&1 == 0:
+		switch num := f.Tag >> 3; {
+		case f.Tag&7 != protoenc.Length || num >= 64 || path[0]>>num&1 == 0:
 			n = 0
-			pos, err = f.unknown(b, pos, path[0])
+			pos, err = f.Unknown(b, pos, path[0])
 		case len(path) > 1:
-			n, err = count(f.data, path[1:])
+			n, err = count(f.Data, path[1:])
 		}
 		if err != nil {
 			return 0, err

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // ValueKind is the member of the AnyValue oneof that a [Value] holds.
@@ -137,15 +139,15 @@ func (v Value) Entries() iter.Seq[KeyValue] {
 // position after it. Both messages hold their items in field 1. ok is false at the end and at
 // malformed data.
 func nextItem(b []byte, pos int) (item []byte, next int, ok bool) {
-	for f := (field{}); pos < len(b); {
+	for f := (protoenc.Reader{}); pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return nil, 0, false
 		}
-		if f.key == 1<<3|wireLen {
-			return f.data, pos, true
+		if f.Tag == 1<<3|protoenc.Length {
+			return f.Data, pos, true
 		}
-		if pos, err = f.unknown(b, pos, 0); err != nil {
+		if pos, err = f.Unknown(b, pos, 0); err != nil {
 			return nil, 0, false
 		}
 	}

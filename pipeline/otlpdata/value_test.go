@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // wireValue decodes a value like a walk.
@@ -103,7 +105,8 @@ func TestBreakFromRanges(t *testing.T) {
 		break
 	}
 	n := 0
-	for e := range wireValue(t, fieldLen(5, element, fieldVarint(9, 1), tag(9, wireStartGroup), tag(9, wireEndGroup), element)).Elements() {
+	group := cat(tag(9, protoenc.StartGroup), tag(9, protoenc.EndGroup))
+	for e := range wireValue(t, fieldLen(5, element, fieldVarint(9, 1), group, element)).Elements() {
 		if n++; e.Str() != "e" {
 			t.Errorf("got %q", e.Str())
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"unsafe"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // Visitor receives what [Walk] reads, in wire order, each resource before its scopes and each scope
@@ -109,16 +111,16 @@ func (w *walker) request(b []byte) error {
 	if len(b) > w.lim.Bytes {
 		return errTooManyBytes(w.lim.Bytes)
 	}
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		if f.key == 1<<3|wireLen {
-			err = w.resourceSpans(f.data)
+		if f.Tag == 1<<3|protoenc.Length {
+			err = w.resourceSpans(f.Data)
 		} else {
-			pos, err = f.unknown(b, pos, 1<<1)
+			pos, err = f.Unknown(b, pos, 1<<1)
 		}
 		if err != nil {
 			return err
@@ -127,7 +129,7 @@ func (w *walker) request(b []byte) error {
 	return nil
 }
 
-const deprecatedScopeSpans = 1000<<3 | wireLen
+const deprecatedScopeSpans = 1000<<3 | protoenc.Length
 
 // resourceSpans reads the message twice: the resource may follow its spans and may be repeated, but
 // the visitor gets it first.
@@ -142,23 +144,23 @@ func (w *walker) resourceSpans(b []byte) error {
 	if err := w.v.Resource(r); err != nil {
 		return err
 	}
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b) && scopes+deprecated > 0; {
-		pos, _ = f.next(b, pos)
+		pos, _ = f.Next(b, pos)
 		var err error
-		switch f.key {
-		case 2<<3 | wireLen:
-			err = w.scopeSpans(f.data, w.v)
+		switch f.Tag {
+		case 2<<3 | protoenc.Length:
+			err = w.scopeSpans(f.Data, w.v)
 		case deprecatedScopeSpans:
 			// Like pdata: the old field number is always decoded, but ignored if the new one is
 			// present.
 			if scopes == 0 {
-				err = w.scopeSpans(f.data, w.v)
+				err = w.scopeSpans(f.Data, w.v)
 			} else {
-				err = w.scopeSpans(f.data, discard{})
+				err = w.scopeSpans(f.Data, discard{})
 			}
 		default:
-			pos, err = f.unknown(b, pos, 0)
+			pos, err = f.Unknown(b, pos, 0)
 		}
 		if err != nil {
 			return err
@@ -176,25 +178,25 @@ func (w *walker) groupResource(b []byte) (scopes, deprecated int, err error) {
 	r := &w.resource
 	*r = Resource{Attributes: r.Attributes[:0]}
 	w.items = listLengths{}
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return 0, 0, err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			err = w.decodeResource(f.data)
-		case 2<<3 | wireLen:
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			err = w.decodeResource(f.Data)
+		case 2<<3 | protoenc.Length:
 			scopes++
-		case 3<<3 | wireLen:
-			r.SchemaURL = unsafeString(f.data)
+		case 3<<3 | protoenc.Length:
+			r.SchemaURL = unsafeString(f.Data)
 		case deprecatedScopeSpans:
 			deprecated++
 		default:
-			if f.key>>3 == 1000 {
-				return 0, 0, errWireType
+			if f.Tag>>3 == 1000 {
+				return 0, 0, protoenc.ErrWireType
 			}
-			pos, err = f.unknown(b, pos, 0b1110)
+			pos, err = f.Unknown(b, pos, 0b1110)
 		}
 		if err != nil {
 			return 0, 0, err
@@ -225,16 +227,16 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 	if err := v.Scope(&w.scope); err != nil {
 		return err
 	}
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, _ = f.next(b, pos); f.key != 2<<3|wireLen {
-			if pos, err = f.unknown(b, pos, 0); err != nil {
+		if pos, _ = f.Next(b, pos); f.Tag != 2<<3|protoenc.Length {
+			if pos, err = f.Unknown(b, pos, 0); err != nil {
 				return err
 			}
 			continue
 		}
-		if err = w.decodeSpan(f.data); err != nil {
+		if err = w.decodeSpan(f.Data); err != nil {
 			return err
 		}
 		if w.checkOnly {
@@ -256,23 +258,23 @@ func (w *walker) groupScope(b []byte) error {
 	s := &w.scope
 	*s = Scope{Attributes: s.Attributes[:0]}
 	w.items = listLengths{}
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			err = w.decodeScope(f.data)
-		case 2<<3 | wireLen:
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			err = w.decodeScope(f.Data)
+		case 2<<3 | protoenc.Length:
 			if w.spans++; w.spans > w.lim.Spans {
 				return errTooManySpans(w.lim.Spans)
 			}
-		case 3<<3 | wireLen:
-			s.SchemaURL = unsafeString(f.data)
+		case 3<<3 | protoenc.Length:
+			s.SchemaURL = unsafeString(f.Data)
 		default:
-			pos, err = f.unknown(b, pos, 0b1110)
+			pos, err = f.Unknown(b, pos, 0b1110)
 		}
 		if err != nil {
 			return err

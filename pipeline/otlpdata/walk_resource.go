@@ -1,25 +1,27 @@
 package otlpdata
 
+import "github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+
 // decodeResource merges the fields of an encoded Resource into w.resource, because a message field
 // that is repeated on the wire is merged.
 func (w *walker) decodeResource(b []byte) error {
 	r := &w.resource
 	r.Raw = joinRaw(r.Raw, b)
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			r.Attributes, err = w.attribute(r.Attributes, &w.items.attributes, f.data, serviceNameKey)
-		case 2<<3 | wireVarint:
-			r.DroppedAttributes = uint32(f.num)
-		case 3<<3 | wireLen:
-			err = checkEntityRef(f.data)
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			r.Attributes, err = w.attribute(r.Attributes, &w.items.attributes, f.Data, serviceNameKey)
+		case 2<<3 | protoenc.Varint:
+			r.DroppedAttributes = uint32(f.Num)
+		case 3<<3 | protoenc.Length:
+			err = checkEntityRef(f.Data)
 		default:
-			pos, err = f.unknown(b, pos, 0b1110)
+			pos, err = f.Unknown(b, pos, 0b1110)
 		}
 		if err != nil {
 			return err
@@ -41,16 +43,16 @@ func joinRaw(a, b []byte) []byte {
 
 // checkEntityRef validates an EntityRef, which is kept in Resource.Raw and not read otherwise.
 func checkEntityRef(b []byte) error {
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		if n := f.key >> 3; n <= 4 && f.key&7 == wireLen {
+		if n := f.Tag >> 3; n <= 4 && f.Tag&7 == protoenc.Length {
 			continue
 		}
-		if pos, err = f.unknown(b, pos, 0b11110); err != nil {
+		if pos, err = f.Unknown(b, pos, 0b11110); err != nil {
 			return err
 		}
 	}
@@ -61,23 +63,23 @@ func checkEntityRef(b []byte) error {
 func (w *walker) decodeScope(b []byte) error {
 	s := &w.scope
 	s.Raw = joinRaw(s.Raw, b)
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			s.Name = unsafeString(f.data)
-		case 2<<3 | wireLen:
-			s.Version = unsafeString(f.data)
-		case 3<<3 | wireLen:
-			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data, "")
-		case 4<<3 | wireVarint:
-			s.DroppedAttributes = uint32(f.num)
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			s.Name = unsafeString(f.Data)
+		case 2<<3 | protoenc.Length:
+			s.Version = unsafeString(f.Data)
+		case 3<<3 | protoenc.Length:
+			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.Data, "")
+		case 4<<3 | protoenc.Varint:
+			s.DroppedAttributes = uint32(f.Num)
 		default:
-			pos, err = f.unknown(b, pos, 0b11110)
+			pos, err = f.Unknown(b, pos, 0b11110)
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,10 @@
 package otlpdata
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+)
 
 // decodeSpan decodes an encoded Span into w.span, reusing its slices.
 func (w *walker) decodeSpan(b []byte) error {
@@ -30,24 +34,24 @@ func (s *Span) reset(b []byte) {
 // position of the first field that it did not read.
 func (s *Span) commonPrefix(b []byte) int {
 	const ids = 2 + 16 + 2 + 8
-	if len(b) < ids || b[0] != 1<<3|wireLen || b[1] != 16 || b[18] != 2<<3|wireLen || b[19] != 8 {
+	if len(b) < ids || b[0] != 1<<3|protoenc.Length || b[1] != 16 || b[18] != 2<<3|protoenc.Length || b[19] != 8 {
 		return 0
 	}
 	s.TraceID, s.SpanID = TraceID(b[2:]), SpanID(b[20:])
 	pos := ids
-	if r := b[pos:]; len(r) >= 2+8 && r[0] == 4<<3|wireLen && r[1] == 8 {
+	if r := b[pos:]; len(r) >= 2+8 && r[0] == 4<<3|protoenc.Length && r[1] == 8 {
 		s.ParentID = SpanID(r[2:])
 		pos += 2 + 8
 	}
-	if r := b[pos:]; len(r) >= 2 && r[0] == 5<<3|wireLen && r[1] < 0x80 && int(r[1]) <= len(r)-2 {
+	if r := b[pos:]; len(r) >= 2 && r[0] == 5<<3|protoenc.Length && r[1] < 0x80 && int(r[1]) <= len(r)-2 {
 		s.Name = unsafeString(r[2 : 2+int(r[1])])
 		pos += 2 + int(r[1])
 	}
-	if r := b[pos:]; len(r) >= 2 && r[0] == 6<<3|wireVarint && r[1] < 0x80 {
+	if r := b[pos:]; len(r) >= 2 && r[0] == 6<<3|protoenc.Varint && r[1] < 0x80 {
 		s.Kind = int32(r[1])
 		pos += 2
 	}
-	if r := b[pos:]; len(r) >= 9+9 && r[0] == 7<<3|wireI64 && r[9] == 8<<3|wireI64 {
+	if r := b[pos:]; len(r) >= 9+9 && r[0] == 7<<3|protoenc.Fixed64 && r[9] == 8<<3|protoenc.Fixed64 {
 		s.Start, s.End = binary.LittleEndian.Uint64(r[1:]), binary.LittleEndian.Uint64(r[10:])
 		pos += 9 + 9
 	}
@@ -63,7 +67,7 @@ func (w *walker) attributeRun(b []byte, pos int) (int, error) {
 	if w.checkOnly {
 		step = 0
 	}
-	for pos+2 < len(b) && b[pos] == 9<<3|wireLen {
+	for pos+2 < len(b) && b[pos] == 9<<3|protoenc.Length {
 		from, n := pos+2, int(b[pos+1])
 		if n >= 0x80 && b[from] < 0x80 {
 			n, from = n&0x7f|int(b[from])<<7, from+1
@@ -93,40 +97,40 @@ func (w *walker) attributeRun(b []byte, pos int) (int, error) {
 // spanFields reads all fields from pos on.
 func (w *walker) spanFields(b []byte, pos int) error {
 	s := &w.span
-	var f field
+	var f protoenc.Reader
 	for pos < len(b) {
-		const flags = 16<<3 | wireI32 // the only tag of two bytes, and usually the last one
+		const flags = 16<<3 | protoenc.Fixed32 // the only tag of two bytes, and usually the last one
 		if len(b)-pos == 2+4 && b[pos] == flags&0x7f|0x80 && b[pos+1] == flags>>7 {
 			s.Flags = binary.LittleEndian.Uint32(b[pos+2:])
 			return nil
 		}
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			err = s.TraceID.decode(f.data)
-		case 2<<3 | wireLen:
-			err = s.SpanID.decode(f.data)
-		case 4<<3 | wireLen:
-			err = s.ParentID.decode(f.data)
-		case 5<<3 | wireLen:
-			s.Name = unsafeString(f.data)
-		case 6<<3 | wireVarint:
-			s.Kind = int32(f.num)
-		case 7<<3 | wireI64:
-			s.Start = f.num
-		case 8<<3 | wireI64:
-			s.End = f.num
-		case 9<<3 | wireLen:
-			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data, FlagsAttribute)
-		case 11<<3 | wireLen:
-			err = w.event(f.data)
-		case 13<<3 | wireLen:
-			err = w.link(f.data)
-		case 15<<3 | wireLen:
-			err = s.decodeStatus(f.data)
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			err = s.TraceID.decode(f.Data)
+		case 2<<3 | protoenc.Length:
+			err = s.SpanID.decode(f.Data)
+		case 4<<3 | protoenc.Length:
+			err = s.ParentID.decode(f.Data)
+		case 5<<3 | protoenc.Length:
+			s.Name = unsafeString(f.Data)
+		case 6<<3 | protoenc.Varint:
+			s.Kind = int32(f.Num)
+		case 7<<3 | protoenc.Fixed64:
+			s.Start = f.Num
+		case 8<<3 | protoenc.Fixed64:
+			s.End = f.Num
+		case 9<<3 | protoenc.Length:
+			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.Data, FlagsAttribute)
+		case 11<<3 | protoenc.Length:
+			err = w.event(f.Data)
+		case 13<<3 | protoenc.Length:
+			err = w.link(f.Data)
+		case 15<<3 | protoenc.Length:
+			err = s.decodeStatus(f.Data)
 		default:
 			pos, err = w.rareSpanField(&f, b, pos)
 		}
@@ -137,21 +141,21 @@ func (w *walker) spanFields(b []byte, pos int) error {
 	return nil
 }
 
-func (w *walker) rareSpanField(f *field, b []byte, pos int) (int, error) {
+func (w *walker) rareSpanField(f *protoenc.Reader, b []byte, pos int) (int, error) {
 	s := &w.span
-	switch f.key {
-	case 3<<3 | wireLen:
-		s.TraceState = unsafeString(f.data)
-	case 10<<3 | wireVarint:
-		s.DroppedAttributes = uint32(f.num)
-	case 12<<3 | wireVarint:
-		s.DroppedEvents = uint32(f.num)
-	case 14<<3 | wireVarint:
-		s.DroppedLinks = uint32(f.num)
-	case 16<<3 | wireI32:
-		s.Flags = uint32(f.num)
+	switch f.Tag {
+	case 3<<3 | protoenc.Length:
+		s.TraceState = unsafeString(f.Data)
+	case 10<<3 | protoenc.Varint:
+		s.DroppedAttributes = uint32(f.Num)
+	case 12<<3 | protoenc.Varint:
+		s.DroppedEvents = uint32(f.Num)
+	case 14<<3 | protoenc.Varint:
+		s.DroppedLinks = uint32(f.Num)
+	case 16<<3 | protoenc.Fixed32:
+		s.Flags = uint32(f.Num)
 	default:
-		return f.unknown(b, pos, 1<<17-2)
+		return f.Unknown(b, pos, 1<<17-2)
 	}
 	return pos, nil
 }
@@ -181,19 +185,19 @@ func (s *SpanID) decode(b []byte) error {
 }
 
 func (s *Span) decodeStatus(b []byte) error {
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 2<<3 | wireLen:
-			s.StatusMessage = unsafeString(f.data)
-		case 3<<3 | wireVarint:
-			s.StatusCode = int32(f.num)
+		switch f.Tag {
+		case 2<<3 | protoenc.Length:
+			s.StatusMessage = unsafeString(f.Data)
+		case 3<<3 | protoenc.Varint:
+			s.StatusCode = int32(f.Num)
 		default:
-			if pos, err = f.unknown(b, pos, 0b1100); err != nil {
+			if pos, err = f.Unknown(b, pos, 0b1100); err != nil {
 				return err
 			}
 		}
@@ -209,23 +213,23 @@ func (w *walker) event(b []byte) error {
 	}
 	var e Event
 	from := len(w.nested)
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireI64:
-			e.Time = f.num
-		case 2<<3 | wireLen:
-			e.Name = unsafeString(f.data)
-		case 3<<3 | wireLen:
-			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data, "")
-		case 4<<3 | wireVarint:
-			e.DroppedAttributes = uint32(f.num)
+		switch f.Tag {
+		case 1<<3 | protoenc.Fixed64:
+			e.Time = f.Num
+		case 2<<3 | protoenc.Length:
+			e.Name = unsafeString(f.Data)
+		case 3<<3 | protoenc.Length:
+			w.nested, err = w.attribute(w.nested, &w.items.nested, f.Data, "")
+		case 4<<3 | protoenc.Varint:
+			e.DroppedAttributes = uint32(f.Num)
 		default:
-			pos, err = f.unknown(b, pos, 0b11110)
+			pos, err = f.Unknown(b, pos, 0b11110)
 		}
 		if err != nil {
 			return err
@@ -246,27 +250,27 @@ func (w *walker) link(b []byte) error {
 	}
 	var l Link
 	from := len(w.nested)
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			err = l.TraceID.decode(f.data)
-		case 2<<3 | wireLen:
-			err = l.SpanID.decode(f.data)
-		case 3<<3 | wireLen:
-			l.TraceState = unsafeString(f.data)
-		case 4<<3 | wireLen:
-			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data, "")
-		case 5<<3 | wireVarint:
-			l.DroppedAttributes = uint32(f.num)
-		case 6<<3 | wireI32:
-			l.Flags = uint32(f.num)
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			err = l.TraceID.decode(f.Data)
+		case 2<<3 | protoenc.Length:
+			err = l.SpanID.decode(f.Data)
+		case 3<<3 | protoenc.Length:
+			l.TraceState = unsafeString(f.Data)
+		case 4<<3 | protoenc.Length:
+			w.nested, err = w.attribute(w.nested, &w.items.nested, f.Data, "")
+		case 5<<3 | protoenc.Varint:
+			l.DroppedAttributes = uint32(f.Num)
+		case 6<<3 | protoenc.Fixed32:
+			l.Flags = uint32(f.Num)
 		default:
-			pos, err = f.unknown(b, pos, 0b1111110)
+			pos, err = f.Unknown(b, pos, 0b1111110)
 		}
 		if err != nil {
 			return err

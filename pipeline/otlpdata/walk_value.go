@@ -1,6 +1,10 @@
 package otlpdata
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+)
 
 // count increments the length n of a list and checks it against the limit.
 func (w *walker) count(n *int) error {
@@ -31,11 +35,11 @@ func (w *walker) attribute(kvs []KeyValue, n *int, b []byte, keep string) ([]Key
 // both with lengths below 128. It returns 0 for any other form. This fast path pays off because
 // attributes are most of a request.
 func valuePosition(b []byte) int {
-	if len(b) < 4 || b[0] != 1<<3|wireLen || b[1] >= 0x80 {
+	if len(b) < 4 || b[0] != 1<<3|protoenc.Length || b[1] >= 0x80 {
 		return 0
 	}
 	k := 2 + int(b[1])
-	if k+2 > len(b) || b[k] != 2<<3|wireLen || b[k+1] >= 0x80 || int(b[k+1]) != len(b)-k-2 {
+	if k+2 > len(b) || b[k] != 2<<3|protoenc.Length || b[k+1] >= 0x80 || int(b[k+1]) != len(b)-k-2 {
 		return 0
 	}
 	return k + 2
@@ -48,22 +52,22 @@ func (v *Value) decodeScalar(b []byte) bool {
 		return false
 	}
 	switch c := b[1]; b[0] {
-	case 1<<3 | wireLen:
+	case 1<<3 | protoenc.Length:
 		if c < 0x80 && int(c) == len(b)-2 {
 			*v = Value{kind: ValueString, data: unsafeString(b[2:])}
 			return true
 		}
-	case 2<<3 | wireVarint:
+	case 2<<3 | protoenc.Varint:
 		if c < 2 && len(b) == 2 {
 			*v = Value{kind: ValueBool, num: uint64(c)}
 			return true
 		}
-	case 3<<3 | wireVarint:
-		if num, pos, err := varint(b, 1); err == nil && pos == len(b) {
+	case 3<<3 | protoenc.Varint:
+		if num, pos, err := protoenc.ReadVarint(b, 1); err == nil && pos == len(b) {
 			*v = Value{kind: ValueInt, num: num}
 			return true
 		}
-	case 4<<3 | wireI64:
+	case 4<<3 | protoenc.Fixed64:
 		if len(b) == 9 {
 			*v = Value{kind: ValueDouble, num: binary.LittleEndian.Uint64(b[1:])}
 			return true
@@ -84,20 +88,20 @@ func (kv *KeyValue) replace(b []byte, depth int) error {
 
 // decode merges the fields of an encoded KeyValue into kv.
 func (kv *KeyValue) decode(b []byte, depth int) error {
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			kv.Key = unsafeString(f.data)
-		case 2<<3 | wireLen:
-			err = kv.Value.decode(f.data, depth)
-		case 3<<3 | wireVarint: // index into a string table: profiles only
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			kv.Key = unsafeString(f.Data)
+		case 2<<3 | protoenc.Length:
+			err = kv.Value.decode(f.Data, depth)
+		case 3<<3 | protoenc.Varint: // index into a string table: profiles only
 		default:
-			pos, err = f.unknown(b, pos, 0b1110)
+			pos, err = f.Unknown(b, pos, 0b1110)
 		}
 		if err != nil {
 			return err
@@ -116,31 +120,31 @@ func (v *Value) decode(b []byte, depth int) error {
 	if v.decodeScalar(b) {
 		return nil
 	}
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			*v = Value{kind: ValueString, data: unsafeString(f.data)}
-		case 2<<3 | wireVarint:
-			*v = BoolValue(f.num != 0)
-		case 3<<3 | wireVarint:
-			*v = Value{kind: ValueInt, num: f.num}
-		case 4<<3 | wireI64:
-			*v = Value{kind: ValueDouble, num: f.num}
-		case 5<<3 | wireLen:
-			err = v.setNested(ValueArray, f.data, depth)
-		case 6<<3 | wireLen:
-			err = v.setNested(ValueMap, f.data, depth)
-		case 7<<3 | wireLen:
-			*v = Value{kind: ValueBytes, data: unsafeString(f.data)}
-		case 8<<3 | wireVarint: // index into a string table: profiles only
+		switch f.Tag {
+		case 1<<3 | protoenc.Length:
+			*v = Value{kind: ValueString, data: unsafeString(f.Data)}
+		case 2<<3 | protoenc.Varint:
+			*v = BoolValue(f.Num != 0)
+		case 3<<3 | protoenc.Varint:
+			*v = Value{kind: ValueInt, num: f.Num}
+		case 4<<3 | protoenc.Fixed64:
+			*v = Value{kind: ValueDouble, num: f.Num}
+		case 5<<3 | protoenc.Length:
+			err = v.setNested(ValueArray, f.Data, depth)
+		case 6<<3 | protoenc.Length:
+			err = v.setNested(ValueMap, f.Data, depth)
+		case 7<<3 | protoenc.Length:
+			*v = Value{kind: ValueBytes, data: unsafeString(f.Data)}
+		case 8<<3 | protoenc.Varint: // index into a string table: profiles only
 			*v = Value{}
 		default:
-			pos, err = f.unknown(b, pos, 0b111111110)
+			pos, err = f.Unknown(b, pos, 0b111111110)
 		}
 		if err != nil {
 			return err
@@ -159,23 +163,23 @@ func (v *Value) setNested(kind ValueKind, b []byte, depth int) error {
 
 // checkValues validates an encoded ArrayValue or, with keys, a KeyValueList.
 func checkValues(b []byte, depth int, keys bool) error {
-	var f field
+	var f protoenc.Reader
 	for pos := 0; pos < len(b); {
 		var err error
-		if pos, err = f.next(b, pos); err != nil {
+		if pos, err = f.Next(b, pos); err != nil {
 			return err
 		}
 		switch {
-		case f.key != 1<<3|wireLen:
-			pos, err = f.unknown(b, pos, 0b10)
+		case f.Tag != 1<<3|protoenc.Length:
+			pos, err = f.Unknown(b, pos, 0b10)
 		case depth <= 0:
 			return errDepth
 		case keys:
 			var kv KeyValue
-			err = kv.decode(f.data, depth)
+			err = kv.decode(f.Data, depth)
 		default:
 			var v Value
-			err = v.decode(f.data, depth)
+			err = v.decode(f.Data, depth)
 		}
 		if err != nil {
 			return err

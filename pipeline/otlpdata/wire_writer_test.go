@@ -3,6 +3,8 @@ package otlpdata
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // The tests write the wire format themselves, because encoders do not write unusual forms.
@@ -19,21 +21,21 @@ func tag(num uint64, typ byte) []byte { return binary.AppendUvarint(nil, num<<3|
 
 func fieldLen(num uint64, parts ...[]byte) []byte {
 	b := cat(parts...)
-	return cat(tag(num, wireLen), binary.AppendUvarint(nil, uint64(len(b))), b)
+	return cat(tag(num, protoenc.Length), binary.AppendUvarint(nil, uint64(len(b))), b)
 }
 
 func fieldText(num uint64, s string) []byte { return fieldLen(num, []byte(s)) }
 
 func fieldVarint(num, v uint64) []byte {
-	return cat(tag(num, wireVarint), binary.AppendUvarint(nil, v))
+	return cat(tag(num, protoenc.Varint), binary.AppendUvarint(nil, v))
 }
 
 func field64(num, v uint64) []byte {
-	return cat(tag(num, wireI64), binary.LittleEndian.AppendUint64(nil, v))
+	return cat(tag(num, protoenc.Fixed64), binary.LittleEndian.AppendUint64(nil, v))
 }
 
 func field32(num uint64, v uint32) []byte {
-	return cat(tag(num, wireI32), binary.LittleEndian.AppendUint32(nil, v))
+	return cat(tag(num, protoenc.Fixed32), binary.LittleEndian.AppendUint32(nil, v))
 }
 
 // longVarint encodes v in exactly size bytes, which may be more than necessary.
@@ -86,7 +88,7 @@ func nest(levels int, pattern string) []byte {
 	}
 	out := rev(fieldText(1, "x"))
 	wrap := func(num uint64) {
-		out = append(out, rev(cat(tag(num, wireLen), binary.AppendUvarint(nil, uint64(len(out)))))...)
+		out = append(out, rev(cat(tag(num, protoenc.Length), binary.AppendUvarint(nil, uint64(len(out)))))...)
 	}
 	for i := range levels - 1 {
 		if pattern[i%len(pattern)] == 'a' {

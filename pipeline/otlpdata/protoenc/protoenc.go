@@ -1,8 +1,9 @@
-// Package protoenc appends protobuf fields to byte slices and iterates over encoded fields, without
-// message types and reflection.
+// Package protoenc appends protobuf fields to byte slices and reads encoded fields, without message
+// types and reflection.
 //
-// All field numbers must be below 16, so that a tag takes one byte. As in proto3, strings and
-// numbers are left out when they have the default value; AppendBytes and AppendHeader always write.
+// All appended field numbers must be below 16, so that a tag takes one byte. As in proto3, strings
+// and numbers are left out when they have the default value; AppendBytes and AppendHeader always
+// write.
 package protoenc
 
 import (
@@ -12,10 +13,12 @@ import (
 
 // Wire types of the protobuf encoding (https://protobuf.dev/programming-guides/encoding/).
 const (
-	Varint  = 0
-	Fixed64 = 1
-	Length  = 2
-	Fixed32 = 5
+	Varint     = 0
+	Fixed64    = 1
+	Length     = 2
+	StartGroup = 3
+	EndGroup   = 4
+	Fixed32    = 5
 )
 
 // SizeVarint returns the number of bytes of a varint.

@@ -1,0 +1,180 @@
+package protoenc
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Errors of [Reader]. They reach clients whose request is not a valid OTLP message.
+var (
+	ErrWireType  = errors.New("otlp: field has the wrong wire type")
+	errTruncated = errors.New("otlp: message is truncated")
+	errOverflow  = errors.New("otlp: varint overflows 64 bits")
+	errLength    = errors.New("otlp: negative length")
+	errTag       = errors.New("otlp: invalid field number")
+	errGroup     = errors.New("otlp: unexpected end of group")
+)
+
+// Reader reads the fields of messages one after the other and holds the last one. It accepts
+// exactly what pdata accepts.
+type Reader struct {
+	Tag  uint32 // number<<3 | wire type
+	Num  uint64 // the value of a scalar
+	Data []byte // the content of a length-delimited field
+}
+
+// ReadVarint reads a base-128 number at pos and returns the position after it. Like pdata it
+// accepts up to ten bytes and drops the excess bits of the tenth.
+func ReadVarint(b []byte, pos int) (uint64, int, error) {
+	var num uint64
+	for shift := uint(0); shift < 64; shift += 7 {
+		if pos >= len(b) {
+			return 0, 0, errTruncated
+		}
+		c := b[pos]
+		pos++
+		num |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return num, pos, nil
+		}
+	}
+	return 0, 0, errOverflow
+}
+
+// Next reads the field at pos and returns the position after it. Nearly all fields of a request
+// have a tag of one byte and either a length of one or two bytes or a fixed size: Next reads these
+// itself and leaves all others to value. Of a group it reads only the tag: Unknown skips the rest.
+func (r *Reader) Next(b []byte, pos int) (int, error) {
+	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
+		return r.nextSlow(b, pos)
+	}
+	r.Tag = uint32(b[pos])
+	pos++
+	switch r.Tag & 7 {
+	case Length:
+		from, n := pos+1, int(b[pos])
+		if n >= 0x80 && from < len(b) && b[from] < 0x80 {
+			n, from = n&0x7f|int(b[from])<<7, from+1
+		} else if n >= 0x80 {
+			break
+		}
+		if n <= len(b)-from {
+			r.Data = b[from : from+n : from+n]
+			return from + n, nil
+		}
+	case Varint:
+		if b[pos] < 0x80 {
+			r.Num = uint64(b[pos])
+			return pos + 1, nil
+		}
+	case Fixed64:
+		if len(b)-pos >= 8 {
+			r.Num = binary.LittleEndian.Uint64(b[pos:])
+			return pos + 8, nil
+		}
+	}
+	return r.value(b, pos)
+}
+
+func (r *Reader) nextSlow(b []byte, pos int) (int, error) {
+	pos, err := r.readTag(b, pos)
+	if err != nil {
+		return 0, err
+	}
+	return r.value(b, pos)
+}
+
+// readTag reads the tag of a field at pos. The field number is the low 32 bits of tag>>3, as in
+// pdata.
+func (r *Reader) readTag(b []byte, pos int) (int, error) {
+	tag, pos, err := ReadVarint(b, pos)
+	if err != nil {
+		return 0, err
+	}
+	num := int32(tag >> 3)
+	if num <= 0 {
+		return 0, errTag
+	}
+	// Numbers above 1<<28 do not fit into 32 bits together with the type. They are unknown in every
+	// message, so one number represents all of them.
+	r.Tag = uint32(min(num, 1<<28))<<3 | uint32(tag&7)
+	return pos, nil
+}
+
+// value reads the value of the field with the tag r.Tag at pos.
+func (r *Reader) value(b []byte, pos int) (int, error) {
+	switch r.Tag & 7 {
+	case Varint:
+		num, pos, err := ReadVarint(b, pos)
+		r.Num = num
+		return pos, err
+	case Length:
+		length, pos, err := ReadVarint(b, pos)
+		n := int(length)
+		switch {
+		case err != nil:
+			return 0, err
+		case n < 0:
+			return 0, errLength
+		case n > len(b)-pos:
+			return 0, errTruncated
+		}
+		r.Data = b[pos : pos+n : pos+n]
+		return pos + n, nil
+	case Fixed64:
+		if len(b)-pos < 8 {
+			return 0, errTruncated
+		}
+		r.Num = binary.LittleEndian.Uint64(b[pos:])
+		return pos + 8, nil
+	case Fixed32:
+		if len(b)-pos < 4 {
+			return 0, errTruncated
+		}
+		r.Num = uint64(binary.LittleEndian.Uint32(b[pos:]))
+		return pos + 4, nil
+	case StartGroup:
+		return pos, nil
+	case EndGroup:
+		return 0, errGroup
+	}
+	return 0, ErrWireType
+}
+
+// Unknown skips the rest of a field that the message does not define. known is the bit set of the
+// field numbers below 64 that the message defines: such a field has the wrong type. Only a group
+// has something left to skip.
+func (r *Reader) Unknown(b []byte, pos int, known uint64) (int, error) {
+	if n := r.Tag >> 3; n < 64 && known>>n&1 == 1 {
+		return 0, ErrWireType
+	}
+	if r.Tag&7 != StartGroup {
+		return pos, nil
+	}
+	return skipGroup(b, pos)
+}
+
+// skipGroup skips a group after its start tag. It accepts what pdata accepts, which is less than
+// the format allows: nested groups without fields, and not at the very end of a message. Groups do
+// not occur in practice; agreement with pdata matters more than correctness here.
+func skipGroup(b []byte, pos int) (int, error) {
+	depth := 0
+	r := Reader{Tag: StartGroup}
+	for pos < len(b) {
+		switch r.Tag & 7 {
+		case StartGroup:
+			depth++
+		case EndGroup:
+			if depth--; depth == 0 {
+				return pos, nil
+			}
+		default:
+			return r.value(b, pos)
+		}
+		var err error
+		if pos, err = r.readTag(b, pos); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errTruncated
+}
