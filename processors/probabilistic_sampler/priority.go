@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
@@ -69,18 +67,15 @@ func numberOf(value []byte, before float64) float64 {
 			continue
 		}
 		before = math.NaN()
-		_, _, tag := protowire.ConsumeTag(f.Raw)
 		switch f.Num {
 		case fieldStringValue:
 			if n, err := strconv.ParseFloat(string(f.Content), 64); err == nil {
 				before = n
 			}
 		case fieldIntValue:
-			n, _ := protowire.ConsumeVarint(f.Raw[tag:])
-			before = float64(int64(n))
+			before = float64(int64(f.Value))
 		case fieldDoubleValue:
-			n, _ := protowire.ConsumeFixed64(f.Raw[tag:])
-			before = math.Float64frombits(n)
+			before = math.Float64frombits(f.Value)
 		}
 	}
 	return before

@@ -3,12 +3,9 @@ package native
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"math"
 	"strconv"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
@@ -53,16 +50,8 @@ func fieldOf(message []byte, num int) (content []byte) {
 // numberOf returns the value of the last varint or fixed field with a number.
 func numberOf(message []byte, num int) (value uint64) {
 	for f := range protoenc.Fields(message) {
-		if f.Num != num || f.Bytes {
-			continue
-		}
-		_, typ, tag := protowire.ConsumeTag(f.Raw)
-		switch typ {
-		case protowire.VarintType:
-			value, _ = protowire.ConsumeVarint(f.Raw[tag:])
-		case protowire.Fixed64Type:
-			value = binary.LittleEndian.Uint64(f.Raw[tag:])
-		default: // the model has no others
+		if f.Num == num && !f.Bytes {
+			value = f.Value
 		}
 	}
 	return value
