@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { setCatalogue, t, tn } from './text';
+import type { VNode } from 'preact';
+import { setCatalogue, t, Text, tn } from './text';
 
 describe('texts', () => {
   afterEach(() => setCatalogue(null));
@@ -8,6 +9,12 @@ describe('texts', () => {
     expect(t('Sort by {key}, then {other}', { key: 'time' })).toBe('Sort by time, then {other}');
     expect(tn(1, '{n} span', '{n} spans')).toBe('1 span');
     expect(tn(12431, '{n} span', '{n} spans', { n: '12,431' })).toBe('12,431 spans');
+  });
+
+  it('have elements as values, and nothing where a value is null', () => {
+    const children = (v: VNode): unknown => v.props.children;
+    expect(children(Text({ of: 'gap{usual}', usual: null }))).toEqual(['gap', null, '']);
+    expect(children(Text({ of: 'gap{usual}' }))).toEqual(['gap', '{usual}', '']);
   });
 
   it('are translated by their English form, in the plural of the language', () => {

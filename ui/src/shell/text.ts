@@ -48,7 +48,7 @@ function fill(text: string, values?: Values): string {
   return values ? text.replace(/\{(\w+)\}/g, (all, name: string) => String(values[name] ?? all)) : text;
 }
 
-/** A text with elements as values: `<Text of="Slower than {usual}" usual={<b>1 s</b>} />`. */
+/** A text with elements as values: `<Text of="Slower than {usual}" usual={<b>1 s</b>} />`. `null` and `false` are shown as nothing. */
 export function Text({ of, ...values }: { of: string } & Record<string, ComponentChildren>): VNode {
   const found = catalogue.texts[of];
   return elements(typeof found === 'string' ? found : of, values);
@@ -60,6 +60,6 @@ export function TextN({ count, one, other, ...values }: { count: number; one: st
 }
 
 function elements(text: string, values: Record<string, ComponentChildren>): VNode {
-  const parts = text.split(/\{(\w+)\}/).map((part, i) => (i % 2 === 0 ? part : values[part] ?? `{${part}}`));
+  const parts = text.split(/\{(\w+)\}/).map((part, i) => (i % 2 === 0 ? part : part in values ? values[part] : `{${part}}`));
   return h(Fragment, null, ...parts);
 }
