@@ -208,7 +208,7 @@ test('a growing trace refreshes itself and keeps the selected span', async () =>
   await sendSpans(program, [{ traceID: id, spanID: first, parentID: root, service: 'worker', name: 'first', start: start + 100, duration: 50 }]);
   const { page } = await openTrace(`?span=${first}`, id);
   await page.getByText('still receiving').waitFor();
-  await page.getByText('incomplete: 1 parent is missing').click();
+  await page.getByText('incomplete: 1 span lacks its parent').click();
   await page.getByRole('dialog').getByText('still receiving spans', { exact: false }).waitFor();
   await page.keyboard.press('Escape');
   await sendSpans(program, [{ traceID: id, spanID: root, service: 'worker', name: 'job', start, duration: 1900, kind: 'consumer' }]);

@@ -81,11 +81,25 @@ describe('rows', () => {
     expect(rows.foldedBelow).toBeCloseTo(m.duration / 1000);
     for (let i = 0; i < rows.row.length; i++) {
       const s = rows.row[i];
-      if (s >= 0 && rows.fold[i] !== fold.leaf) expect(rows.fold[i] === fold.folded).toBe(m.end[s] - m.start[s] < rows.foldedBelow);
+      if (s >= 0 && rows.fold[i] !== fold.leaf) expect(rows.fold[i] === fold.folded).toBe(Math.max(...m.end.subarray(s, s + m.subtree[s])) - m.start[s] < rows.foldedBelow);
     }
     const hidden = rows.rowOf.findIndex((r) => r < 0);
     const shown = visibleRows(m, { ...defaultRows, toggled: reveal(m, defaultRows, hidden) });
     expect(shown.row[shown.rowOf[hidden]]).toBe(hidden);
+  });
+  it('keep spans open whose children outlive them', () => {
+    const calls = Array.from({ length: manyRows + 1 }, (_, i) => span('call' + i, i * 1000, 10));
+    const m = model(span('root', 0, 50, { children: [...calls, span('short', 0, 40, { children: [span('in', 0, 20)] })] }));
+    const rows = visibleRows(m, defaultRows);
+    expect(rows.foldedBelow).toBeGreaterThan(50);
+    expect([rows.fold[0], rows.row.length]).toEqual([fold.open, m.spans - 1]);
+  });
+  it('open a group that is all there is below the root', () => {
+    const m = model(span('root', 0, 1000, { children: Array.from({ length: 1632 }, (_, i) => span('call', i, 1)) }));
+    expect(text(m)).toHaveLength(2 + 1632);
+    expect(text(m, { toggled: new Set([~0]) })).toEqual(['-root', ' +call x 1632 1632']);
+    const closed = { ...defaultRows, toggled: new Set([~0]) };
+    expect(visibleRows(m, { ...closed, toggled: reveal(m, closed, 9) }).rowOf[9]).toBe(10);
   });
   it('of a deep trace', () => {
     const m = buildModel(deepOutline(100_000), [], true);

@@ -53,7 +53,29 @@ function filter(m: Folding, o: RowOptions): Uint8Array | null {
 /** Whether a span is folded if the user has not toggled it. */
 function foldedByDefault(m: Folding, o: RowOptions, foldedBelow: number, span: number, level: number): boolean {
   if (o.level >= 0) return level >= o.level;
-  return m.end[span] - m.start[span] < foldedBelow;
+  return foldedBelow > 0 && extents(m)[span] < foldedBelow;
+}
+
+/** Nanoseconds from the start of each span to the end of the last span below it: children can take longer than their parents. */
+function extents(m: Folding): Float64Array {
+  const known = extentsOf.get(m);
+  if (known) return known;
+  const end = Float64Array.from(m.end);
+  for (let i = m.spans - 1; i >= 0; i--) if (m.parent[i] >= 0) end[m.parent[i]] = Math.max(end[m.parent[i]], end[i]);
+  const extent = end.map((e, i) => e - m.start[i]);
+  extentsOf.set(m, extent);
+  return extent;
+}
+
+const extentsOf = new WeakMap<Folding, Float64Array>();
+
+/** Whether a group is open if the user has not toggled it: if it has all spans below the only root, there is nothing else to see. */
+function openByDefault(m: Folding, group: number): boolean {
+  const { members, offset } = m.groups;
+  if (members[offset[group]] !== 1 || m.parent[1] !== 0) return false;
+  let below = 0;
+  for (let k = offset[group]; k < offset[group + 1]; k++) below += m.subtree[members[k]];
+  return below === m.spans - 1;
 }
 
 /** Siblings that are still to list: from `next` to before `last`, or the members of a group. */
@@ -139,7 +161,7 @@ class Builder {
       return;
     }
     const at = this.push(~group, level);
-    const open = this.o.toggled.has(~group);
+    const open = openByDefault(this.m, group) !== this.o.toggled.has(~group);
     this.fold[at] = open ? fold.open : fold.folded;
     if (open) this.stack.push({ next: offset[group], last: offset[group + 1], level: level + 1, above: at, group });
     else for (let k = offset[group]; k < offset[group + 1]; k++) this.hide(members[k], at);
@@ -175,8 +197,8 @@ export function reveal(m: Folding, options: RowOptions, span: number): Set<numbe
   const foldedBelow = defaultFold(m, options);
   const toggled = new Set(options.toggled);
   for (const { at, level } of ancestorRows(m, options, span)) {
-    if (at < 0) toggled.add(at);
-    else if (foldedByDefault(m, options, foldedBelow, at, level)) toggled.add(at);
+    const folded = at < 0 ? !openByDefault(m, ~at) : foldedByDefault(m, options, foldedBelow, at, level);
+    if (folded) toggled.add(at);
     else toggled.delete(at);
   }
   return toggled;

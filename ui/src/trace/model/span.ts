@@ -1,5 +1,6 @@
 // Properties of single spans of a model.
 
+import { serviceLabel } from '../../shell/service';
 import { t } from '../../shell/text';
 import { kindNames, type TraceModel } from './types';
 
@@ -42,7 +43,7 @@ export function shownService(model: TraceModel, span: number): number {
 
 /** Name of a service for display: spans without one come from an unknown service. */
 export function serviceName(model: Pick<TraceModel, 'services'>, service: number): string {
-  return model.services[service] || t('unknown service');
+  return serviceLabel(model.services[service]) || t('unknown service');
 }
 
 /** Name of the operation. */
