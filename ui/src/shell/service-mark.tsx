@@ -1,4 +1,4 @@
-import { serviceColor } from './service';
+import { serviceColor, serviceLabel } from './service';
 import { classes } from './controls';
 import { t } from './text';
 import css from './service-mark.module.css';
@@ -13,7 +13,7 @@ export function ServiceMark({ name, inferred, strong }: { name: string; inferred
   return (
     <span class={classes(css.service, strong && css.strong)} title={inferred ? t('{name}, inferred from its callers', { name }) : name}>
       <ServiceSwatch name={name} inferred={inferred} />
-      <span class={css.name}>{name}</span>
+      <span class={css.name}>{serviceLabel(name)}</span>
     </span>
   );
 }

@@ -23,6 +23,7 @@ const entries: { label: string; route: Route; pages: PageName[] }[] = [
   { label: t('Overview'), route: { page: 'overview' }, pages: ['overview'] },
   { label: t('Explore'), route: { page: 'explore' }, pages: ['explore', 'trace', 'compare'] },
   { label: t('Services'), route: { page: 'services' }, pages: ['services', 'service'] },
+  { label: t('Errors'), route: { page: 'errors' }, pages: ['errors'] },
   { label: t('Map'), route: { page: 'map' }, pages: ['map'] },
 ];
 
@@ -88,14 +89,13 @@ function ThemeMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
 const themes: [ThemeChoice, string][] = [['system', t('As the system')], ['light', 'Light'], ['dark', 'Dark']];
 
 /** Name of a page for the menu of narrow windows. */
-const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', sampling: 'Sampling', errors: 'Errors', unknown: 'Pages' };
+const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', sampling: 'Sampling', unknown: 'Pages' };
 
 function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => void; onTheme: (item: ThemeChoice) => void }) {
   const current = names[page] ?? entries.find((e) => e.pages.includes(page))?.label ?? 'Pages';
   const items = [
     ...entries.map((e) => ({ label: e.label, checked: e.pages[0] === page, onSelect: () => visit(link(e.route)) })),
     { label: t('Open a trace file'), checked: page === 'open', onSelect: () => visit(link({ page: 'open' })) },
-    { label: t('Errors'), checked: page === 'errors', onSelect: () => visit(link({ page: 'errors' })) },
     { label: t('Status'), checked: page === 'status', onSelect: () => visit(link({ page: 'status' })) },
     { label: t('Sampling'), checked: page === 'sampling', onSelect: () => visit(link({ page: 'sampling' })) },
     ...themes.map(([value, label]) => ({ label: t('Theme: {name}', { name: label.toLowerCase() }), checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
@@ -108,17 +108,18 @@ function NarrowNav({ page, onHelp, onTheme }: { page: PageName; onHelp: () => vo
   );
 }
 
-/** Spans per second, with a link to the status. A process that receives nothing shows nothing. */
+/** Spans per second, with a link to the status. A process that receives nothing shows nothing. The place is kept until the rate is known. */
 function IngestRate() {
   const { data, samples } = ingest.value;
-  if (!data?.receives || hiddenFromTenants()) return null;
+  if (hiddenFromTenants() || (data && !data.receives)) return null;
   const perSecond = currentRate(samples);
+  if (!data || perSecond === null) return <span class={classes(css.rate, css.wide, css.unknown)} aria-hidden="true">{t('{perSecond} spans/s', { perSecond: '000' })}</span>;
   const healthy = !troubled(data, slowNow.value);
   const title = t('{received} spans received, {refused} refused, {dropped} dropped since the start', { received: count(data.received), refused: count(data.refused), dropped: count(data.dropped) });
   return (
     <a class={classes(css.rate, css.wide)} href={link({ page: 'status' })} title={title}>
       {data.received > 0 && <Mark kind={healthy ? 'ok' : 'warn'} size={13} label={healthy ? t('healthy') : t('spans were refused or dropped')} />}
-      <span>{t('{perSecond} spans/s', { perSecond: perSecond === null ? '–' : short(Math.round(perSecond)) })}</span>
+      <span>{t('{perSecond} spans/s', { perSecond: short(Math.round(perSecond)) })}</span>
     </a>
   );
 }

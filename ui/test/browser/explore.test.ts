@@ -26,7 +26,8 @@ function request(i: number): TestSpan[] {
 beforeAll(async () => {
   [program, browser] = await Promise.all([Program.start(), connect()]);
   url = await program.url();
-  await sendSpans(program, Array.from({ length: traces }, (_, i) => request(i)).flat());
+  const old = Date.now() - 400 * 86_400_000; // before every offered range
+  await sendSpans(program, [...Array.from({ length: traces }, (_, i) => request(i)).flat(), { traceID: traceID(), spanID: spanID(), service: 'web', name: 'archive', start: old, duration: 5 }]);
 });
 
 afterAll(async () => {
@@ -112,6 +113,38 @@ test('underlines the token of an error', async () => {
   await expect.poll(() => queryOf(page)).toBe('{ root && trace.duration > 2s }');
   await page.context().close();
 });
+
+test('keeps the results of the last search while a search is wrong', async () => {
+  const { page } = await newPage(browser); // the refused request is an error on the console
+  await page.goto(searchFor('{ service = "web" }'));
+  await page.getByText('50 of 120, newest first', { exact: true }).waitFor();
+  await page.getByRole('application').waitFor();
+  await bar(page).fill('{ service = ');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByRole('alert').textContent()).toContain('Column');
+  await page.getByText('50 of 120, newest first, of the search before', { exact: true }).waitFor();
+  await expect.poll(() => rows(page).count()).toBe(50);
+  await page.getByRole('application').waitFor();
+  await expect.poll(() => page.getByText('Examples').count()).toBe(0);
+  await page.context().close();
+});
+
+test('facets are one tab stop, and the focused row of results is outlined', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  const facets = page.getByRole('complementary', { name: 'Facets' });
+  await facets.getByRole('region', { name: 'shard' }).waitFor();
+  await expect.poll(() => facets.locator('button:not([tabindex="-1"])').count()).toBe(1);
+  await facets.locator('button[tabindex="0"]').focus();
+  await page.keyboard.press('ArrowDown');
+  await expect.poll(() => facets.locator('li button:focus').count()).toBe(1);
+  await page.keyboard.press('j');
+  await expect.poll(() => rows(page).first().evaluate((row) => row === document.activeElement && getComputedStyle(row).outlineStyle)).toBe('solid');
+}));
+
+test('a search without a match offers all stored spans, however old', () => visit(searchFor('{ name = "archive" }'), async (page) => {
+  await page.getByRole('button', { name: /^All stored spans\s*1 span$/ }).click();
+  await expect.poll(() => rows(page).count()).toBe(1);
+}));
 
 test('the heatmap selects, filters and opens, by mouse and by keyboard', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
   const map = page.getByRole('application');

@@ -58,6 +58,11 @@ test('says who calls payment and which caller sees errors, by keyboard', () => v
   await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
 }));
 
+test('a failing node is selected by a click', () => visit('/dependencies', async (page) => {
+  await node(page, /^payment .*⬢/).click();
+  await expect.poll(() => parameter(page, 'pick')).toBe('payment');
+}));
+
 test('nodes are one tab stop, and arrow keys go to the nearest one', () => visit('/dependencies?focus=checkout&depth=1', async (page) => {
   await node(page, /^checkout /).focus();
   await page.keyboard.press('ArrowLeft');

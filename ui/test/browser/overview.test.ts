@@ -45,6 +45,22 @@ describe('with data', () => {
   });
   afterAll(() => program?.stop());
 
+  test.each([720, 1110])('names and controls do not overlap at %s px', async (width) => {
+    const { page, problems } = await newPage(browser, { viewport: { width, height: 450 } });
+    for (const path of ['/', '/services', '/services/payment']) {
+      await page.goto(url + path);
+      const head = page.getByRole('grid').first().getByRole('columnheader').first();
+      await expect.poll(async () => (await head.boundingBox())?.width ?? 0).toBeGreaterThan(140);
+      const controls = page.getByRole('banner').locator('> *').filter({ visible: true });
+      await expect.poll(async () => {
+        const boxes = await controls.evaluateAll((all) => all.map((e) => [e.getBoundingClientRect().left, Math.max(e.getBoundingClientRect().right, ...[...e.querySelectorAll('*')].map((c) => c.getBoundingClientRect().right))]));
+        return boxes.filter(([left, right]) => right > left).every(([left], i, list) => i === 0 || left >= list[i - 1][1] - 1);
+      }).toBe(true);
+    }
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
   test('the sentence, the failing service and its errors lead to traces', async () => {
     const { page, problems } = await newPage(browser);
     await page.goto(url);

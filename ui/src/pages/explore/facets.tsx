@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facet, Facets } from '../../api/types';
 import { conditionsOf, conditionsOn } from '../../query/edit';
 import { canonical, fieldLabel } from '../../query/field';
@@ -6,6 +6,7 @@ import { parseQuery } from '../../query/parse';
 import { Button, classes, Input } from '../../shell/controls';
 import { count, percent, share } from '../../shell/format';
 import { Icon } from '../../shell/icons';
+import { useRovingRows } from '../../shell/roving';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -25,9 +26,12 @@ interface FacetListProps {
   onFilter: (field: string, op: string, value: string) => void;
 }
 
-/** The values of fields on all matching spans. The field that tells failed spans from others best is first. */
+/** The values of fields on all matching spans, one tab stop. The field that tells failed spans from others best is first. */
 export function FacetList({ answer, run, onFilter }: FacetListProps) {
   const [text, setText] = useState('');
+  const list = useRef<HTMLDivElement>(null);
+  useRovingRows(list);
+  const [, drawAgain] = useState({});
   const { data } = answer;
   const named = useMemo(() => namedFields(run.q), [run]);
   const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named, data.spans > 0 && data.errors === data.spans) : []), [data, named]);
@@ -36,7 +40,7 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
   if (answer.error && !data) return <div class={css.notice}><Failure what={t('Facets')} error={answer.error} retry={answer.retry} /></div>;
   if (!data) return <div class={css.notice}><Skeleton rows={8} /></div>;
   return (
-    <div class={css.list}>
+    <div ref={list} class={css.list}>
       <div class={css.filter}><Input icon="search" aria-label={t('Find a field')} placeholder={t('Find a field')} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
       {answer.error && <div class={css.note}><Failure what={t('Facets, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.head}><span>{t('Best split first')}</span><span>{t('spans')}</span></div>
@@ -46,7 +50,7 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
           <Messages messages={answer.messages} />
         </div>
       )}
-      {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} />)}
+      {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
       {shown.length === 0 && <p class={css.none}>{wanted ? t('No field with this name on the matching spans.') : t('No spans match.')}</p>}
       {data.omitted > 0 && <p class={css.none}>{t('{omitted} further fields are not listed. The search can use them.', { omitted: count(data.omitted) })}</p>}
     </div>
@@ -65,9 +69,11 @@ interface FacetViewProps {
   open: boolean;
   run: Run;
   onFilter: FacetListProps['onFilter'];
+  /** Rows come or go. */
+  onRows: () => void;
 }
 
-function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetViewProps) {
+function FacetView({ facet, spans, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
   const [toggled, setToggled] = useState<boolean | null>(null);
   const [all, setAll] = useState(false);
   const open = toggled ?? initiallyOpen;
@@ -76,9 +82,10 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
   const full = rest.data?.facets[0] ?? facet;
   const values = useMemo(() => byCount(full), [full]);
   const shown = all ? values : values.slice(0, shownValues);
+  useEffect(onRows, [open, shown.length]);
   return (
     <section class={css.facet} aria-label={fieldLabel(facet.field)}>
-      <h2>
+      <h2 data-row>
         <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
           <span class={css.field}><bdi>{fieldLabel(facet.field)}</bdi></span>
@@ -86,7 +93,7 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter }: FacetVi
         </button>
       </h2>
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
-      {open && !all && values.length > shownValues && <Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button>}
+      {open && !all && values.length > shownValues && <div data-row><Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button></div>}
       {open && all && rest.error && <Failure what={t('More values')} error={rest.error} retry={rest.retry} />}
       {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other) })}</p>}
     </section>
@@ -113,7 +120,7 @@ function ValueRow({ field, value: v, spans, onFilter }: { field: string; value: 
   const chosen = conditions.some((c) => c.op === '=' && c.value === v.text);
   const text = v.text || '(empty)';
   return (
-    <li class={classes(css.value, chosen && css.chosen)}>
+    <li data-row class={classes(css.value, chosen && css.chosen)}>
       <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
       <button type="button" class={css.exclude} aria-label={t('Exclude {field} {text}', { field: fieldLabel(field), text })} title={t('Exclude')} onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
       <span class={css.count} title={v.errors ? t('{errors} with errors ({count})', { errors: count(v.errors), count: share(v.errors / v.count) }) : t('none with errors')}>{count(v.count)}</span>

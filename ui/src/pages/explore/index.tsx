@@ -52,15 +52,21 @@ function Stored() {
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
   const slowest = useSlowest(run, sort);
   const search = useSearch(slowest?.run ?? run, fields, slowest?.limit ?? limit);
+  const wrong = search.error?.status === 400 ? search.error.message : null;
+  const problem = draft === q && wrong !== null ? problemIn(wrong, run.q) ?? { message: wrong, begin: 0, end: 0 } : null;
+  // While a search is wrong, the page shows the last one that was not.
+  const last = useRef<Run | null>(null);
+  if (!search.reading && !search.error) last.current = run;
+  const shown = wrong === null ? run : last.current;
   const counted = capable('aggregates');
   const explaining = tab === 'explain' && counted; // needs the width
   // The first traces come before the counts, which take the server longer.
-  const counting = useSoon(run, search.run === run) && counted;
-  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(run), of, exemplars: 500, step: of === 'traces' ? stepOf(run.to - run.from) : undefined }, kept);
-  const facets = useRequest<Facets>(counting && !explaining ? 'compare' : null, { ...rangeOf(run), sel_q: '{ error }', values: 40 }, kept);
+  const counting = useSoon(run, search.run === run || shown !== run) && counted && shown !== null;
+  const counts = shown ?? run;
+  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(counts), of, exemplars: 500, step: of === 'traces' ? stepOf(counts.to - counts.from) : undefined }, kept);
+  const facets = useRequest<Facets>(counting && !explaining ? 'compare' : null, { ...rangeOf(counts), sel_q: '{ error }', values: 40 }, kept);
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
-  const problem = draft === q && search.error?.status === 400 ? problemIn(search.error.message, run.q) ?? { message: search.error.message, begin: 0, end: 0 } : null;
   const execute = (text: string): void => {
     const next = withBraces(text);
     const ref = next && !next.startsWith('{') ? parseTraceRef(next) : null;
@@ -73,8 +79,8 @@ function Stored() {
   const filter = (field: string, op: string, value: string): void => execute(addCondition(q, field, op, value));
   // Jaeger's embed mode shows the results only, and on request not the chart.
   const plain = embed && embedOptions.uiEmbed === 'v0';
-  const chart = counted && !problem && !(plain && embedOptions.uiSearchHideGraph === '1');
-  const list = <FacetList answer={facets} run={run} onFilter={filter} />;
+  const chart = counted && shown && !(plain && embedOptions.uiSearchHideGraph === '1');
+  const list = <FacetList answer={facets} run={counts} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">{t('Explore')}</h1>
@@ -86,13 +92,13 @@ function Stored() {
       <Progress active={search.reading || heat.loading} label={t('Searching')} />
       {sheet && <Dialog title={t('Facets')} onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
       <div class={css.columns}>
-        {counted && !problem && !plain && !explaining && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
+        {counted && shown && !plain && !explaining && <aside class={css.rail} aria-label={t('Facets')}>{list}</aside>}
         <div ref={content} class={css.content}>
           {!counted && <div class={css.notice}><Partial>{t('The store of this server cannot count spans, so there is no heatmap and no facets.')}</Partial></div>}
-          {chart && <HeatmapPanel answer={heat} run={run} />}
-          {search.error && !problem && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
-          {problem && <Examples onRun={execute} />}
-          {!problem && <Results search={search} slowest={slowest} run={run} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
+          {chart && <HeatmapPanel answer={heat} run={shown} />}
+          {search.error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
+          {!shown && <Examples onRun={execute} />}
+          {shown && <Results search={search} slowest={shown === run ? slowest : null} run={shown} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
         </div>
       </div>
     </div>

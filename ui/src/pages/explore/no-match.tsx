@@ -4,7 +4,7 @@ import { callsInstead, conditionsOf, removeCondition } from '../../query/edit';
 import { isOn, parseQuery } from '../../query/parse';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
-import { count, nanos } from '../../shell/format';
+import { count, iso, millis, nanos } from '../../shell/format';
 import { isRelative } from '../../shell/range';
 import { Empty } from '../../shell/states';
 import { t } from '../../shell/text';
@@ -22,7 +22,7 @@ interface Way {
   q: string;
   from: number;
   to: number;
-  go: () => void;
+  go: (found: Heatmap | undefined) => void;
 }
 
 /** Nothing matches: a longer time range, one condition less, or calls to a service, each with what it would give. */
@@ -48,8 +48,16 @@ function widerRanges(run: Run): Way[] {
   const wider: [string, number, Range][] = isRelative(range)
     ? [['Last 24 hours', run.to - 24 * hour, { from: 'now-24h', to: 'now' }], ['Last 7 days', run.to - 168 * hour, { from: 'now-7d', to: 'now' }]]
     : [['Last 7 days', Date.now() - 168 * hour, { from: 'now-7d', to: 'now' }]];
-  return wider.filter(([, from]) => from < run.from || !isRelative(range)).map(([label, from, r]) =>
+  const ways = wider.filter(([, from]) => from < run.from || !isRelative(range)).map(([label, from, r]): Way =>
     ({ label, q: run.q, from, to: isRelative(range) ? run.to : Date.now(), go: () => navigate({ range: r, sel: null }) }));
+  // Spans can be older than any of these ranges: they arrived late, or were loaded from a file.
+  return [...ways, { label: t('All stored spans'), q: run.q, from: 0, to: Math.max(run.to, Date.now()), go: (found) => { if (found) navigate({ range: usedRange(found), sel: null }); } }];
+}
+
+/** The time from the first to the last counted span, in whole columns. */
+export function usedRange(found: Pick<Heatmap, 'start' | 'step' | 'cells'>): Range {
+  const at = (column: number): string => iso(Math.round(millis(found.start) + (column * found.step) / 1e6));
+  return { from: at(found.cells.column[0]), to: at(found.cells.column.at(-1)! + 1) };
 }
 
 function fewerConditions(run: Run, onRun: (text: string) => void): Way[] {
@@ -71,10 +79,10 @@ function callsOfServices(run: Run, onRun: (text: string) => void): Way[] {
 /** Ways that lead to nothing are not shown. */
 function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   const { data, messages } = useRequest<Heatmap>(capable('aggregates') ? 'heatmap' : null,
-    { q: way.q, start: nanos(way.from), end: nanos(way.to), of: 'spans', columns: 2, exemplars: 1 }, { maxAge: 60_000 });
+    { q: way.q, start: nanos(way.from), end: nanos(way.to), of: 'spans', columns: 400, exemplars: 1 }, { maxAge: 60_000 });
   const n = data?.estimatedSpans;
   useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
   if (n === 0) return null;
   const about = data && (data.share < 1 || messages.length > 0) ? 'about ' : '';
-  return <Button onClick={way.go}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
+  return <Button onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
 }

@@ -105,7 +105,7 @@ function statusOf(search: ResultsProps['search'], n: number, total: Total | null
   const of = all ? '' : total && total.n > n ? t(' of {least}{n}', { least: total.least ? t('at least') + ' ' : total.exact ? '' : 'about ', n: count(total.n) }) : '';
   if (n === 0 && all) return '0';
   const order = exact ? t('slowest first') : parseSort(sort) ? (all ? 'sorted' : t('only these are sorted')) : t('newest first');
-  return `${count(n)}${of}, ${order}${search.reading ? t(', still reading') : search.error || (search.outcome?.complete === false && search.outcome.reason) ? t(', not complete') : ''}`;
+  return `${count(n)}${of}, ${order}${search.reading ? t(', still reading') : search.error?.status === 400 ? t(', of the search before') : search.error || (search.outcome?.complete === false && search.outcome.reason) ? t(', not complete') : ''}`;
 }
 
 function More({ search, more }: { search: ResultsProps['search']; more: (() => void) | null }) {

@@ -6,7 +6,7 @@ import { Badge, classes } from '../../shell/controls';
 import { count, duration, none, shortID, zoneName } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
 import { zone } from '../../shell/preferences';
-import { serviceColor } from '../../shell/service';
+import { serviceColor, serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { t, t as text, tn } from '../../shell/text';
 import { Time } from '../../shell/time';
@@ -103,7 +103,7 @@ function Root({ trace, href }: { trace: TraceSummary; href: string }) {
     <span class={css.rootCell}>
       {trace.rootService && <ServiceSwatch name={trace.rootService} />}
       <a class={css.link} href={href} tabIndex={-1} title={trace.rootService ? `${trace.rootService}: ${trace.rootName}` : t('The root span was not received')}>
-        {trace.rootService ? <>{trace.rootName || '(no name)'} <span class={css.service}>{trace.rootService}</span></> : <span class={css.service}>{t('root not received')}</span>}
+        {trace.rootService ? <>{trace.rootName || '(no name)'} <span class={css.service}>{serviceLabel(trace.rootService)}</span></> : <span class={css.service}>{t('root not received')}</span>}
       </a>
       {trace.errors > 0 && <Badge kind="error" title={t('{errors} spans with errors', { errors: count(trace.errors) })}><Mark kind="error" size={11} label={t('errors:')} />{count(trace.errors)}</Badge>}
       {trace.orphans > 0 && <Badge title={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parent of {orphans} spans was not received', { orphans: count(trace.orphans) })}><Mark kind="partial" size={11} label={t('incomplete, missing parents:')} />{count(trace.orphans)}</Badge>}

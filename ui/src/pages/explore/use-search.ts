@@ -36,8 +36,8 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     const own = new AbortController();
     abort.current?.abort();
     abort.current = own;
-    setState((s) => ({ ...s, error: null, reading: true, outcome: cursor ? s.outcome : null }));
-    const sink = collector(run, before, (change) => { if (!own.signal.aborted) setState((s) => ({ ...s, ...change })); });
+    setState((s) => ({ ...s, error: null, reading: true }));
+    const sink = collector(run, before, cursor ? {} : { outcome: null }, (change) => { if (!own.signal.aborted) setState((s) => ({ ...s, ...change })); });
     const params = { q: withSelect(run.q, fields), start: run.start, end: run.end, limit: limit || pageSize, cursor, matched: selectsAll(run.q) ? undefined : 1 };
     stream<SearchLine>('search', params, sink.line, own.signal).then(sink.end, (e: unknown) => sink.fail(asError(e)));
     return () => own.abort();
@@ -48,7 +48,7 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     return () => abort.current?.abort(); // also a later page
   }, [run, query]);
   useEffect(() => { if (!state.reading && state.outcome && state.run === run) kept = { run, query, state }; }, [state]);
-  const next = state.outcome?.next ?? '';
+  const next = (state.run === run && state.outcome?.next) || '';
   return { ...state, more: () => { if (next && !state.reading) start(state.traces, next); } };
 }
 
@@ -56,10 +56,9 @@ function asError(e: unknown): ApiError {
   return e instanceof ApiError ? e : new ApiError(0, endedEarly);
 }
 
-/** Collects lines, and shows them at most once for each frame. */
-function collector(run: Run, before: TraceSummary[], show: (change: Partial<SearchState>) => void) {
+/** Collects lines, and shows them at most once for each frame, with what else changes then. */
+function collector(run: Run, before: TraceSummary[], change: Partial<SearchState>, show: (change: Partial<SearchState>) => void) {
   const traces = [...before];
-  let change: Partial<SearchState> = {};
   let frame = 0;
   const flush = (): void => {
     cancelAnimationFrame(frame);
@@ -84,9 +83,9 @@ function collector(run: Run, before: TraceSummary[], show: (change: Partial<Sear
     },
     fail: (error: ApiError): void => {
       change = { ...change, error, reading: false };
-      // Without a new trace, those of the search before stay.
+      // Without a new trace, those of the search before stay, with its outcome.
       if (traces.length > before.length) flush();
-      else show(change);
+      else show({ error, reading: false });
     },
   };
 }

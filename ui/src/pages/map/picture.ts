@@ -1,6 +1,7 @@
 // From the whole map to what is drawn.
 
 import { grouped, maxNodes } from './groups';
+import { serviceLabel } from '../../shell/service';
 import { connected, isFailing, isSlow, strong, surroundings, type Graph, type MapEdge, type MapNode } from './model';
 
 /** What the user has chosen. */
@@ -78,5 +79,6 @@ const maxName = 24;
 
 /** A name that fits into a node. */
 export function shortName(name: string): string {
-  return name.length > maxName ? name.slice(0, maxName - 1) + '…' : name;
+  const label = serviceLabel(name);
+  return label.length > maxName ? label.slice(0, maxName - 1) + '…' : label;
 }

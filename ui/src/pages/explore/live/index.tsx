@@ -77,7 +77,7 @@ export default function LivePage() {
             <ListHead held={rows.held} hold={hold} paused={paused} onShow={() => { pause(false); hold.release(); }} />
             <LeftOut live={live} />
             {rows.shown.length > 0 && <TraceTable traces={rows.shown} fields={[]} run={run} arriving />}
-            <Waiting live={live} empty={rows.shown.length === 0} all={selectsAll(q)} />
+            <Waiting live={live} empty={rows.shown.length === 0} earlier={(heat?.estimatedSpans ?? 0) > 0} all={selectsAll(q)} />
           </section>
         </>}
       </div>

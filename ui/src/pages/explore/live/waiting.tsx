@@ -7,8 +7,8 @@ import { navigate } from '../../../shell/url';
 import type { LiveState } from './use-live';
 import css from './live.module.css';
 
-/** Why nothing new comes, and ways out. Nothing while traces come. */
-export function Waiting({ live, empty, all }: { live: LiveState; empty: boolean; all: boolean }) {
+/** Why nothing new comes, and ways out. Nothing while traces come. `earlier`: the heatmap has traces from before. */
+export function Waiting({ live, empty, earlier, all }: { live: LiveState; empty: boolean; earlier: boolean; all: boolean }) {
   const c = live.connection;
   const stored = <Button kind="quiet" onClick={() => navigate({ live: false })}>{t('Show stored traces')}</Button>;
   if (c.state === 'failed') return <div class={css.waiting}><Failure what={t('Live')} error={c.error} retry={c.error.status === 501 ? undefined : live.retry} />{stored}</div>;
@@ -19,7 +19,7 @@ export function Waiting({ live, empty, all }: { live: LiveState; empty: boolean;
   if (!empty || c.state !== 'open') return null;
   return (
     <div class={css.waiting}>
-      <Empty title={t('Waiting for the first trace that matches.')}>
+      <Empty title={earlier ? t('Waiting for the next trace that matches.') : t('Waiting for the first trace that matches.')}>
         {stored}
         {!all && <Button kind="quiet" onClick={() => navigate({ q: '' })}>{t('Follow all traces')}</Button>}
       </Empty>
