@@ -20,7 +20,7 @@ func (e *exporter) Usage(ctx context.Context, _ string) (tracestore.Usage, error
 		return u, err
 	}
 	u.Bytes = int64(bytes)
-	u.Oldest, err = e.oldest(ctx)
+	err = e.addTimes(ctx, &u)
 	return u, err
 }
 
@@ -33,21 +33,30 @@ func (e *exporter) parts() string {
 	return " FROM " + from + " WHERE active AND database = " + where.Text(e.cfg.Database)
 }
 
-// oldest returns about when the oldest span arrived: the first arrival among the spans of the two
-// oldest days.
-func (e *exporter) oldest(ctx context.Context) (time.Time, error) {
+// addTimes adds the times of the oldest and newest spans: the first arrival among the spans of the
+// two oldest days, and the starts among them, the spans of the newest day, and those that are not
+// stored with their day.
+func (e *exporter) addTimes(ctx context.Context, u *tracestore.Usage) error {
 	const oldestDays = 2
 	days, err := e.days(ctx)
 	if err != nil || len(days) == 0 {
-		return time.Time{}, err
+		return err
 	}
-	last := days[min(len(days), oldestDays)-1].Start
-	seconds, err := e.number(ctx, "SELECT toUInt64(min(toUnixTimestamp(stored))) FROM "+e.db.Table("payload")+
-		" WHERE day <= toDate("+where.Text(last.Format(time.DateOnly))+")")
-	if err != nil || seconds == 0 {
-		return time.Time{}, err
-	}
-	return time.Unix(int64(seconds), 0).UTC(), nil
+	day := func(d storedDay) string { return "toDate(" + where.Text(d.Start.Format(time.DateOnly)) + ")" }
+	sql := "SELECT toInt64OrZero(min(stored)), min(start), max(start) FROM " + e.db.Table("payload") + " WHERE day <= " +
+		day(days[min(len(days), oldestDays)-1]) + " OR day >= " + day(days[len(days)-1]) + " OR odd = 1"
+	return e.eachRow(ctx, sql, func(r db.Rows) error {
+		var stored int64 // milliseconds
+		var oldest, newest uint64
+		if err := r.Scan(&stored, &oldest, &newest); err != nil {
+			return err
+		}
+		if stored > 0 {
+			u.Oldest = time.UnixMilli(stored).UTC()
+		}
+		u.AddStarts(oldest, newest)
+		return nil
+	})
 }
 
 // storedDay is a day of partitions.

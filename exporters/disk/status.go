@@ -50,6 +50,15 @@ func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 	u := tracestore.Usage{MaxBytes: int64(e.config.Retention.Size), Retention: e.config.Retention.Time.Std()}
 	e.retention.measure()
 	u.Bytes, u.Oldest = e.retention.overhead()+sizeOf(e.segments.all()), e.oldestArrival()
+	e.intake.mu.Lock()
+	defer e.intake.mu.Unlock()
+	for _, h := range e.segments.all() {
+		u.AddStarts(h.info.MinStart, h.info.MaxStart)
+	}
+	for _, l := range e.intake.memtables() {
+		_, first, last := l.table.Source().Bounds()
+		u.AddStarts(first, last)
+	}
 	return u, nil
 }
 

@@ -37,6 +37,15 @@ type list struct {
 	n      int
 }
 
+// bounds returns the starts of the first and of the last row, 0 if there are none.
+func (l *list) bounds() (first, last uint64) {
+	if l.n == 0 {
+		return 0, 0
+	}
+	b := l.blocks[len(l.blocks)-1]
+	return l.blocks[0][0].start, b[len(b)-1].start
+}
+
 // add adds a row and reports whether it is new.
 func (l *list) add(r *row) bool {
 	last := len(l.blocks) - 1

@@ -16,6 +16,9 @@ func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 	if e.oldest != nil {
 		u.Oldest = time.Unix(0, e.oldest.created)
 	}
+	for _, t := range e.tenants {
+		u.AddStarts(t.all.bounds())
+	}
 	return u, nil
 }
 

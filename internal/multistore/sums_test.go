@@ -136,11 +136,13 @@ func TestUsage(t *testing.T) {
 		of   []tracestore.Usage
 		want tracestore.Usage
 	}{
-		{[]tracestore.Usage{{Oldest: late, Bytes: 5, MaxBytes: 10, Retention: 3}, {Oldest: early, Bytes: 6, MaxBytes: 20, Retention: 2}},
-			tracestore.Usage{Oldest: early, Bytes: 11, MaxBytes: 30, Retention: 3}},
-		{[]tracestore.Usage{{Bytes: 5, MaxBytes: 10}, {Oldest: late, Retention: 2}, {MaxBytes: 7, Retention: 1,
+		{[]tracestore.Usage{{Oldest: late, OldestStart: 5, NewestStart: 6, Bytes: 5, MaxBytes: 10, Retention: 3},
+			{Oldest: early, OldestStart: 4, NewestStart: 5, Bytes: 6, MaxBytes: 20, Retention: 2}},
+			tracestore.Usage{Oldest: early, OldestStart: 4, NewestStart: 6, Bytes: 11, MaxBytes: 30, Retention: 3}},
+		{[]tracestore.Usage{{Bytes: 5, MaxBytes: 10}, {Oldest: late, OldestStart: 5, NewestStart: 6, Retention: 2}, {MaxBytes: 7, Retention: 1,
 			Reasons: tracestore.Because(tracestore.ReasonUnavailable, "down").Of("x")}},
-			tracestore.Usage{Oldest: late, Bytes: 5, Reasons: tracestore.Because(tracestore.ReasonUnavailable, "store x: down").Of("c")}},
+			tracestore.Usage{Oldest: late, OldestStart: 5, NewestStart: 6, Bytes: 5,
+				Reasons: tracestore.Because(tracestore.ReasonUnavailable, "store x: down").Of("c")}},
 	} {
 		var stores []*canned
 		for _, u := range c.of {

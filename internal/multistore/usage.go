@@ -8,8 +8,9 @@ import (
 
 var _ tracestore.UsageReporter = (*Store)(nil)
 
-// Usage implements tracestore.UsageReporter. Bytes and MaxBytes add up, Oldest is the earliest, and
-// Retention the longest. A limit that one of the stores does not have is 0.
+// Usage implements tracestore.UsageReporter. Bytes and MaxBytes add up, the times are those
+// of the oldest and the newest span of all, and Retention is the longest. A limit that one of the
+// stores does not have is 0.
 func (s *Store) Usage(ctx context.Context, tenant string) (tracestore.Usage, error) {
 	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, u tracestore.UsageReporter) (tracestore.Usage, error) {
 		return u.Usage(ctx, tenant)
@@ -25,6 +26,7 @@ func (s *Store) Usage(ctx context.Context, tenant string) (tracestore.Usage, err
 		if sum.Oldest.IsZero() || !u.Oldest.IsZero() && u.Oldest.Before(sum.Oldest) {
 			sum.Oldest = u.Oldest
 		}
+		sum.AddStarts(u.OldestStart, u.NewestStart)
 		sum.Bytes += u.Bytes
 		sum.MaxBytes += u.MaxBytes
 		sum.Retention = max(sum.Retention, u.Retention)

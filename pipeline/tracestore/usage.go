@@ -17,6 +17,10 @@ type Usage struct {
 	// Oldest is about the time when the oldest stored span arrived, which may be long after the
 	// span started. It is zero if nothing is stored.
 	Oldest time.Time
+	// OldestStart and NewestStart are about the starts of the oldest and the newest stored span, in
+	// nanoseconds since the Unix epoch. They are as clients said: long before the arrival, if spans
+	// were sent later, or in the future. 0 is unknown, or nothing is stored.
+	OldestStart, NewestStart uint64
 	// Bytes is what the store takes on disk or, if it has no files, in memory, as last measured.
 	Bytes int64
 	// MaxBytes and Retention are the limits above which the oldest spans are deleted. 0 is no
@@ -26,4 +30,15 @@ type Usage struct {
 	// Reasons says why not everything is counted, for example because a store of several cannot be
 	// reached.
 	Reasons
+}
+
+// AddStarts extends the starts to those of other spans, of which there are none if newest is 0.
+func (u *Usage) AddStarts(oldest, newest uint64) {
+	if newest == 0 {
+		return
+	}
+	if u.NewestStart == 0 || oldest < u.OldestStart {
+		u.OldestStart = oldest
+	}
+	u.NewestStart = max(u.NewestStart, newest)
 }

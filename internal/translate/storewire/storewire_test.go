@@ -152,7 +152,8 @@ func answers() []wire {
 			Service: "s", Name: "\xff", Kind: -2, Failed: true, Reversed: true, Host: 5}, {Name: "b", Extras: &tracestore.SpanExtras{Peer: "\xfe",
 			Links: 7, Events: []tracestore.SpanEvent{{Time: math.MaxUint64, Name: "e"}}}}, {Extras: &tracestore.SpanExtras{}}}),
 		of(tracestore.FoundSpans{IDs: []otlpdata.SpanID{{1}, {2}}, Spans: 3}), of(tracestore.TraceVersion{Number: 1 << 63, Stored: at}),
-		of(tracestore.Usage{Oldest: at, Bytes: 1, MaxBytes: 2, Retention: 3, Reasons: missing()}), of(tracestore.Deleted{Spans: 7}),
+		of(tracestore.Usage{Oldest: at, OldestStart: 4, NewestStart: 5, Bytes: 1, MaxBytes: 2, Retention: 3, Reasons: missing()}),
+		of(tracestore.Deleted{Spans: 7}),
 		of(Followed{Missed: 3, Spans: []byte{1}}), of(Followed{}), of(Damage{Reasons: missing(), Cause: "why"}),
 	}
 }

@@ -141,7 +141,7 @@ type ingestAnswer struct {
 			Received, Refused, RefusedRequests int
 			Refusal                            struct{ Reason, At string }
 		}
-		Oldest                           string
+		Oldest, OldestStart, NewestStart string
 		StoredBytes, MaxBytes, Retention int64
 	}
 }
@@ -275,7 +275,8 @@ func TestIngestOfQueryService(t *testing.T) {
 	if !there.Data.Receives || there.Data.Received != 1 || there.Data.Oldest == "" {
 		t.Errorf("collector: %+v", there.Data)
 	}
-	if here.Data.Oldest != there.Data.Oldest || here.Data.StoredBytes == 0 || here.Data.Retention != there.Data.Retention {
+	if here.Data.Oldest != there.Data.Oldest || here.Data.OldestStart != there.Data.OldestStart || here.Data.NewestStart == "" ||
+		here.Data.StoredBytes == 0 || here.Data.Retention != there.Data.Retention {
 		t.Errorf("store: %+v, want %+v", here.Data, there.Data)
 	}
 }

@@ -351,6 +351,9 @@ export interface Ingest {
   }[];
   /** About when the oldest stored span arrived, or "". */
   oldest: Nanos;
+  /** About when the oldest and the newest stored span started, or "". */
+  oldestStart: Nanos;
+  newestStart: Nanos;
   /** Bytes on disk and their limit, 0 if unknown or unlimited. */
   storedBytes: number;
   maxBytes: number;

@@ -6,7 +6,7 @@ import { addSample, currentRate, orderedReceivers, rateSeries, receiverLabel, tr
 function answer(at: number, received: number, since = 0): Ingest {
   return {
     receives: true, now: nanos(at), since: nanos(since), received, refused: 0, refusedRequests: 0, dropped: 0,
-    oldest: '', storedBytes: 0, maxBytes: 0, retention: 0,
+    oldest: '', oldestStart: '', newestStart: '', storedBytes: 0, maxBytes: 0, retention: 0,
     receivers: [{ name: 'otlp', protocol: 'grpc', endpoint: ':4317', received: received / 2, refused: 0, refusedRequests: 0 }],
   };
 }

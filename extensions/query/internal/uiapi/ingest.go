@@ -24,7 +24,9 @@ type ingestAnswer struct {
 	RefusedRequests uint64           `json:"refusedRequests"`
 	Dropped         uint64           `json:"dropped"`
 	Receivers       []receiverAnswer `json:"receivers"`
-	Oldest          any              `json:"oldest"` // route.Nanos, or ""
+	Oldest          any              `json:"oldest"` // arrival; route.Nanos, or ""
+	OldestStart     any              `json:"oldestStart"`
+	NewestStart     any              `json:"newestStart"`
 	StoredBytes     int64            `json:"storedBytes"`
 	MaxBytes        int64            `json:"maxBytes"`
 	Retention       int64            `json:"retention"`
@@ -52,7 +54,8 @@ const hiddenFromTenants = "what the process received and stores for all tenants 
 // receivers and limits. An error of the store does not hide what was received.
 func (a *API) ingest(context.Context, url.Values) (route.Query, error) {
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
-		out := &ingestAnswer{Now: route.NanosOf(a.backend.Now()), Oldest: "", Receivers: []receiverAnswer{}}
+		out := &ingestAnswer{Now: route.NanosOf(a.backend.Now()), Oldest: "", OldestStart: "", NewestStart: "",
+			Receivers: []receiverAnswer{}}
 		out.Since = out.Now
 		if a.intake != nil {
 			in := a.intake()
@@ -109,5 +112,11 @@ func (out *ingestAnswer) addUsage(u *tracestore.Usage, hide bool) {
 	out.StoredBytes = u.Bytes
 	if !u.Oldest.IsZero() {
 		out.Oldest = route.NanosOf(u.Oldest)
+	}
+	if u.OldestStart > 0 {
+		out.OldestStart = route.Nanos(u.OldestStart)
+	}
+	if u.NewestStart > 0 {
+		out.NewestStart = route.Nanos(u.NewestStart)
 	}
 }

@@ -39,7 +39,8 @@ func testIntake() status.Intake {
 // nothing that depends on the data of all of them.
 func TestIngest(t *testing.T) {
 	store := &holder{Store: querytest.NewStore(querytest.Shop()),
-		usage: tracestore.Usage{Oldest: querytest.Start, Bytes: 1 << 20, MaxBytes: 50 << 30, Retention: 72 * time.Hour}}
+		usage: tracestore.Usage{Oldest: querytest.Start, OldestStart: 5, NewestStart: 7, Bytes: 1 << 20, MaxBytes: 50 << 30,
+			Retention: 72 * time.Hour}}
 	for file, o := range map[string]Options{
 		"ingest":         {Intake: testIntake},
 		"ingest-tenants": {Intake: testIntake, Tenancy: true},

@@ -22,7 +22,7 @@ export function IngestStrip() {
           <span><Text of="{refused} refused" refused={<b>{count(data.refused)}</b>} /></span>
         </>
       ) : <span>{t('This process receives no spans; it only answers queries.')}</span>}
-      {data.oldest && <span><Text of="oldest data arrived {oldest} ago" oldest={<b>{elapsed(millis(data.oldest), slowNow.value)}</b>} /></span>}
+      {data.oldestStart && <span><Text of="oldest span {oldest} ago" oldest={<b>{elapsed(millis(data.oldestStart), slowNow.value)}</b>} /></span>}
       {data.storedBytes > 0 && <span><Text of="stored {storedBytes}" storedBytes={<b>{bytes(data.storedBytes)}{data.maxBytes > 0 && t(' of {maxBytes}', { maxBytes: bytes(data.maxBytes) })}</b>} /></span>}
       <span class={css.space} />
       <a href={link({ page: 'status' })}>{t('Status')}</a>
