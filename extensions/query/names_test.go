@@ -58,6 +58,10 @@ func TestCutNames(t *testing.T) {
 		{"/api/ui/v1/values?key=service&prefix=a&limit=2", `{"names":["a0","a1"],"more":true}`},
 		{"/api/ui/v1/values?key=name&service=a0&prefix=y", `{"names":["y"],"more":false}`},
 		{"/api/ui/v1/values?key=name&service=a0&prefix=x&limit=1", `{"names":["x0"],"more":true}`},
+		{"/api/ui/v1/values?key=service&text=A1", `{"names":["a1"],"more":`},
+		{"/api/ui/v1/values?key=service&text=1", `{"names":["a1"],"more":`},
+		{"/api/ui/v1/values?key=kind&text=ER", `{"names":["consumer","internal","producer","server"],"more":false}`},
+		{"/api/ui/v1/keys?text=DURATION", `{"names":["duration","trace.duration"],"more":false}`},
 	} {
 		w := querytest.Ask(t, h, http.MethodGet, c.path)
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), c.want) {

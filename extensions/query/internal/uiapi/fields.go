@@ -1,9 +1,11 @@
 package uiapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 const (
 	defaultCompletions = 50
 	maxCompletions     = 1000
+	maxSearched        = 10_000 // names in which a text is searched for
 )
 
 // property is a field of the search language that is not an attribute.
@@ -99,28 +102,84 @@ func limited(names []string, limit int) namesAnswer {
 	return out
 }
 
-// keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix,
-// properties first. The prefix can begin with a scope. With `q`, attributes are those of the spans
+// wanted is which names a request asks for: those that begin with `prefix`, or contain `text`.
+type wanted struct{ prefix, text string }
+
+// wantedNames parses `prefix` and `text`.
+func wantedNames(v url.Values) wanted { return wanted{v.Get("prefix"), v.Get("text")} }
+
+// within returns the same for the part of names after a scope, which it cuts off.
+func (w wanted) within() (attributeScope, wanted) {
+	scope, prefix := splitScope(w.prefix)
+	if w.text != "" {
+		scope, w.text = splitScope(w.text)
+	}
+	return scope, wanted{prefix, w.text}
+}
+
+// pattern returns a regular expression for the names, or nil for all.
+func (w wanted) pattern() *regexp.Regexp {
+	switch {
+	case w.text != "":
+		return regexp.MustCompile("(?is)" + regexp.QuoteMeta(w.text))
+	case w.prefix != "":
+		return regexp.MustCompile("(?s)^" + regexp.QuoteMeta(w.prefix))
+	}
+	return nil
+}
+
+// has reports whether a name is asked for.
+func (w wanted) has(name string) bool {
+	return strings.HasPrefix(name, w.prefix) && strings.Contains(strings.ToLower(name), strings.ToLower(w.text))
+}
+
+// of returns the names that are asked for. With `text`, those that begin with it are first.
+func (w wanted) of(names []string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !w.has(name) })
+	if text := strings.ToLower(w.text); text != "" {
+		begins := func(name string) int { return strings.Index(strings.ToLower(name), text) }
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(min(begins(a), 1), min(begins(b), 1)) })
+	}
+	return names
+}
+
+// list returns at least limit of the names, if there are as many. Stores find names by their
+// beginning: those that only contain a text are chosen from the first maxSearched names.
+func (w wanted) list(slot *core.Slot, limit int, list lister) (core.Names[string], error) {
+	found, err := list(slot, tracestore.NameQuery{Prefix: cmp.Or(w.text, w.prefix), Limit: limit})
+	if w.text != "" && len(found.List) < limit && err == nil {
+		first := found.List
+		found, err = list(slot, tracestore.NameQuery{Limit: maxSearched})
+		others := slices.DeleteFunc(w.of(found.List), func(name string) bool { return slices.Contains(first, name) })
+		found.List = slices.Concat(first, others)
+	}
+	if err == nil {
+		found.List, err = slot.Listed(found.List)
+	}
+	return found, err
+}
+
+// keys parses GET /api/ui/v1/keys, which returns the names of fields that are wanted, properties
+// first. `prefix` and `text` can begin with a scope. With `q`, attributes are those of the spans
 // that it may select.
 func (a *API) keys(ctx context.Context, v url.Values) (route.Query, error) {
 	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
 	}
-	prefix := v.Get("prefix")
+	want := wantedNames(v)
 	var names []string
 	for _, p := range properties() {
-		if strings.HasPrefix(p.Name, prefix) {
-			names = append(names, p.Name)
-		}
+		names = append(names, p.Name)
 	}
-	scope, begin := splitScope(prefix)
+	names = want.of(names)
+	scope, inScope := want.within()
 	search, err := a.restriction(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
-		some, ok, err := search.keys(slot, scope, begin, limit)
+		some, ok, err := search.keys(slot, scope, inScope, limit)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -129,10 +188,10 @@ func (a *API) keys(ctx context.Context, v url.Values) (route.Query, error) {
 			answer.More = answer.More || some.More
 			return answer.restrictedBy(v, true), search.incomplete, nil
 		}
-		found, _, err := slot.AttributeKeys(begin, limit)
-		if err == nil {
-			found.List, err = slot.Listed(found.List)
-		}
+		found, err := inScope.list(slot, limit, func(slot *core.Slot, q tracestore.NameQuery) (core.Names[string], error) {
+			keys, _, err := slot.AttributeKeys(q.Prefix, q.Limit)
+			return keys, err
+		})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -150,18 +209,18 @@ var (
 	errNoValues = errors.New("values of this field are not listed")
 )
 
-// values parses GET /api/ui/v1/values, which returns the values of a field that begin with a
-// prefix. Names of spans are those of one service. With `q`, values are those of the spans that it
-// may select.
+// values parses GET /api/ui/v1/values, which returns the values of a field that are wanted.
+// Names of spans are those of one service. With `q`, values are those of the spans that it may
+// select.
 func (a *API) values(ctx context.Context, v url.Values) (route.Query, error) {
 	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
 	}
-	key, prefix := v.Get("key"), v.Get("prefix")
+	key, want := v.Get("key"), wantedNames(v)
 	for _, p := range properties() {
 		if p.Name == key && p.Values != nil {
-			known := withPrefix(p.Values, prefix)
+			known := want.of(p.Values)
 			return func(*core.Slot) (any, tracestore.Reasons, error) {
 				return limited(known, limit).restrictedBy(v, false), nil, nil
 			}, nil
@@ -183,13 +242,10 @@ func (a *API) values(ctx context.Context, v url.Values) (route.Query, error) {
 		return nil, httpapi.ParamError("key", err)
 	}
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
-		if some, ok, err := search.values(slot, fields[0], v.Get("service"), prefix, limit); ok || err != nil {
+		if some, ok, err := search.values(slot, fields[0], v.Get("service"), want, limit); ok || err != nil {
 			return some.restrictedBy(v, true), search.incomplete, err
 		}
-		found, err := list(slot, tracestore.NameQuery{Prefix: prefix, Limit: limit})
-		if err == nil {
-			found.List, err = slot.Listed(found.List)
-		}
+		found, err := want.list(slot, limit, list)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -232,14 +288,4 @@ func operationNames(ops []tracestore.Operation) (names []string) {
 		names = append(names, op.Name)
 	}
 	return slices.Compact(names)
-}
-
-// withPrefix returns the names that begin with a prefix.
-func withPrefix(names []string, prefix string) (kept []string) {
-	for _, n := range names {
-		if strings.HasPrefix(n, prefix) {
-			kept = append(kept, n)
-		}
-	}
-	return kept
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -49,10 +47,10 @@ func (a *API) restriction(ctx context.Context, v url.Values) (*restriction, erro
 	return r, nil
 }
 
-// keys returns attributes of a scope that begin with a prefix, the most frequent first. ok is false
+// keys returns attributes of a scope that are wanted, the most frequent first. ok is false
 // if the store should list all attributes instead: if there was not enough time, or if no attribute
 // was found although the spans were not all examined.
-func (r *restriction) keys(slot *core.Slot, scope attributeScope, prefix string, limit int) (found namesAnswer, ok bool, err error) {
+func (r *restriction) keys(slot *core.Slot, scope attributeScope, want wanted, limit int) (found namesAnswer, ok bool, err error) {
 	switch {
 	case r == nil:
 		return found, false, nil
@@ -66,7 +64,7 @@ func (r *restriction) keys(slot *core.Slot, scope attributeScope, prefix string,
 	var names []string
 	for i := range facets.Facets {
 		f := facets.Facets[i].Field
-		if !f.Place.HasKey() || scope.place != tracestore.AnyAttribute && scope.place != f.Place || !strings.HasPrefix(f.Key, prefix) {
+		if !f.Place.HasKey() || scope.place != tracestore.AnyAttribute && scope.place != f.Place || !want.has(f.Key) {
 			continue
 		}
 		if name := scope.nameOf(f.Key); len(f.Key) <= core.MaxListedText && !slices.Contains(names, name) {
@@ -80,7 +78,7 @@ func (r *restriction) keys(slot *core.Slot, scope attributeScope, prefix string,
 // values is like keys, for the values of a field, which for names of spans are those of a service
 // unless service is "".
 func (r *restriction) values(
-	slot *core.Slot, f tracestore.Field, service, prefix string, limit int,
+	slot *core.Slot, f tracestore.Field, service string, want wanted, limit int,
 ) (found namesAnswer, ok bool, err error) {
 	if r == nil || f.Place.OfTrace() || f.Place.Info().Type == tracestore.DurationField {
 		return found, false, nil
@@ -89,20 +87,19 @@ func (r *restriction) values(
 		of := tracestore.Cond{Field: tracestore.Field{Place: tracestore.Service}, Op: tracestore.Eq, Value: tracestore.Text(service)}
 		r.agg.Where = tracestore.And{r.agg.Where, of}
 	}
-	if prefix != "" {
-		pattern := regexp.MustCompile("(?s)^" + regexp.QuoteMeta(prefix))
-		begins := tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(pattern)}
-		r.agg.Where = tracestore.And{r.agg.Where, begins}
+	if pattern := want.pattern(); pattern != nil {
+		matches := tracestore.Cond{Field: f, Op: tracestore.Like, Value: tracestore.Pattern(pattern)}
+		r.agg.Where = tracestore.And{r.agg.Where, matches}
 	}
-	want := tracestore.FacetQuery{Values: min(limit+1, tracestore.MaxFacetValues), Fields: []tracestore.Field{f}}
-	facets, exact, err := r.count(slot, want)
+	q := tracestore.FacetQuery{Values: min(limit+1, tracestore.MaxFacetValues), Fields: []tracestore.Field{f}}
+	facets, exact, err := r.count(slot, q)
 	if facets == nil || err != nil {
 		return found, false, err
 	}
 	var names []string
 	for _, value := range facets.Facets[0].Values {
 		// Texts that were cut are not values.
-		if strings.HasPrefix(value.Text, prefix) && value.Text != "" && len(value.Text) <= storequery.MaxFacetText-utf8.UTFMax {
+		if want.has(value.Text) && value.Text != "" && len(value.Text) <= storequery.MaxFacetText-utf8.UTFMax {
 			names = append(names, value.Text)
 		}
 	}
