@@ -16,7 +16,7 @@ export function TextEditor({ field, label, condition, rest, period, onDone }: { 
   return (
     <div class={css.editor}>
       <Segmented label={t('Comparison')} value={not ? 'not' : 'is'} segments={[{ value: 'is', label: t('is') }, { value: 'not', label: t('is not') }]} onChange={(v) => setNot(v === 'not')} />
-      <ValueInput autofocus field={field} rest={rest} label={label} placeholder={condition?.value || label} value={value} period={period} onChange={setValue} onDone={(v) => onDone(not ? '!=' : '=', v || condition?.value || '')} />
+      <ValueInput autofocus pick field={field} rest={rest} label={label} placeholder={condition?.value || label} value={value} period={period} onChange={setValue} onDone={(v) => onDone(not ? '!=' : '=', v || condition?.value || '')} />
     </div>
   );
 }
@@ -78,7 +78,7 @@ export function ConditionEditor({ text, period, condition, onDone }: { text: str
   if (!chosen) {
     return (
       <div class={css.editor}>
-        <ValueInput autofocus field="" rest={text} label={t('Field')} placeholder={t('Field or attribute')} value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
+        <ValueInput autofocus pick field="" rest={text} label={t('Field')} placeholder={t('Field or attribute')} value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
       </div>
     );
   }

@@ -43,7 +43,7 @@ const meanings: Record<string, string> = {
 export function localSuggestions(c: Context): Suggestions | null {
   const of = (title: string, list: [text: string, insert: string, note: string, more?: boolean][]): Suggestions => ({
     title, more: false,
-    list: list.filter(([text]) => text.toLowerCase().startsWith(c.prefix.toLowerCase())).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
+    list: list.filter(([text]) => text.toLowerCase().includes(c.prefix.toLowerCase())).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
   });
   switch (c.kind) {
     case 'operator': return of(t('Comparisons of {field}', { field: c.field }), operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
@@ -71,7 +71,7 @@ const maxSuggestions = 50;
 
 /** Names or values from the server, limited to what the rest of the search can match. */
 export async function remoteSuggestions(c: Context, period: Period, language: Language | undefined, signal: AbortSignal): Promise<Suggestions> {
-  const common = { prefix: c.prefix, limit: maxSuggestions, q: c.rest, ...period };
+  const common = { text: c.prefix, limit: maxSuggestions, q: c.rest, ...period };
   const options = { signal, maxAge: 60_000 };
   if (c.kind === 'field') {
     const { data } = await get<Names>('keys', common, options);

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { classes } from '../shell/controls';
 import { t, Text } from '../shell/text';
@@ -15,7 +16,7 @@ export function SuggestionList({ id, completion, active, left, onChoose }: { id:
       <div ref={list} id={`${id}list`} role="listbox" aria-label={completion.title} class={css.list}>
         {completion.list.map((s, i) => (
           <div key={s.text} id={`${id}option${i}`} role="option" aria-selected={i === active} class={classes(css.option, (i === active || (active < 0 && i === 0)) && css.on)} onClick={() => onChoose(i)}>
-            <span class={css.name} title={s.text}>{prefix && s.text.startsWith(prefix) ? <><b>{prefix}</b>{s.text.slice(prefix.length)}</> : s.text}</span>
+            <span class={css.name} title={s.text}>{marked(s.text, prefix)}</span>
             <span class={css.note}>{s.note}</span>
           </div>
         ))}
@@ -24,4 +25,10 @@ export function SuggestionList({ id, completion, active, left, onChoose }: { id:
       <div class={css.foot} aria-hidden="true"><span><kbd>↑</kbd>{'  '}<Text of="{kbd} choose" kbd={<kbd>↓</kbd>} /></span><span><kbd>Tab</kbd>{' '}{t('insert')}</span><span><kbd>Esc</kbd>{' '}{t('close')}</span></div>
     </div>
   );
+}
+
+/** A text with the part that was typed in bold. */
+function marked(text: string, typed: string): ComponentChildren {
+  const at = typed ? text.toLowerCase().indexOf(typed.toLowerCase()) : -1;
+  return at < 0 ? text : <>{text.slice(0, at)}<b>{text.slice(at, at + typed.length)}</b>{text.slice(at + typed.length)}</>;
 }

@@ -20,10 +20,12 @@ interface ValueInputProps {
   /** Enter, or a click on a value. */
   onDone: (value: string) => void;
   autofocus?: boolean;
+  /** What is entered is one of the list: Enter takes the first that contains the text. */
+  pick?: boolean;
 }
 
 /** A field with the values that can match below it. */
-export function ValueInput({ field, rest, value, label, placeholder, period, onChange, onDone, autofocus }: ValueInputProps) {
+export function ValueInput({ field, rest, value, label, placeholder, period, onChange, onDone, autofocus, pick }: ValueInputProps) {
   const [active, setActive] = useState(-1);
   const id = useId();
   const before = rest ? rest.replace(/\s*\}\s*$/, ' && ') : '{ ';
@@ -32,12 +34,12 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
   const wanted = contextAt(text, text.length).kind;
   const list = found && found.context.kind === wanted ? found.list : [];
   const plain = (i: number): string => list[i].text;
-  // The beginning of a name stands for the first field with it; a value is meant as it is.
+  // A part of a name stands for the first one with it; values of which only some are listed are meant as they are.
   const entered = (): string => {
     if (active >= 0 && active < list.length) return plain(active);
-    if (field !== '' || value === '' || list.some((s) => s.text === value)) return value;
+    if (!pick || value === '' || list.some((s) => s.text === value)) return value;
     // The list may still be that of an earlier text.
-    return list.find((s) => s.text.toLowerCase().startsWith(value.toLowerCase()))?.text ?? value;
+    return list.find((s) => s.text.toLowerCase().includes(value.toLowerCase()))?.text ?? value;
   };
   const key = (e: KeyboardEvent): void => {
     if (e.key === 'ArrowDown' && list.length) setActive((active + 1) % list.length);
@@ -59,7 +61,7 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
             {s.text || '(empty)'}
           </div>
         ))}
-        {found && list.length === 0 && <p class={css.none}>{field ? t('No value begins with this.') : t('No field begins with this.')}</p>}
+        {found && list.length === 0 && <p class={css.none}>{field ? t('No value contains this.') : t('No field contains this.')}</p>}
       </div>
     </div>
   );

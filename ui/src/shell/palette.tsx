@@ -51,17 +51,25 @@ function literal(typed: string): Target[] {
   return [{ kind: 'Trace', label: t('Open trace {trace}', { trace: ref.trace }), detail: ref.span && t('span {span}', { span: ref.span }), href: link({ page: 'trace', id: ref.trace }, { span: ref.span }) }];
 }
 
+/** Searches for a text that names nothing else. */
+function offered(typed: string): Target[] {
+  const search = (q: string, detail: string): Target => ({ kind: 'Search', label: q, detail, href: link({ page: 'explore' }, { q }) });
+  const pattern = `(?i).*${typed.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}.*`;
+  return [search(`{ name =~ ${JSON.stringify(pattern)} }`, t('a part of the name of a span')), search(`{ user.id = ${JSON.stringify(typed)} }`, t('the value of an attribute'))];
+}
+
 /** The jump box: pages, services, recent traces, trace ids and queries. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState('');
   const [index, setIndex] = useState(0);
   const list = useRef<HTMLUListElement>(null);
   const names = useRequest<Names>('values', { key: 'service', prefix: '', limit: maxServices }, { maxAge: cacheAge });
-  const more = useRequest<Names>(names.data?.more && typed.trim() ? 'values' : null, { key: 'service', prefix: typed.trim(), limit: maxTargets }, { maxAge: cacheAge });
+  const more = useRequest<Names>(names.data?.more && typed.trim() ? 'values' : null, { key: 'service', text: typed.trim(), limit: maxTargets }, { maxAge: cacheAge });
   const targets = useMemo(() => {
     const known = [...new Set([...(names.data?.names ?? []), ...(more.data?.names ?? [])])];
     const found = bestTargets([...pages(), ...saved(), ...recent(), ...services(known)], typed, maxTargets);
     const own = literal(typed);
+    if (typed.trim() && found.length + own.length === 0) return offered(typed.trim());
     // A short word such as "cafe" is hex, too: names come first.
     return /^\w{1,7}$/.test(typed.trim()) ? [...found, ...own] : [...own, ...found];
   }, [typed, names.data, more.data]);
@@ -93,7 +101,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <ul ref={list} id="palette-list" role="listbox" aria-label={t('Targets')} class={css.list}>
         {targets.map((item, i) => <Row key={item.kind + item.href} target={item} index={i} selected={i === at} onSelect={() => go(item)} onHover={() => setIndex(i)} />)}
       </ul>
-      {targets.length === 0 && <p class={css.none}><Text of="Nothing matches. Paste a trace ID, a {traceparent} or a link to a trace, or search for a value of an attribute: {code}" traceparent={<code>traceparent</code>} code={<code>{`{ user.id = ${JSON.stringify(typed.trim())} }`}</code>} /></p>}
+      {targets[0]?.kind === 'Search' && <p class={css.none}><Text of="Or paste a trace ID, a {traceparent} or a link to a trace." traceparent={<code>traceparent</code>} /></p>}
       {names.error && <p class={css.none}>{t('Services are not listed: {message}', { message: names.error.message })}</p>}
     </Dialog>
   );

@@ -54,7 +54,7 @@ test('completes a search step by step, and shows it as chips', () => visit(url +
   await bar(page).waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('serv');
-  await page.getByRole('option', { name: 'service text' }).waitFor();
+  await page.getByRole('option', { name: 'service text', exact: true }).waitFor();
   await page.keyboard.press('Tab');
   await page.getByRole('option', { name: '= equal', exact: true }).waitFor();
   await page.keyboard.press('Tab');
@@ -96,6 +96,15 @@ test('chips and text change the same search; back and forward restore it', () =>
   await expect.poll(() => queryOf(page)).toBe('{ status = error }');
   await page.getByRole('radio', { name: 'Root span' }).check();
   await expect.poll(() => queryOf(page)).toBe('{ status = error && root }');
+}));
+
+test('Enter in a list takes the first name that contains the text', () => visit(url + '/search', async (page) => {
+  await page.getByRole('button', { name: 'service any' }).click();
+  await page.getByRole('combobox', { name: 'service', exact: true }).fill('HECK');
+  await page.getByRole('option', { name: 'checkout' }).waitFor();
+  await expect.poll(() => page.getByRole('option').count()).toBe(1);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => queryOf(page)).toBe('{ service = "checkout" }');
 }));
 
 test('a text that the form cannot express is one chip', () => visit(searchFor('{ service = "web" } >> { error }'), async (page) => {

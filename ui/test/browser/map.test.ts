@@ -142,3 +142,23 @@ test('1,000 services are put together, and found', () => visit('/dependencies', 
   await page.getByRole('button', { name: new RegExp(`^edges from.*${hidden === '0' ? '' : `${hidden} hidden`}`) }).waitFor();
   await expect.poll(() => parameter(page, 'least')).toBe('100');
 }, 1000));
+
+test('services that the map leaves out are found', async () => {
+  const { page, problems } = await newPage(browser);
+  page.setDefaultTimeout(20_000);
+  await page.route('**/api/ui/v1/map?*', async (route) => {
+    const around = new URL(route.request().url()).searchParams.get('service');
+    const answer = await route.fetch();
+    const json = await answer.json() as { data: { nodes: { name: string[] } }; errors: unknown };
+    if (!around) Object.assign(json, { data: generate(40, { end: Date.now() }), errors: [{ msg: '9 services with fewer calls are left out' }] });
+    await route.fulfill({ json });
+  });
+  await page.goto(url + '/dependencies');
+  await page.getByRole('combobox', { name: 'Find a service' }).fill('AYMEN');
+  await page.getByRole('option', { name: 'payment' }).waitFor();
+  await page.keyboard.press('Enter');
+  await node(page, /^payment /).waitFor();
+  await node(page, /^checkout /).waitFor();
+  expect(problems).toEqual([]);
+  await page.context().close();
+});

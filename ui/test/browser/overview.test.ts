@@ -126,7 +126,8 @@ describe('with data', () => {
     await page.goto(url + '/search?q=' + encodeURIComponent('{ service = "payment" }'));
     await page.getByRole('button', { name: /Time range/ }).click();
     await page.getByRole('radio', { name: 'UTC', exact: true }).check();
-    const minute = (ago: number): string => new Date(Date.now() - ago * 60_000).toISOString().slice(0, 16);
+    const opened = Date.now();
+    const minute = (ago: number): string => new Date(opened - ago * 60_000).toISOString().slice(0, 16);
     await page.getByLabel('From', { exact: true }).fill(minute(30).replace('T', ' '));
     await page.getByLabel('To', { exact: true }).fill(minute(10).replace('T', ' '));
     await page.getByRole('button', { name: 'Apply' }).last().click();
@@ -139,6 +140,13 @@ describe('with data', () => {
 
   test('the palette and the list of keys open with the keyboard', async () => {
     const { page } = await newPage(browser);
+    await page.goto(url);
+    await page.getByRole('main').getByRole('heading').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('u-12 47');
+    await page.getByRole('option', { name: /^\{ name =~ "\(\?i\)\.\*u-12 47\.\*" \}/ }).waitFor();
+    await page.keyboard.press('Enter'); // runs the offered search
+    await page.getByText('No trace matches in this time range.').waitFor();
     await page.goto(url);
     await page.getByRole('main').getByRole('heading').first().waitFor();
     await page.keyboard.press('Control+k');

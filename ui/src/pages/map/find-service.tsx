@@ -1,21 +1,24 @@
 import { useRef, useState } from 'preact/hooks';
+import type { Names } from '../../api/types';
 import { classes, Input, rove } from '../../shell/controls';
 import { useKeys } from '../../shell/keys';
 import { ServiceMark } from '../../shell/service-mark';
 import { t, tn } from '../../shell/text';
+import { useRequest } from '../../shell/use-request';
 import type { MapNode } from './model';
 import css from './tools.module.css';
 
 const maxFound = 10;
 
 /** A field that finds services by a part of their names and jumps to one. */
-export function FindService({ nodes, onJump }: { nodes: MapNode[]; onJump: (name: string) => void }) {
+export function FindService({ nodes, cut, onJump }: { nodes: MapNode[]; cut: boolean; onJump: (name: string) => void }) {
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
   const input = useRef<HTMLInputElement>(null);
   useKeys(t('Map'), [{ keys: ['/'], label: t('Find a service'), run: (e) => { e.preventDefault(); input.current?.focus(); } }]);
-  const found = text ? matches(nodes, text) : [];
-  const jump = (node: MapNode | undefined): void => {
+  const more = useRequest<Names>(cut && text.trim() ? 'values' : null, { key: 'service', text: text.trim(), limit: maxFound }, { maxAge: 60_000 });
+  const found = text ? matches(withNames(nodes, cut ? more.data?.names ?? [] : []), text) : [];
+  const jump = (node: Found | undefined): void => {
     if (!node) return;
     setText('');
     onJump(node.name);
@@ -46,9 +49,17 @@ export function FindService({ nodes, onJump }: { nodes: MapNode[]; onJump: (name
   );
 }
 
+/** What can be found: a node, or a service that the map leaves out. */
+type Found = Pick<MapNode, 'name' | 'peer'>;
+
+function withNames(nodes: MapNode[], names: string[]): Found[] {
+  const known = new Set(nodes.map((n) => n.name));
+  return [...nodes, ...names.filter((name) => !known.has(name)).map((name) => ({ name, peer: false }))];
+}
+
 /** Nodes with a text in their names, those that begin with it first. */
-export function matches(nodes: MapNode[], text: string): MapNode[] {
+export function matches<T extends Found>(nodes: T[], text: string): T[] {
   const wanted = text.trim().toLowerCase();
-  const place = (n: MapNode): number => n.name.toLowerCase().indexOf(wanted);
+  const place = (n: Found): number => n.name.toLowerCase().indexOf(wanted);
   return nodes.filter((n) => place(n) >= 0).sort((a, b) => Number(place(a) > 0) - Number(place(b) > 0) || a.name.localeCompare(b.name));
 }

@@ -18,7 +18,8 @@ export function groupsOf(g: Graph, open: Set<string>, apart: string): string[] {
   if (g.nodes.length <= maxNodes) return g.nodes.map(() => '');
   const prefixes = g.nodes.map((n) => (n.name === apart ? '' : prefixOf(n.name)));
   const sizes = groupBy(prefixes, (p) => p);
-  const groups = prefixes.map((p) => (p && sizes.get(p)!.length > 1 ? p : ''));
+  // A prefix that most names have tells nothing.
+  const groups = prefixes.map((p) => (p && sizes.get(p)!.length > 1 && sizes.get(p)!.length <= g.nodes.length / 2 ? p : ''));
   const reduced = new Set(groups).size + groups.filter((p) => p === '').length;
   const all = reduced > maxNodes ? clusters(g, groups, apart) : groups;
   return all.map((name) => (open.has(name) ? '' : name));

@@ -23,7 +23,13 @@ const [largeMap, nearDepth] = [60, 2];
 export default function MapPage() {
   useTitle(t('Map'));
   const { range } = view.value;
-  const answer = useRequest<ServiceMap>('map', (now) => rangeParams(range, now), { every: range.to === 'now' ? refreshEvery : 0 });
+  const every = range.to === 'now' ? refreshEvery : 0;
+  const whole = useRequest<ServiceMap>('map', (now) => rangeParams(range, now), { every });
+  // The whole map has the busiest services only: others are read with what is around them.
+  const { focus, depth } = view.value;
+  const missing = focus !== '' && whole.data !== undefined && whole.messages.length > 0 && !whole.data.nodes.name.includes(focus);
+  const around = useRequest<ServiceMap>(missing ? 'map' : null, (now) => ({ ...rangeParams(range, now), service: focus, depth: depth || nearDepth }), { every });
+  const answer = missing ? around : whole;
   const all = useMemo(() => answer.data && graphOf(answer.data), [answer.data]);
   return (
     <div class={css.page}>
@@ -33,12 +39,13 @@ export default function MapPage() {
       {answer.data && !answer.data.measured && <div class={css.messages}><Partial>{t('The store counts calls, but does not measure their durations and types.')}</Partial></div>}
       {!all && !answer.error && <div class={css.messages}><Skeleton rows={6} /></div>}
       {all && all.edges.length === 0 && <NoEdges services={all.nodes.length} />}
-      {all && all.edges.length > 0 && <Explorer all={all} />}
+      {all && all.edges.length > 0 && <Explorer all={all} cut={whole.messages.length > 0} />}
     </div>
   );
 }
 
-function Explorer({ all }: { all: Graph }) {
+/** `cut`: there are services that the map leaves out. */
+function Explorer({ all, cut }: { all: Graph; cut: boolean }) {
   const { focus, depth, least, groups, pick, sort, tab, only } = view.value;
   const choice = useMemo((): Choice => ({ focus, depth, least, groups }), [focus, depth, least, groups.join('\n')]);
   const picture = useMemo(() => pictureOf(all, choice), [all, choice]);
@@ -48,7 +55,7 @@ function Explorer({ all }: { all: Graph }) {
   const onOpen = (name: string): void => navigate({ groups: [...groups, name], pick: [] });
   return (
     <>
-      <Tools all={all} picture={picture} choice={choice} metric={metric} onFocus={onFocus} onChange={(change) => navigate(change)} onMetric={(m) => navigate({ tab: m === 'requests' ? '' : m }, { replace: true })} />
+      <Tools all={all} cut={cut} picture={picture} choice={choice} metric={metric} onFocus={onFocus} onChange={(change) => navigate(change)} onMetric={(m) => navigate({ tab: m === 'requests' ? '' : m }, { replace: true })} />
       <div class={css.columns}>
         <Drawing picture={picture} focus={focus} pick={pick} metric={metric} onPick={onPick} onFocus={onFocus} onOpen={onOpen} />
         <Side

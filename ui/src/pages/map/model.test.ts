@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { grouped, groupsOf, maxNodes, prefixOf } from './groups';
 import { generate } from '../../../test/map/generate';
+import { pictureOf } from './picture';
 import { connected, graphOf, isFailing, merge, strong, surroundings, type Graph } from './model';
 
 /** A graph from texts such as `a>b 10/2`, which are calls and errors, in ten seconds. */
@@ -46,6 +47,20 @@ test('groups sum up their edges', () => {
 
 test.each([['shop/cart', 'shop'], ['shop.cart-db', 'shop'], ['cart-db', 'cart'], ['cart', ''], ['-x', ''], ['a:b', 'a']])('prefix of %s', (name, want) => {
   expect(prefixOf(name)).toBe(want);
+});
+
+test('a large map of pairs is not empty', () => {
+  const all = graph(...Array.from({ length: 300 }, (_, i) => `x${i}>y${i} ${i === 7 ? 90 : 10}/0`));
+  const { graph: drawn } = pictureOf(all, { focus: '', depth: 0, least: 0, groups: [] });
+  expect([drawn.nodes.length, drawn.edges.length]).toEqual([maxNodes, maxNodes / 2]);
+  expect(text(drawn)).toContain('x7>y7');
+});
+
+test('a prefix that most services have is no group', () => {
+  const g = graph(...Array.from({ length: 300 }, (_, i) => `svc-${i}>svc-${i + 1}`));
+  const drawn = grouped(g, [], '');
+  expect(drawn.nodes.length).toBeGreaterThan(1);
+  expect(drawn.edges.length).toBeGreaterThan(1);
 });
 
 test('maps of up to 200 services have no groups', () => {

@@ -101,6 +101,13 @@ export function strong(g: Graph, least: number): Graph {
   return least > 0 ? { ...g, edges: g.edges.filter((e) => e.calls / g.seconds >= least || isFailing(e, e.calls)) } : g;
 }
 
+/** Keeps at most `most` nodes: the ends of the edges with the most calls. */
+export function busiest(g: Graph, most: number): Graph {
+  const nodes = new Set<number>();
+  for (const e of [...g.edges].sort((a, b) => b.calls - a.calls)) if (nodes.size < most - 1) nodes.add(e.from).add(e.to);
+  return keep(g, (i) => nodes.has(i));
+}
+
 /** Separates the nodes without edges. `always` is kept with the others. */
 export function connected(g: Graph, always = ''): { graph: Graph; alone: MapNode[] } {
   const used = new Set(g.edges.flatMap((e) => [e.from, e.to]));

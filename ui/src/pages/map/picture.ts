@@ -2,7 +2,7 @@
 
 import { grouped, maxNodes } from './groups';
 import { serviceLabel } from '../../shell/service';
-import { connected, isFailing, isSlow, strong, surroundings, type Graph, type MapEdge, type MapNode } from './model';
+import { busiest, connected, isFailing, isSlow, strong, surroundings, type Graph, type MapEdge, type MapNode } from './model';
 
 /** What the user has chosen. */
 export interface Choice {
@@ -34,7 +34,9 @@ export interface Picture {
 export function pictureOf(all: Graph, c: Choice): Picture {
   const table = surroundings(all, c.focus, c.depth);
   const { graph, alone } = connected(table, c.focus);
-  const whole = grouped(graph, c.groups, c.focus);
+  const together = grouped(graph, c.groups, c.focus);
+  // If all calls are within groups, the groups tell nothing.
+  const whole = together.edges.length > 0 ? together : busiest(graph, maxNodes);
   const least = c.least === 0 ? automatic(whole) : Math.max(0, c.least);
   return { graph: connected(strong(whole, least), c.focus).graph, table, alone, whole, least, grouped: graph.nodes.length > maxNodes };
 }
@@ -45,9 +47,10 @@ export const thresholds = [0, 0.01, 0.1, 1, 10, 100];
 /** Number of edges above which weak ones are left out, unless the user wants them. */
 const manyEdges = 250;
 
-/** The lowest threshold that leaves few edges. */
+/** The lowest threshold that leaves few edges; all edges if none is left then. */
 function automatic(g: Graph): number {
-  return thresholds.find((least) => strong(g, least).edges.length <= manyEdges) ?? thresholds.at(-1)!;
+  const least = thresholds.find((l) => strong(g, l).edges.length <= manyEdges) ?? thresholds.at(-1)!;
+  return strong(g, least).edges.length > 0 ? least : 0;
 }
 
 /** What the width of an edge stands for. */

@@ -12,6 +12,8 @@ const depths = [0, 1, 2, 3, 4];
 /** What may be changed. */
 export interface ToolsProps {
   all: Graph;
+  /** There are services that the map leaves out. */
+  cut: boolean;
   picture: Picture;
   choice: Choice;
   metric: Metric;
@@ -21,12 +23,12 @@ export interface ToolsProps {
 }
 
 /** The tool row: search, focus, depth, weak edges, groups, and what the width of edges stands for. */
-export function Tools({ all, picture, choice, metric, onFocus, onChange, onMetric }: ToolsProps) {
+export function Tools({ all, cut, picture, choice, metric, onFocus, onChange, onMetric }: ToolsProps) {
   const { focus, depth, groups } = choice;
   const weak = picture.whole.edges.length - picture.graph.edges.length;
   return (
     <div class={css.tools} role="group" aria-label={t('What the map shows')}>
-      <FindService nodes={all.nodes} onJump={onFocus} />
+      <FindService nodes={all.nodes} cut={cut} onJump={onFocus} />
       {focus && <Chip name={t('focus')} onRemove={() => onChange({ focus: '', depth: 0 })}>{focus}</Chip>}
       {focus && (
         <Menu

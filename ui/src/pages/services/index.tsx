@@ -11,7 +11,7 @@ import { link, navigate, view } from '../../shell/url';
 import { rangeParams, useRequest } from '../../shell/use-request';
 import { isCompared, judge, periods, type ServiceHealth } from '../overview/health';
 import { ServiceTable } from '../overview/service-table';
-import { NameList } from './name-list';
+import { FoundNames, NameList } from './name-list';
 import css from './services.module.css';
 
 const every = 30_000;
@@ -40,6 +40,7 @@ export default function ServicesPage() {
   const needle = filter.trim().toLowerCase();
   const shown = ordered(judged, order).filter((s) => s.name.toLowerCase().includes(needle));
   const bad = judged.filter((s) => s.state !== 'normal').length;
+  const more = needle !== '' && answer.messages.length > 0; // the answer has the busiest services only
   const first = isCompared(data, p) ? t('most abnormal') : t('most errors');
   return (
     <div class={css.page}>
@@ -58,8 +59,9 @@ export default function ServicesPage() {
       {judged.length === 0
         ? <div class={css.notice}><Empty title={t('No service has sent spans in this time range.')}><a href={link({ page: 'overview' })}>{t('How to send spans')}</a><a href={link({ page: 'status' })}>{t('Check the receivers')}</a></Empty></div>
         : shown.length === 0
-          ? <div class={css.notice}><Empty title={t('No service matches.')} /></div>
+          ? !more && <div class={css.notice}><Empty title={t('No service matches.')} /></div>
           : <ServiceTable services={shown.slice(0, length)} data={data} changes={changes.data?.changes ?? []} order={order === 'abnormal' ? first : order === 'time' ? t('busiest') : t('A to Z')} to="service" />}
+      {more && <FoundNames text={needle} without={judged.map((s) => s.name)} alone={shown.length === 0} />}
       {shown.length > length && <div class={css.more}><Button onClick={() => setLength(length + pageSize)}>{t('Show more')}</Button><span>{t('{n} of {all}', { n: count(length), all: count(shown.length) })}</span></div>}
     </div>
   );
