@@ -112,9 +112,9 @@ func (c Connection) String() string {
 	return ""
 }
 
-// ConnectionOfKey returns the type of connection that a span attribute with a key shows, whatever
+// connectionOfKey returns the type of connection that a span attribute with a key shows, whatever
 // its value is. The keys are those of OpenTelemetry's semantic conventions, old and new.
-func ConnectionOfKey(key string) Connection {
+func connectionOfKey(key string) Connection {
 	switch key {
 	case "db.system.name", "db.system":
 		return ConnectionDatabase
@@ -152,9 +152,9 @@ func ConnectionOf(s *otlpdata.Span) Connection {
 // ConnectionOfKeys is like [ConnectionOf] for a span with a kind and attributes with the given
 // keys.
 func ConnectionOfKeys(kind int32, keys iter.Seq[string]) Connection {
-	c := ConnectionOfKind(kind)
+	c := connectionOfKind(kind)
 	for key := range keys {
-		c = c.Or(ConnectionOfKey(key))
+		c = c.Or(connectionOfKey(key))
 	}
 	return c
 }
@@ -164,8 +164,8 @@ func IsInnerCall(parentService, childService string, childKind int32) bool {
 	return parentService == childService && childKind != otlpdata.KindServer && childKind != otlpdata.KindConsumer
 }
 
-// ConnectionOfKind returns the type of connection that the kind of a span shows.
-func ConnectionOfKind(kind int32) Connection {
+// connectionOfKind returns the type of connection that the kind of a span shows.
+func connectionOfKind(kind int32) Connection {
 	if kind == otlpdata.KindProducer || kind == otlpdata.KindConsumer {
 		return ConnectionMessaging
 	}
