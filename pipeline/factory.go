@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Factory builds components of one type. It is a value, made by [Receiver], [Processor],
@@ -16,7 +18,7 @@ type Factory struct {
 	aliases   []string
 	doc       string
 	flags     []Flag
-	commands  []Command
+	commands  []commands.Command
 	component reflect.Type
 	defaults  func() any // returns a pointer to a new configuration
 	build     func(set Settings, config any, next Consumer) (any, error)
@@ -106,8 +108,8 @@ func (f Factory) Flags(flags ...Flag) Factory {
 }
 
 // Commands returns a copy of the factory with additional commands.
-func (f Factory) Commands(commands ...Command) Factory {
-	f.commands = slices.Concat(f.commands, commands)
+func (f Factory) Commands(list ...commands.Command) Factory {
+	f.commands = slices.Concat(f.commands, list)
 	return f
 }
 
@@ -127,7 +129,7 @@ func (f Factory) Summary() string { return f.doc }
 func (f Factory) FlagList() []Flag { return f.flags }
 
 // CommandList returns the commands given to Commands.
-func (f Factory) CommandList() []Command { return f.commands }
+func (f Factory) CommandList() []commands.Command { return f.commands }
 
 // Defaults returns a pointer to a new configuration with all defaults.
 func (f Factory) Defaults() any { return f.defaults() }

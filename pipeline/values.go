@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -167,4 +168,15 @@ func (e *Endpoint) UnmarshalText(b []byte) error {
 	}
 	*e = Endpoint(net.JoinHostPort(host, port))
 	return nil
+}
+
+// SplitHostPort splits an address as [net.SplitHostPort] does. It also accepts an IPv6 address
+// without brackets before the port, as `${TRACING_LISTEN_HOST}:4317` results in.
+func SplitHostPort(address string) (host, port string, err error) {
+	if i := strings.LastIndexByte(address, ':'); i > 0 {
+		if ip, err := netip.ParseAddr(address[:i]); err == nil && ip.Is6() {
+			return address[:i], address[i+1:], nil
+		}
+	}
+	return net.SplitHostPort(address)
 }

@@ -18,6 +18,7 @@ import (
 	"unicode"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
@@ -32,10 +33,10 @@ const (
 )
 
 // Commands returns the subcommands of `tracing sampling`.
-func Commands() []pipeline.Command {
+func Commands() []commands.Command {
 	const group = "sampling strategies"
 	t := tool{pipeline.SystemEnv(), os.Getenv}
-	return []pipeline.Command{
+	return []commands.Command{
 		{Name: "sampling explain", Args: "SERVICE [--operation O] [--json] [--url URL] [--header 'NAME: VALUE']", Setup: t.explain,
 			Group: group, Doc: "show the sampling strategy of a service, its origin, and the clients that requested it",
 			Examples: []string{"tracing sampling explain checkout", "tracing sampling explain checkout --url http://localhost:5778"}},
@@ -50,11 +51,11 @@ type tool struct {
 	getenv func(string) string
 }
 
-func (t tool) check(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func (t tool) check(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	strict := fs.Bool("strict", false, "Treats warnings as errors.")
-	return func(_ context.Context, in pipeline.Invocation) error {
+	return func(_ context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 {
-			return pipeline.BadUsage("expected one file, got %d", len(in.Args))
+			return commands.BadUsage("expected one file, got %d", len(in.Args))
 		}
 		text, err := readFile(in.Args[0], maxFileSize)
 		if err != nil {
@@ -80,15 +81,15 @@ func (t tool) check(fs *flag.FlagSet) func(context.Context, pipeline.Invocation)
 	}
 }
 
-func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func (t tool) explain(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	operation := fs.String("operation", "", "Root operation.")
 	asJSON := fs.Bool("json", false, "Print the answer as JSON.")
-	base := fs.String("url", pipeline.DefaultURL(t.getenv, pipeline.VarSamplingURL, collectorPort),
-		"URL of a collector, or of an agent such as http://localhost:5778. $"+pipeline.VarSamplingURL+" sets the default.")
-	header := pipeline.HeaderFlag(fs, "Header for the request, for example that of the tenant")
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	base := fs.String("url", commands.DefaultURL(t.getenv, commands.VarSamplingURL, collectorPort),
+		"URL of a collector, or of an agent such as http://localhost:5778. $"+commands.VarSamplingURL+" sets the default.")
+	header := commands.HeaderFlag(fs, "Header for the request, for example that of the tenant")
+	return func(ctx context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 {
-			return pipeline.BadUsage("expected one service, got %d", len(in.Args))
+			return commands.BadUsage("expected one service, got %d", len(in.Args))
 		}
 		query := url.Values{"service": {in.Args[0]}}
 		if *operation != "" {
@@ -113,7 +114,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 // get sends a GET request and returns the response body. Status codes other than 200 are errors.
 func (t tool) get(ctx context.Context, base, path string, header http.Header) ([]byte, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
-		return nil, pipeline.BadUsage("--url: %q is not a URL; expected something like %s", pipeline.MaskURLs(base), exampleURL)
+		return nil, commands.BadUsage("--url: %q is not a URL; expected something like %s", pipeline.MaskURLs(base), exampleURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

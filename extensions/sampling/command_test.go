@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // run runs a command with the clock at 12:30.
@@ -20,14 +21,14 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 	env := pipeline.SystemEnv()
 	env.Now = func() time.Time { return time.Date(2026, 1, 2, 12, 30, 0, 0, time.UTC) }
 	it := tool{env, func(string) string { return "" }}
-	tools := map[string]func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error{"explain": it.explain, "check": it.check}
+	tools := map[string]func(*flag.FlagSet) func(context.Context, commands.Invocation) error{"explain": it.explain, "check": it.check}
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	f := tools[name](fs)
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	var out, warnings bytes.Buffer
-	err = f(t.Context(), pipeline.Invocation{Args: fs.Args(), Stdout: &out, Stderr: &warnings})
+	err = f(t.Context(), commands.Invocation{Args: fs.Args(), Stdout: &out, Stderr: &warnings})
 	return out.String(), warnings.String(), err
 }
 

@@ -20,7 +20,7 @@ var storeTypes = []string{"memory", "disk", "nop", "grpc", "native", "remote_sto
 // compatibility of its own.
 // Variables are those of presets; the metrics have a key of their own, compat_metrics.
 var productsAllowed = map[string]string{
-	"pipeline/variables.go":                    "ClickHouse|Kafka|CLICKHOUSE|KAFKA|clickhouse|kafka",
+	"pipeline/commands/variables.go":           "ClickHouse|Kafka|CLICKHOUSE|KAFKA|clickhouse|kafka",
 	"pipeline/internal/config/service.go":      "jaeger_",
 	"pipeline/internal/host/compat_metrics.go": "jaeger",
 	"pipeline/sampling/trace.go":               "Jaeger client library",

@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Commands returns the commands that work on the folder of the exporter disk.
-func Commands() []pipeline.Command {
+func Commands() []commands.Command {
 	t := tool{fs: vfs.OS()}
 	const group = "span stores"
 	const dir = "DIR is the folder of the store, or the data_dir above it"
-	return []pipeline.Command{
+	return []commands.Command{
 		{Name: "store inspect", Args: "DIR [--columns] [--top N] [--json]", Group: group, Setup: t.inspect,
 			Examples: []string{"tracing store inspect data", "tracing store inspect data --columns --top 10"},
 			Doc:      "show the contents of a span store, file by file; works while the store is in use; " + dir},
@@ -39,12 +39,12 @@ func Commands() []pipeline.Command {
 // tool holds what all commands share.
 type tool struct{ fs vfs.FS }
 
-type runner = func(context.Context, pipeline.Invocation) error
+type runner = func(context.Context, commands.Invocation) error
 
 // oneDir returns the only positional argument, a folder.
-func oneDir(in pipeline.Invocation) (string, error) {
+func oneDir(in commands.Invocation) (string, error) {
 	if len(in.Args) != 1 {
-		return "", pipeline.BadUsage("expected one folder as argument, got %d", len(in.Args))
+		return "", commands.BadUsage("expected one folder as argument, got %d", len(in.Args))
 	}
 	return slashes(in.Args[0]), nil
 }
@@ -62,7 +62,7 @@ func (t tool) inspect(fs *flag.FlagSet) runner {
 	columns := fs.Bool("columns", false, "Also print the size of each section, column and attribute. Reads all blocks.")
 	top := fs.Int("top", defaultTop, "Number of sections, columns and attributes that --columns prints, largest first. 0 prints all.")
 	asJSON := fs.Bool("json", false, "Print JSON.")
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		dir, err := oneDir(in)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (t tool) inspect(fs *flag.FlagSet) runner {
 
 func (t tool) verify(fs *flag.FlagSet) runner {
 	asJSON := fs.Bool("json", false, "Print JSON.")
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		dir, err := oneDir(in)
 		if err != nil {
 			return err

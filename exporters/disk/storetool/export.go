@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // formats returns the export formats by name.
@@ -41,22 +41,22 @@ func (f *exportFlags) define(fs *flag.FlagSet) {
 func (f *exportFlags) check() (sel selection, make func() format, err error) {
 	make, ok := formats()[f.format]
 	if !ok {
-		return sel, nil, pipeline.BadUsage("--format must be parquet, otlp-json or otlp-proto, not %q", f.format)
+		return sel, nil, commands.BadUsage("--format must be parquet, otlp-json or otlp-proto, not %q", f.format)
 	}
 	if f.out == "" {
-		return sel, nil, pipeline.BadUsage("--out is missing; name the folder to write to")
+		return sel, nil, commands.BadUsage("--out is missing; name the folder to write to")
 	}
 	for _, t := range []struct {
 		flag, text string
 		to         *time.Time
 	}{{"from", f.from, &sel.from}, {"to", f.to, &sel.to}} {
 		if *t.to, err = readTime(t.text); err != nil {
-			return sel, nil, pipeline.BadUsage("--%s: cannot parse time %q; write it like 2026-11-21T17:00:00Z or 2026-11-21",
+			return sel, nil, commands.BadUsage("--%s: cannot parse time %q; write it like 2026-11-21T17:00:00Z or 2026-11-21",
 				t.flag, t.text)
 		}
 	}
 	if !sel.to.IsZero() && !sel.from.Before(sel.to) {
-		return sel, nil, pipeline.BadUsage("--from %s must be before --to %s", f.from, f.to)
+		return sel, nil, commands.BadUsage("--from %s must be before --to %s", f.from, f.to)
 	}
 	f.flags.Visit(func(g *flag.Flag) {
 		if g.Name == "tenant" { // an empty name selects the default tenant
@@ -81,7 +81,7 @@ func readTime(text string) (time.Time, error) {
 func (t tool) export(fs *flag.FlagSet) runner {
 	f := &exportFlags{}
 	f.define(fs)
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		dir, err := oneDir(in)
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Limits of a load.
@@ -38,23 +39,23 @@ func (f *loadFlags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.endpoint, "endpoint", "http://localhost:4318", "URL of an OTLP receiver over HTTP.")
 	fs.StringVar(&f.tenantHeader, "tenant-header", "x-tenant", "Header that names the tenant of spans that were exported with one.")
 	fs.IntVar(&f.parallel, "parallel", defaultParallel, "Number of requests that are sent at the same time.")
-	f.headers = pipeline.HeaderFlag(fs, "Header of each request, such as for authentication")
+	f.headers = commands.HeaderFlag(fs, "Header of each request, such as for authentication")
 }
 
 // check returns the URL for requests.
 func (f *loadFlags) check() (string, error) {
 	if err := client.ValidateURL("", f.endpoint); err != nil {
-		return "", pipeline.BadUsage("--endpoint: %w", err)
+		return "", commands.BadUsage("--endpoint: %w", err)
 	}
 	u, err := url.Parse(f.endpoint)
 	if err != nil {
 		return "", err
 	}
 	if !httpguts.ValidHeaderFieldName(f.tenantHeader) {
-		return "", pipeline.BadUsage("--tenant-header: %q is not a valid header name", f.tenantHeader)
+		return "", commands.BadUsage("--tenant-header: %q is not a valid header name", f.tenantHeader)
 	}
 	if f.parallel < 1 || f.parallel > maxParallel {
-		return "", pipeline.BadUsage("--parallel must be between 1 and %d", maxParallel)
+		return "", commands.BadUsage("--parallel must be between 1 and %d", maxParallel)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
@@ -65,7 +66,7 @@ func (f *loadFlags) check() (string, error) {
 func (t tool) load(fs *flag.FlagSet) runner {
 	f := &loadFlags{}
 	f.define(fs)
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		dir, err := oneDir(in)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
@@ -67,7 +67,7 @@ type repairer struct {
 func (t tool) repair(fs *flag.FlagSet) runner {
 	dry := fs.Bool("dry-run", false, "Print what repair would do, without changing anything. Works while the store is in use.")
 	asJSON := fs.Bool("json", false, "Print JSON.")
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		name, err := oneDir(in)
 		if err != nil {
 			return err

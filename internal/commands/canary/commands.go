@@ -16,12 +16,13 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Commands returns the command.
-func Commands() []pipeline.Command {
+func Commands() []commands.Command {
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv}
-	return []pipeline.Command{{
+	return []commands.Command{{
 		Name: "canary", Args: "[--otlp URL] [--query URL] [flags]", Group: "running processes", Setup: t.setup,
 		Examples: []string{"tracing canary --once", "tracing canary --interval 10s --listen :14280"},
 		Doc:      "write known traces and read them back, continuously or --once; exit code 1 if acknowledged spans are missing or wrong",
@@ -56,10 +57,10 @@ type flags struct {
 }
 
 func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
-	fs.StringVar(&f.otlp, "otlp", pipeline.DefaultURL(getenv, pipeline.VarOTLPURL, otlpPort),
-		"URL of the OTLP/HTTP endpoint to write to. gRPC is not supported. $"+pipeline.VarOTLPURL+" sets the default.")
-	fs.StringVar(&f.query, "query", pipeline.DefaultURL(getenv, pipeline.VarQueryURL, queryPort),
-		"URL of the query API, with its base path if it has one. $"+pipeline.VarQueryURL+" sets the default.")
+	fs.StringVar(&f.otlp, "otlp", commands.DefaultURL(getenv, commands.VarOTLPURL, otlpPort),
+		"URL of the OTLP/HTTP endpoint to write to. gRPC is not supported. $"+commands.VarOTLPURL+" sets the default.")
+	fs.StringVar(&f.query, "query", commands.DefaultURL(getenv, commands.VarQueryURL, queryPort),
+		"URL of the query API, with its base path if it has one. $"+commands.VarQueryURL+" sets the default.")
 	duration := func(to *pipeline.Duration, name string, value time.Duration, usage string) {
 		fs.TextVar(to, name, pipeline.Duration(value), usage)
 	}
@@ -71,7 +72,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 		"exit code 0 if all are read back. Disables /metrics.", defaultOnce))
 	fs.StringVar(&f.listen, "listen", defaultListen, "Address on which to serve /metrics. Empty: not served.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+strings.ToLower(tenantHeader)+".")
-	f.header = pipeline.HeaderFlag(fs, "Header for all requests")
+	f.header = commands.HeaderFlag(fs, "Header for all requests")
 	fs.IntVar(&f.remember, "remember", defaultRemember,
 		"Maximum number of traces that wait to be read again. The oldest are dropped first.")
 	fs.StringVar(&f.ignored, "ignore-tags", "",
@@ -151,16 +152,16 @@ func items(list string) (out []string) {
 	return out
 }
 
-func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func (t tool) setup(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	f := &flags{}
 	f.define(fs, t.getenv)
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		if operands := f.once.takeOperand(in.Args); len(operands) > 0 {
-			return pipeline.BadUsage("unexpected argument %q", operands[0])
+			return commands.BadUsage("unexpected argument %q", operands[0])
 		}
 		opt, err := f.options(t.env.Rand)
 		if err != nil {
-			return pipeline.BadUsage("%w", err)
+			return commands.BadUsage("%w", err)
 		}
 		if f.once > 0 {
 			f.listen = ""
@@ -170,7 +171,7 @@ func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation)
 }
 
 // run runs a canary and prints its summary.
-func (t tool) run(ctx context.Context, opt Options, listen pipeline.Endpoint, in pipeline.Invocation) (err error) {
+func (t tool) run(ctx context.Context, opt Options, listen pipeline.Endpoint, in commands.Invocation) (err error) {
 	log := newLogger(in.Stderr)
 	registry := prometheus.NewRegistry()
 	transport := &http.Transport{

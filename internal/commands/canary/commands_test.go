@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // command runs the command as the program does.
@@ -28,7 +29,7 @@ func command(ctx context.Context, t *testing.T, env pipeline.Env, args ...string
 		return "", "", err
 	}
 	var out, log bytes.Buffer
-	err = run(ctx, pipeline.Invocation{Args: fs.Args(), Stdout: &out, Stderr: &log})
+	err = run(ctx, commands.Invocation{Args: fs.Args(), Stdout: &out, Stderr: &log})
 	return out.String(), log.String(), err
 }
 

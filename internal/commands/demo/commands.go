@@ -14,12 +14,13 @@ import (
 	"github.com/tracing-backend/tracing/internal/demo"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Commands returns the command. It starts a preset with the given components if it is asked to.
-func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []pipeline.Command {
+func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []commands.Command {
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, components: components, presets: presets}
-	return []pipeline.Command{{
+	return []commands.Command{{
 		Name: "demo", Args: "[--otlp URL|--all-in-one] [flags]", Group: "running processes", Setup: t.setup,
 		Examples: []string{"tracing demo", "tracing demo --all-in-one", "tracing demo --backfill 24h --rate 1 --once"},
 		Doc:      "send the traces of a simulated shop of ten services, one of which gets a bad version; until Ctrl C",
@@ -55,8 +56,8 @@ type flags struct {
 }
 
 func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
-	fs.StringVar(&f.otlp, "otlp", pipeline.DefaultURL(getenv, pipeline.VarOTLPURL, otlpPort),
-		"URL of the OTLP/HTTP endpoint to send to. gRPC is not supported. $"+pipeline.VarOTLPURL+" sets the default.")
+	fs.StringVar(&f.otlp, "otlp", commands.DefaultURL(getenv, commands.VarOTLPURL, otlpPort),
+		"URL of the OTLP/HTTP endpoint to send to. gRPC is not supported. $"+commands.VarOTLPURL+" sets the default.")
 	fs.BoolVar(&f.allInOne, "all-in-one", false, "Whether to start the preset all-in-one, and send to it.")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Folder for the files of --all-in-one; by default a temporary folder, which is removed at the end.")
@@ -72,7 +73,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.BoolVar(&f.once, "once", false, "Whether to exit after the backfill.")
 	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed, time and flags give the same traces. 0: a random seed.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+tenantHeader+".")
-	f.header = pipeline.HeaderFlag(fs, "Header for all requests")
+	f.header = commands.HeaderFlag(fs, "Header for all requests")
 }
 
 // options converts the flags. The address is that of the flags.
@@ -103,16 +104,16 @@ func (f *flags) options(env pipeline.Env) (o demo.Options, err error) {
 	return o, nil
 }
 
-func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func (t tool) setup(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	f := &flags{}
 	f.define(fs, t.getenv)
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		if len(in.Args) > 0 {
-			return pipeline.BadUsage("unexpected argument %q", in.Args[0])
+			return commands.BadUsage("unexpected argument %q", in.Args[0])
 		}
 		o, err := f.options(t.env)
 		if err != nil {
-			return pipeline.BadUsage("%w", err)
+			return commands.BadUsage("%w", err)
 		}
 		if !f.allInOne {
 			return send(ctx, o, in)

@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/demo"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 // sendToOwn starts the preset all-in-one, sends traces to it until the run ends, and stops it.
-func (t tool) sendToOwn(ctx context.Context, f *flags, o demo.Options, in pipeline.Invocation) (err error) {
+func (t tool) sendToOwn(ctx context.Context, f *flags, o demo.Options, in commands.Invocation) (err error) {
 	folder := f.dataDir
 	if folder == "" {
 		if folder, err = os.MkdirTemp("", "tracing-demo-"); err != nil {
@@ -42,18 +43,18 @@ func (t tool) sendToOwn(ctx context.Context, f *flags, o demo.Options, in pipeli
 }
 
 // start starts the preset with settings as in --set.
-func (t tool) start(ctx context.Context, settings []string, in pipeline.Invocation) (*app.App, error) {
+func (t tool) start(ctx context.Context, settings []string, in commands.Invocation) (*app.App, error) {
 	load := app.LoadOptions{Factories: t.components(), Presets: t.presets(), Preset: ownPreset}
 	for _, s := range append([]string{"service::telemetry::logs::level=warn"}, settings...) {
 		v, err := app.ParseSet(s)
 		if err != nil {
-			return nil, pipeline.BadUsage("--set: %w", err)
+			return nil, commands.BadUsage("--set: %w", err)
 		}
 		load.Overrides = append(load.Overrides, v)
 	}
 	cfg, err := app.Load(load)
 	if err != nil {
-		return nil, pipeline.BadUsage("%w", err)
+		return nil, commands.BadUsage("%w", err)
 	}
 	a, err := app.New(cfg, app.Options{Log: in.Stderr})
 	if err != nil {
@@ -64,5 +65,5 @@ func (t tool) start(ctx context.Context, settings []string, in pipeline.Invocati
 
 // ownURL returns where this process reaches the HTTP listener of a component.
 func ownURL(a *app.App, component string) string {
-	return pipeline.LocalURL(a.Addr(pipeline.ID{Type: component}, "http"))
+	return commands.LocalURL(a.Addr(pipeline.ID{Type: component}, "http"))
 }

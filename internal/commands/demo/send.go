@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/internal/demo"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // send sends traces until the run ends, and says what happens.
-func send(ctx context.Context, o demo.Options, in pipeline.Invocation) error {
+func send(ctx context.Context, o demo.Options, in commands.Invocation) error {
 	fmt.Fprintf(in.Stdout, "sending the traces of a shop of ten services to %s: %v requests/s, seed %d\n", o.OTLP, o.Rate, o.Seed)
 	began := o.Now()
 	o.Backfilled = func(s demo.Summary) {

@@ -25,6 +25,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/client"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 const (
@@ -33,8 +34,8 @@ const (
 )
 
 // Commands returns the command.
-func Commands() []pipeline.Command {
-	return []pipeline.Command{{
+func Commands() []commands.Command {
+	return []commands.Command{{
 		Name: "doctor", Args: "[PRESET] [flags] [--query URL] [--json]", Group: "running processes", Configured: true,
 		Doc: "check this host or a running installation, and say what to change; exit code 1 if there is a problem",
 		Examples: []string{"tracing doctor", "tracing doctor agent --query http://query.example:16686",
@@ -55,9 +56,9 @@ type flags struct {
 
 func (f *flags) define(fs *flag.FlagSet) {
 	fs.StringVar(&f.query, "query", "", "URL of the query API that reads test spans back, with its base path if it has one. "+
-		"The default is $"+pipeline.VarQueryURL+", or the query extension of the configuration.")
+		"The default is $"+commands.VarQueryURL+", or the query extension of the configuration.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the test spans, sent in the header "+strings.ToLower(tenantHeader)+".")
-	f.header = pipeline.HeaderFlag(fs, "Header for requests to receivers and the query API")
+	f.header = commands.HeaderFlag(fs, "Header for requests to receivers and the query API")
 	fs.StringVar(&f.cert, "cert", "", "PEM file of the client certificate for receivers and the query API.")
 	fs.StringVar(&f.key, "key", "", "PEM file of the private key for --cert.")
 	fs.TextVar(&f.timeout, "timeout", pipeline.Duration(defaultTimeout), "Maximum duration of each check.")
@@ -111,13 +112,13 @@ func (f *flags) validate() error {
 	return nil
 }
 
-func setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func setup(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	f := &flags{}
 	f.define(fs)
-	return func(ctx context.Context, in pipeline.Invocation) error {
-		f.query = cmp.Or(f.query, os.Getenv(pipeline.VarQueryURL))
+	return func(ctx context.Context, in commands.Invocation) error {
+		f.query = cmp.Or(f.query, os.Getenv(commands.VarQueryURL))
 		if err := f.validate(); err != nil {
-			return pipeline.BadUsage("%w", err)
+			return commands.BadUsage("%w", err)
 		}
 		if f.tenant != "" {
 			f.header[tenantHeader] = []string{f.tenant}
@@ -131,7 +132,7 @@ func setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 }
 
 // examine runs the checks and prints the report. Its error has the number of problems.
-func (f *flags) examine(ctx context.Context, config *app.Config, in pipeline.Invocation) error {
+func (f *flags) examine(ctx context.Context, config *app.Config, in commands.Invocation) error {
 	x := newExamination(config, in.Build, f)
 	defer x.close()
 	report := x.run(ctx, checks(), f.skip)

@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/client"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/server/udp"
 )
@@ -49,7 +50,7 @@ func (l *listener) hostPort() string {
 	if err != nil {
 		return l.address
 	}
-	return net.JoinHostPort(pipeline.LocalHost(host), port)
+	return net.JoinHostPort(commands.LocalHost(host), port)
 }
 
 // tls returns whether clients must use TLS, and whether they need a certificate.

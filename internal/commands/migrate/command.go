@@ -10,15 +10,16 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Commands returns the command `migrate`. It checks its result with the given components. The
 // presets take the place of programs of Jaeger 1.
-func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []pipeline.Command {
-	return []pipeline.Command{{
+func Commands(components func() []pipeline.Factory, presets func() []app.Preset) []commands.Command {
+	return []commands.Command{{
 		Name: "migrate", Args: "[--from auto|otelcol|jaeger1|jaeger2] [--service NAME] [--output FILE] FILE|--env",
 		Doc: "translate a configuration of the Collector, Jaeger 2 or Jaeger 1, with comments; exit code 0 if nothing is left to decide",
-		Setup: func(flags *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+		Setup: func(flags *flag.FlagSet) func(context.Context, commands.Invocation) error {
 			return setup(flags, &command{components: components, presets: presets})
 		},
 		Group:    "configuration",
@@ -26,7 +27,7 @@ func Commands(components func() []pipeline.Factory, presets func() []app.Preset)
 	}}
 }
 
-func setup(flags *flag.FlagSet, c *command) func(context.Context, pipeline.Invocation) error {
+func setup(flags *flag.FlagSet, c *command) func(context.Context, commands.Invocation) error {
 	flags.StringVar(&c.from, "from", string(Auto), "Format of the input: auto, otelcol, jaeger1 or jaeger2.")
 	flags.BoolVar(&c.env, "env", false, "Whether to translate the environment variables of this process, as those of Jaeger 1.")
 	flags.StringVar(&c.service, "service", "", "Service of a compose file, or name of a manifest, to translate; by default all.")
@@ -41,13 +42,13 @@ type command struct {
 	presets               func() []app.Preset
 }
 
-func (c *command) run(_ context.Context, in pipeline.Invocation) error {
+func (c *command) run(_ context.Context, in commands.Invocation) error {
 	from := From(c.from)
 	if from != Auto && names[from] == "" {
-		return pipeline.BadUsage("--from %s: write auto, otelcol, jaeger1 or jaeger2", c.from)
+		return commands.BadUsage("--from %s: write auto, otelcol, jaeger1 or jaeger2", c.from)
 	}
 	if c.env != (len(in.Args) == 0) || len(in.Args) > 1 {
-		return pipeline.BadUsage("name one file (- is standard input), or pass --env; of several --config files, translate each, " +
+		return commands.BadUsage("name one file (- is standard input), or pass --env; of several --config files, translate each, " +
 			"and repeat --config with the results")
 	}
 	if c.env && from == Auto {
@@ -60,10 +61,10 @@ func (c *command) run(_ context.Context, in pipeline.Invocation) error {
 	result, err := Migrate(Input{From: from, Source: source, Components: c.components(), Presets: c.presets(), Service: c.service,
 		Process: c.env})
 	if err != nil {
-		return &pipeline.ExitError{Code: 2, Err: fmt.Errorf("%s: %w", name, err)}
+		return &commands.ExitError{Code: 2, Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	if err := c.write(in.Stdout, result.YAML); err != nil {
-		return &pipeline.ExitError{Code: 2, Err: err}
+		return &commands.ExitError{Code: 2, Err: err}
 	}
 	if result.Decisions > 0 {
 		return fmt.Errorf("%s: %s; search the output for \"# decide:\"", name, result.Summary())
@@ -83,7 +84,7 @@ func (c *command) read(args []string) (source []byte, name string, err error) {
 	}
 	f, err := os.Open(args[0])
 	if err != nil {
-		return nil, "", &pipeline.ExitError{Code: 2, Err: err}
+		return nil, "", &commands.ExitError{Code: 2, Err: err}
 	}
 	source, err = io.ReadAll(io.LimitReader(f, maxInput+1))
 	return source, args[0], errors.Join(err, f.Close())

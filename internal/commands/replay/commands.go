@@ -18,12 +18,13 @@ import (
 	"github.com/tracing-backend/tracing/internal/kafka"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	kafkareceiver "github.com/tracing-backend/tracing/receivers/kafka"
 )
 
 // Commands returns the commands.
-func Commands() []pipeline.Command {
-	return []pipeline.Command{{
+func Commands() []commands.Command {
+	return []commands.Command{{
 		Name: "kafka replay", Args: "[PRESET] [flags] --from TIME [--dry-run] [--receiver ID]", Group: "span stores",
 		Configured: true, Preset: "ingester",
 		Doc: "make the consumer group of the receiver kafka read again what was written from a time on; " +
@@ -37,11 +38,11 @@ func Commands() []pipeline.Command {
 // requestTimeout is the maximum time for all requests to the brokers.
 const requestTimeout = time.Minute
 
-func setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func setup(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	from := fs.String("from", "", "Time from which records are read again: 2026-11-21T17:00:00Z, or 30m, 2h or 7d for a time before now.")
 	dryRun := fs.Bool("dry-run", false, "Whether to only show what would be read again.")
 	receiver := fs.String("receiver", "", "ID of the receiver if the configuration has several, such as kafka/archive.")
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		config, ok := in.Configuration.(*app.Config)
 		if !ok {
 			return errors.New("configuration is not the one of this program")
@@ -69,7 +70,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	}
 	var ago pipeline.Duration
 	if ago.UnmarshalText([]byte(text)) != nil || ago <= 0 {
-		return time.Time{}, pipeline.BadUsage("--%s: %q is not a time; use 2026-11-21T17:00:00Z, or 30m, 2h or 7d for a time before now",
+		return time.Time{}, commands.BadUsage("--%s: %q is not a time; use 2026-11-21T17:00:00Z, or 30m, 2h or 7d for a time before now",
 			flag, text)
 	}
 	return now.Add(-ago.Std()), nil
@@ -91,15 +92,15 @@ func choose(c *app.Config, receiver string) (*kafkareceiver.Config, error) {
 	case len(ids) == 1:
 		return chosen, nil
 	case len(ids) > 1:
-		return nil, pipeline.BadUsage("configuration has the receivers %s; name one with --receiver", strings.Join(ids, ", "))
+		return nil, commands.BadUsage("configuration has the receivers %s; name one with --receiver", strings.Join(ids, ", "))
 	case receiver != "":
-		return nil, pipeline.BadUsage("configuration has no receiver %q of the type kafka", receiver)
+		return nil, commands.BadUsage("configuration has no receiver %q of the type kafka", receiver)
 	}
-	return nil, pipeline.BadUsage("configuration has no receiver of the type kafka")
+	return nil, commands.BadUsage("configuration has no receiver of the type kafka")
 }
 
 // withAdmin calls f with a client of the cluster.
-func withAdmin(ctx context.Context, c kafka.ClientConfig, in pipeline.Invocation, f func(context.Context, *kadm.Client) error) error {
+func withAdmin(ctx context.Context, c kafka.ClientConfig, in commands.Invocation, f func(context.Context, *kadm.Client) error) error {
 	connection, err := kafka.NewConnection(pipeline.Settings{ID: pipeline.ID{Type: "replay"}, Logger: zap.NewNop(),
 		Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Report: func(error) {}}, c)
 	if err != nil {

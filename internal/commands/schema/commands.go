@@ -11,18 +11,18 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse"
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Commands returns the commands.
-func Commands() []pipeline.Command {
-	command := func(name string, do action, doc, example string) pipeline.Command {
-		return pipeline.Command{Name: "clickhouse schema " + name, Args: "[PRESET] [flags] [--exporter ID]", Group: "span stores",
+func Commands() []commands.Command {
+	command := func(name string, do action, doc, example string) commands.Command {
+		return commands.Command{Name: "clickhouse schema " + name, Args: "[PRESET] [flags] [--exporter ID]", Group: "span stores",
 			Configured: true, Preset: "collector-clickhouse", Doc: doc + "; without PRESET and --config, uses the preset collector-clickhouse",
 			Examples: []string{"tracing clickhouse schema " + name + " collector-clickhouse --config my.yaml" + example}, Setup: setup(do)}
 	}
-	return []pipeline.Command{
+	return []commands.Command{
 		command("print", printStatements,
 			"print the statements that create the tables of the exporter clickhouse; connects to no server", " > tables.sql"),
 		command("apply", apply,
@@ -35,10 +35,10 @@ func Commands() []pipeline.Command {
 // action is what a command does with the tables of a configuration.
 type action func(ctx context.Context, t *clickhouse.Tables, out io.Writer) error
 
-func setup(do action) func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
-	return func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+func setup(do action) func(*flag.FlagSet) func(context.Context, commands.Invocation) error {
+	return func(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 		exporter := fs.String("exporter", "", "ID of the exporter if the configuration has several, such as clickhouse/archive.")
-		return func(ctx context.Context, in pipeline.Invocation) error {
+		return func(ctx context.Context, in commands.Invocation) error {
 			config, ok := in.Configuration.(*app.Config)
 			if !ok {
 				return errors.New("configuration is not the one of this program")
@@ -72,11 +72,11 @@ func choose(c *app.Config, exporter string) (*clickhouse.Config, error) {
 	case len(ids) == 1:
 		return chosen, nil
 	case len(ids) > 1:
-		return nil, pipeline.BadUsage("configuration has the exporters %s; name one with --exporter", strings.Join(ids, ", "))
+		return nil, commands.BadUsage("configuration has the exporters %s; name one with --exporter", strings.Join(ids, ", "))
 	case exporter != "":
-		return nil, pipeline.BadUsage("configuration has no exporter %q of the type clickhouse", exporter)
+		return nil, commands.BadUsage("configuration has no exporter %q of the type clickhouse", exporter)
 	}
-	return nil, pipeline.BadUsage("configuration has no exporter of the type clickhouse")
+	return nil, commands.BadUsage("configuration has no exporter of the type clickhouse")
 }
 
 func printStatements(_ context.Context, t *clickhouse.Tables, out io.Writer) error {

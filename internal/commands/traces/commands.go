@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // Commands returns the commands trace, search and services.
-func Commands() []pipeline.Command {
+func Commands() []commands.Command {
 	const group = "traces"
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, zone: time.Local}
-	return []pipeline.Command{
+	return []commands.Command{
 		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Group: group, Setup: t.trace,
 			Doc:      "show a trace from a running query server",
 			Examples: []string{"tracing trace 5b8efff798038103d269b633813fc60c", "tracing trace 5b8efff798038103d269b633813fc60c -v"}},
@@ -39,7 +40,7 @@ type tool struct {
 	zone   *time.Location // for displayed times
 }
 
-type runner = func(context.Context, pipeline.Invocation) error
+type runner = func(context.Context, commands.Invocation) error
 
 // defaultMaxSpans is the default of --max-spans.
 const defaultMaxSpans = 1000
@@ -50,12 +51,12 @@ func (t tool) trace(fs *flag.FlagSet) runner {
 	raw := fs.Bool("raw", false, "Show the spans as stored, without the adjustments of the query server.")
 	verbose := fs.Bool("v", false, "Show tags, logs and links of each span.")
 	maxSpans := fs.Int("max-spans", defaultMaxSpans, "Maximum number of spans shown; the deepest are left out first.")
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 || in.Args[0] == "" {
-			return pipeline.BadUsage("expected one trace id, got %d", len(in.Args))
+			return commands.BadUsage("expected one trace id, got %d", len(in.Args))
 		}
 		if *maxSpans <= 0 {
-			return pipeline.BadUsage("--max-spans must be above 0, not %d", *maxSpans)
+			return commands.BadUsage("--max-spans must be above 0, not %d", *maxSpans)
 		}
 		query := url.Values{}
 		if *raw {
@@ -76,7 +77,7 @@ func (t tool) trace(fs *flag.FlagSet) runner {
 }
 
 // showTrace prints the trace of a response.
-func (t tool) showTrace(in pipeline.Invocation, body io.Reader, verbose bool, maxSpans int) error {
+func (t tool) showTrace(in commands.Invocation, body io.Reader, verbose bool, maxSpans int) error {
 	r := newReader(body, verbose)
 	problems, err := r.answer("data", func() error {
 		trace, err := r.trace()
@@ -92,11 +93,11 @@ func (t tool) showTrace(in pipeline.Invocation, body io.Reader, verbose bool, ma
 func (t tool) services(fs *flag.FlagSet) runner {
 	var c commonFlags
 	c.define(fs, t.getenv)
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		path, query, read := "/api/services", url.Values{}, t.listServices
 		switch {
 		case len(in.Args) > 1:
-			return pipeline.BadUsage("expected one service, got %d", len(in.Args))
+			return commands.BadUsage("expected one service, got %d", len(in.Args))
 		case len(in.Args) == 1:
 			path, read = "/api/operations", t.listOperations
 			query.Set("service", in.Args[0])
@@ -136,7 +137,7 @@ func warn(stderr io.Writer, problems []string) {
 
 // copyJSON copies a response and adds a line feed. On a terminal, characters that are not printable
 // are escaped.
-func (t tool) copyJSON(in pipeline.Invocation) func(io.Reader) error {
+func (t tool) copyJSON(in commands.Invocation) func(io.Reader) error {
 	return func(body io.Reader) error {
 		out := outputWriter{in.Stdout}
 		if !screenOf(in.Stdout, t.getenv).terminal {

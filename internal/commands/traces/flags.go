@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 const (
@@ -29,10 +30,10 @@ type commonFlags struct {
 }
 
 func (c *commonFlags) define(fs *flag.FlagSet, getenv func(string) string) {
-	fs.StringVar(&c.query, "query", pipeline.DefaultURL(getenv, pipeline.VarQueryURL, queryPort),
-		"URL of the query API, including its base path. $"+pipeline.VarQueryURL+" sets the default.")
+	fs.StringVar(&c.query, "query", commands.DefaultURL(getenv, commands.VarQueryURL, queryPort),
+		"URL of the query API, including its base path. $"+commands.VarQueryURL+" sets the default.")
 	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent in the header "+strings.ToLower(tenantHeader)+".")
-	c.header = pipeline.HeaderFlag(fs, "Header for all requests")
+	c.header = commands.HeaderFlag(fs, "Header for all requests")
 	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), "Timeout of requests.")
 	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer), "Maximum size of a response.")
 	fs.BoolVar(&c.json, "json", false, "Print the response as JSON.")
@@ -64,7 +65,7 @@ func isURL(s string) bool {
 // withClient checks the flags and calls f with a client.
 func (t tool) withClient(ctx context.Context, c *commonFlags, f func(context.Context, *client) error) error {
 	if err := c.check(); err != nil {
-		return pipeline.BadUsage("%w", err)
+		return commands.BadUsage("%w", err)
 	}
 	if c.tenant != "" {
 		c.header[tenantHeader] = []string{c.tenant}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"unicode/utf16"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 // listServices prints the service names, one per line.
-func (t tool) listServices(in pipeline.Invocation, body io.Reader) error {
+func (t tool) listServices(in commands.Invocation, body io.Reader) error {
 	r := newReader(body, false)
 	var names []string
 	problems, err := r.answer("data", func() error {
@@ -38,7 +38,7 @@ func (t tool) listServices(in pipeline.Invocation, body io.Reader) error {
 }
 
 // listOperations prints a table of operations and span kinds.
-func (t tool) listOperations(in pipeline.Invocation, body io.Reader) error {
+func (t tool) listOperations(in commands.Invocation, body io.Reader) error {
 	r := newReader(body, false)
 	var rows [][]string
 	problems, err := r.answer("data", func() error {

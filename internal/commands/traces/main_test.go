@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +42,7 @@ func command(ctx context.Context, t *testing.T, name string, args ...string) (st
 		operands = append(operands, args[0])
 	}
 	var out, log bytes.Buffer
-	err = run(ctx, pipeline.Invocation{Args: operands, Stdout: &out, Stderr: &log})
+	err = run(ctx, commands.Invocation{Args: operands, Stdout: &out, Stderr: &log})
 	return out.String(), log.String(), err
 }
 
@@ -52,6 +53,6 @@ func checkGolden(t *testing.T, name, got string) {
 }
 
 // invocation returns an invocation that writes everything to out.
-func invocation(out io.Writer) pipeline.Invocation {
-	return pipeline.Invocation{Args: []string{"service"}, Stdout: out, Stderr: out}
+func invocation(out io.Writer) commands.Invocation {
+	return commands.Invocation{Args: []string{"service"}, Stdout: out, Stderr: out}
 }

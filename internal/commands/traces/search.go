@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 )
 
 const (
@@ -170,20 +171,20 @@ func (c *conditions) params(names map[string]string, timeText func(time.Time) st
 func (t tool) search(fs *flag.FlagSet) runner {
 	var s search
 	s.define(fs, t.getenv)
-	return func(ctx context.Context, in pipeline.Invocation) error {
+	return func(ctx context.Context, in commands.Invocation) error {
 		switch len(in.Args) {
 		case 0:
 		case 1:
 			s.expression = in.Args[0]
 			if s.expression == "" {
-				return pipeline.BadUsage("empty search; use {} for all spans")
+				return commands.BadUsage("empty search; use {} for all spans")
 			}
 		default:
-			return pipeline.BadUsage("expected one search in quotes, for example '{ duration > 1s }', got %d arguments", len(in.Args))
+			return commands.BadUsage("expected one search in quotes, for example '{ duration > 1s }', got %d arguments", len(in.Args))
 		}
 		c, err := s.conditions(t.env.Now())
 		if err != nil {
-			return pipeline.BadUsage("%w", err)
+			return commands.BadUsage("%w", err)
 		}
 		if err := checkExpression(c.expression); err != nil {
 			return err // without usage, which would hide the position of the mistake
@@ -230,7 +231,7 @@ func find(ctx context.Context, api *client, c *conditions, stderr io.Writer) ([]
 }
 
 // showSummaries prints a table of traces.
-func (t tool) showSummaries(in pipeline.Invocation, found []summary, c *conditions) error {
+func (t tool) showSummaries(in commands.Invocation, found []summary, c *conditions) error {
 	if len(found) == 0 {
 		fmt.Fprintln(in.Stderr, "no matching traces"+c.hint())
 		return nil

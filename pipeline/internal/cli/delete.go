@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
@@ -46,14 +47,14 @@ type deleteFlags struct {
 func (d *deleteFlags) define(fs *flag.FlagSet) {
 	d.flags = fs
 	fs.StringVar(&d.admin, "admin", "", "URL of the admin API of the process. The default is the address in the configuration, or $"+
-		pipeline.VarAdminURL+" if neither PRESET nor --config is given.")
+		commands.VarAdminURL+" if neither PRESET nor --config is given.")
 	fs.StringVar(&d.store, "store", "disk", "Id of the exporter to delete from.")
 	fs.StringVar(&d.tenant, "tenant", "", "Tenant whose spans are deleted. Empty: the default tenant.")
 	fs.Var(&d.traces, "trace", "Id of a trace to delete. May be repeated.")
 	fs.StringVar(&d.service, "service", "", "Service whose spans are deleted.")
 	fs.StringVar(&d.from, "from", "", "Delete only spans that start at or after this time, such as 2026-11-21T17:00:00Z.")
 	fs.StringVar(&d.to, "to", "", "Delete only spans that start at or before this time.")
-	d.header = pipeline.HeaderFlag(fs, "Header for the request")
+	d.header = commands.HeaderFlag(fs, "Header for the request")
 	fs.DurationVar(&d.timeout, "timeout", defaultDeleteTimeout, "Maximum time to wait for the answer.")
 	fs.BoolVar(&d.yes, "yes", false, "Do not ask for confirmation.")
 }

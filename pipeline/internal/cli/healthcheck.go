@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
@@ -23,7 +24,7 @@ const (
 
 func (c *command) defineHealthcheck(fs *flag.FlagSet) {
 	fs.StringVar(&c.endpoint, "endpoint", "", "Address of the admin API: host:port, a port, or a URL. The default is the address "+
-		"in the configuration, or $"+pipeline.VarAdminURL+" if neither PRESET nor --config is given.")
+		"in the configuration, or $"+commands.VarAdminURL+" if neither PRESET nor --config is given.")
 	fs.IntVar(&c.pid, "pid", 0, "Id of the process to check. The command uses the configuration that the command line "+
 		"of this process selects, for example 1 in a container. Linux only.")
 }
@@ -34,7 +35,7 @@ func (c *command) adminVariable() string {
 	if c.load.Preset != "" || len(c.load.Files) > 0 {
 		return ""
 	}
-	value, _ := c.lookupEnv(pipeline.VarAdminURL)
+	value, _ := c.lookupEnv(commands.VarAdminURL)
 	return value
 }
 
@@ -77,7 +78,7 @@ func checkHealth(ctx context.Context, endpoint string) error {
 	if err != nil || scheme != "http" && scheme != "https" {
 		return fmt.Errorf("%q is not an address; write host:port", endpoint)
 	}
-	host = pipeline.LocalHost(host)
+	host = commands.LocalHost(host)
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+healthPath, nil)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
@@ -112,7 +112,7 @@ func (c *command) frequentFlags() *flag.FlagSet {
 // flagsHelp prints all flags of the configuration and all variables.
 func (c *command) flagsHelp() {
 	fmt.Fprint(c.stdout, "Flags of the commands that load a configuration. Those from --data-dir on set its keys; each is also an\n"+
-		"environment variable: LOG_LEVEL for --log-level, "+pipeline.VarDataDir+" for --data-dir.\n\n")
+		"environment variable: LOG_LEVEL for --log-level, "+commands.VarDataDir+" for --data-dir.\n\n")
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	c.defineConfigured(fs, new(stringList), new(stringList))
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
@@ -155,7 +155,7 @@ func dashed(f *flag.Flag) string {
 }
 
 // groupHelp prints the commands of a group.
-func (c *command) groupHelp(out io.Writer, word string, group []pipeline.Command) {
+func (c *command) groupHelp(out io.Writer, word string, group []commands.Command) {
 	for i, own := range group {
 		u := ownUsage(own)
 		head := "       "
@@ -205,7 +205,7 @@ func (c *command) writePresets() {
 func (c *command) writeVariables() {
 	fmt.Fprint(c.stdout, "\nenvironment variables:\n")
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	for _, v := range pipeline.Variables() {
+	for _, v := range commands.Variables() {
 		fmt.Fprintf(w, "  %s\t%s\n", v.Name, v.Doc)
 	}
 	w.Flush() //nolint:errcheck // a terminal

@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // ownCommands returns the commands of all components.
-func (c *command) ownCommands() []pipeline.Command {
-	var all []pipeline.Command
+func (c *command) ownCommands() []commands.Command {
+	var all []commands.Command
 	for _, f := range c.load.Factories {
 		all = append(all, f.CommandList()...)
 	}
@@ -24,23 +24,23 @@ func (c *command) ownCommands() []pipeline.Command {
 }
 
 // findOwn returns the command whose name args begins with, and the arguments after the name.
-func (c *command) findOwn(args []string) (found pipeline.Command, rest []string, ok bool) {
+func (c *command) findOwn(args []string) (found commands.Command, rest []string, ok bool) {
 	for _, own := range c.ownCommands() {
 		words := strings.Fields(own.Name)
 		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
 			return own, args[len(words):], true
 		}
 	}
-	return pipeline.Command{}, nil, false
+	return commands.Command{}, nil, false
 }
 
 // group returns the commands whose name has several words and begins with word.
-func (c *command) group(word string) []pipeline.Command {
-	return slices.DeleteFunc(c.ownCommands(), func(own pipeline.Command) bool { return !strings.HasPrefix(own.Name, word+" ") })
+func (c *command) group(word string) []commands.Command {
+	return slices.DeleteFunc(c.ownCommands(), func(own commands.Command) bool { return !strings.HasPrefix(own.Name, word+" ") })
 }
 
 // runGroup handles a group that is called without one of its commands: it prints help, or an error.
-func (c *command) runGroup(word string, args []string, group []pipeline.Command) int {
+func (c *command) runGroup(word string, args []string, group []commands.Command) int {
 	switch {
 	case len(args) == 0:
 		fmt.Fprintf(c.stderr, "tracing: missing command after %q\n\n", word)
@@ -59,8 +59,8 @@ func (c *command) runGroup(word string, args []string, group []pipeline.Command)
 }
 
 // runOwn runs a command of a component.
-func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []string) int {
-	in := pipeline.Invocation{Stdout: c.stdout, Stderr: c.stderr, Build: c.build}
+func (c *command) runOwn(ctx context.Context, own commands.Command, args []string) int {
+	in := commands.Invocation{Stdout: c.stdout, Stderr: c.stderr, Build: c.build}
 	run, err := c.setupOwn(own, args, &in)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -78,7 +78,7 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 		in.Configuration = cfg
 	}
 	err = run(ctx, in)
-	switch wrong := (*pipeline.UsageError)(nil); {
+	switch wrong := (*commands.UsageError)(nil); {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &wrong):
@@ -87,18 +87,18 @@ func (c *command) runOwn(ctx context.Context, own pipeline.Command, args []strin
 		return c.fail(errors.New("interrupted"))
 	}
 	code := c.fail(err)
-	if exit := (*pipeline.ExitError)(nil); errors.As(err, &exit) {
+	if exit := (*commands.ExitError)(nil); errors.As(err, &exit) {
 		code = exit.Code
 	}
 	return code
 }
 
 // ownRun runs a command of a component whose flags were parsed.
-type ownRun = func(context.Context, pipeline.Invocation) error
+type ownRun = func(context.Context, commands.Invocation) error
 
 // setupOwn parses the arguments of a command of a component: the flags that it defines, and, if it
 // loads a configuration, those of the configuration and the preset.
-func (c *command) setupOwn(own pipeline.Command, args []string, in *pipeline.Invocation) (run ownRun, err error) {
+func (c *command) setupOwn(own commands.Command, args []string, in *commands.Invocation) (run ownRun, err error) {
 	if !own.Configured {
 		fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
 		fs.SetOutput(io.Discard)
@@ -121,7 +121,7 @@ func (c *command) setupOwn(own pipeline.Command, args []string, in *pipeline.Inv
 }
 
 // ownUsage returns the usage of a command of a component.
-func ownUsage(own pipeline.Command) usage {
+func ownUsage(own commands.Command) usage {
 	return usage{name: own.Name, args: own.Args, doc: own.Doc, group: own.Group, examples: own.Examples, configured: own.Configured,
 		flags: func(fs *flag.FlagSet) { own.Setup(fs) }}
 }

@@ -9,25 +9,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // greet is a command that prints its flag and its arguments.
-func greet(name string) pipeline.Command {
-	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet", Group: "speech",
+func greet(name string) commands.Command {
+	return commands.Command{Name: name, Args: "NAME [--loud]", Doc: "greet", Group: "speech",
 		Examples: []string{"tracing " + name + " Ann"},
-		Setup: func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+		Setup: func(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 			loud := fs.Bool("loud", false, "Says so.")
-			return func(ctx context.Context, in pipeline.Invocation) error {
+			return func(ctx context.Context, in commands.Invocation) error {
 				switch strings.Join(in.Args, " ") {
 				case "":
-					return fmt.Errorf("greeting: %w", pipeline.BadUsage("missing name"))
+					return fmt.Errorf("greeting: %w", commands.BadUsage("missing name"))
 				case "ghost":
 					return errors.New("it is gone")
 				case "wall":
-					return &pipeline.ExitError{Code: 3, Err: errors.New("wall does not listen")}
+					return &commands.ExitError{Code: 3, Err: errors.New("wall does not listen")}
 				case "Sisyphus":
 					<-ctx.Done()
 					return fmt.Errorf("rolling: %w", ctx.Err())

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
@@ -119,7 +120,7 @@ func WriteReference(w io.Writer, factories []pipeline.Factory) {
 	}
 	writeFlags(w, factories)
 	fmt.Fprint(w, "\n## Environment variables\n\nIn addition to those of the flags:\n\n| Variable | Meaning |\n|---|---|\n")
-	for _, v := range pipeline.Variables() {
+	for _, v := range commands.Variables() {
 		fmt.Fprintf(w, "| `%s` | %s |\n", v.Name, v.Doc)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
@@ -140,7 +141,7 @@ func FolderAdvice(name string, err error) string {
 	if abs, absErr := filepath.Abs(name); absErr == nil {
 		name = abs
 	}
-	elsewhere := "configure another folder (--data-dir, " + pipeline.VarDataDir + " or service.data_dir)"
+	elsewhere := "configure another folder (--data-dir, " + commands.VarDataDir + " or service.data_dir)"
 	action := elsewhere
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // frameworkFlags returns the flags of the framework's own keys.
 func frameworkFlags() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "data-dir", Whole: true, Key: "service::data_dir", Variable: pipeline.VarDataDir,
+		{Name: "data-dir", Whole: true, Key: "service::data_dir", Variable: commands.VarDataDir,
 			Doc: "Folder for the files of all components."},
 		{Name: "log-level", Whole: true, Key: "service::telemetry::logs::level", Value: logLevel,
 			Doc: "Minimum level of log lines: debug, info, warn or error."},

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
@@ -23,7 +23,7 @@ var foreignVariable = regexp.MustCompile(`^TRACING_(SAMPLER|REPORTER|AGENT|PROPA
 // because they are probably misspelt. The configuration reads those in used.
 func (l *loader) warnVariables(o *Options, used map[string]bool) {
 	known, flags := []string{}, []string{}
-	for _, v := range pipeline.Variables() {
+	for _, v := range commands.Variables() {
 		known = append(known, v.Name)
 	}
 	for _, f := range Flags(o.Factories) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -34,7 +34,7 @@ func TestHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range pipeline.Variables() {
+	for _, v := range commands.Variables() {
 		if !strings.Contains(overview, v.Name) || !strings.Contains(string(manual), "`"+v.Name+"`") {
 			t.Errorf("%s is not in the overview or in docs/cli.md", v.Name)
 		}

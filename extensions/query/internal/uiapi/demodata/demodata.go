@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
 	"github.com/tracing-backend/tracing/internal/demo"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -167,7 +168,7 @@ func (a *API) receiver() string {
 		if id, err := pipeline.ParseID(r.Component); err != nil || id.Type != "otlp" || r.Transport != "http" || len(r.Addresses) == 0 {
 			continue
 		}
-		if url := pipeline.LocalURL(r.Addresses[0]); url != "" {
+		if url := commands.LocalURL(r.Addresses[0]); url != "" {
 			return url
 		}
 	}

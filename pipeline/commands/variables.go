@@ -1,4 +1,4 @@
-package pipeline
+package commands
 
 import (
 	"net"
@@ -28,7 +28,7 @@ type Variable struct {
 }
 
 // Variables returns the environment variables of presets and commands. In addition, most flags have
-// a variable, see [Flag.Env].
+// a variable, see pipeline.Flag.Env.
 func Variables() []Variable {
 	return []Variable{
 		{VarListenHost, "Host on which the listeners of presets listen (default localhost; 0.0.0.0 for all interfaces). " +
@@ -69,20 +69,9 @@ func LocalHost(host string) string {
 // LocalURL returns the URL under which this machine reaches an HTTP listener without TLS, or "" if
 // the address has no port.
 func LocalURL(address string) string {
-	host, port, err := SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return ""
 	}
 	return "http://" + net.JoinHostPort(LocalHost(host), port)
-}
-
-// SplitHostPort splits an address as [net.SplitHostPort] does. It also accepts an IPv6 address
-// without brackets before the port, as `${TRACING_LISTEN_HOST}:4317` results in.
-func SplitHostPort(address string) (host, port string, err error) {
-	if i := strings.LastIndexByte(address, ':'); i > 0 {
-		if ip, err := netip.ParseAddr(address[:i]); err == nil && ip.Is6() {
-			return address[:i], address[i+1:], nil
-		}
-	}
-	return net.SplitHostPort(address)
 }

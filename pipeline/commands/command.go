@@ -1,4 +1,6 @@
-package pipeline
+// Package commands is what authors of commands use, which come with a component and work outside of
+// the running program. Most of them are clients of a running program.
+package commands
 
 import (
 	"context"
@@ -14,7 +16,7 @@ import (
 )
 
 // Command is a command that comes with a component, for work outside of the running program:
-// `tracing store verify data/disk`. [Factory.Commands] adds it to a factory. Unless it is
+// `tracing store verify data/disk`. pipeline.Factory.Commands adds it to a factory. Unless it is
 // Configured, a command reads no configuration and accepts none of the configuration flags.
 type Command struct {
 	Name string // words after the program's name: one word, or several that form a group: `store verify`
