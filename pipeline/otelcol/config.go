@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // delim joins the parts of a path, in this program and in the Collector.
@@ -30,14 +30,14 @@ type Config struct {
 	given map[string]any
 }
 
-var _ pipeline.TreeConfig = (*Config)(nil)
+var _ yamltree.TreeConfig = (*Config)(nil)
 
 // defaults returns a function that returns the default configuration of a component.
 func defaults(f component.Factory, check func(component.Config) error) func() Config {
 	return func() Config { return Config{factory: f, check: check, value: f.CreateDefaultConfig()} }
 }
 
-// UnmarshalTree implements [pipeline.TreeConfig].
+// UnmarshalTree implements [yamltree.TreeConfig].
 func (c *Config) UnmarshalTree(tree map[string]any, texts map[string]string) error {
 	value, given, err := c.decode(c.withUnits(tree, texts), texts)
 	c.given = given
@@ -132,14 +132,14 @@ func copyTree(v any) any {
 	return v
 }
 
-// GivenTree implements [pipeline.TreeConfig].
+// GivenTree implements [yamltree.TreeConfig].
 func (c *Config) GivenTree() map[string]any { return c.given }
 
-// EffectiveTree implements [pipeline.TreeConfig].
+// EffectiveTree implements [yamltree.TreeConfig].
 func (c *Config) EffectiveTree() (tree map[string]any) {
 	defer func() {
 		if recover() != nil {
-			tree = map[string]any{"": pipeline.MaskedSecret} // nothing may be shown
+			tree = map[string]any{"": yamltree.MaskedSecret} // nothing may be shown
 		}
 	}()
 	conf := confmap.New()
@@ -183,7 +183,7 @@ func complete(effective, given any, t reflect.Type) {
 func withoutSecrets(given any, t reflect.Type) any {
 	switch {
 	case t == nil || t == reflect.TypeFor[configopaque.String]():
-		return pipeline.MaskedSecret
+		return yamltree.MaskedSecret
 	case t.Kind() == reflect.Interface:
 		return given
 	}
@@ -204,7 +204,7 @@ func withoutSecrets(given any, t reflect.Type) any {
 	if t.Kind() <= reflect.Float64 || t.Kind() == reflect.String || reflect.PointerTo(t).Implements(textUnmarshaler) {
 		return given
 	}
-	return pipeline.MaskedSecret // text where the configuration has a block or a list
+	return yamltree.MaskedSecret // text where the configuration has a block or a list
 }
 
 // opaque is how the Collector shows a secret.
@@ -232,7 +232,7 @@ func plain(v reflect.Value) any {
 		return out
 	case reflect.String:
 		if v.String() == opaque {
-			return pipeline.MaskedSecret
+			return yamltree.MaskedSecret
 		}
 		return v.String()
 	case reflect.Bool:

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 type unconvertible = mapstructure.UnconvertibleTypeError
@@ -33,7 +34,7 @@ func keyErrors(config component.Config, tree map[string]any, err error) error {
 			path, _ = cutLast(path)
 		}
 		for k := range strings.SplitSeq(keys, ", ") {
-			all = append(all, pipeline.UnknownKey(join(path, k), k, knownKeys(config, path)))
+			all = append(all, yamltree.UnknownKey(join(path, k), k, knownKeys(config, path)))
 		}
 	})
 	slices.SortStableFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })

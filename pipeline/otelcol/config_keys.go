@@ -9,15 +9,15 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // maxKeyDepth is the maximum number of nested blocks whose keys the reference lists. The policies
 // of tail_sampling, which contain policies, would otherwise fill pages.
 const maxKeyDepth = 3
 
-// TreeKeys implements [pipeline.TreeConfig].
-func (c *Config) TreeKeys() ([]pipeline.TreeKey, string) {
+// TreeKeys implements [yamltree.TreeConfig].
+func (c *Config) TreeKeys() ([]yamltree.TreeKey, string) {
 	d := &describer{}
 	d.value(reflect.ValueOf(c.value), "", 0, true)
 	return d.keys, documentation(c.value)
@@ -28,7 +28,7 @@ func documentation(config component.Config) string {
 	return "https://pkg.go.dev/" + blockType(reflect.TypeOf(config)).PkgPath()
 }
 
-type describer struct{ keys []pipeline.TreeKey }
+type describer struct{ keys []yamltree.TreeKey }
 
 // value adds the keys below v. depth is the number of blocks above. Only values of present blocks
 // are defaults.
@@ -57,7 +57,7 @@ func (d *describer) block(v reflect.Value, path string, depth int, isDefault boo
 		if depth == 0 && otherSignal.MatchString(f.key) {
 			continue
 		}
-		k := pipeline.TreeKey{Path: strings.TrimPrefix(path+"."+f.key, "."), Type: typeWord(f.typ)}
+		k := yamltree.TreeKey{Path: strings.TrimPrefix(path+"."+f.key, "."), Type: typeWord(f.typ)}
 		fv := fieldValue(v, f)
 		if isDefault {
 			k.Default = defaultText(fv)
@@ -108,7 +108,7 @@ func defaultText(v reflect.Value) string {
 		return fmt.Sprint(v.Bool())
 	case reflect.String:
 		if v.String() != "" && typeWord(v.Type()) == "secret" {
-			return pipeline.MaskedSecret
+			return yamltree.MaskedSecret
 		}
 		return v.String()
 	case reflect.Struct, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan:

@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 )
 
@@ -100,7 +101,7 @@ func probe() pipeline.Factory {
 }
 
 func TestKeys(t *testing.T) {
-	keys, address := probe().Defaults().(pipeline.TreeConfig).TreeKeys()
+	keys, address := probe().Defaults().(yamltree.TreeConfig).TreeKeys()
 	var got []string
 	for _, k := range keys {
 		got = append(got, strings.TrimSpace(k.Path+": "+k.Type+" "+k.Default))
@@ -154,7 +155,7 @@ func TestSecretsAreMasked(t *testing.T) {
 
 // A value that must be text is what the user has written, not what YAML makes of it.
 func TestTextOfNumbers(t *testing.T) {
-	c := probe().Defaults().(pipeline.TreeConfig)
+	c := probe().Defaults().(yamltree.TreeConfig)
 	tree := map[string]any{"name": 1.1, "texts": []any{7, true, "x"}, "ratio": 1, "any": 1.1}
 	before := maps.Clone(tree)
 	texts := map[string]string{"name": "1.10", "texts::0": "007", "texts::1": "True", "ratio": "1", "any": "1.10"}
@@ -175,7 +176,7 @@ func TestTextOfNumbers(t *testing.T) {
 func FuzzUnmarshalTree(f *testing.F) {
 	factories := map[string]pipeline.Factory{"probe": probe()}
 	for _, c := range tracing.Components() {
-		if _, ok := c.Defaults().(pipeline.TreeConfig); ok {
+		if _, ok := c.Defaults().(yamltree.TreeConfig); ok {
 			factories[c.Type()] = c
 		}
 	}
@@ -192,7 +193,7 @@ func FuzzUnmarshalTree(f *testing.F) {
 			return
 		}
 		factory := factories[names[int(which)%len(names)]]
-		c := factory.Defaults().(pipeline.TreeConfig)
+		c := factory.Defaults().(yamltree.TreeConfig)
 		err := c.UnmarshalTree(tree, map[string]string{"name": "5"})
 		c.EffectiveTree()
 		c.TreeKeys()
@@ -202,7 +203,7 @@ func FuzzUnmarshalTree(f *testing.F) {
 			}
 			return
 		}
-		again := factory.Defaults().(pipeline.TreeConfig)
+		again := factory.Defaults().(yamltree.TreeConfig)
 		if err := again.UnmarshalTree(c.GivenTree(), nil); err != nil {
 			t.Errorf("accepted, then refused: %v", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -35,7 +36,7 @@ func build(t *testing.T, f pipeline.Factory, keys map[string]any, next pipeline.
 func buildWith(t *testing.T, f pipeline.Factory, set pipeline.Settings, keys map[string]any, next pipeline.Consumer) pipeline.Consumer {
 	t.Helper()
 	c := f.Defaults()
-	if err := c.(pipeline.TreeConfig).UnmarshalTree(keys, nil); err != nil {
+	if err := c.(yamltree.TreeConfig).UnmarshalTree(keys, nil); err != nil {
 		t.Fatal(err)
 	}
 	p, err := f.Build(set, c, next)

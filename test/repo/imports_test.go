@@ -41,7 +41,7 @@ var allowedImports = map[string][]string{
 	},
 	"pipeline/internal/certs": {"pipeline"},
 	"pipeline/client":         {"pipeline", "pipeline/selftrace", "pipeline/server", "+pipeline/internal/certs"},
-	"pipeline/otelcol":        {"pipeline", "pipeline/otlpdata", "pipeline/sampling"},
+	"pipeline/otelcol":        {"pipeline", "pipeline/internal/config/yamltree", "pipeline/otlpdata", "pipeline/sampling"},
 	"pipeline/pipelinetest":   {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest": {
 		"pipeline/soak", "pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/callpath",
@@ -81,7 +81,8 @@ var allowedImports = map[string][]string{
 		"pipeline", "pipeline/commands", "pipeline/app", "internal/kafka", "receivers/kafka", "exporters/disk", "exporters/clickhouse",
 	},
 	"internal/commands/doctor": {
-		"pipeline", "pipeline/commands", "pipeline/app", "pipeline/client", "pipeline/otlpdata", "pipeline/server", "pipeline/server/udp", "pipeline/status",
+		"pipeline", "pipeline/commands", "pipeline/app", "pipeline/client", "pipeline/otlpdata", "pipeline/server",
+		"pipeline/server/udp", "pipeline/status",
 		"pipeline/storage/vfs", "+internal/wire", "+internal/translate", "internal/commands/canary", "internal/kafka",
 		"exporters/disk", "exporters/clickhouse",
 	},
@@ -106,11 +107,13 @@ var allowedImports = map[string][]string{
 	"pipeline/app": {
 		"pipeline", "pipeline/status", "pipeline/internal/cli", "pipeline/internal/config", "pipeline/internal/host",
 	},
-	"pipeline/status":                   {},
-	"pipeline/internal/cli":             {"pipeline", "pipeline/commands", "pipeline/status", "+pipeline/internal/config", "pipeline/internal/host"},
+	"pipeline/status": {},
+	"pipeline/internal/cli": {
+		"pipeline", "pipeline/commands", "pipeline/status", "+pipeline/internal/config", "pipeline/internal/host",
+	},
 	"pipeline/internal/config":          {"pipeline", "pipeline/commands", "pipeline/internal/selfexport", "internal/foreign"},
 	"pipeline/internal/selfexport":      {"pipeline", "pipeline/selftrace"},
-	"pipeline/internal/config/yamltree": {},
+	"pipeline/internal/config/yamltree": {"pipeline"},
 	"pipeline/internal/delivery": {
 		"pipeline", "pipeline/otlpdata", "pipeline/selftrace", "pipeline/status", "+pipeline/storage", "pipeline/internal/errclass",
 		"pipeline/internal/queueopt",

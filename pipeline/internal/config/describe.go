@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // keyDoc is the documentation of one configuration key.
@@ -21,7 +22,7 @@ type keyDoc struct {
 // fields. Blocks precede their keys.
 func describe(config any) []keyDoc {
 	d := &describer{}
-	if t, ok := config.(pipeline.TreeConfig); ok {
+	if t, ok := config.(yamltree.TreeConfig); ok {
 		keys, _ := t.TreeKeys()
 		for _, k := range keys {
 			d.keys = append(d.keys, keyDoc{path: k.Path, typ: k.Type, defaults: k.Default, doc: k.Doc})

@@ -143,7 +143,7 @@ or the content of the file; ` + "`$$`" + ` is a dollar sign.
 // documentation returns the address of the documentation of keys that the framework does not know,
 // or "".
 func documentation(f pipeline.Factory) string {
-	t, ok := f.Defaults().(pipeline.TreeConfig)
+	t, ok := f.Defaults().(yamltree.TreeConfig)
 	if !ok {
 		return ""
 	}

@@ -3,14 +3,14 @@ package config
 import (
 	"reflect"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // Equal reports whether two configurations, given as pointers of the same type, have the same
 // settings. References are equal if they name the same component.
 func Equal(a, b any) bool {
-	if t, ok := a.(pipeline.TreeConfig); ok {
-		return reflect.DeepEqual(t.GivenTree(), b.(pipeline.TreeConfig).GivenTree())
+	if t, ok := a.(yamltree.TreeConfig); ok {
+		return reflect.DeepEqual(t.GivenTree(), b.(yamltree.TreeConfig).GivenTree())
 	}
 	return equal(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
 }

@@ -187,7 +187,7 @@ func (l *loader) loadComponent(key Key, f pipeline.Factory, pos yamltree.Pos) {
 // decoded keep their defaults; problems that Validate reports about them are left out, so that each
 // mistake is reported once.
 func (l *loader) decode(config any, path []string) {
-	if tree, ok := config.(pipeline.TreeConfig); ok {
+	if tree, ok := config.(yamltree.TreeConfig); ok {
 		l.decodeTree(tree, path)
 		return
 	}
@@ -217,7 +217,7 @@ func (l *loader) validate(v reflect.Value, path []string) {
 // reportInvalid reports the errors of a Validate, each at the position of its key.
 func (l *loader) reportInvalid(path []string, err error) {
 	eachKeyError(path, err, func(at []string, err error) {
-		var unknown *pipeline.UnknownKeyError
+		var unknown *yamltree.UnknownKeyError
 		if errors.As(err, &unknown) {
 			l.reportUnknownKey(path, unknown)
 			return

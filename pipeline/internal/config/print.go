@@ -97,7 +97,7 @@ func (p *printer) value(v reflect.Value, path []string) *yamlNode {
 	if !given && !p.defaults {
 		return nil
 	}
-	if c, ok := v.Addr().Interface().(pipeline.TreeConfig); ok {
+	if c, ok := v.Addr().Interface().(yamltree.TreeConfig); ok {
 		return p.treeConfig(c, path)
 	}
 	if o, ok := v.Addr().Interface().(optional); ok {

@@ -14,7 +14,7 @@ import (
 
 // treeConfig returns the node of a configuration that decodes itself: the keys as written, and the
 // others, if they are asked for, with their effective values.
-func (p *printer) treeConfig(c pipeline.TreeConfig, path []string) *yamlNode {
+func (p *printer) treeConfig(c yamltree.TreeConfig, path []string) *yamlNode {
 	if s, ok := p.tree.Get(path...).(yamltree.Scalar); ok && s.Empty {
 		return p.effective(c.EffectiveTree())
 	}
@@ -47,7 +47,7 @@ func (e effectiveValue) child(key string) effectiveValue {
 
 // isSecret reports whether the value is a secret, or may be one.
 func (e effectiveValue) isSecret() bool {
-	return e.value == pipeline.MaskedSecret || e.elsewhere && holdsSecret(e.value)
+	return e.value == yamltree.MaskedSecret || e.elsewhere && holdsSecret(e.value)
 }
 
 func holdsSecret(v any) bool {
@@ -57,7 +57,7 @@ func holdsSecret(v any) bool {
 	case []any:
 		return slices.ContainsFunc(v, holdsSecret)
 	}
-	return v == pipeline.MaskedSecret
+	return v == yamltree.MaskedSecret
 }
 
 // given returns the node of a value that is written at path.
@@ -107,7 +107,7 @@ func (p *printer) givenScalar(s yamltree.Scalar, e effectiveValue) *yamlNode {
 	case typed == nil:
 		return &yamlNode{Kind: yaml.ScalarNode}
 	case e.isSecret():
-		return textNode(pipeline.MaskedSecret)
+		return textNode(yamltree.MaskedSecret)
 	case isText:
 		return textNode(pipeline.MaskURLs(text))
 	}

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
 // decodeTree passes the block at path to a configuration that decodes itself.
-func (l *loader) decodeTree(config pipeline.TreeConfig, path []string) {
+func (l *loader) decodeTree(config yamltree.TreeConfig, path []string) {
 	value, texts, problems := l.tree.Values(path...)
 	if len(problems) > 0 {
 		l.problems = append(l.problems, problems...)
@@ -27,7 +26,7 @@ func (l *loader) decodeTree(config pipeline.TreeConfig, path []string) {
 }
 
 // unmarshalSafely calls UnmarshalTree, which may be code of a component's author that panics.
-func unmarshalSafely(config pipeline.TreeConfig, block map[string]any, texts map[string]string) (err error) {
+func unmarshalSafely(config yamltree.TreeConfig, block map[string]any, texts map[string]string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: decoding the configuration panicked: %v", p)
@@ -37,7 +36,7 @@ func unmarshalSafely(config pipeline.TreeConfig, block map[string]any, texts map
 }
 
 // reportUnknownKey reports a key that a configuration at path does not have.
-func (l *loader) reportUnknownKey(path []string, unknown *pipeline.UnknownKeyError) {
+func (l *loader) reportUnknownKey(path []string, unknown *yamltree.UnknownKeyError) {
 	parts := strings.Split(unknown.Key, yamltree.Delim)
 	at := append(path[:len(path):len(path)], parts...)
 	name := parts[len(parts)-1]

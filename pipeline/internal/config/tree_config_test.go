@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -24,13 +25,13 @@ func (c *treeConfig) UnmarshalTree(tree map[string]any, texts map[string]string)
 		panic("bug")
 	}
 	if _, ok := tree["wrong"]; ok {
-		return errors.Join(pipeline.BadKey("wrong::0", "must be right"), pipeline.UnknownKey("block::levle", "levle", []string{"level"}))
+		return errors.Join(pipeline.BadKey("wrong::0", "must be right"), yamltree.UnknownKey("block::levle", "levle", []string{"level"}))
 	}
 	return nil
 }
 func (c *treeConfig) GivenTree() map[string]any                      { return c.tree }
 func (c *treeConfig) EffectiveTree() map[string]any                  { return c.tree }
-func (c *treeConfig) TreeKeys() ([]pipeline.TreeKey, string)         { return nil, "" }
+func (c *treeConfig) TreeKeys() ([]yamltree.TreeKey, string)         { return nil, "" }
 func (c *treeConfig) Consume(context.Context, *otlpdata.Batch) error { return nil }
 
 // loadTree loads a file with an exporter whose block decodes itself.

@@ -1,6 +1,10 @@
-package pipeline
+package yamltree
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
 
 // TreeConfig is implemented by pointers to configurations that decode themselves from a tree of
 // values, because the framework does not know the types of their keys. The framework calls
@@ -12,7 +16,7 @@ type TreeConfig interface {
 	// other text is a string; a key without a value is nil. Lists are []any and maps are
 	// map[string]any. texts holds the text of the scalars that are not strings, by path joined by
 	// `::`, for keys that must be text. UnmarshalTree must not change its arguments. Its error
-	// joins a [KeyError] for each mistake.
+	// joins a [pipeline.KeyError] for each mistake.
 	UnmarshalTree(tree map[string]any, texts map[string]string) error
 	// GivenTree returns the tree of the last UnmarshalTree. Two configurations of a type with equal
 	// trees are the same.
@@ -25,8 +29,8 @@ type TreeConfig interface {
 	TreeKeys() (keys []TreeKey, documentation string)
 }
 
-// MaskedSecret replaces secrets in an effective tree.
-const MaskedSecret = masked
+// MaskedSecret replaces secrets in an effective tree. A [pipeline.Secret] prints itself so.
+const MaskedSecret = "***"
 
 // TreeKey describes one key of a [TreeConfig].
 type TreeKey struct {
@@ -40,12 +44,12 @@ type TreeKey struct {
 
 // UnknownKeyError is the error of UnmarshalTree for a key that does not exist.
 type UnknownKeyError struct {
-	KeyError
+	pipeline.KeyError
 	Known []string // the keys that exist beside it
 }
 
 // UnknownKey returns an [*UnknownKeyError] for a key, given by its path joined by `::`. The
 // framework adds the position and the most similar one of the known keys.
 func UnknownKey(path, name string, known []string) error {
-	return &UnknownKeyError{KeyError{Key: path, Msg: fmt.Sprintf("unknown key %q", name)}, known}
+	return &UnknownKeyError{pipeline.KeyError{Key: path, Msg: fmt.Sprintf("unknown key %q", name)}, known}
 }
