@@ -93,8 +93,10 @@ type Settings struct {
 	Env         Env                   // files, clock, randomness, network
 	Budget      *Budget               // bytes of requests in flight, shared by the whole process
 	QueryMemory *Budget               // bytes that queries hold, shared by the whole process
-	// Connections limits the open connections of all listeners. Nil, as in tests, admits all.
-	Connections *ConnectionLimit
+	// Connections counts another connection of a listener and returns the function that counts it
+	// as closed, or nil if service.limits.connections is reached and the connection need not be
+	// admitted nevertheless. Nil, as in tests, admits all.
+	Connections func(must bool) (release func())
 	// Report reports the component as degraded, or with nil as healthy again. If err is marked with
 	// NotReady, the process is not ready meanwhile.
 	Report  func(err error)

@@ -20,9 +20,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 )
 
-// DefaultRetryAfter is the retry delay that clients are sent if an error does not name one.
-const DefaultRetryAfter = errclass.DefaultRetryAfter
-
 // ErrOverBudget is wrapped by the errors of a [Budget] for requests in flight.
 var ErrOverBudget = errors.New("too many bytes in flight")
 
@@ -40,11 +37,11 @@ var ErrStopping = errors.New("shutting down")
 func Permanent(err error) error { return errclass.Permanent(err) }
 
 // Overloaded marks err as temporary: the data may be sent again, but not before the given delay; 0
-// stands for [DefaultRetryAfter]. Overloaded(nil, after) is nil.
+// stands for one second. Overloaded(nil, after) is nil.
 func Overloaded(err error, after time.Duration) error { return errclass.Overloaded(err, after) }
 
 // Unavailable marks err as temporary: something that the operation needs cannot be reached at the
-// moment. The operation may be repeated after the given delay; 0 stands for [DefaultRetryAfter].
+// moment. The operation may be repeated after the given delay; 0 stands for one second.
 // Unavailable(nil, after) is nil.
 func Unavailable(err error, after time.Duration) error { return errclass.Unavailable(err, after) }
 

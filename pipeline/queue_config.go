@@ -22,8 +22,24 @@ type QueueConfig struct {
 	Batch Optional[QueueBatchConfig] `yaml:"batch" doc:"Joins batches of one tenant before they are sent. Without it, each batch is sent as it was queued."`
 }
 
-// DefaultDiskQueue is the maximum size of a queue on disk whose max_bytes is 0.
-const DefaultDiskQueue ByteSize = 1 << 30
+// The maximum size of a queue whose max_bytes is 0. In memory, it is one part of memoryQueuePart of
+// the available memory, at most maxMemoryQueue.
+const (
+	defaultDiskQueue ByteSize = 1 << 30
+	memoryQueuePart           = 8
+	maxMemoryQueue   ByteSize = 64 << 20
+)
+
+// MaxSize returns max_bytes, or its default if it is 0.
+func (c *QueueConfig) MaxSize() ByteSize {
+	switch {
+	case c.MaxBytes != 0:
+		return c.MaxBytes
+	case c.Storage == queueopt.StorageDisk:
+		return defaultDiskQueue
+	}
+	return MemoryShare(memoryQueuePart, maxMemoryQueue)
+}
 
 // DefaultQueue returns the default configuration of a queue that is enabled.
 func DefaultQueue() QueueConfig {

@@ -15,9 +15,6 @@ type refTarget struct {
 	component any
 }
 
-// RefTo returns a reference to the component with the given id, for defaults.
-func RefTo[T any](id ID) Ref[T] { return Ref[T]{&refTarget{id: id}} }
-
 // BoundRef returns a reference whose Get returns component, for tests of components.
 func BoundRef[T any](component T) Ref[T] { return Ref[T]{&refTarget{component: component}} }
 

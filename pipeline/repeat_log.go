@@ -8,11 +8,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// RepeatInterval is the minimum interval between two lines of a [RepeatLog] with the same message.
-const RepeatInterval = time.Minute
+// repeatInterval is the minimum interval between two lines of a [RepeatLog] with the same message.
+const repeatInterval = time.Minute
 
 // RepeatLog writes log lines about conditions that last or repeat. Of the lines with the same
-// message, it writes the first one at once, and then at most one per [RepeatInterval]: the latest
+// message, it writes the first one at once, and then at most one per minute: the latest
 // one, with the number of lines since the previous one in the field `not-logged`.
 //
 // So the message must be constant. What changes from line to line, such as numbers and errors,
@@ -85,14 +85,14 @@ func (l *RepeatLog) add(level zapcore.Level, msg string, fields []zap.Field) {
 		l.lines[msg] = r
 	}
 	r.level, r.fields = level, fields
-	wait := RepeatInterval - l.now().Sub(r.written)
+	wait := repeatInterval - l.now().Sub(r.written)
 	if r.written.IsZero() || wait <= 0 {
 		l.write(msg, r)
 		return
 	}
 	r.skipped++
 	if r.pending == nil {
-		r.pending = time.AfterFunc(min(wait, RepeatInterval), func() { l.writePending(msg, r) })
+		r.pending = time.AfterFunc(min(wait, repeatInterval), func() { l.writePending(msg, r) })
 	}
 }
 

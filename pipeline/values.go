@@ -138,8 +138,9 @@ func (s *Secret) UnmarshalText(b []byte) error {
 }
 
 // Endpoint is the address of a listener: `localhost:4317`, `:4317`, `[::1]:4317`. An IPv6 address
-// may be written without brackets. Port 0 is any free port. It is a TCP address, or a UDP address in a field with the tag `network:"udp"`. Two
-// listeners with the same address are a mistake in the configuration.
+// may be written without brackets. Port 0 is any free port. It is a TCP address, or a UDP address
+// in a field with the tag `network:"udp"`. Two listeners with the same address are a mistake in the
+// configuration.
 type Endpoint string
 
 // String returns the address.

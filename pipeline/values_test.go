@@ -205,8 +205,9 @@ func TestRef(t *testing.T) {
 	if none.IsSet() || !none.ID().IsZero() {
 		t.Errorf("a reference to nothing: %v", none)
 	}
-	if r := pipeline.RefTo[hosttest.Reader](pipeline.ID{Type: "sink"}); !r.IsSet() || r.ID().String() != "sink" {
-		t.Errorf("%v", r)
+	var sink pipeline.Ref[hosttest.Reader]
+	if err := sink.UnmarshalText([]byte("sink")); err != nil || !sink.IsSet() || sink.ID().String() != "sink" {
+		t.Errorf("%v, %v", sink, err)
 	}
 	if r := pipeline.BoundRef[hosttest.Reader](&hosttest.Sink{Part: hosttest.Part{ID: "x"}}); !r.IsSet() || r.Get().Read() != "read x" {
 		t.Errorf("%v", r)

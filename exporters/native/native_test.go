@@ -143,7 +143,7 @@ func TestStatusOfTheCollector(t *testing.T) {
 		t.Errorf("returned as %d, retry after %s", code, after)
 	}
 	c.returnError(status.Error(codes.ResourceExhausted, "server busy"))
-	if code, after := pipeline.HTTPStatus(e.Consume(t.Context(), b)); code != 429 || after != pipeline.DefaultRetryAfter {
+	if code, after := pipeline.HTTPStatus(e.Consume(t.Context(), b)); code != 429 || after != time.Second {
 		t.Errorf("busy collector: returned as %d, retry after %s", code, after)
 	}
 }

@@ -222,16 +222,16 @@ func TestErrorResponses(t *testing.T) {
 		f(code, "7", codes.InvalidArgument, 0)
 	}
 	for _, code := range []int{502, 503, 504} {
-		f(code, "", codes.Unavailable, pipeline.DefaultRetryAfter)
+		f(code, "", codes.Unavailable, time.Second)
 	}
-	f(429, "", codes.ResourceExhausted, pipeline.DefaultRetryAfter)
+	f(429, "", codes.ResourceExhausted, time.Second)
 	f(429, "7", codes.ResourceExhausted, 7*time.Second)
 	f(503, "7", codes.ResourceExhausted, 7*time.Second)
 	f(503, now.Add(9*time.Second).Format(http.TimeFormat), codes.ResourceExhausted, 9*time.Second)
-	f(503, now.Add(-time.Hour).Format(http.TimeFormat), codes.ResourceExhausted, pipeline.DefaultRetryAfter)
+	f(503, now.Add(-time.Hour).Format(http.TimeFormat), codes.ResourceExhausted, time.Second)
 	f(503, "18446744073709551615", codes.ResourceExhausted, client.MaxRetryAfter)
-	f(503, "soon", codes.Unavailable, pipeline.DefaultRetryAfter)
-	f(502, "7", codes.Unavailable, pipeline.DefaultRetryAfter)
+	f(503, "soon", codes.Unavailable, time.Second)
+	f(502, "7", codes.Unavailable, time.Second)
 }
 
 func TestErrorMessages(t *testing.T) {

@@ -181,12 +181,12 @@ func TestErrorResponses(t *testing.T) {
 		f(code, "7", codes.InvalidArgument, 0)
 	}
 	for _, code := range []int{408, 500, 501, 502, 503, 504} {
-		f(code, "", codes.Unavailable, pipeline.DefaultRetryAfter)
+		f(code, "", codes.Unavailable, time.Second)
 	}
-	f(429, "", codes.ResourceExhausted, pipeline.DefaultRetryAfter)
+	f(429, "", codes.ResourceExhausted, time.Second)
 	f(429, "7", codes.ResourceExhausted, 7*time.Second)
 	f(503, now.Add(9*time.Second).Format(http.TimeFormat), codes.ResourceExhausted, 9*time.Second)
-	f(503, "soon", codes.Unavailable, pipeline.DefaultRetryAfter)
+	f(503, "soon", codes.Unavailable, time.Second)
 }
 
 func TestErrorMessages(t *testing.T) {

@@ -19,11 +19,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
+func refTo[T any](t *testing.T, id string) (r pipeline.Ref[T]) {
+	t.Helper()
+	if err := r.UnmarshalText([]byte(id)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestValidate(t *testing.T) {
 	f := func(want []string, change func(*Config)) {
 		t.Helper()
 		c := defaults()
-		c.Storage = pipeline.RefTo[Store](pipeline.ID{Type: "memory"})
+		c.Storage = refTo[Store](t, "memory")
 		change(&c)
 		var got []string
 		if err := c.Validate(); err != nil {
@@ -41,9 +49,9 @@ func TestValidate(t *testing.T) {
 	}
 	f(nil, func(*Config) {})
 	f([]string{"storage"}, func(c *Config) { c.Storage = pipeline.Ref[Store]{} })
-	f([]string{"archive_storage"}, func(c *Config) { c.ArchiveStorage = pipeline.RefTo[Archive](pipeline.ID{Type: "memory"}) })
+	f([]string{"archive_storage"}, func(c *Config) { c.ArchiveStorage = refTo[Archive](t, "memory") })
 	f(nil, func(c *Config) {
-		c.ArchiveStorage = pipeline.RefTo[Archive](pipeline.ID{Type: "memory", Name: "archive"})
+		c.ArchiveStorage = refTo[Archive](t, "memory/archive")
 	})
 	keys := []string{"query_timeout", "max_clock_skew_adjustment", "max_limit", "max_trace_size", "max_scanned_spans",
 		"max_concurrent_queries"}

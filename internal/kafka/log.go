@@ -11,7 +11,7 @@ import (
 )
 
 // logger writes the log of the client library. Warnings and errors, which may repeat for every
-// request, appear at most once per pipeline.RepeatInterval; everything else is at the level debug.
+// request, appear at most once per minute; everything else is at the level debug.
 type logger struct {
 	log   *zap.Logger
 	lines *pipeline.RepeatLog

@@ -110,28 +110,36 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if key := l.admit(); key != "" {
-			l.refuse(c, key)
+		release, exceeded := l.admit()
+		if exceeded != "" {
+			l.refuse(c, exceeded)
 			continue
 		}
 		l.owner.metrics.openConns.Inc()
-		return &countedConn{Conn: c, listener: l}, nil
+		return &countedConn{Conn: c, listener: l, release: release}, nil
 	}
 }
 
-// admit counts another connection, or returns the key of the limit that it would exceed.
-func (l *limitListener) admit() (exceeded string) {
-	open := l.owner.open.beginCall()
+// admit counts another connection until release, or returns the key of the limit that it would
+// exceed.
+func (l *limitListener) admit() (release func(), exceeded string) {
+	open, ofProcess := l.owner.open.beginCall(), l.owner.set.Connections
 	switch {
 	case open > l.max:
-		exceeded = "max_connections"
-	case l.owner.set.Connections.Take(open <= ownConnections):
-		return ""
-	default:
-		exceeded = "service.limits.connections"
+		l.owner.open.end()
+		return nil, "max_connections"
+	case ofProcess == nil:
+		return l.owner.open.end, ""
 	}
-	l.owner.open.end()
-	return exceeded
+	releaseOfProcess := ofProcess(open <= ownConnections)
+	if releaseOfProcess == nil {
+		l.owner.open.end()
+		return nil, "service.limits.connections"
+	}
+	return func() {
+		l.owner.open.end()
+		releaseOfProcess()
+	}, ""
 }
 
 func (l *limitListener) refuse(c net.Conn, key string) {
@@ -145,6 +153,7 @@ func (l *limitListener) refuse(c net.Conn, key string) {
 type countedConn struct {
 	net.Conn
 	listener *limitListener
+	release  func()
 	known    bool   // whether the first bytes have been checked
 	peeked   []byte // read for the check, to be returned by Read
 	once     sync.Once
@@ -153,8 +162,7 @@ type countedConn struct {
 // Close may be called more than once, as net/http and grpc do.
 func (c *countedConn) Close() error {
 	c.once.Do(func() {
-		c.listener.owner.open.end()
-		c.listener.owner.set.Connections.Release()
+		c.release()
 		c.listener.owner.metrics.openConns.Dec()
 	})
 	return c.Conn.Close()

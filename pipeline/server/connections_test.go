@@ -4,10 +4,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -16,8 +16,14 @@ import (
 func TestConnectionLimitOfProcess(t *testing.T) {
 	const limit, own = 40, 16
 	f := newFixture(t, 0)
-	f.set.Connections = &pipeline.ConnectionLimit{}
-	f.set.Connections.SetLimit(limit)
+	var all atomic.Int64
+	f.set.Connections = func(must bool) (release func()) {
+		if all.Add(1) <= limit || must {
+			return func() { all.Add(-1) }
+		}
+		all.Add(-1)
+		return nil
+	}
 	addresses := []string{}
 	for _, name := range []string{"first", "second"} {
 		srv, err := server.NewHTTP(f.set, name, server.DefaultHTTPConfig("127.0.0.1:0"), http.NotFoundHandler())

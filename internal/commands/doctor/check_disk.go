@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,7 @@ func checkDisk(ctx context.Context, x *examination) []Finding {
 		case interface{ DeliveryConfig() *pipeline.Delivery }:
 			if d := v.DeliveryConfig(); d.KeepsOnDisk() {
 				q, _ := d.Queue.Get()
-				limit := cmp.Or(q.MaxBytes, pipeline.DefaultDiskQueue)
-				found = append(found, x.queueSpace(ctx, key(c)+"::sending_queue", folder, int64(limit), "max_bytes"))
+				found = append(found, x.queueSpace(ctx, key(c)+"::sending_queue", folder, int64(q.MaxSize()), "max_bytes"))
 				found = append(found, x.checkLock(key(c)+"::sending_queue", filepath.Join(folder, "queue"))...)
 			}
 		}

@@ -112,9 +112,13 @@ const (
 	maxDefaultConnections = 10_000
 )
 
+// ConnectionMemory is the approximate memory of an open connection in bytes: the buffers and stacks
+// of the program and of the kernel.
+const ConnectionMemory = 24 << 10
+
 func defaultConnections() int {
-	const most = maxDefaultConnections * pipeline.ConnectionMemory
-	return int(pipeline.MemoryShare(connectionsPart, most) / pipeline.ConnectionMemory)
+	const most = maxDefaultConnections * ConnectionMemory
+	return int(pipeline.MemoryShare(connectionsPart, most) / ConnectionMemory)
 }
 
 // Minimums of limits.inflight, limits.held and limits.query_memory.

@@ -5,13 +5,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
 )
 
-// The size of a queue in memory whose max_bytes is 0: one part of memoryQueuePart of the available
-// memory, or the maximum.
-const (
-	memoryQueuePart = 8
-	maxMemoryQueue  = 64 << 20
-)
-
 // ConfigOf returns the Delivery that the configuration of an exporter embeds, or nil.
 func ConfigOf(exporterConfig any) *pipeline.Delivery {
 	if d, ok := exporterConfig.(interface{ DeliveryConfig() *pipeline.Delivery }); ok {
@@ -33,12 +26,7 @@ func QueueOf(d *pipeline.Delivery) (pipeline.QueueConfig, bool) {
 }
 
 func withDefaults(c pipeline.QueueConfig) pipeline.QueueConfig {
-	if c.MaxBytes == 0 {
-		c.MaxBytes = pipeline.MemoryShare(memoryQueuePart, maxMemoryQueue)
-		if c.Storage == queueopt.StorageDisk {
-			c.MaxBytes = pipeline.DefaultDiskQueue
-		}
-	}
+	c.MaxBytes = c.MaxSize()
 	switch {
 	case c.BlockOnOverflow:
 		c.Overflow = queueopt.OverflowBlock

@@ -36,7 +36,7 @@ type App struct {
 	tracer  selftrace.Tracer
 	// memory is the division of the process's memory that was logged last.
 	memory      atomic.Pointer[memoryPlan]
-	connections pipeline.ConnectionLimit
+	connections connectionLimit
 	letters     atomic.Pointer[delivery.DeadLetters]
 	clientWait  atomic.Int64 // limits.max_wait in nanoseconds
 	holdRetry   atomic.Int64 // limits.held_retry in nanoseconds

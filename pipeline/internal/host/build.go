@@ -255,7 +255,7 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 		Env:         b.app.sockets.env(n, b.app.env),
 		Budget:      b.app.budget,
 		QueryMemory: b.app.queries,
-		Connections: &b.app.connections,
+		Connections: b.app.connections.take,
 		Report: func(err error) {
 			if !n.ended.Load() {
 				report(err)

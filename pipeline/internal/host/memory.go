@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/sysmem"
 )
 
@@ -91,13 +92,13 @@ func (a *App) MemoryNeeds() MemoryNeeds {
 func (p memoryPlan) apply(a *App) {
 	a.queries.SetLimit(p.queries)
 	a.held.SetLimit(p.held)
-	a.connections.SetLimit(p.connections)
+	a.connections.limit.Store(int64(p.connections))
 }
 
 // connectionMemory returns the maximum memory of open connections in bytes.
 func (a *App) connectionMemory() int64 {
-	config, _ := a.current()
-	return int64(config.Service.Limits.Connections) * pipeline.ConnectionMemory
+	c, _ := a.current()
+	return int64(c.Service.Limits.Connections) * config.ConnectionMemory
 }
 
 // holderMemory returns the maximum memory of spans that processors hold, in bytes; 0 if there are
