@@ -277,7 +277,7 @@ export interface Services {
   /** The range, extended to whole steps: `summary` covers `start` to `end` (exclusive, at most now). */
   start: Nanos;
   end: Nanos;
-  /** `usual` covers `usualStart` to `start`. */
+  /** The usual is learned from quiet time between `usualStart` and `end`. */
   usualStart: Nanos;
   step: number;
   points: number;
@@ -294,8 +294,25 @@ export interface ServiceSeries {
   p95: (number | null)[];
   p99: (number | null)[];
   summary: Red;
-  /** The period of the same length before, or null where there is no data. */
-  usual: Red | null;
+  /** Of quiet time, or null if too little is known. */
+  usual: Usual | null;
+  /** The latest one in the range, or null. */
+  incident: Incident | null;
+}
+
+/** Calls of quiet time. */
+export interface Usual extends Red {
+  /** Length of the quiet time in nanoseconds. */
+  quiet: number;
+}
+
+/** Time in which a service is worse than usual. The numbers are of that time. */
+export interface Incident extends Red {
+  kind: 'errors' | 'slow';
+  /** Null if it is not known. */
+  start: Nanos | null;
+  /** Null if it goes on. */
+  end: Nanos | null;
 }
 
 export interface Red {

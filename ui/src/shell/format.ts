@@ -32,6 +32,14 @@ export function elapsed(from: number, to: number): string {
   return axisDuration(Math.max(0, Math.floor((to - from) / 1000)) * 1e9);
 }
 
+/** Minutes and hours: `40 min`, `3 h 20 min`. */
+export function minutes(ns: number): string {
+  const all = Math.max(1, Math.round(ns / 60e9));
+  const [h, min] = [Math.floor(all / 60), all % 60];
+  const parts = [h > 0 && t('{h}{thin}h', { h, thin }), min > 0 && t('{min}{thin}min', { min, thin })];
+  return parts.filter(Boolean).join(' ');
+}
+
 /** Like duration, without trailing zeros, for axes. */
 export function axisDuration(ns: number): string {
   return duration(ns).replace(/\.(\d*?)0+(?=\D|$)/, (_, d: string) => (d ? '.' + d : ''));

@@ -1,9 +1,17 @@
 package spanmetrics
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
+
+// maxRefined is the maximum number of services whose incidents are located to the minute.
+const maxRefined = 20
 
 // callReader reads calls of a query, and collects why some are missing.
 type callReader struct {
@@ -12,10 +20,11 @@ type callReader struct {
 	reasons tracestore.Reasons
 }
 
-// pair is the points of a service or operation in both periods.
-type pair struct{ now, usual []tracestore.MetricPoint }
+// pair is the points of a service or operation in the range, and in the slots from which the usual
+// is learned.
+type pair struct{ now, learned []tracestore.MetricPoint }
 
-// services returns the calls of services in both periods. nil means all services or all kinds.
+// services returns the calls of services. nil means all services or all kinds.
 func (r *callReader) services(p *Periods, services, kinds []string) (map[string]*pair, error) {
 	if services != nil && len(services) == 0 {
 		return map[string]*pair{}, nil
@@ -24,22 +33,49 @@ func (r *callReader) services(p *Periods, services, kinds []string) (map[string]
 	return r.read(p, q, func(s *tracestore.MetricSeries) string { return s.Service })
 }
 
-// read returns the calls that q selects in both periods, by the name of their series.
+// read returns the calls that q selects, by the name of their series.
 func (r *callReader) read(p *Periods, q tracestore.MetricsQuery, name func(*tracestore.MetricSeries) string) (map[string]*pair, error) {
 	out := make(map[string]*pair)
 	q.From, q.To, q.Step = p.Start, p.last(), p.Step
 	err := r.visit(q, func(s *tracestore.MetricSeries) { out[name(s)] = &pair{now: s.Points} })
-	if err != nil || !p.hasUsual() {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
-	q.From, q.To, q.Step = p.UsualStart, p.Start.Add(-1), p.Start.Sub(p.UsualStart)
+	q.From, q.To, q.Step = p.UsualStart, p.last(), slot
 	err = r.visit(q, func(s *tracestore.MetricSeries) {
 		if out[name(s)] == nil {
 			out[name(s)] = &pair{}
 		}
-		out[name(s)].usual = s.Points
+		out[name(s)].learned = s.Points
 	})
 	return out, err
+}
+
+// refine finds when the incidents of services begin and end to the minute: of those with the most
+// errors. kinds are those of the calls that were counted.
+func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) error {
+	slices.SortFunc(list, func(a, b *ServiceSeries) int {
+		x, y := a.Incident, b.Incident
+		return cmp.Or(cmp.Compare(y.Errors, x.Errors), cmp.Compare(y.Calls, x.Calls), strings.Compare(a.Name, b.Name))
+	})
+	list = list[:min(len(list), maxRefined)]
+	if len(list) == 0 {
+		return nil
+	}
+	byName := make(map[string]*ServiceSeries, len(list))
+	q := tracestore.MetricsQuery{Kinds: kinds, From: p.usualEnd(), To: p.last(), Step: time.Minute}
+	for _, s := range list {
+		byName[s.Name] = s
+		q.Services = append(q.Services, s.Name)
+		if begin := s.Incident.Start.Add(-slot); begin.Before(q.From) {
+			q.From = begin
+		}
+	}
+	return r.visit(q, func(m *tracestore.MetricSeries) {
+		minutes := &series{q.From, time.Minute, make([]counts, p.usualEnd().Sub(q.From)/time.Minute)}
+		addPoints(minutes.counts, m.Points, q.From, time.Minute)
+		byName[m.Service].judge(minutes, p)
+	})
 }
 
 // visit calls take for each series that a query selects.

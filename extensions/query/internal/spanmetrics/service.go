@@ -25,7 +25,7 @@ type Role struct {
 // Roles returns the roles of spans: requests to the service, its calls of others, and the rest.
 func Roles() []Role {
 	return []Role{
-		{"requests", []string{"server", "consumer"}},
+		{"requests", requestKinds()},
 		{"calls", []string{"client", "producer"}},
 		{"internal", []string{"internal", ""}},
 	}
@@ -74,6 +74,9 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	list := make([]operation, 0, len(found))
 	for name, p := range found {
 		total.addPair(p)
+		if !q.Periods.isRecent(p) {
+			continue
+		}
 		o := operation{name: name, pair: p}
 		for i := range p.now {
 			o.time += p.now[i].Durations.Sum
@@ -83,7 +86,13 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	slices.SortFunc(list, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(len(b.pair.now), len(a.pair.now)), strings.Compare(a.name, b.name))
 	})
-	out.Role, out.Total = r, total.series("")
+	out.Role, out.Total = r, total.series(q.Service)
+	if i := out.Total.Incident; i != nil && !i.Start.IsZero() {
+		if err := from.refine(&q.Periods, []*ServiceSeries{&out.Total}, r.kinds); err != nil {
+			return out, err
+		}
+	}
+	out.Total.Name = ""
 	out.Omitted = max(len(list)-q.Limit, 0)
 	for _, o := range list[:len(list)-out.Omitted] {
 		t := newTally(&q.Periods)

@@ -20,8 +20,8 @@ type ServicesQuery struct {
 
 // Services is the answer to a ServicesQuery.
 //
-// The requests of a service are its server and consumer spans. If a service has none in both
-// periods, all its spans count instead.
+// The requests of a service are its server and consumer spans. If a service has none, neither in
+// the range nor in the time from which the usual is learned, all its spans count instead.
 type Services struct {
 	// Total sums up the services with requests; if there are none, all services. A request that
 	// passes several services counts once for each. It includes services beyond the limit.
@@ -42,9 +42,13 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := servicesFetch{from: callReader{slot: s, store: store}, query: q, total: newTally(&q.Periods), spans: newTally(&q.Periods)}
+	if int64(len(names.List))*int64(learnedDays*slotsPerDay) <= maxPoints {
+		q.Periods.learnDays()
+	}
+	f := servicesFetch{from: callReader{slot: s, store: store}, query: q, total: newTally(&q.Periods), spans: newTally(&q.Periods),
+		noRequests: make(map[string]bool)}
 	f.from.reasons.Add(names.Incomplete...)
-	size := max(int(maxPoints)/q.Periods.Points, 1)
+	size := max(int(maxPoints)/(q.Periods.Points+q.Periods.slots()), 1)
 	for chunk := range slices.Chunk(names.List, size) {
 		filter := chunk
 		if len(chunk) == len(names.List) && names.Incomplete.Complete() {
@@ -54,15 +58,22 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 			return nil, err
 		}
 	}
+	if err := f.refine(); err != nil {
+		return nil, err
+	}
 	return f.answer(), nil
 }
+
+// requestKinds are the kinds of the spans that are requests.
+func requestKinds() []string { return []string{"server", "consumer"} }
 
 // servicesFetch collects the answer.
 type servicesFetch struct {
 	from         callReader
 	query        *ServicesQuery
-	total, spans *tally // of services with requests; of all others
-	requests     bool   // some service has requests
+	total, spans *tally          // of services with requests; of all others
+	requests     bool            // some service has requests
+	noRequests   map[string]bool // services without
 	list         []ServiceSeries
 	left         int // services left out because of the limit
 }
@@ -70,7 +81,7 @@ type servicesFetch struct {
 // addServices counts the requests of some services; nil means all.
 func (f *servicesFetch) addServices(services []string) error {
 	held := f.from.slot.Held()
-	requests, err := f.from.services(&f.query.Periods, services, []string{"server", "consumer"})
+	requests, err := f.from.services(&f.query.Periods, services, requestKinds())
 	if err != nil {
 		return err
 	}
@@ -80,6 +91,7 @@ func (f *servicesFetch) addServices(services []string) error {
 	}
 	for name, p := range all {
 		if _, served := requests[name]; !served {
+			f.noRequests[name] = true
 			f.keep(name, p, f.spans)
 		}
 	}
@@ -112,7 +124,28 @@ func (f *servicesFetch) keep(name string, p *pair, sum *tally) {
 	t := newTally(&f.query.Periods)
 	t.addPair(p)
 	sum.addPair(p)
+	if !f.query.Periods.isRecent(p) {
+		return
+	}
 	f.list = append(f.list, t.series(name))
+}
+
+// refine locates the incidents of the listed services.
+func (f *servicesFetch) refine() error {
+	var requests, spans []*ServiceSeries
+	for i := range f.list {
+		switch s := &f.list[i]; {
+		case s.Incident == nil || s.Incident.Start.IsZero():
+		case f.noRequests[s.Name]:
+			spans = append(spans, s)
+		default:
+			requests = append(requests, s)
+		}
+	}
+	if err := f.from.refine(&f.query.Periods, requests, requestKinds()); err != nil {
+		return err
+	}
+	return f.from.refine(&f.query.Periods, spans, nil)
 }
 
 // cut removes the services beyond the limit.
@@ -141,14 +174,17 @@ func (f *servicesFetch) answer() *Services {
 	return &Services{Total: sum.series(""), List: f.list, Incomplete: f.from.reasons}
 }
 
-// Periods is a time range in steps, and the time before it to compare with. Both consist of whole
-// minutes, for which stores have counts that do not require reading spans. The minute that has not
-// ended yet is included.
+// Periods is a time range in steps, and the time from which the usual is learned. Both consist of
+// whole minutes, for which stores have counts that do not require reading spans. The minute that
+// has not ended yet is included.
 type Periods struct {
-	UsualStart, Start, End time.Time // End is exclusive and not later than now
-	Step                   time.Duration
-	Points                 int       // steps from Start; the last one can be incomplete
-	minutesEnd             time.Time // end of the last minute that counts
+	// UsualStart is where the time begins from which the usual is learned. It includes the last day
+	// before End, and also the range: what is usual does not depend on the range.
+	UsualStart time.Time
+	Start, End time.Time // End is exclusive and not later than now
+	Step       time.Duration
+	Points     int       // steps from Start; the last one can be incomplete
+	minutesEnd time.Time // end of the last minute that counts
 }
 
 // NewPeriods divides a time range into about the given number of steps, at most one more. The range
@@ -165,15 +201,41 @@ func NewPeriods(start, end, now time.Time, points int) Periods {
 	if now.Before(p.End) {
 		p.End = later(now, p.Start)
 	}
-	length := min(roundUp(uint64(p.End.Sub(p.Start)), minute), from)
-	p.UsualStart = p.Start.Add(-time.Duration(length))
+	p.learnFrom(day)
 	return p
 }
 
+// learnFrom sets UsualStart to a time before the end, at the start of a slot.
+func (p *Periods) learnFrom(before time.Duration) {
+	end := uint64(p.usualEnd().UnixNano())
+	p.UsualStart = time.Unix(0, int64(roundUp(end-min(end, uint64(before)), uint64(slot))))
+}
+
+// learnDays also learns from days before the last one.
+func (p *Periods) learnDays() { p.learnFrom(learnedDays * day) }
+
+// usualEnd returns End, extended to a whole minute.
+func (p *Periods) usualEnd() time.Time {
+	return time.Unix(0, int64(min(roundUp(uint64(p.End.UnixNano()), uint64(time.Minute)), uint64(p.minutesEnd.UnixNano()))))
+}
+
+// slots returns the number of slots from which the usual is learned. The last one may be
+// incomplete.
+func (p *Periods) slots() int {
+	return int(divideUp(uint64(p.usualEnd().Sub(p.UsualStart)), uint64(slot)))
+}
+
+// isRecent reports whether there are calls in the range, or in the time of the same length before:
+// others are gone for long.
+func (p *Periods) isRecent(c *pair) bool {
+	since := p.Start.Add(-p.End.Sub(p.Start)).Truncate(slot)
+	return len(c.now) > 0 || slices.ContainsFunc(c.learned, func(m tracestore.MetricPoint) bool { return m.Start >= uint64(since.UnixNano()) })
+}
+
+func (p *Periods) slotTime(i int) time.Time { return p.UsualStart.Add(time.Duration(i) * slot) }
+
 // last returns the last time within the period.
 func (p *Periods) last() time.Time { return p.minutesEnd.Add(-1) }
-
-func (p *Periods) hasUsual() bool { return p.UsualStart.Before(p.Start) }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

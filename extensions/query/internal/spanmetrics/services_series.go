@@ -2,6 +2,7 @@ package spanmetrics
 
 import (
 	"math"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -16,7 +17,11 @@ type ServiceSeries struct {
 	P99     []float64
 	Time    uint64 // sum of the durations in nanoseconds, or the maximum uint64 if it overflows
 	Summary Red
-	Usual   *Red // of the time before; nil if there were no calls
+	Usual   *Usual // nil if too little is known
+	// Incident is the latest one that has not ended before the range, or nil.
+	Incident *Incident
+
+	history *history
 }
 
 // Red is the number, errors and durations of calls.
@@ -24,6 +29,8 @@ type Red struct {
 	Calls, Errors uint64
 	P50, P95, P99 float64 // nanoseconds; NaN if there are no calls
 }
+
+func (r *Red) errorShare() float64 { return float64(r.Errors) / float64(max(r.Calls, 1)) }
 
 // counts is calls in some time.
 type counts struct {
@@ -37,6 +44,12 @@ func (c *counts) addPoint(p *tracestore.MetricPoint) {
 	c.durations.Add(&p.Durations)
 }
 
+func (c *counts) add(o *counts) {
+	c.calls += o.calls
+	c.errors += o.errors
+	c.durations.Add(&o.durations)
+}
+
 func (c *counts) red() Red {
 	r := Red{c.calls, c.errors, math.NaN(), math.NaN(), math.NaN()}
 	if c.calls > 0 {
@@ -45,28 +58,32 @@ func (c *counts) red() Red {
 	return r
 }
 
-// tally adds up the calls of both periods.
+// tally adds up the calls of the range, and those from which the usual is learned.
 type tally struct {
 	periods *Periods
 	steps   []counts
-	usual   counts
+	slots   []counts
 }
 
-func newTally(p *Periods) *tally { return &tally{periods: p, steps: make([]counts, p.Points)} }
+func newTally(p *Periods) *tally {
+	return &tally{periods: p, steps: make([]counts, p.Points), slots: make([]counts, p.slots())}
+}
 
 func (t *tally) addPair(p *pair) {
-	start, step := uint64(t.periods.Start.UnixNano()), uint64(t.periods.Step)
-	for i := range p.now {
-		if at := (p.now[i].Start - start) / step; at < uint64(len(t.steps)) {
-			t.steps[at].addPoint(&p.now[i])
+	addPoints(t.steps, p.now, t.periods.Start, t.periods.Step)
+	addPoints(t.slots, p.learned, t.periods.UsualStart, slot)
+}
+
+// addPoints adds points to steps.
+func addPoints(steps []counts, points []tracestore.MetricPoint, start time.Time, step time.Duration) {
+	for i := range points {
+		if at := (points[i].Start - uint64(start.UnixNano())) / uint64(step); at < uint64(len(steps)) {
+			steps[at].addPoint(&points[i])
 		}
-	}
-	for i := range p.usual {
-		t.usual.addPoint(&p.usual[i])
 	}
 }
 
-// series returns the sums.
+// series returns the sums, and what they say about the service.
 func (t *tally) series(name string) ServiceSeries {
 	n := len(t.steps)
 	s := ServiceSeries{Name: name, Calls: make([]uint64, n), Errors: make([]uint64, n),
@@ -76,14 +93,20 @@ func (t *tally) series(name string) ServiceSeries {
 		step := &t.steps[i]
 		r := step.red()
 		s.Calls[i], s.Errors[i], s.P50[i], s.P95[i], s.P99[i] = r.Calls, r.Errors, r.P50, r.P95, r.P99
-		all.calls += step.calls
-		all.errors += step.errors
-		all.durations.Add(&step.durations)
+		all.add(step)
 	}
 	s.Summary, s.Time = all.red(), all.durations.Sum
-	if t.usual.calls > 0 {
-		r := t.usual.red()
-		s.Usual = &r
-	}
+	s.history = learn(t.slots, t.periods.usualEnd().Sub(t.periods.slotTime(len(t.slots)-1)))
+	s.Usual = s.history.usual
+	s.judge(&series{t.periods.UsualStart, slot, t.slots}, t.periods)
 	return s
+}
+
+// judge finds the incident of a service.
+func (s *ServiceSeries) judge(counted *series, p *Periods) {
+	s.Incident = s.history.latest(counted, p)
+	known := s.Usual != nil && s.Usual.errorShare() < alwaysFailing
+	if r := s.Summary; s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
+		s.Incident = &Incident{Kind: Errors, Red: r}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
@@ -20,8 +21,7 @@ const (
 )
 
 // servicesAnswer is the data of GET /api/ui/v1/services. Start, End and UsualStart are whole
-// minutes, except End if it is the time of the answer. The period to compare with is from
-// UsualStart to Start.
+// minutes, except End if it is the time of the answer. The usual is learned from UsualStart to End.
 type servicesAnswer struct {
 	Start      route.Nanos     `json:"start"`
 	End        route.Nanos     `json:"end"` // exclusive
@@ -44,8 +44,25 @@ type serviceSeries struct {
 	P50     nanosOrNull `json:"p50"`
 	P95     nanosOrNull `json:"p95"`
 	P99     nanosOrNull `json:"p99"`
-	Summary *redAnswer  `json:"summary"`
-	Usual   *redAnswer  `json:"usual"`
+	Summary redAnswer   `json:"summary"`
+	// Usual is null if too little is known.
+	Usual    *usualAnswer    `json:"usual"`
+	Incident *incidentAnswer `json:"incident"`
+}
+
+// usualAnswer is the calls of quiet time. Quiet is its length in nanoseconds.
+type usualAnswer struct {
+	redAnswer
+	Quiet int64 `json:"quiet"`
+}
+
+// incidentAnswer is the latest time in the range in which a service is worse than usual. Start is
+// null if it is not known, End if the incident goes on.
+type incidentAnswer struct {
+	Kind  spanmetrics.IncidentKind `json:"kind"`
+	Start *route.Nanos             `json:"start"`
+	End   *route.Nanos             `json:"end"`
+	redAnswer
 }
 
 // redAnswer is the number, errors and durations of calls. Durations are null without calls.
@@ -115,14 +132,26 @@ func servicesOf(p *spanmetrics.Periods, s *spanmetrics.Services) *servicesAnswer
 }
 
 func seriesOf(s *spanmetrics.ServiceSeries) serviceSeries {
-	return serviceSeries{Calls: s.Calls, Errors: s.Errors, P50: s.P50, P95: s.P95, P99: s.P99,
-		Summary: redOf(&s.Summary), Usual: redOf(s.Usual)}
+	out := serviceSeries{Calls: s.Calls, Errors: s.Errors, P50: s.P50, P95: s.P95, P99: s.P99, Summary: redOf(&s.Summary)}
+	if u := s.Usual; u != nil {
+		out.Usual = &usualAnswer{redOf(&u.Red), int64(u.Quiet)}
+	}
+	if i := s.Incident; i != nil {
+		out.Incident = &incidentAnswer{i.Kind, knownTime(i.Start), knownTime(i.End), redOf(&i.Red)}
+	}
+	return out
 }
 
-func redOf(r *spanmetrics.Red) *redAnswer {
-	if r == nil {
+// knownTime returns nil for the zero time.
+func knownTime(t time.Time) *route.Nanos {
+	if t.IsZero() {
 		return nil
 	}
+	n := route.NanosOf(t)
+	return &n
+}
+
+func redOf(r *spanmetrics.Red) redAnswer {
 	rounded := func(d float64) *int64 {
 		if math.IsNaN(d) {
 			return nil
@@ -130,5 +159,5 @@ func redOf(r *spanmetrics.Red) *redAnswer {
 		n := int64(math.Round(d))
 		return &n
 	}
-	return &redAnswer{r.Calls, r.Errors, rounded(r.P50), rounded(r.P95), rounded(r.P99)}
+	return redAnswer{r.Calls, r.Errors, rounded(r.P50), rounded(r.P95), rounded(r.P99)}
 }

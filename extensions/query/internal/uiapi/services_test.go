@@ -86,8 +86,11 @@ func TestManyServices(t *testing.T) {
 func TestServicesNow(t *testing.T) {
 	td := ptrace.NewTraces()
 	since := querytest.Noon.Sub(querytest.Start)
-	before := querytest.AddSpan(querytest.AddService(td, "stopped"), pcommon.TraceID{1}, 1, 0, "op", since-8*time.Minute)
-	before.SetKind(ptrace.SpanKindConsumer)
+	stopping := querytest.AddService(td, "stopped")
+	for i := range byte(30) {
+		before := querytest.AddSpan(stopping, pcommon.TraceID{1}, i+3, 0, "op", since-8*time.Minute-time.Duration(i)*time.Minute)
+		before.SetKind(ptrace.SpanKindConsumer)
+	}
 	querytest.AddSpan(querytest.AddService(td, "new"), pcommon.TraceID{2}, 2, 0, "op", since-time.Second)
 	h := api(t, querytest.FilledMemory(t, td))
 	a := askServices(t, h, querytest.Noon.Add(-5*time.Minute), querytest.Noon, "")
@@ -98,7 +101,7 @@ func TestServicesNow(t *testing.T) {
 	if fresh.Name != "new" || fmt.Sprint(fresh.Calls) != "[0 0 0 0 1]" {
 		t.Errorf("new service: %+v", fresh)
 	}
-	if stopped.Name != "stopped" || stopped.Summary.Calls != 0 || stopped.Usual.Calls != 1 {
+	if stopped.Name != "stopped" || stopped.Summary.Calls != 0 || stopped.Usual.Calls != 30 {
 		t.Errorf("stopped service: %+v", stopped)
 	}
 }

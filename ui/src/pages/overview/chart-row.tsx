@@ -8,7 +8,7 @@ import { axisDuration, count, duration, millis, rate, share } from '../../shell/
 import { zone } from '../../shell/preferences';
 import { t } from '../../shell/text';
 import { navigate } from '../../shell/url';
-import { errorShare, errorShares, rates, usualOf, type Periods, type ServiceHealth } from './health';
+import { errorShare, errorShares, rates, secondsOf, usualRate, type ServiceHealth } from './health';
 import { factor } from './sentence';
 import css from './overview.module.css';
 
@@ -17,9 +17,10 @@ const notable = 1.5;
 const minRate = 0.05;
 
 /** Errors, requests and durations of all services together. */
-export function ChartRow({ data, p, changes, judged }: { data: Services; p: Periods; changes: Change[]; judged: ServiceHealth[] }) {
+export function ChartRow({ data, changes, judged }: { data: Services; changes: Change[]; judged: ServiceHealth[] }) {
   const { total } = data;
-  const usual = usualOf(total, p);
+  const { usual } = total;
+  const seconds = secondsOf(data);
   const perSecond = rates(total.calls, data);
   // A step that has just begun has few requests: its share and quantiles would jump.
   const settled = <T,>(list: T[]): (T | null)[] => list.map((v, i) => (perSecond[i] === null ? null : v));
@@ -27,10 +28,10 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
     times: total.calls.map((_, i) => millis(data.start) + (i * data.step) / 1e6), end: millis(data.start) + (data.points * data.step) / 1e6,
     zone: zone.value, marks: marksOf(changes, judged), onSelect: (from: number, to: number) => navigate({ range: { from: new Date(from).toISOString(), to: new Date(to).toISOString() } }),
   };
-  const usualRate = usual ? usual.calls / p.usual : null;
+  const requestsUsual = usualRate(total);
   const shares = settled(errorShares(total)).map((x) => x ?? null);
   const errorsNow = errorShare(total.summary);
-  const errorsUsual = usual && usual.calls > 0 ? errorShare(usual) : null;
+  const errorsUsual = usual && errorShare(usual);
   return (
     <div class={css.charts}>
       <Chart
@@ -38,8 +39,8 @@ export function ChartRow({ data, p, changes, judged }: { data: Services; p: Peri
         chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
       />
       <Chart
-        title={t('Requests')} value={requestsText(total.summary.calls, p.range)} class={css.second} note={<Note now={total.summary.calls / p.range} usual={usualRate} format={(x) => `${rate(x)}/s`} />}
-        chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: usualRate, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
+        title={t('Requests')} value={requestsText(total.summary.calls, seconds)} class={css.second} note={<Note now={total.summary.calls / seconds} usual={requestsUsual} format={(x) => `${rate(x)}/s`} />}
+        chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: requestsUsual, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
       />
       <Chart
         title={t('Duration')} value={total.summary.p95 === null ? '–' : `p95 ${duration(total.summary.p95)}`} note={<Note now={total.summary.p95} usual={usual?.p95 ?? null} format={duration} worse="warn" />}

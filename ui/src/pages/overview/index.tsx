@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Errors } from '../../api/errors';
+import type { ServiceMap } from '../../api/map';
 import type { Changes, Names, Services, TraceSummary } from '../../api/types';
 import { millis } from '../../shell/format';
 import { capable } from '../../shell/config';
@@ -19,7 +20,7 @@ import { useDemoLoad } from './demo-button';
 import { FirstRun, FirstTrace } from './first-run';
 import { ChartRow } from './chart-row';
 import { ErrorPanel } from './error-panel';
-import { errorShare, isCompared, judge, periods, silentSince } from './health';
+import { errorShare, isCompared, isFailing, judge, silentSince, sourcesFirst } from './health';
 import { IngestStrip } from './ingest-strip';
 import { Lead } from './lead';
 import { overviewSentence } from './sentence';
@@ -29,7 +30,6 @@ import css from './overview.module.css';
 const servicesEvery = 10_000;
 const errorsEvery = 30_000;
 const changesEvery = 60_000;
-const minCoverage = 0.2;
 
 /** The page `/`: is anything broken right now? */
 export default function OverviewPage() {
@@ -58,13 +58,14 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   const name = rangeName(range, zone.value, slowNow.value);
   const { data } = services;
+  const several = (data?.services.filter(isFailing).length ?? 0) > 1;
+  const map = useRequest<ServiceMap>(several && capable('dependencies') ? 'map' : null, (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   if (!data) {
     const { from, to } = resolveRange(range, Date.now());
     return <Waiting services={services}><ErrorPanel errors={errors} changes={changes} start={from} end={to} rangeLabel={name} /></Waiting>;
   }
-  const p = periods(data, ingest.value.data?.oldest ?? '');
-  const comparable = p.usual >= p.range * minCoverage;
-  const judged = judge(data, p);
+  const comparable = isCompared(data);
+  const judged = sourcesFirst(judge(data), map.data ?? null);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
     comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, zone: zone.value, silentSince: stopped,
@@ -74,13 +75,13 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
     <>
       <Progress active={services.loading} label={t('Loading services')} />
       {first && <FirstTrace trace={first} />}
-      <Lead sentence={sentence} services={judged} comparable={comparable} quiet={none || stopped !== null} />
+      <Lead sentence={sentence} services={judged} usual={data.total.usual} quiet={none || stopped !== null} />
       <div class={css.columns}>
         <div class={css.main}>
           {services.error && <div class={css.message}><Failure what={t('Services, which are of an earlier answer')} error={services.error} retry={services.retry} /></div>}
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
-          {none ? <NoRequests /> : <ChartRow data={data} p={p} changes={changes.data?.changes ?? []} judged={judged} />}
-          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={isCompared(data, p) ? 'most abnormal' : 'most errors'} />}
+          {none ? <NoRequests /> : <ChartRow data={data} changes={changes.data?.changes ?? []} judged={judged} />}
+          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? 'most abnormal' : 'most errors'} />}
         </div>
         <ErrorPanel errors={errors} changes={changes} start={millis(data.start)} end={millis(data.end)} rangeLabel={name} />
       </div>

@@ -1,3 +1,5 @@
+import type { Usual } from '../../api/types';
+import { minutes } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
 import { t, tn } from '../../shell/text';
 import { link } from '../../shell/url';
@@ -10,14 +12,19 @@ export function serviceQuery(name: string, more = ''): string {
   return `{ service = ${JSON.stringify(name)}${more && ` && ${more}`} }`;
 }
 
-const queryOf: Record<ServiceHealth['state'], string> = { failing: 'error', silent: '', slow: '', normal: '' };
+const queryOf: Record<ServiceHealth['state'], string> = { failing: 'error', silent: '', slow: '', ended: 'error', normal: '' };
+
+/** What is usual, and how much is known of it. */
+export function usualText(usual: Usual): string {
+  return t('Usual is the quiet time of the day before: {quiet}.', { quiet: minutes(usual.quiet) });
+}
 
 /** The sentence of the page, and one line for each of the worst services. `quiet`: there are no requests, at least not any more. */
-export function Lead({ sentence, services, comparable, quiet }: { sentence: Sentence; services: ServiceHealth[]; comparable: boolean; quiet: boolean }) {
+export function Lead({ sentence, services, usual, quiet }: { sentence: Sentence; services: ServiceHealth[]; usual: Usual | null; quiet: boolean }) {
   const calm = sentence.details.length === 0;
   return (
     <div class={css.lead}>
-      <h1 class={css.sentence}>{calm && !quiet && comparable && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
+      <h1 class={css.sentence}>{calm && !quiet && usual && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
       {sentence.details.map(({ service, text }) => (
         <p key={service.name} class={css.detail}>
           <Mark kind={service.state === 'failing' ? 'error' : 'warn'} size={13} label="" />
@@ -28,11 +35,12 @@ export function Lead({ sentence, services, comparable, quiet }: { sentence: Sent
       ))}
       {calm && !quiet && (
         <p class={css.detail}>
-          {comparable
-            ? <span>{tn(services.length, 'Errors and durations of all requests are as in the same period before.', 'Errors and durations of all services are as in the same period before.')}</span>
+          {usual
+            ? <span>{tn(services.length, 'Errors and durations of all requests are as usual.', 'Errors and durations of all services are as usual.')}{' '}{usualText(usual)}</span>
             : <><Icon name="clock" size={14} /><span>{t('There is not enough earlier data to compare with.')}</span></>}
         </p>
       )}
+      {!calm && usual && <p class={css.detail}><span>{usualText(usual)}</span></p>}
     </div>
   );
 }

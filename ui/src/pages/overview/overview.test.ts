@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Change, Red, Services } from '../../api/types';
+import type { Change, Incident, Red, Services, Usual } from '../../api/types';
 import { nanos } from '../../shell/format';
-import { errorShare, errorShares, isFailing, judge, periods, rates, silentSince, slowdown } from './health';
+import { errorShare, errorShares, isCompared, judge, rates, silentSince, slowdown, sourcesFirst } from './health';
 import { overviewSentence } from './sentence';
 
 const start = Date.UTC(2026, 10, 22, 13, 42);
@@ -11,13 +11,23 @@ function red(calls: number, errors: number, p95 = 100e6): Red {
   return { calls, errors, p50: p95 / 4, p95, p99: p95 * 2 };
 }
 
-interface Spec { name: string; now: Red; usual?: Red | null; errors?: number[]; inferred?: boolean }
+interface Spec { name: string; now: Red; usual?: Red | null; incident?: Incident; inferred?: boolean }
+
+/** An incident that goes on since a minute of the range, or ended. */
+function incident(kind: Incident['kind'], numbers: Red, from: number | null, to: number | null = null): Incident {
+  const at = (m: number | null): string | null => (m === null ? null : nanos(start + m * minute));
+  return { kind, start: at(from), end: at(to), ...numbers };
+}
+
+function quiet(r: Red): Usual {
+  return { ...r, quiet: 600e9 };
+}
 
 /** Ten steps of a minute. */
 function answer(...specs: Spec[]): Services {
   const series = (s: Spec) => ({
-    name: s.name, inferred: s.inferred ?? false, summary: s.now, usual: s.usual === undefined ? { ...s.now } : s.usual,
-    calls: Array(10).fill(s.now.calls / 10), errors: s.errors ?? Array(10).fill(s.now.errors / 10),
+    name: s.name, inferred: s.inferred ?? false, summary: s.now, usual: s.usual === null ? null : quiet(s.usual ?? s.now), incident: s.incident ?? null,
+    calls: Array(10).fill(s.now.calls / 10), errors: Array(10).fill(s.now.errors / 10),
     p50: Array(10).fill(s.now.p50), p95: Array(10).fill(s.now.p95), p99: Array(10).fill(s.now.p99),
   });
   return {
@@ -28,22 +38,11 @@ function answer(...specs: Spec[]): Services {
 
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
 function say(a: Services, changes: Change[] = []): { text: string; details: string[] } {
-  const p = periods(a, '');
-  const s = overviewSentence(judge(a, p), { comparable: p.usual >= p.range * 0.2, changes, errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', zone: 'utc', silentSince: silentSince(a.total, a) });
+  const s = overviewSentence(judge(a), { comparable: isCompared(a), changes, errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', zone: 'utc', silentSince: silentSince(a.total, a) });
   return { text: s.text, details: s.details.map((d) => `${d.service.name} ${plain(d.text)}`) };
 }
 
 describe('health', () => {
-  it('finds more errors than usual beyond chance', () => {
-    expect(isFailing(red(2070, 132), red(2000, 4))).toBe(true);
-    expect(isFailing(red(2000, 4), red(2000, 4))).toBe(false);
-    expect(isFailing(red(1000, 50), red(1000, 50))).toBe(false); // usual
-    expect(isFailing(red(100, 6), red(100, 2))).toBe(false); // chance
-    expect(isFailing(red(100, 4), red(1000, 0))).toBe(false); // too few
-    expect(isFailing(red(100, 30), red(100, 30))).toBe(true); // always failing
-    expect(isFailing(red(100, 10), null)).toBe(false);
-    expect(isFailing(red(100, 40), null)).toBe(true);
-  });
   it('compares durations only with enough calls', () => {
     expect(slowdown(red(100, 0, 300), red(100, 0, 100))).toBe(3);
     expect(slowdown(red(10, 0, 300), red(100, 0, 100))).toBeNull();
@@ -52,10 +51,13 @@ describe('health', () => {
   it('orders failing, silent, slow, then by calls, inferred last', () => {
     const a = answer(
       { name: 'db', now: red(90_000, 0), inferred: true }, { name: 'small', now: red(100, 0) }, { name: 'big', now: red(5000, 0) },
-      { name: 'slow', now: red(100, 0, 200e6), usual: red(100, 0, 100e6) }, { name: 'slower', now: red(100, 0, 900e6), usual: red(100, 0, 100e6) },
-      { name: 'gone', now: red(0, 0), usual: red(500, 0) }, { name: 'bad', now: red(100, 20), usual: red(100, 0) }, { name: 'worse', now: red(1000, 200), usual: red(1000, 0) },
+      { name: 'slow', now: red(100, 0, 200e6), usual: red(100, 0, 100e6), incident: incident('slow', red(100, 0, 200e6), 0) },
+      { name: 'slower', now: red(100, 0, 900e6), usual: red(100, 0, 100e6), incident: incident('slow', red(100, 0, 900e6), 0) },
+      { name: 'over', now: red(100, 9), incident: incident('errors', red(20, 9), 1, 3) },
+      { name: 'gone', now: red(0, 0), usual: red(500, 0) }, { name: 'bad', now: red(100, 20), usual: red(100, 0), incident: incident('errors', red(100, 20), null) },
+      { name: 'worse', now: red(1000, 200), usual: red(1000, 0), incident: incident('errors', red(900, 200), 1) },
     );
-    expect(judge(a, periods(a, '')).map((s) => s.name)).toEqual(['worse', 'bad', 'gone', 'slower', 'slow', 'big', 'small', 'db']);
+    expect(judge(a).map((s) => s.name)).toEqual(['worse', 'bad', 'gone', 'slower', 'slow', 'over', 'big', 'small', 'db']);
   });
   it('orders by errors, then by duration, if nothing can be compared', () => {
     const usual = null;
@@ -63,19 +65,17 @@ describe('health', () => {
       { name: 'busy', now: red(9000, 0), usual }, { name: 'slow', now: red(100, 0, 900e6), usual }, { name: 'rare', now: red(2, 1, 5e9), usual },
       { name: 'some', now: red(1000, 10), usual }, { name: 'more', now: red(100, 8), usual }, { name: 'db', now: red(100, 20), usual, inferred: true },
     );
-    expect(judge(a, periods(a, '')).map((s) => s.name)).toEqual(['more', 'some', 'slow', 'busy', 'rare', 'db']);
+    expect(judge(a).map((s) => s.name)).toEqual(['more', 'some', 'slow', 'busy', 'rare', 'db']);
   });
-  it('does not compare with a period that has hardly any data', () => {
-    const a = answer({ name: 'a', now: red(1000, 100), usual: red(10, 0) });
-    expect(periods(a, nanos(start - minute))).toEqual({ range: 600, usual: 60 });
-    expect(judge(a, periods(a, nanos(start - minute)))[0]).toMatchObject({ state: 'normal', usualErrorShare: null, slowdown: null });
-  });
-  it('compares with requests that were sent later', () => {
-    const sent = answer({ name: 'a', now: red(1000, 100), usual: red(1000, 0) });
-    sent.total.usual = null;
-    expect(periods(sent, nanos(start + minute)).usual).toBe(0);
-    sent.total.usual = red(1000, 0);
-    expect(periods(sent, nanos(start + minute)).usual).toBe(600);
+  it('puts the source of failures before the services that call it', () => {
+    const failing = { now: red(1000, 200), usual: red(1000, 0), incident: incident('errors', red(900, 200), 1) };
+    const a = answer({ name: 'front', ...failing, incident: incident('errors', red(9000, 900), 1) }, { name: 'pay', ...failing }, { name: 'db', now: red(10, 0) });
+    const map = {
+      nodes: { name: ['db', 'front', 'pay'], peer: [], connection: [], requests: [], errors: [], p95: [] },
+      edges: { parent: [1, 2, 2], child: [2, 0, 2], calls: [], errors: [], timed: [], p50: [], p95: [], connections: [] },
+    };
+    expect(sourcesFirst(judge(a), null).map((s) => s.name)).toEqual(['front', 'pay', 'db']);
+    expect(sourcesFirst(judge(a), map).map((s) => s.name)).toEqual(['pay', 'front', 'db']);
   });
   it('calculates rates of steps, also of the last one', () => {
     const a = { start: nanos(start), end: nanos(start + 2.5 * minute), step: minute * 1e6 };
@@ -86,23 +86,29 @@ describe('health', () => {
 });
 
 describe('sentence', () => {
-  const failing: Spec = { name: 'payment', now: red(2070, 132), usual: red(2000, 4), errors: [0, 1, 0, 1, 22, 22, 21, 22, 21, 22] };
+  const failing: Spec = { name: 'payment', now: red(2070, 132), usual: red(2000, 4), incident: incident('errors', red(1200, 130), 4) };
   const version: Change = { at: nanos(start + 3.5 * minute), service: 'payment', kind: 'version', from: '2.13.4', to: '2.14.0' };
 
   it('names what is broken, since when, and after which version', () => {
-    const a = answer(failing, { name: 'cart', now: red(100, 0, 240e6), usual: red(100, 0) }, { name: 'geo', now: red(100, 0) });
+    const a = answer(failing, { name: 'cart', now: red(100, 0, 240e6), usual: red(100, 0), incident: incident('slow', red(50, 0, 300e6), 5) }, { name: 'geo', now: red(100, 0) });
     expect(say(a, [version])).toEqual({
       text: '1 of 3 services is failing, 1 is slower than usual',
-      details: ['payment fails 6.4 % of requests, usually 0.2 %, since 13:46 when version 2.14.0 appeared', 'cart has 2.4× its usual p95'],
+      details: ['payment fails 10.8 % of requests, usually 0.2 %, since 13:46 when version 2.14.0 appeared', 'cart has 3.0× its usual p95, since 13:47'],
     });
-    expect(say(a, [{ ...version, service: 'cart' }]).details[0]).toBe('payment fails 6.4 % of requests, usually 0.2 %, since 13:46');
+    expect(say(a, [{ ...version, service: 'cart' }]).details[0]).toBe('payment fails 10.8 % of requests, usually 0.2 %, since 13:46');
   });
   it('names a service with a new version before those that may depend on it', () => {
-    const worse: Spec = { ...failing, name: 'checkout', now: red(4140, 264), usual: red(4000, 8) };
+    const worse: Spec = { ...failing, name: 'checkout', now: red(4140, 264), usual: red(4000, 8), incident: incident('errors', red(2400, 260), 4) };
     const a = answer(worse, failing);
-    expect(judge(a, periods(a, '')).map((s) => s.name)).toEqual(['checkout', 'payment']);
+    expect(judge(a).map((s) => s.name)).toEqual(['checkout', 'payment']);
     expect(say(a, [version]).details.map((d) => d.split(' ')[0])).toEqual(['payment', 'checkout']);
     expect(say(a).details.map((d) => d.split(' ')[0])).toEqual(['checkout', 'payment']);
+  });
+  it('says when an incident ended', () => {
+    const over: Spec = { ...failing, incident: incident('errors', red(400, 130), 2, 6) };
+    expect(say(answer(over, { name: 'geo', now: red(100, 0) }))).toEqual({
+      text: 'Nothing unusual now, 1 of 2 services has recovered', details: ['payment failed 32.5 % of requests, usually 0.2 %, ended 13:48 after 4 min'],
+    });
   });
   it('counts in the plural', () => {
     const gone: Spec = { name: 'gone', now: red(0, 0), usual: red(500, 0) };

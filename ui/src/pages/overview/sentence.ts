@@ -1,7 +1,7 @@
 import type { Change } from '../../api/types';
-import { clock, millis, share, type Zone } from '../../shell/format';
+import { clock, millis, minutes, share, type Zone } from '../../shell/format';
 import { t } from '../../shell/text';
-import type { ServiceHealth } from './health';
+import { errorShare, slowdownOf, type ServiceHealth } from './health';
 
 /** The answer of the page to "is anything broken now?". */
 export interface Sentence {
@@ -16,7 +16,7 @@ export interface Detail {
   text: string;
 }
 
-const maxDetails = 2;
+const maxDetails = 4;
 const changeDistance = 120_000; // milliseconds between the rise of errors and a new version
 
 /** What the sentence depends on, beside the services. */
@@ -36,20 +36,22 @@ export interface SentenceContext {
 export function overviewSentence(services: ServiceHealth[], context: SentenceContext): Sentence {
   const { changes, zone } = context;
   const of = (state: ServiceHealth['state']): ServiceHealth[] => services.filter((s) => s.state === state);
-  const [failing, silent, slow] = [of('failing'), of('silent'), of('slow')];
-  const abnormal = [...failing, ...silent, ...slow];
+  const [failing, silent, slow, ended] = [of('failing'), of('silent'), of('slow'), of('ended')];
+  const abnormal = [...failing, ...silent, ...slow, ...ended];
   const stopped = context.silentSince === null ? '' : t('No requests since {silentSince}', { silentSince: clock(context.silentSince, zone, 0) });
   if (abnormal.length === 0) return { text: stopped || calm(services, context), details: [] };
   const total = services.length;
   const parts: string[] = stopped ? [stopped] : [];
   const add = (list: ServiceHealth[], one: string, many: string): void => {
     if (list.length === 0) return;
-    const subject = parts.length === 0 || stopped ? (total === 1 ? list[0].name : t('{list} of {total} services', { list: list.length, total })) : String(list.length);
+    const subject = parts.length === 0 || stopped || list === ended ? (total === 1 ? list[0].name : t('{list} of {total} services', { list: list.length, total })) : String(list.length);
     parts.push(`${subject} ${list.length === 1 ? one : many}`);
   };
   add(failing, t('is failing'), t('are failing'));
   add(silent, t('gets no requests any more'), t('get no requests any more'));
   add(slow, t('is slower than usual'), t('are slower than usual'));
+  if (parts.length === 0) parts.push(t('Nothing unusual now'));
+  add(ended, t('has recovered'), t('have recovered'));
   return { text: parts.join(', '), details: suspectsFirst(abnormal, changes).slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
 }
 
@@ -63,11 +65,26 @@ function calm(services: ServiceHealth[], { comparable, errorShare, period }: Sen
 
 function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
   switch (s.state) {
-    case 'failing': return t('fails {errorShare} of requests{usualErrorShare}{s}', { errorShare: share(s.errorShare), usualErrorShare: s.usualErrorShare === null ? '' : t(', usually {usualErrorShare}', { usualErrorShare: share(s.usualErrorShare) }), s: since(s, changes, zone) });
+    case 'failing': return t('fails {errorShare} of requests{usualErrorShare}{s}', { errorShare: share(errorShare(s.series.incident)), usualErrorShare: usually(s), s: since(s, changes, zone) });
     case 'silent': return (s.since === null ? t('gets no requests any more') : t('has had no requests since {since}', { since: clock(s.since, zone, 0) }));
-    case 'slow': return t('has {slowdown} its usual p95', { slowdown: factor(s.slowdown!) });
+    case 'slow': return t('has {slowdown} its usual p95{s}', { slowdown: factor(slowdownOf(s)), s: since(s, changes, zone) });
+    case 'ended': return endedText(s, zone);
     default: return '';
   }
+}
+
+function usually(s: ServiceHealth): string {
+  return s.usualErrorShare === null ? '' : t(', usually {usualErrorShare}', { usualErrorShare: share(s.usualErrorShare) });
+}
+
+/** What a service did in an incident that is over, and when that ended. */
+export function endedText(s: ServiceHealth, zone: Zone): string {
+  const incident = s.series.incident!;
+  const [from, to] = [millis(incident.start!), millis(incident.end!)];
+  const over = t(', ended {time} after {length}', { time: clock(to, zone, 0), length: minutes((to - from) * 1e6) });
+  return incident.kind === 'errors'
+    ? t('failed {errorShare} of requests{usualErrorShare}{over}', { errorShare: share(errorShare(incident)), usualErrorShare: usually(s), over })
+    : t('had {slowdown} its usual p95{over}', { slowdown: factor(slowdownOf(s)), over });
 }
 
 /** The version of a service that appeared when its errors rose. */

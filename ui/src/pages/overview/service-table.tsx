@@ -52,7 +52,7 @@ function ageOf(at: string): string {
   return text && `, ${text.replace(/ ago$/, '')}`;
 }
 
-const marks = { failing: 'error', silent: 'warn', slow: 'warn' } as const;
+const marks = { failing: 'error', silent: 'warn', slow: 'warn', ended: 'partial' } as const;
 
 function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' | 'service'; data: Services; scale: number; version?: Change }) {
   const { summary } = s.series;

@@ -5,7 +5,6 @@ import type { Changes } from '../../api/types';
 import { Button } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { Mark } from '../../shell/icons';
-import { ingest } from '../../shell/ingest';
 import { zone } from '../../shell/preferences';
 import { isRelative } from '../../shell/range';
 import { ServiceSwatch } from '../../shell/service-mark';
@@ -15,7 +14,7 @@ import { useTitle } from '../../shell/title';
 import { format, link, linked, view, visit } from '../../shell/url';
 import { rangeParams, useRequest, type RequestState } from '../../shell/use-request';
 import { ChartRow } from '../overview/chart-row';
-import { judge, periods, silentSince, usualOf } from '../overview/health';
+import { judge, secondsOf, silentSince } from '../overview/health';
 import { Examples } from './examples';
 import { Facts } from './facts';
 import { OperationHeat } from './heat';
@@ -59,8 +58,8 @@ function Service({ name, answer, data, changes, map }: ServiceProps) {
   const main = mainRole(data);
   if (!main) return <Nothing name={name} answer={answer} map={map} />;
   const services = asServices(data, name, main);
-  const p = periods(services, ingest.value.data?.oldest ?? '');
-  const health = judge(services, p)[0];
+  const health = judge(services)[0];
+  const seconds = secondsOf(data);
   const missing = missingKind(data);
   const marked = markedOperation(data, view.value.operation);
   const version = changes.find((c) => c.kind === 'version');
@@ -72,17 +71,17 @@ function Service({ name, answer, data, changes, map }: ServiceProps) {
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
-        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, usualOf(main.total, p) !== null, zone.value)} causes={causesOf(data, name)} />}
+        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, zone.value)} causes={causesOf(data, name)} />}
       {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.notice}><Messages messages={answer.messages} /></div>
-      <ChartRow data={services} p={p} changes={changes} judged={[health]} />
+      <ChartRow data={services} changes={changes} judged={[health]} />
       <div class={css.columns}>
         <div class={css.main}>
-          <Operations data={data} p={p} service={name} marked={marked?.operation} />
+          <Operations data={data} seconds={seconds} service={name} marked={marked?.operation} />
           {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
         </div>
         <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
-          {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={p.range} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
+          {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={seconds} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
           <Examples service={name} role={main.role} p95={main.total.summary.p95} start={data.start} end={data.end} />
         </aside>
       </div>

@@ -10,7 +10,7 @@ import { useRovingRows } from '../../shell/roving';
 import { Partial } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { link, navigate } from '../../shell/url';
-import { errorShare, errorShares, isFailing, slowdown, usualOf, type Periods } from '../overview/health';
+import { errorShare, errorShares, isFailing, slowdown } from '../overview/health';
 import { factor } from '../overview/sentence';
 import { operationQuery, slower } from './queries';
 import { timeShare, used } from './roles';
@@ -20,7 +20,7 @@ const slowFrom = 1.5;
 const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
 
 /** Operations of a service, those that take most time first, then its calls of others. A row marks its operation for the heatmap below. */
-export function Operations({ data, p, service, marked }: { data: OneService; p: Periods; service: string; marked: OperationSeries | undefined }) {
+export function Operations({ data, seconds, service, marked }: { data: OneService; seconds: number; service: string; marked: OperationSeries | undefined }) {
   const body = useRef<HTMLTableElement>(null);
   useRovingRows(body);
   const shown = data.roles.filter((r) => r.operations.some(used) && (r.role !== 'internal' || !used(data.roles[0].total)));
@@ -41,7 +41,7 @@ export function Operations({ data, p, service, marked }: { data: OneService; p: 
             <th scope="col" class={classes(css.time, css.wide)} aria-sort="descending">{t('Share of time')}</th>
           </tr>
         </thead>
-        {shown.map((r) => <Role key={r.role} role={r} p={p} service={service} marked={marked} scale={scale} />)}
+        {shown.map((r) => <Role key={r.role} role={r} seconds={seconds} service={service} marked={marked} scale={scale} />)}
       </table>
       {shown.filter((r) => r.omitted > 0).map((r) => <div key={r.role} class={css.notice}><Partial>{tn(r.omitted, '{n} operation that takes less time is not listed.', '{n} operations that take less time are not listed.', { n: count(r.omitted) })}</Partial></div>)}
     </>
@@ -52,25 +52,24 @@ const roleNames: Record<RoleName, () => string> = { requests: () => t('Requests'
 
 interface RoleProps {
   role: ServiceRole;
-  p: Periods;
+  seconds: number;
   service: string;
   marked: OperationSeries | undefined;
   scale: number;
 }
 
-function Role({ role, p, service, marked, scale }: RoleProps) {
+function Role({ role, seconds, service, marked, scale }: RoleProps) {
   return (
     <tbody>
       {role.role !== 'requests' && <tr class={css.group}><th scope="rowgroup" colSpan={3}>{roleNames[role.role]()}</th><td colSpan={6} class={css.wide} /></tr>}
-      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} role={role} p={p} service={service} marked={o === marked} scale={scale} />)}
+      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} role={role} seconds={seconds} service={service} marked={o === marked} scale={scale} />)}
     </tbody>
   );
 }
 
-function Row({ o, role, p, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; marked: boolean }) {
-  const usual = usualOf(o, p);
-  const failing = isFailing(o.summary, usual);
-  const slow = slowdown(o.summary, usual);
+function Row({ o, role, seconds, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; marked: boolean }) {
+  const failing = isFailing(o);
+  const slow = slowdown(o.summary, o.usual);
   const isSlow = slow !== null && slow >= slowFrom;
   const explore = (...more: string[]): string => link({ page: 'explore' }, { q: operationQuery(service, o.name, ...more), of: 'spans' });
   const part = timeShare(o, role);
@@ -83,7 +82,7 @@ function Row({ o, role, p, service, marked, scale }: Omit<RoleProps, 'marked'> &
           <a class={css.traces} href={explore()} aria-label={t('Traces of {name}', { name: o.name })}>{t('Traces')}</a>
         </span>
       </th>
-      <td class={classes(css.number, css.wide)}>{rate(o.summary.calls / p.range)}</td>
+      <td class={classes(css.number, css.wide)}>{rate(o.summary.calls / seconds)}</td>
       <td class={classes(css.number, failing ? css.failing : o.summary.errors === 0 && css.zero)}>{o.summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(errorShare(o.summary))}</a> : '0'}</td>
       <td class={classes(css.bars, css.wide)}><MiniBars values={errorShares(o)} max={scale} color={failing ? 'var(--error-solid)' : 'var(--series-p50)'} width={76} /></td>
       <td class={classes(css.number, css.wide, css.second)}>{quantile(o.summary, 'p50')}</td>

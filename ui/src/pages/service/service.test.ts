@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ServiceMap } from '../../api/map';
 import type { OneService, OperationSeries, RoleName } from '../../api/service';
-import type { Red } from '../../api/types';
+import type { Incident, Red, Usual } from '../../api/types';
 import { judge } from '../overview/health';
 import { neighboursOf } from './neighbours';
 import { operationQuery, roleQuery, slower } from './queries';
@@ -12,7 +12,7 @@ const red = (calls: number, errors = 0, p95 = 1e9): Red => ({ calls, errors, p50
 const none: Red = { calls: 0, errors: 0, p50: null, p95: null, p99: null };
 
 const series = (name: string, summary: Red, usual: Red | null = null, time = summary.calls): OperationSeries => ({
-  name, time, summary, usual, calls: [summary.calls, 0], errors: [summary.errors, 0], p50: [1, 1], p95: [1, 1], p99: [1, 1],
+  name, time, summary, usual: usual && ({ ...usual, quiet: 3600e9 } satisfies Usual), incident: null, calls: [summary.calls, 0], errors: [summary.errors, 0], p50: [1, 1], p95: [1, 1], p99: [1, 1],
 });
 
 const service = (totals: Partial<Record<RoleName, OperationSeries>>): OneService => ({
@@ -47,16 +47,19 @@ describe('roles', () => {
 });
 
 describe('sentence', () => {
-  const say = (summary: Red, usual: Red | null, stopped: number | null = null) => {
-    const s = service({ requests: series('', summary, usual) });
+  const say = (summary: Red, usual: Red | null, stopped: number | null = null, incident: Incident | null = null) => {
+    const s = service({ requests: { ...series('', summary, usual), incident } });
     const services = asServices(s, 'pay', mainRole(s)!);
-    const [health] = judge(services, { range: 3600, usual: 3600 });
-    return serviceSentence(health, stopped, [{ at: '3600000000000', service: 'pay', kind: 'version', from: '1', to: '2' }], usual !== null, 'utc');
+    const [health] = judge(services);
+    return serviceSentence(health, stopped, [{ at: '3600000000000', service: 'pay', kind: 'version', from: '1', to: '2' }], 'utc');
   };
   it('says what is unusual', () => {
-    expect(say(red(1000, 100), red(1000, 1)).mark).toBe('error');
-    expect(say(red(1000, 100), red(1000, 1)).text).toMatch(/^10\.0.% of requests fail, usually 0\.1.%/);
-    expect(say(red(1000, 0, 3e9), red(1000, 0, 1e9)).text).toMatch(/^Slower than usual: p95 is 3\.00.s, 3\.0× the usual 1\.00.s/);
+    const incident = (kind: Incident['kind'], r: Red, end: string | null = null): Incident => ({ kind, start: '3600000000000', end, ...r });
+    const failing = say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100)));
+    expect(failing).toEqual({ mark: 'error', text: expect.stringMatching(/^25\.0.% of requests fail, usually 0\.1.%, since 01:00 when version 2 appeared/) as string });
+    expect(say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100), '6000000000000')).text)
+      .toMatch(/^As usual now. It failed 25\.0.% of requests, usually 0\.1.%, ended 01:40 after 40.min/);
+    expect(say(red(1000, 0), red(1000, 0, 1e9), null, incident('slow', red(400, 0, 3e9))).text).toMatch(/^Slower than usual: p95 is 3\.00.s, 3\.0× the usual 1\.00.s/);
     expect(say(red(1000), red(1000))).toEqual({ mark: 'ok', text: expect.stringMatching(/^As usual/) as string });
     expect(say(red(1000), null).text).toContain('not enough earlier data');
     expect(say(red(1000), red(1000), 3_700_000).text).toBe('No requests since 01:01.');

@@ -2,14 +2,13 @@ import { useState } from 'preact/hooks';
 import type { Changes, Services } from '../../api/types';
 import { Button, Input, Segmented } from '../../shell/controls';
 import { count } from '../../shell/format';
-import { ingest } from '../../shell/ingest';
 import { isRelative } from '../../shell/range';
 import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { link, navigate, view } from '../../shell/url';
 import { rangeParams, useRequest } from '../../shell/use-request';
-import { isCompared, judge, periods, type ServiceHealth } from '../overview/health';
+import { isCompared, judge, type ServiceHealth } from '../overview/health';
 import { ServiceTable } from '../overview/service-table';
 import { FoundNames, NameList } from './name-list';
 import css from './services.module.css';
@@ -34,14 +33,13 @@ export default function ServicesPage() {
   const { data, error } = answer;
   if (error?.status === 501) return <div class={css.page}><h1 class={css.sentence}>{t('Services')}</h1><Failure what={t('Numbers')} error={error} /><NameList /></div>;
   if (!data) return <div class={css.page}><h1 class={css.sentence}>{t('Services')}</h1>{error ? <Failure what={t('Services')} error={error} retry={answer.retry} /> : <Skeleton rows={12} />}</div>;
-  const p = periods(data, ingest.value.data?.oldest ?? '');
-  const judged = judge(data, p);
+  const judged = judge(data);
   const order: Order = sort === 'name' || sort === 'time' ? sort : 'abnormal';
   const needle = filter.trim().toLowerCase();
   const shown = ordered(judged, order).filter((s) => s.name.toLowerCase().includes(needle));
-  const bad = judged.filter((s) => s.state !== 'normal').length;
+  const bad = judged.filter((s) => s.state !== 'normal' && s.state !== 'ended').length;
   const more = needle !== '' && answer.messages.length > 0; // the answer has the busiest services only
-  const first = isCompared(data, p) ? t('most abnormal') : t('most errors');
+  const first = isCompared(data) ? t('most abnormal') : t('most errors');
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading services')} />

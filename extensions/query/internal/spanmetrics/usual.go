@@ -1,0 +1,198 @@
+package spanmetrics
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// What is usual is learned from quiet time, whatever range is shown: the day before the end of the
+// range is divided into slots, and those outside of times that are worse than the calmest slots are
+// quiet. An incident is not quiet, whether it is within the range, before it or still going on.
+// What is worse at the same time of most earlier days is usual at that time, for example a nightly
+// job.
+
+const (
+	slot          = 15 * time.Minute
+	day           = 24 * time.Hour
+	slotsPerDay   = int(day / slot)
+	learnedDays   = 7
+	minSlots      = 2 // slots with calls; with fewer, nothing is known
+	minDays       = 3 // earlier days with calls at a time of day
+	calmestShare  = 1. / 3
+	minCalls      = 20
+	minBad        = 5
+	minErrorShare = 0.01
+	slowFactor    = 1.5  // of the usual p95
+	minSlowShare  = 0.05 // of calls that are slow: then p95 is
+	badFactor     = 2    // of the usual share
+	minSigma      = 3.   // standard deviations beyond chance
+	maxSigma      = 6.
+)
+
+// Usual is the calls of quiet time.
+type Usual struct {
+	Red
+	Quiet time.Duration // length of the quiet time
+}
+
+// badCalls counts the bad calls of a kind.
+type badCalls struct {
+	kind     IncidentKind
+	minShare float64 // of the calls of an incident
+	of       func(*counts) uint64
+	usual    float64 // likely share in quiet time
+}
+
+// history is what was learned about a service.
+type history struct {
+	slots []counts // from Periods.UsualStart on
+	usual *Usual   // nil if too little is known
+	bad   []badCalls
+}
+
+// learn finds the quiet slots of the last day.
+func learn(slots []counts, partial time.Duration) *history {
+	h := &history{slots: slots}
+	last := slots[max(0, len(slots)-slotsPerDay):]
+	used := func(c *counts) bool { return c.calls > 0 }
+	quiet := chosen(last, used)
+	if len(quiet) < minSlots {
+		return h
+	}
+	failed := badCalls{kind: Errors, minShare: minErrorShare, of: func(c *counts) uint64 { return c.errors }}
+	quiet = failed.quiet(quiet)
+	slow := slowCalls(quiet)
+	quiet = slow.quiet(quiet)
+	all := sum(quiet)
+	if all.calls < minCalls {
+		return h
+	}
+	h.usual = &Usual{Red: all.red(), Quiet: time.Duration(len(quiet)) * slot}
+	if end := &last[len(last)-1]; slices.Contains(quiet, end) {
+		h.usual.Quiet -= slot - partial
+	}
+	for _, b := range []badCalls{failed, slow} {
+		b.usual = b.likely(&all)
+		h.bad = append(h.bad, b)
+	}
+	return h
+}
+
+// slowCalls counts the calls that take longer than the usual p95 by a factor.
+func slowCalls(slots []*counts) badCalls {
+	quantiles := make([]float64, 0, len(slots))
+	for _, c := range slots {
+		if c.calls >= minCalls {
+			quantiles = append(quantiles, c.durations.Quantile(0.95))
+		}
+	}
+	if len(quantiles) == 0 {
+		all := sum(slots)
+		quantiles = append(quantiles, all.durations.Quantile(0.95))
+	}
+	slices.Sort(quantiles)
+	limit := tracestore.BucketOf(uint64(slowFactor * quantiles[int(calmestShare*float64(len(quantiles)))]))
+	return badCalls{kind: Slow, minShare: minSlowShare, of: func(c *counts) uint64 { return longer(&c.durations, limit) }}
+}
+
+// longer returns the number of durations in buckets after a bucket.
+func longer(h *tracestore.Histogram, bucket int) (n uint64) {
+	first, buckets := h.Counts()
+	for i := max(0, bucket+1-first); i < len(buckets); i++ {
+		n += buckets[i]
+	}
+	return n
+}
+
+// quiet returns the slots that are not in incidents, compared with the calmest slots. These are the
+// calmest by chance, too: what does not exceed all others is no incident, and if it is most of the
+// calls, it must exceed them by more.
+func (b *badCalls) quiet(slots []*counts) (rest []*counts) {
+	sorted := slices.Clone(slots)
+	slices.SortStableFunc(sorted, func(x, y *counts) int { return cmp.Compare(b.share(x), b.share(y)) })
+	all := sum(slots)
+	var calmest counts
+	for _, c := range sorted {
+		if float64(calmest.calls) >= calmestShare*float64(all.calls) {
+			break
+		}
+		calmest.add(c)
+	}
+	usual := slices.Repeat([]float64{b.likely(&calmest)}, len(slots))
+	end := 0
+	var bad []*counts
+	for _, r := range b.rises(slots, usual) {
+		rest = append(rest, slots[end:r.first]...)
+		bad = append(bad, slots[r.first:r.last+1]...)
+		end = r.last + 1
+	}
+	rest = append(rest, slots[end:]...)
+	incidents, others := sum(bad), sum(rest)
+	sigma := minSigma
+	if float64(others.calls) < calmestShare*float64(all.calls) {
+		sigma = maxSigma
+	}
+	if !b.exceed(&incidents, &others, sigma) {
+		return slots
+	}
+	return rest
+}
+
+// likely returns the share of bad calls that others of the kind are likely to have: more than 0.
+func (b *badCalls) likely(c *counts) float64 {
+	return max(minUsualShare, float64(b.of(c)+1)/float64(c.calls+1))
+}
+
+func (b *badCalls) share(c *counts) float64 { return float64(b.of(c)) / float64(max(c.calls, 1)) }
+
+// exceed reports whether calls have more bad ones than others have, beyond chance.
+func (b *badCalls) exceed(c, others *counts, sigma float64) bool {
+	bad, share, before := b.of(c), b.share(c), b.share(others)
+	if bad < minBad || share < b.minShare || share < badFactor*before {
+		return false
+	}
+	pooled := float64(bad+b.of(others)) / float64(c.calls+others.calls)
+	variance := pooled * (1 - pooled) * (1/float64(c.calls) + 1/float64(max(others.calls, 1)))
+	return (share-before)*(share-before) >= sigma*sigma*variance
+}
+
+// shareIn returns the usual share of bad calls in a slot: that of quiet time, or what most earlier
+// days had at the same time if that is more.
+func (h *history) shareIn(b *badCalls, at int) float64 {
+	var shares []float64
+	for i := at - slotsPerDay; i >= 0; i -= slotsPerDay {
+		around := sum(chosen(h.slots[max(0, i-1):min(i+2, len(h.slots))], func(*counts) bool { return true }))
+		if around.calls >= minCalls {
+			shares = append(shares, b.share(&around))
+		}
+	}
+	if len(shares) < minDays {
+		return b.usual
+	}
+	slices.Sort(shares)
+	median := shares[len(shares)/2]
+	if b.kind == Errors && median >= alwaysFailing {
+		return b.usual
+	}
+	return max(b.usual, median)
+}
+
+// chosen returns pointers to some counts.
+func chosen(list []counts, choose func(*counts) bool) (out []*counts) {
+	for i := range list {
+		if choose(&list[i]) {
+			out = append(out, &list[i])
+		}
+	}
+	return out
+}
+
+func sum(list []*counts) (all counts) {
+	for _, c := range list {
+		all.add(c)
+	}
+	return all
+}

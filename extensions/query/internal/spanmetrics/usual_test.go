@@ -1,0 +1,44 @@
+package spanmetrics
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Of 20 services without an incident, hardly one is said to have one.
+func TestQuietHours(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	shares := []float64{0, 0.001, 0.005, 0.02, 0.1}
+	const hours = 50
+	alarms, start := 0, time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
+	for hour := range hours {
+		end := start.Add(time.Duration(hour) * time.Hour)
+		p := NewPeriods(end.Add(-time.Hour), end, end, 60)
+		alarm := false
+		for service := range 20 {
+			slots := make([]counts, p.slots())
+			calls := 10 << (service % 8)
+			for i := range slots {
+				for range calls/2 + random.IntN(calls) {
+					slots[i].calls++
+					if random.Float64() < shares[service%len(shares)] {
+						slots[i].errors++
+					}
+					slots[i].durations.Observe(uint64(1e7 * (1 + random.ExpFloat64())))
+				}
+			}
+			h := learn(slots, slot)
+			if found := h.latest(&series{p.UsualStart, slot, slots}, &p); found != nil {
+				t.Logf("hour %d, service %d with %d calls: %+v, usual %+v", hour, service, calls, found, h.usual)
+				alarm = true
+			}
+		}
+		if alarm {
+			alarms++
+		}
+	}
+	if alarms > 1 {
+		t.Errorf("false alarms in %d of %d quiet hours", alarms, hours)
+	}
+}
