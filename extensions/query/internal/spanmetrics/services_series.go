@@ -96,7 +96,7 @@ func (t *tally) series(name string) ServiceSeries {
 		all.add(step)
 	}
 	s.Summary, s.Time = all.red(), all.durations.Sum
-	s.history = learn(t.slots, t.periods.usualEnd().Sub(t.periods.slotTime(len(t.slots)-1)))
+	s.history = learn(t.slots, slotsPerDay, t.periods.usualEnd().Sub(t.periods.slotTime(len(t.slots)-1)))
 	s.Usual = s.history.usual
 	s.judge(&series{t.periods.UsualStart, slot, t.slots}, t.periods)
 	return s

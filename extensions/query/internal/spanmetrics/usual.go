@@ -49,14 +49,15 @@ type badCalls struct {
 // history is what was learned about a service.
 type history struct {
 	slots []counts // from Periods.UsualStart on
-	usual *Usual   // nil if too little is known
+	quiet []*counts
+	usual *Usual // nil if too little is known
 	bad   []badCalls
 }
 
-// learn finds the quiet slots of the last day.
-func learn(slots []counts, partial time.Duration) *history {
+// learn finds the quiet ones of the last slots, of which the very last may be partial.
+func learn(slots []counts, recent int, partial time.Duration) *history {
 	h := &history{slots: slots}
-	last := slots[max(0, len(slots)-slotsPerDay):]
+	last := slots[max(0, len(slots)-recent):]
 	used := func(c *counts) bool { return c.calls > 0 }
 	quiet := chosen(last, used)
 	if len(quiet) < minSlots {
@@ -70,6 +71,7 @@ func learn(slots []counts, partial time.Duration) *history {
 	if all.calls < minCalls {
 		return h
 	}
+	h.quiet = quiet
 	h.usual = &Usual{Red: all.red(), Quiet: time.Duration(len(quiet)) * slot}
 	if end := &last[len(last)-1]; slices.Contains(quiet, end) {
 		h.usual.Quiet -= slot - partial

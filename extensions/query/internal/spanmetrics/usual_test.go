@@ -28,7 +28,7 @@ func TestQuietHours(t *testing.T) {
 					slots[i].durations.Observe(uint64(1e7 * (1 + random.ExpFloat64())))
 				}
 			}
-			h := learn(slots, slot)
+			h := learn(slots, slotsPerDay, slot)
 			if found := h.latest(&series{p.UsualStart, slot, slots}, &p); found != nil {
 				t.Logf("hour %d, service %d with %d calls: %+v, usual %+v", hour, service, calls, found, h.usual)
 				alarm = true

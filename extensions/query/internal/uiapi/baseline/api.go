@@ -6,10 +6,12 @@ package baseline
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -17,8 +19,9 @@ import (
 // API is the handlers.
 type API struct{ backend *core.Backend }
 
-// New returns the API over a backend. What is usual is found in the time from Limits.Baseline
-// before the start of a trace to an hour after its end.
+// New returns the API over a backend. What is usual is found in the quiet time in Limits.Baseline
+// before the start of a trace. If that is too short, it is found in all of that time, and until an
+// hour after the end of the trace.
 func New(b *core.Backend) *API { return &API{b} }
 
 // Routes returns the routes of the API.
@@ -70,8 +73,28 @@ func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 	}
 }
 
-// window returns the time in which what is usual for a trace is found, in whole minutes, both ends
-// included.
+// usualTimes returns the times in which what is usual for a trace is found, in order, in whole
+// minutes, both ends included. They do not hold the incident of the trace.
+func (a *API) usualTimes(slot *core.Slot, t *trace) ([]core.Window, error) {
+	all := a.window(t)
+	if t.End == 0 {
+		return []core.Window{all}, nil
+	}
+	var services []string
+	for key := range t.calls {
+		services = append(services, key.Service)
+	}
+	slices.Sort(services)
+	start := timeOf(t.Start).Truncate(time.Minute)
+	times, incomplete, err := spanmetrics.QuietTimes(slot, slices.Compact(services), start, a.backend.Limits().Baseline)
+	t.incomplete.Add(incomplete...)
+	if len(times) == 0 {
+		times = []core.Window{all}
+	}
+	return times, err
+}
+
+// window returns the time around a trace, in whole minutes, both ends included.
 func (a *API) window(t *trace) core.Window {
 	const after = time.Hour // so that the first traces of an operation can be compared, too
 	now := a.backend.Now()

@@ -102,6 +102,34 @@ func checkTypical(t *testing.T, store core.Store, wantErrors int) {
 	}
 }
 
+// What is usual for a trace of an incident is that of the quiet time before, and the typical trace
+// has no errors: neither of the incident of the trace nor of an earlier one.
+func TestUsualInIncident(t *testing.T) {
+	td := orders(2160, func(i int, ss ptrace.ScopeSpans, _ pcommon.TraceID) { // six hours
+		root := ss.Spans().At(0)
+		took := pcommon.Timestamp(50+i%10) * 1e6
+		if i >= 700 && i < 900 || i >= 1800 && i < 2000 {
+			took = 700e6
+			root.Status().SetCode(ptrace.StatusCodeError)
+		}
+		root.SetEndTimestamp(root.StartTimestamp() + took)
+	})
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, td), func(o *core.Options) {
+		o.Limits.Scanned = 1e6
+		o.Now = func() time.Time { return querytest.Start.Add(6 * time.Hour) }
+	})
+	h := routes(b)
+	a, _ := ask[struct{ Operations operationColumns }](t, h, fmt.Sprintf("/api/ui/v1/baseline/%x", 1850))
+	o := a.Operations
+	if len(o.Name) != 2 || o.Name[0] != "order" || o.P99[0] > 70e6 || o.Calls[0] < 1200 {
+		t.Errorf("usual: %v %v ms, %v calls", o.Name, o.P99, o.Calls)
+	}
+	c, _ := ask[typicalJSON](t, h, fmt.Sprintf("/api/ui/v1/typical/%x", 1850))
+	if c.Duration < 50e6 || c.Duration > 60e6 {
+		t.Errorf("typical: %+v", c)
+	}
+}
+
 type typicalJSON struct {
 	TraceID, Service, Name string
 	Duration, Calls        uint64

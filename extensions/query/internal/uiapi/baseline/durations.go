@@ -42,22 +42,33 @@ func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, err
 	if !ok {
 		return nil, nil, tracestore.ErrUnsupported
 	}
-	w := a.window(t)
-	q := tracestore.BaselineQuery{Operations: t.operations(), From: w.From, To: w.To}
-	omitted := max(0, len(q.Operations)-maxOperations)
-	q.Operations = q.Operations[:len(q.Operations)-omitted]
-	got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
+	times, err := a.usualTimes(slot, t)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.incomplete.Add(got.Reasons...)
+	q := tracestore.BaselineQuery{Operations: t.operations()}
+	omitted := max(0, len(q.Operations)-maxOperations)
+	q.Operations = q.Operations[:len(q.Operations)-omitted]
+	durations := make([]tracestore.Histogram, len(q.Operations))
+	for _, w := range times {
+		q.From, q.To = w.From, w.To
+		got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
+		if err != nil {
+			return nil, nil, err
+		}
+		t.incomplete.Add(got.Reasons...)
+		for i := range durations {
+			durations[i].Add(&got.Durations[i])
+		}
+	}
 	if omitted > 0 {
 		t.incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
 			Text: fmt.Sprintf("%d operations with fewer spans are left out (limit is %d)", omitted, maxOperations)})
 	}
-	answer := &durationsAnswer{Start: route.NanosOf(w.From), End: route.NanosOf(w.To.Add(1)), Operations: newColumns()}
+	answer := &durationsAnswer{Start: route.NanosOf(times[0].From), Operations: newColumns()}
+	answer.End = route.NanosOf(times[len(times)-1].To.Add(1))
 	for i, key := range q.Operations {
-		answer.Operations.add(key, &got.Durations[i])
+		answer.Operations.add(key, &durations[i])
 	}
 	return answer, t.incomplete, nil
 }

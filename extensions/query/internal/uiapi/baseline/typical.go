@@ -29,7 +29,7 @@ const (
 )
 
 // typicalAnswer is the data of GET /api/ui/v1/typical/{id}: the trace whose duration is the median
-// of the traces with the same root and the same operations.
+// of the traces with the same root and the same operations, without errors if there are any.
 type typicalAnswer struct {
 	TraceID  string `json:"traceID"` // "" if there is no other trace with this root
 	Duration uint64 `json:"duration"`
@@ -50,18 +50,23 @@ type candidate struct {
 	id       otlpdata.TraceID
 	duration uint64
 	spans    int
+	failed   bool                            // has failed spans
 	set      map[tracestore.OperationKey]int // nil until it is read
 }
 
 // typical answers GET /api/ui/v1/typical/{id}.
 func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
-	w := a.window(t)
+	times, err := a.usualTimes(slot, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := core.Window{From: times[0].From, To: times[len(times)-1].To}
 	answer := &typicalAnswer{Service: t.RootService, Name: t.RootName, Start: route.NanosOf(w.From), End: route.NanosOf(w.To.Add(1))}
 	found, incomplete, err := findCandidates(slot, t, w)
 	if err != nil {
 		return nil, nil, err
 	}
-	read, err := readSets(slot, found)
+	read, err := readSets(slot, withoutErrors(found))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +95,7 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 			o, err := slot.FindSummaries(q, nil, func(s *tracestore.Summary) {
 				read++
 				if s.ID != t.ID && s.RootService == t.RootService && s.RootName == t.RootName && s.End > s.Start {
-					found = append(found, candidate{id: s.ID, duration: s.End - s.Start, spans: s.Spans})
+					found = append(found, candidate{id: s.ID, duration: s.End - s.Start, spans: s.Spans, failed: s.Errors > 0})
 				}
 			})
 			if err != nil {
@@ -108,6 +113,15 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 		parts = more
 	}
 	return found, incomplete, nil
+}
+
+// withoutErrors returns the candidates without failed spans, or all of them if there are none.
+func withoutErrors(found []candidate) []candidate {
+	sound := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return c.failed })
+	if len(sound) == 0 {
+		return found
+	}
+	return sound
 }
 
 // rootQuery returns a search for traces with the root of a trace.
