@@ -47,7 +47,7 @@ func (s *series) time(i int) time.Time { return s.start.Add(time.Duration(i) * s
 func (h *history) latest(s *series, p *Periods) (found *Incident) {
 	for i := range h.bad {
 		b := &h.bad[i]
-		incident := h.rise(b, s, p)
+		incident := b.latest(s, p)
 		if incident == nil || !incident.End.IsZero() && !incident.End.After(p.Start) {
 			continue
 		}
@@ -58,11 +58,11 @@ func (h *history) latest(s *series, p *Periods) (found *Incident) {
 	return found
 }
 
-// rise finds the latest incident of a kind.
-func (h *history) rise(b *badCalls, s *series, p *Periods) *Incident {
+// latest finds the latest incident of the kind.
+func (b *badCalls) latest(s *series, p *Periods) *Incident {
 	usual := make([]float64, len(s.counts))
 	for i := range usual {
-		usual[i] = h.shareIn(b, int(s.time(i).Sub(p.UsualStart)/slot))
+		usual[i] = b.shareIn(int(s.time(i).Sub(p.UsualStart) / slot))
 	}
 	list := chosen(s.counts, func(*counts) bool { return true })
 	rises := b.rises(list, usual)

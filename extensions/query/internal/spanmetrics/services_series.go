@@ -98,7 +98,8 @@ func (t *tally) series(name string) ServiceSeries {
 	s.Summary, s.Time = all.red(), all.durations.Sum
 	s.history = learn(t.slots, slotsPerDay, t.periods.usualEnd().Sub(t.periods.slotTime(len(t.slots)-1)))
 	s.Usual = s.history.usual
-	s.judge(&series{t.periods.UsualStart, slot, t.slots}, t.periods)
+	first := max(0, len(t.slots)-slotsPerDay)
+	s.judge(&series{t.periods.slotTime(first), slot, t.slots[first:]}, t.periods)
 	return s
 }
 

@@ -44,11 +44,14 @@ type badCalls struct {
 	minShare float64 // of the calls of an incident
 	of       func(*counts) uint64
 	usual    float64 // likely share in quiet time
+	slots    []badOf // from Periods.UsualStart on
 }
+
+// badOf is calls, and how many of them are bad.
+type badOf struct{ calls, bad uint64 }
 
 // history is what was learned about a service.
 type history struct {
-	slots []counts // from Periods.UsualStart on
 	quiet []*counts
 	usual *Usual // nil if too little is known
 	bad   []badCalls
@@ -56,7 +59,7 @@ type history struct {
 
 // learn finds the quiet ones of the last slots, of which the very last may be partial.
 func learn(slots []counts, recent int, partial time.Duration) *history {
-	h := &history{slots: slots}
+	h := &history{}
 	last := slots[max(0, len(slots)-recent):]
 	used := func(c *counts) bool { return c.calls > 0 }
 	quiet := chosen(last, used)
@@ -78,6 +81,10 @@ func learn(slots []counts, recent int, partial time.Duration) *history {
 	}
 	for _, b := range []badCalls{failed, slow} {
 		b.usual = b.likely(&all)
+		b.slots = make([]badOf, len(slots))
+		for i := range slots {
+			b.slots[i] = badOf{slots[i].calls, b.of(&slots[i])}
+		}
 		h.bad = append(h.bad, b)
 	}
 	return h
@@ -163,12 +170,16 @@ func (b *badCalls) exceed(c, others *counts, sigma float64) bool {
 
 // shareIn returns the usual share of bad calls in a slot: that of quiet time, or what most earlier
 // days had at the same time if that is more.
-func (h *history) shareIn(b *badCalls, at int) float64 {
+func (b *badCalls) shareIn(at int) float64 {
 	var shares []float64
 	for i := at - slotsPerDay; i >= 0; i -= slotsPerDay {
-		around := sum(chosen(h.slots[max(0, i-1):min(i+2, len(h.slots))], func(*counts) bool { return true }))
+		var around badOf
+		for _, s := range b.slots[max(0, i-1):min(i+2, len(b.slots))] {
+			around.calls += s.calls
+			around.bad += s.bad
+		}
 		if around.calls >= minCalls {
-			shares = append(shares, b.share(&around))
+			shares = append(shares, float64(around.bad)/float64(around.calls))
 		}
 	}
 	if len(shares) < minDays {
