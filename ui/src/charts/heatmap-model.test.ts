@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Heatmap } from '../api/types';
-import { boxOf, cellsOf, durationAt, durationTicks, finest, gridOf, marginal, quantileRow, rowOf, shadeOf, sumOf, timeTicks } from './heatmap-model';
+import { apart, boxOf, cellsOf, durationAt, durationTicks, finest, gridOf, marginal, quantileRow, rowOf, shadeOf, sumOf, timeTicks } from './heatmap-model';
 
 function answer(cells: [column: number, bucket: number, count: number, errors: number][], columns = 60): Heatmap {
   const pick = (i: number): number[] => cells.map((c) => c[i]);
@@ -76,4 +76,11 @@ describe('heatmap', () => {
     expect(ticks.length).toBeLessThanOrEqual(10);
     expect(ticks.every((t) => t % 60_000 === 0)).toBe(true);
   });
+});
+
+it('keeps the labels of a small selection apart', () => {
+  expect(apart([0.2, 0.6], 0.1)).toEqual([0.2, 0.6]);
+  expect(apart([0.5], 0.1)).toEqual([0.5]);
+  const [low, high] = apart([0.51, 0.49], 0.5);
+  expect([low, high].map((x) => x.toFixed(2))).toEqual(['0.75', '0.25']);
 });

@@ -137,6 +137,14 @@ export function quantileRow(counts: number[], q: number): number | null {
   return counts.length;
 }
 
+/** Moves two places on an axis apart around their middle if they are closer than `least`. */
+export function apart(places: number[], least: number): number[] {
+  const [a, b] = places;
+  if (places.length < 2 || Math.abs(a - b) >= least) return places;
+  const [middle, half] = [(a + b) / 2, (a < b ? -least : least) / 2];
+  return [middle + half, middle - half];
+}
+
 /** Durations with a label on the axis: 1 and 3 of each decade, or decades only where there is not enough space. */
 export function durationTicks(g: HeatGrid, height: number): number[] {
   const [low, high] = [durationAt(g, 0), durationAt(g, g.rows)];

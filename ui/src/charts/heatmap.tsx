@@ -10,7 +10,7 @@ import { t } from '../shell/text';
 import type { Box } from '../shell/url';
 import { useThemeVersion } from './colors';
 import { drawHeatmap } from './heatmap-draw';
-import { boxOf, cellsOf, columnOf, durationAt, durationTicks, gridOf, marginal, quantileRow, rowOf, timeTicks, type Cell, type HeatGrid } from './heatmap-model';
+import { apart, boxOf, cellsOf, columnOf, durationAt, durationTicks, gridOf, marginal, quantileRow, rowOf, timeTicks, type Cell, type HeatGrid } from './heatmap-model';
 import css from './heatmap.module.css';
 
 /** A vertical line with a label, at milliseconds since the epoch. */
@@ -225,11 +225,12 @@ function DurationAxis({ g, height, box }: { g: HeatGrid; height: number; box: Bo
   const y = (ns: number): number => 1 - rowOf(g, ns) / g.rows;
   const digits = height < 200 ? 2 : 3; // a small chart has a narrow axis
   const tags = box ? [box.d0, box.d1].filter((ns) => y(ns) > -0.01 && y(ns) < 1.01) : [];
-  const free = (ns: number): boolean => tags.every((item) => Math.abs(y(item) - y(ns)) * height > 16);
+  const places = apart(tags.map(y), 16 / height);
+  const free = (ns: number): boolean => places.every((at) => Math.abs(at - y(ns)) * height > 16);
   return (
     <div class={css.yAxis} aria-hidden="true">
       {durationTicks(g, height).filter(free).map((ns) => <span key={ns} style={{ top: pct(y(ns)) }}>{axisDuration(ns)}</span>)}
-      {tags.map((ns, i) => <span key={`tag${i}`} class={css.tag} style={{ top: pct(y(ns)) }}>{axisDuration(Number(ns.toPrecision(digits)))}</span>)}
+      {tags.map((ns, i) => <span key={`tag${i}`} class={css.tag} style={{ top: pct(places[i]) }}>{axisDuration(Number(ns.toPrecision(digits)))}</span>)}
     </div>
   );
 }
@@ -246,11 +247,12 @@ function TimeAxis({ g, width, box }: { g: HeatGrid; width: number; box: Box | nu
   const z = zone.value;
   const offset = z === 'local' ? -new Date(g.start).getTimezoneOffset() * 60_000 : 0;
   const tags = box ? [box.t0, box.t1].filter((item) => x(item) > -0.01 && x(item) < 1.01) : [];
-  const free = (item: number): boolean => tags.every((tag) => Math.abs(x(tag) - x(item)) * width > 48);
+  const places = apart(tags.map(x), 48 / width);
+  const free = (item: number): boolean => places.every((at) => Math.abs(at - x(item)) * width > 48);
   return (
     <div class={css.xAxis} aria-hidden="true">
       {timeTicks(g, width, offset).filter(free).map((item) => <span key={item} style={{ left: pct(x(item)) }}>{axisTime(item, g, z)}</span>)}
-      {tags.map((item, i) => <span key={`tag${i}`} class={css.tag} style={{ left: pct(x(item)) }}>{axisTime(item, g, z)}</span>)}
+      {tags.map((item, i) => <span key={`tag${i}`} class={css.tag} style={{ left: pct(places[i]) }}>{axisTime(item, g, z)}</span>)}
     </div>
   );
 }

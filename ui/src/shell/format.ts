@@ -15,9 +15,9 @@ const durationUnits: [number, string][] = [
   [1e9, 's'],
 ];
 
-/** Formats nanoseconds with three significant digits: `412 µs`, `9.40 ms`, `1.84 s`, `2 m 05 s`. */
+/** Formats nanoseconds with three significant digits: `412 µs`, `9.40 ms`, `1.84 s`, `2 m 05 s`. The server stores spans without a duration as 1 ns, which is shown as 0. */
 export function duration(ns: number): string {
-  if (ns === 0) return '0';
+  if (Math.abs(ns) <= 1) return '0';
   if (ns < 0) return '−' + duration(-ns);
   // 999.6 ms rounds to 1.00 s, and 59.96 s to 1 m 00 s.
   if (ns >= 59.95e9) return longDuration(ns);

@@ -150,6 +150,15 @@ test('facets are one tab stop, and the focused row of results is outlined', () =
   await expect.poll(() => rows(page).first().evaluate((row) => row === document.activeElement && getComputedStyle(row).outlineStyle)).toBe('solid');
 }));
 
+test('the heatmap keeps its colours in forced colours', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
+  await page.getByText(`${traces} traces`).first().waitFor();
+  const drawn = () => page.getByRole('application').locator('canvas').first().evaluate((c: HTMLCanvasElement) => {
+    const { data } = c.getContext('2d')!.getImageData(0, 0, c.width, c.height);
+    return new Set(Array.from({ length: data.length / 4 }, (_, i) => `${data[4 * i]},${data[4 * i + 1]},${data[4 * i + 2]}`)).size;
+  });
+  await expect.poll(drawn).toBeGreaterThan(2);
+}, { forcedColors: 'active' }));
+
 test('a search without a match offers all stored spans, however old', () => visit(searchFor('{ name = "archive" }'), async (page) => {
   await page.getByRole('button', { name: /^All stored spans\s*1 span$/ }).click();
   await expect.poll(() => rows(page).count()).toBe(1);

@@ -40,7 +40,7 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
   if (answer.error && !data) return <div class={css.notice}><Failure what={t('Facets')} error={answer.error} retry={answer.retry} /></div>;
   if (!data) return <div class={css.notice}><Skeleton rows={8} /></div>;
   return (
-    <div ref={list} class={css.list}>
+    <div class={css.list}>
       <div class={css.filter}><Input icon="search" aria-label={t('Find a field')} placeholder={t('Find a field')} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
       {answer.error && <div class={css.note}><Failure what={t('Facets, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.head}><span>{t('Best split first')}</span><span>{t('spans')}</span></div>
@@ -50,7 +50,9 @@ export function FacetList({ answer, run, onFilter }: FacetListProps) {
           <Messages messages={answer.messages} />
         </div>
       )}
-      {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
+      <div ref={list} role="toolbar" aria-orientation="vertical" aria-label={t('Values of fields')}>
+        {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
+      </div>
       {shown.length === 0 && <p class={css.none}>{wanted ? t('No field with this name on the matching spans.') : t('No spans match.')}</p>}
       {data.omitted > 0 && <p class={css.none}>{t('{omitted} further fields are not listed. The search can use them.', { omitted: count(data.omitted) })}</p>}
     </div>
