@@ -81,7 +81,7 @@ func (p *profiler) hasSpan(
 			break
 		}
 	}
-	err = storequery.VisitSelected(ctx, storequery.Select{Where: where}, id, func(s tracestore.Span) error {
+	err = storequery.VisitSelected(ctx, storequery.Select{Where: where}, id, false, func(s tracestore.Span) error {
 		found = found || has(s.Start)
 		return nil
 	}, pieces...)

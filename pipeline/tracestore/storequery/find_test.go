@@ -294,7 +294,7 @@ func TestVisitSelectedCancel(t *testing.T) {
 	cancel()
 	b := newFakeStore(t, "a").traces[0]
 	for name, set := range rareSets() {
-		if err := VisitSelected(ctx, set, b.ID, func(tracestore.Span) error { return nil }, b.Spans); !errors.Is(err, context.Canceled) {
+		if err := VisitSelected(ctx, set, b.ID, false, func(tracestore.Span) error { return nil }, b.Spans); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want context.Canceled", name, err)
 		}
 	}

@@ -17,7 +17,8 @@ type setMatcher struct {
 	set          SpanSet
 	also         tracestore.Expr   // a further condition on selected spans
 	conds        []tracestore.Expr // of each Select in set from left to right, then also
-	needsSummary bool
+	needsTrace   bool              // conditions depend on the whole trace
+	needsSummary bool              // conditions or the caller do
 	needsParents bool
 
 	walk     spanWalk // over the trace that was evaluated
@@ -61,7 +62,7 @@ func (m *setMatcher) addConditions(set SpanSet) {
 	switch s := set.(type) {
 	case Select:
 		_, trace := PlacesOf(s.Where)
-		m.needsSummary = m.needsSummary || trace
+		m.needsTrace, m.needsSummary = m.needsTrace || trace, m.needsSummary || trace
 		m.conds = append(m.conds, s.Where)
 	case And:
 		m.addConditions(s.Left)
@@ -92,7 +93,7 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 		if !duplicate {
 			m.record(s)
 		}
-		if m.needsSummary {
+		if m.needsTrace {
 			return nil
 		}
 		return m.testConditions(ctx, s, len(m.starts)-1)
@@ -102,6 +103,8 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 	}
 	if m.needsSummary {
 		m.summary = SummarizeSpans(id, m.summarySpans)
+	}
+	if m.needsTrace {
 		err := m.each(func(s tracestore.Span, at int) error { return m.testConditions(ctx, s, at) })
 		if err != nil {
 			return err
@@ -186,9 +189,12 @@ func (m *setMatcher) origin(s tracestore.Span) int32 {
 	return int32(len(m.origins) - 1)
 }
 
+// checkInterval is the number of spans after which the context is checked. Conditions may be many
+// and slow.
+const checkInterval = 64
+
 // testConditions evaluates all conditions on the span with an index.
 func (m *setMatcher) testConditions(ctx context.Context, s tracestore.Span, at int) error {
-	const checkInterval = 64 // spans; conditions may be many and slow
 	if at%checkInterval == 0 && ctx.Err() != nil {
 		return ctx.Err()
 	}

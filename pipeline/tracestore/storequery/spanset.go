@@ -1,6 +1,7 @@
 package storequery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -78,15 +79,19 @@ func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 	return m.selected
 }
 
-// VisitSelected calls visit for each span of a trace that a set selects, with Span.Trace set.
-// batches must contain all spans of the trace and no others; duplicates are visited once. A span is
-// valid only during the call. An error of visit ends the walk and is returned. Any other error is
-// that of ctx, or means that a batch cannot be read.
+// VisitSelected calls visit for each span of a trace that a set selects. With ofTrace, Span.Trace
+// and Span.Children are set, which takes more than one pass over the spans. batches must contain
+// all spans of the trace and no others; duplicates are visited once. A span is valid only during
+// the call. An error of visit ends the walk and is returned. Any other error is that of ctx, or
+// means that a batch cannot be read.
 func VisitSelected(
-	ctx context.Context, set SpanSet, id otlpdata.TraceID, visit func(tracestore.Span) error, batches ...*otlpdata.Batch,
+	ctx context.Context, set SpanSet, id otlpdata.TraceID, ofTrace bool, visit func(tracestore.Span) error, batches ...*otlpdata.Batch,
 ) error {
 	m := newSetMatcher(withContext(ctx, set), nil)
-	m.needsSummary = true
+	if one, ok := m.set.(Select); ok && !ofTrace && !m.needsTrace {
+		return visitMatching(ctx, one.Where, visit, walkBatches(batches...))
+	}
+	m.needsSummary = m.needsSummary || ofTrace
 	if err := m.evaluate(ctx, id, NewDedup(), walkBatches(batches...)); err != nil {
 		return fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
 	}
@@ -96,6 +101,21 @@ func VisitSelected(
 		}
 		return visit(s)
 	})
+}
+
+// visitMatching calls visit for each span for which a condition holds that needs no other span.
+func visitMatching(ctx context.Context, where tracestore.Expr, visit func(tracestore.Span) error, walk spanWalk) error {
+	dedup, n := NewDedup(), 0
+	err := walk(func(s tracestore.Span) error {
+		if n++; n%checkInterval == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !dedup.First(s) || !tracestore.Match(where, s) {
+			return nil
+		}
+		return visit(s)
+	})
+	return cmp.Or(err, ctx.Err()) // conditions may be wrong, see tracestore.WithContext
 }
 
 // spanWalk calls visit for each span of a trace.

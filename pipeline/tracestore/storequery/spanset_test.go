@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -139,16 +140,58 @@ func TestVisitSelected(t *testing.T) {
 	batches := []*otlpdata.Batch{one("b", 'a'), one("a", 0), one("b", 'a'), one("c", 'b')}
 	var got []string
 	set := Descendant{Ancestors: namedSpans("a"), Spans: Select{}}
-	err := VisitSelected(t.Context(), set, otlpdata.TraceID{1}, func(s tracestore.Span) error {
+	err := VisitSelected(t.Context(), set, otlpdata.TraceID{1}, true, func(s tracestore.Span) error {
 		got = append(got, fmt.Sprint(s.Name, s.Trace.RootName, s.Trace.Spans, s.Trace.End))
 		return nil
 	}, batches...)
 	if want := []string{"ba3 30", "ca3 30"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
+	for _, set := range []SpanSet{set, Select{tracestore.Not{Expr: equals(tracestore.Name, "a")}}, Select{equals(tracestore.RootName, "a")}} {
+		var got []string
+		err := VisitSelected(t.Context(), set, otlpdata.TraceID{1}, false, func(s tracestore.Span) error {
+			if s.Name != "a" {
+				got = append(got, s.Name)
+			}
+			return nil
+		}, batches...)
+		if want := []string{"b", "c"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: %q, %v, want %q", set, got, err, want)
+		}
+	}
 	stop := errors.New("stop")
 	fail := func(tracestore.Span) error { return stop }
-	if err := VisitSelected(t.Context(), nil, otlpdata.TraceID{1}, fail, batches...); !errors.Is(err, stop) {
-		t.Errorf("error %v, want that of visit", err)
+	for _, ofTrace := range []bool{false, true} {
+		if err := VisitSelected(t.Context(), nil, otlpdata.TraceID{1}, ofTrace, fail, batches...); !errors.Is(err, stop) {
+			t.Errorf("error %v, want that of visit", err)
+		}
+	}
+}
+
+// BenchmarkVisitSelected visits the matching spans of a trace of 1000 spans.
+func BenchmarkVisitSelected(b *testing.B) {
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i := range 1000 {
+		s := spans.AppendEmpty()
+		s.SetName(fmt.Sprint("operation ", i%100))
+		s.SetTraceID([16]byte{1})
+		s.SetSpanID([8]byte{1, byte(i), byte(i >> 8)})
+		s.SetParentSpanID([8]byte{1, byte((i - 1) / 2), byte((i - 1) / 2 >> 8)})
+		s.SetStartTimestamp(pcommon.Timestamp(10 + i))
+		s.SetEndTimestamp(3000)
+		s.Attributes().PutStr("http.route", "/api/cart/{id}")
+		s.Attributes().PutInt("http.response.status_code", 200)
+	}
+	batch := otlpdata.FromTraces(td, otlpdata.Meta{})
+	for name, ofTrace := range map[string]bool{"spans": false, "ofTrace": true} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				visit := func(tracestore.Span) error { return nil }
+				if err := VisitSelected(b.Context(), namedSpans("operation 7"), otlpdata.TraceID{1}, ofTrace, visit, batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

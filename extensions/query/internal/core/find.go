@@ -57,11 +57,11 @@ func (s *Slot) FindSummaries(q tracestore.Query, set storequery.SpanSet, visit f
 // storequery.VisitSelected. It returns what cannot be read of the trace. The trace must not
 // have more than Limits.TraceSize spans. Its memory replaces what the query held before.
 func (s *Slot) VisitSelected(
-	ref tracestore.TraceRef, set storequery.SpanSet, visit func(tracestore.Span) error,
+	ref tracestore.TraceRef, set storequery.SpanSet, ofTrace bool, visit func(tracestore.Span) error,
 ) (damage tracestore.Reasons, err error) {
 	pieces, damage, err := s.read(s.Store(), ref)
 	if err != nil {
 		return nil, err
 	}
-	return damage, storequery.VisitSelected(s.ctx, set, ref.ID, visit, pieces...)
+	return damage, storequery.VisitSelected(s.ctx, set, ref.ID, ofTrace, visit, pieces...)
 }

@@ -30,7 +30,7 @@ type match struct {
 func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.Batch, q *searchQuery) error {
 	*m = match{spans: m.spans[:0]}
 	from, to, _ := tracestore.Query{From: q.window.From, To: q.window.To}.Window()
-	err := storequery.VisitSelected(ctx, q.set, id, func(s tracestore.Span) error {
+	err := storequery.VisitSelected(ctx, q.set, id, true, func(s tracestore.Span) error {
 		if m.summary.Spans == 0 {
 			m.summary = *s.Trace
 		}

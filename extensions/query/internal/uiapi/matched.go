@@ -68,7 +68,8 @@ func (m *matchReader) find(slot *core.Slot, s *tracestore.Summary) (*match, erro
 	}
 	m.read += s.Spans
 	found := &match{names: m.names, fields: make([][]fieldValue, len(m.fields))}
-	damage, err := slot.VisitSelected(tracestore.TraceRef{ID: s.ID}, m.set, func(s tracestore.Span) error {
+	ofTrace := slices.ContainsFunc(m.fields, func(f tracestore.Field) bool { return f.Place.OfTrace() })
+	damage, err := slot.VisitSelected(tracestore.TraceRef{ID: s.ID}, m.set, ofTrace, func(s tracestore.Span) error {
 		if s.Start >= m.from && s.Start <= m.to {
 			found.addSpan(s, m.fields)
 		}

@@ -81,7 +81,7 @@ func (f *findParams) run(slot *core.Slot, ref tracestore.TraceRef) (found traces
 	if err != nil {
 		return found, nil, err
 	}
-	err = storequery.VisitSelected(slot.Context(), f.set, ref.ID, func(s tracestore.Span) error {
+	err = storequery.VisitSelected(slot.Context(), f.set, ref.ID, false, func(s tracestore.Span) error {
 		found.IDs = append(found.IDs, s.SpanID)
 		return nil
 	}, pieces...)

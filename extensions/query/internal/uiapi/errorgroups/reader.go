@@ -116,7 +116,7 @@ func (r *reader) trace(id otlpdata.TraceID, spans *otlpdata.Batch) error {
 	}
 	var err error
 	if r.set != nil {
-		err = storequery.VisitSelected(r.slot.Context(), r.set, id, visit, spans)
+		err = storequery.VisitSelected(r.slot.Context(), r.set, id, false, visit, spans)
 	} else {
 		err = tracestore.WalkSpans(spans, visit)
 	}
