@@ -63,7 +63,7 @@ test: build node-clients ## run the tests; long ones briefly or not at all: make
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
 	@$(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short ./...
 
-test-long: build node-clients test-program ## run in full what make test shortens, and what make race leaves out
+test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
 	@$(STAGE) 'long tests' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) $$(.ci/packages long)
 
 test-tools: build test-program ## run the tests of the module tools: images, packages, the Helm chart, releases
@@ -128,9 +128,10 @@ image-program: ui-if-needed # build the program for the images of IMAGE_ARCH
 test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all); CLEAN=1 with empty Go caches, FULL=1 with make test
 	@deploy/test $(WAYS)
 
-race: build test-program ## run the tests with the race detector, without those that are long, start the program or an engine (needs a C compiler)
-	@packages=$$(go list ./... | grep -v /test/engines/) && $(STAGE) 'tests with the race detector' \
-		env CGO_ENABLED=1 TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -race -short $$packages ./test/engines/clickhouse/chserver
+# At its end, a program with the race detector waits for further races, by default for a second.
+race: build test-program ## run the tests that can race with the race detector, without long ones (needs a C compiler)
+	@$(STAGE) 'tests with the race detector' env CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 TEST_PROGRAM=$(TEST_PROGRAM) \
+		$(TEST) -race -short $$(.ci/packages race) ./test/engines/clickhouse/chserver
 
 lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI
 	@$(STAGE) lint $(MAKE) --no-print-directory lint-all
