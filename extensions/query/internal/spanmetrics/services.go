@@ -54,7 +54,7 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 		if len(chunk) == len(names.List) && names.Incomplete.Complete() {
 			filter = nil // also a service that was stored a moment ago
 		}
-		if err := f.addServices(filter); err != nil {
+		if err := f.addServices(filter, chunk); err != nil {
 			return nil, err
 		}
 	}
@@ -78,14 +78,15 @@ type servicesFetch struct {
 	left         int // services left out because of the limit
 }
 
-// addServices counts the requests of some services; nil means all.
-func (f *servicesFetch) addServices(services []string) error {
+// addServices counts the requests of some services, nil means all, and all spans of those that are
+// known and have none.
+func (f *servicesFetch) addServices(services, known []string) error {
 	held := f.from.slot.Held()
 	requests, err := f.from.services(&f.query.Periods, services, requestKinds())
 	if err != nil {
 		return err
 	}
-	all, err := f.from.services(&f.query.Periods, withoutRequests(services, requests), nil)
+	all, err := f.from.services(&f.query.Periods, withoutRequests(known, requests), nil)
 	if err != nil {
 		return err
 	}
@@ -104,12 +105,8 @@ func (f *servicesFetch) addServices(services []string) error {
 	return f.from.slot.SetHeld(held + int64(len(f.list))*perService)
 }
 
-// withoutRequests returns the services that are not in requests. It returns nil, which means all,
-// for nil.
+// withoutRequests returns the services that are not in requests.
 func withoutRequests(services []string, requests map[string]*pair) []string {
-	if services == nil {
-		return nil
-	}
 	rest := []string{}
 	for _, name := range services {
 		if _, served := requests[name]; !served {
