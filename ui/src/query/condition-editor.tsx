@@ -78,7 +78,7 @@ export function ConditionEditor({ text, period, condition, onDone }: { text: str
   if (!chosen) {
     return (
       <div class={css.editor}>
-        <ValueInput autofocus pick field="" rest={text} label={t('Field')} placeholder={t('Field or attribute')} value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
+        <ValueInput autofocus field="" rest={text} label={t('Field')} placeholder={t('Field or attribute')} value={field} period={period} onChange={setField} onDone={(name) => { if (!name) return; setField(searchable(name)); setChosen(true); }} />
       </div>
     );
   }

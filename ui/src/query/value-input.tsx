@@ -20,7 +20,7 @@ interface ValueInputProps {
   /** Enter, or a click on a value. */
   onDone: (value: string) => void;
   autofocus?: boolean;
-  /** What is entered is one of the list: Enter takes the first that contains the text. */
+  /** A value is one of the list, as names of fields are: Enter takes the first that contains the text. */
   pick?: boolean;
 }
 
@@ -37,7 +37,7 @@ export function ValueInput({ field, rest, value, label, placeholder, period, onC
   // A part of a name stands for the first one with it; values of which only some are listed are meant as they are.
   const entered = (): string => {
     if (active >= 0 && active < list.length) return plain(active);
-    if (!pick || value === '' || list.some((s) => s.text === value)) return value;
+    if ((field !== '' && !pick) || value === '' || list.some((s) => s.text === value)) return value;
     // The list may still be that of an earlier text.
     return list.find((s) => s.text.toLowerCase().includes(value.toLowerCase()))?.text ?? value;
   };
