@@ -41,9 +41,11 @@ const meanings: Record<string, string> = {
 
 /** Completions that need no request; null if the server has them. */
 export function localSuggestions(c: Context): Suggestions | null {
+  const place = (text: string): number => text.toLowerCase().indexOf(c.prefix.toLowerCase());
   const of = (title: string, list: [text: string, insert: string, note: string, more?: boolean][]): Suggestions => ({
     title, more: false,
-    list: list.filter(([text]) => text.toLowerCase().includes(c.prefix.toLowerCase())).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
+    // Tab takes the first: those that begin with the prefix.
+    list: list.filter(([text]) => place(text) >= 0).sort(([a], [b]) => Math.min(place(a), 1) - Math.min(place(b), 1)).map(([text, insert, note, more]) => ({ text, insert, note, more: !!more })),
   });
   switch (c.kind) {
     case 'operator': return of(t('Comparisons of {field}', { field: c.field }), operatorsFor(c.field).map((op) => [op, op + ' ', meanings[op], true]));
