@@ -4,7 +4,7 @@ import type { Change, Changes } from '../../api/types';
 import { MiniBars } from '../../charts/sparkline';
 import { groupID, orderGroups, secondLine, titleOf, trendOf } from '../../errors/trend';
 import { Badge } from '../../shell/controls';
-import { clock, count, millis } from '../../shell/format';
+import { count, millis, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
@@ -83,8 +83,9 @@ const quietSteps = 2; // of the 30 steps of `points` without the error, after wh
 /** "since 14:06" of an error that continues, "14:06 to 14:32" of one that stopped. */
 function newSince(g: ErrorGroup, start: number, end: number): string {
   const [first, last] = [millis(g.first), millis(g.last)];
+  const at = (ms: number): string => time(ms, zone.value, end, 0);
   const stopped = end - last > ((end - start) / g.points.length) * quietSteps;
-  return stopped ? t('{first} to {last}', { first: clock(first, zone.value, 0), last: clock(last, zone.value, 0) }) : t('since {first}', { first: clock(first, zone.value, 0) });
+  return stopped ? t('{first} to {last}', { first: at(first), last: at(last) }) : t('since {first}', { first: at(first) });
 }
 
 function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; rangeLabel: string }) {

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Errors } from '../../api/errors';
 import type { ServiceMap } from '../../api/map';
 import type { Changes, Names, Services, TraceSummary } from '../../api/types';
-import { millis } from '../../shell/format';
+import { millis, time } from '../../shell/format';
 import { capable } from '../../shell/config';
 import { slowNow } from '../../shell/clock';
 import { ingest } from '../../shell/ingest';
@@ -68,7 +68,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const judged = sourcesFirst(judge(data), map.data ?? null);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, zone: zone.value, silentSince: stopped,
+    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, at: (ms) => time(ms, zone.value, millis(data.end), 0), silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Change, Incident, Red, Services, Usual } from '../../api/types';
-import { nanos } from '../../shell/format';
+import { nanos, time } from '../../shell/format';
 import { errorShare, errorShares, isCompared, judge, rates, silentSince, slowdown, sourcesFirst } from './health';
 import { overviewSentence } from './sentence';
 
@@ -38,7 +38,7 @@ function answer(...specs: Spec[]): Services {
 
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
 function say(a: Services, changes: Change[] = []): { text: string; details: string[] } {
-  const s = overviewSentence(judge(a), { comparable: isCompared(a), changes, errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', zone: 'utc', silentSince: silentSince(a.total, a) });
+  const s = overviewSentence(judge(a), { comparable: isCompared(a), changes, errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', at: (ms) => time(ms, 'utc', start + 10 * minute, 0), silentSince: silentSince(a.total, a) });
   return { text: s.text, details: s.details.map((d) => `${d.service.name} ${plain(d.text)}`) };
 }
 
@@ -109,6 +109,12 @@ describe('sentence', () => {
     expect(say(answer(over, { name: 'geo', now: red(100, 0) }))).toEqual({
       text: 'Nothing unusual now, 1 of 2 services has recovered', details: ['payment failed 32.5 % of requests, usually 0.2 %, ended 13:48 after 4 min'],
     });
+  });
+  it('names the day of times before the last', () => {
+    const day = 24 * 60;
+    const [longAgo, over] = [{ ...failing, incident: incident('errors', red(400, 130), -day) }, { ...failing, incident: incident('errors', red(400, 130), -day - 6, -day) }];
+    expect(say(answer(longAgo)).details).toEqual(['payment fails 32.5 % of requests, usually 0.2 %, since 2026-11-21 13:42']);
+    expect(say(answer(over)).details).toEqual(['payment failed 32.5 % of requests, usually 0.2 %, ended 2026-11-21 13:42 after 6 min']);
   });
   it('counts in the plural', () => {
     const gone: Spec = { name: 'gone', now: red(0, 0), usual: red(500, 0) };

@@ -1,5 +1,5 @@
 import type { Change } from '../../api/types';
-import { clock, millis, minutes, share, type Zone } from '../../shell/format';
+import { millis, minutes, share } from '../../shell/format';
 import { t } from '../../shell/text';
 import { errorShare, slowdownOf, type ServiceHealth } from './health';
 
@@ -16,6 +16,9 @@ export interface Detail {
   text: string;
 }
 
+/** Writes a time, in milliseconds since the epoch: of another day than the end of the data with its date. */
+export type TimeText = (ms: number) => string;
+
 const maxDetails = 4;
 const changeDistance = 120_000; // milliseconds between the rise of errors and a new version
 
@@ -27,18 +30,18 @@ export interface SentenceContext {
   errorShare: number;
   /** For example "the last 1 hour". */
   period: string;
-  zone: Zone;
+  at: TimeText;
   /** Time from which on no service has requests, or null. */
   silentSince: number | null;
 }
 
 /** Computes the sentence from judged services. */
 export function overviewSentence(services: ServiceHealth[], context: SentenceContext): Sentence {
-  const { changes, zone } = context;
+  const { changes, at } = context;
   const of = (state: ServiceHealth['state']): ServiceHealth[] => services.filter((s) => s.state === state);
   const [failing, silent, slow, ended] = [of('failing'), of('silent'), of('slow'), of('ended')];
   const abnormal = [...failing, ...silent, ...slow, ...ended];
-  const stopped = context.silentSince === null ? '' : t('No requests since {silentSince}', { silentSince: clock(context.silentSince, zone, 0) });
+  const stopped = context.silentSince === null ? '' : t('No requests since {silentSince}', { silentSince: at(context.silentSince) });
   if (abnormal.length === 0) return { text: stopped || calm(services, context), details: [] };
   const total = services.length;
   const parts: string[] = stopped ? [stopped] : [];
@@ -52,7 +55,7 @@ export function overviewSentence(services: ServiceHealth[], context: SentenceCon
   add(slow, t('is slower than usual'), t('are slower than usual'));
   if (parts.length === 0) parts.push(t('Nothing unusual now'));
   add(ended, t('has recovered'), t('have recovered'));
-  return { text: parts.join(', '), details: suspectsFirst(abnormal, changes).slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, zone) })) };
+  return { text: parts.join(', '), details: suspectsFirst(abnormal, changes).slice(0, maxDetails).map((service) => ({ service, text: describe(service, changes, at) })) };
 }
 
 function calm(services: ServiceHealth[], { comparable, errorShare, period }: SentenceContext): string {
@@ -63,12 +66,12 @@ function calm(services: ServiceHealth[], { comparable, errorShare, period }: Sen
   return errorShare === 0 ? t('No errors in {noun}', { noun }) : t('{errorShare} of the requests to {noun} failed', { errorShare: share(errorShare), noun });
 }
 
-function describe(s: ServiceHealth, changes: Change[], zone: Zone): string {
+function describe(s: ServiceHealth, changes: Change[], at: TimeText): string {
   switch (s.state) {
-    case 'failing': return t('fails {errorShare} of requests{usualErrorShare}{s}', { errorShare: share(errorShare(s.series.incident)), usualErrorShare: usually(s), s: since(s, changes, zone) });
-    case 'silent': return (s.since === null ? t('gets no requests any more') : t('has had no requests since {since}', { since: clock(s.since, zone, 0) }));
-    case 'slow': return t('has {slowdown} its usual p95{s}', { slowdown: factor(slowdownOf(s)), s: since(s, changes, zone) });
-    case 'ended': return endedText(s, zone);
+    case 'failing': return t('fails {errorShare} of requests{usualErrorShare}{s}', { errorShare: share(errorShare(s.series.incident)), usualErrorShare: usually(s), s: since(s, changes, at) });
+    case 'silent': return (s.since === null ? t('gets no requests any more') : t('has had no requests since {since}', { since: at(s.since) }));
+    case 'slow': return t('has {slowdown} its usual p95{s}', { slowdown: factor(slowdownOf(s)), s: since(s, changes, at) });
+    case 'ended': return endedText(s, at);
     default: return '';
   }
 }
@@ -78,10 +81,10 @@ function usually(s: ServiceHealth): string {
 }
 
 /** What a service did in an incident that is over, and when that ended. */
-export function endedText(s: ServiceHealth, zone: Zone): string {
+export function endedText(s: ServiceHealth, at: TimeText): string {
   const incident = s.series.incident!;
   const [from, to] = [millis(incident.start!), millis(incident.end!)];
-  const over = t(', ended {time} after {length}', { time: clock(to, zone, 0), length: minutes((to - from) * 1e6) });
+  const over = t(', ended {time} after {length}', { time: at(to), length: minutes((to - from) * 1e6) });
   return incident.kind === 'errors'
     ? t('failed {errorShare} of requests{usualErrorShare}{over}', { errorShare: share(errorShare(incident)), usualErrorShare: usually(s), over })
     : t('had {slowdown} its usual p95{over}', { slowdown: factor(slowdownOf(s)), over });
@@ -98,10 +101,10 @@ function suspectsFirst(abnormal: ServiceHealth[], changes: Change[]): ServiceHea
   return [...abnormal.filter(suspected), ...abnormal.filter((s) => !suspected(s))];
 }
 
-function since(s: ServiceHealth, changes: Change[], zone: Zone): string {
+function since(s: ServiceHealth, changes: Change[], at: TimeText): string {
   if (s.since === null) return '';
   const version = suspect(s, changes);
-  return t(', since {since}{version}', { since: clock(s.since, zone, 0), version: version ? t(' when version {to} appeared', { to: version.to }) : '' });
+  return t(', since {since}{version}', { since: at(s.since), version: version ? t(' when version {to} appeared', { to: version.to }) : '' });
 }
 
 /** A factor against the usual: `4.9×`. */

@@ -1,5 +1,5 @@
 import type { Change, Facets, Nanos } from '../../api/types';
-import { clock, count, millis } from '../../shell/format';
+import { count, millis, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { Text, TextN, t } from '../../shell/text';
 import { link } from '../../shell/url';
@@ -23,7 +23,7 @@ export function Facts({ service, start, end, version }: { service: string; start
   const current = version?.to || (versions.length === 1 ? versions[0] : '');
   return (
     <span class={css.facts}>
-      {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: clock(millis(version.at), zone.value, 0) })}</span>}</span>}
+      {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: time(millis(version.at), zone.value, millis(end), 0) })}</span>}</span>}
       {!current && versions.length > 1 && <a href={groups(fields[0])} title={t('Requests, errors and durations of each version')}>{t('versions {list}', { list: versions.join(', ') })}</a>}
       {instances > 0 && <a href={groups(instance!.field)} title={t('Requests, errors and durations of each instance')}><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></a>}
       {language.length > 0 && <span>{language.join(', ')}</span>}

@@ -5,6 +5,7 @@ import type { Changes } from '../../api/types';
 import { Button } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { Mark } from '../../shell/icons';
+import { millis, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { isRelative } from '../../shell/range';
 import { ServiceSwatch } from '../../shell/service-mark';
@@ -71,7 +72,7 @@ function Service({ name, answer, data, changes, map }: ServiceProps) {
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
-        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, zone.value)} causes={causesOf(data, name)} />}
+        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, (ms) => time(ms, zone.value, millis(data.end), 0))} causes={causesOf(data, name)} />}
       {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.notice}><Messages messages={answer.messages} /></div>
       <ChartRow data={services} changes={changes} judged={[health]} />

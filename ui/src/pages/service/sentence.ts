@@ -2,10 +2,10 @@
 
 import type { OneService, OperationSeries } from '../../api/service';
 import type { Change } from '../../api/types';
-import { clock, duration, millis, share, type Zone } from '../../shell/format';
+import { duration, millis, share } from '../../shell/format';
 import { t } from '../../shell/text';
 import { errorShare, slowdownOf, type ServiceHealth } from '../overview/health';
-import { endedText, factor } from '../overview/sentence';
+import { endedText, factor, type TimeText } from '../overview/sentence';
 import { operationQuery } from './queries';
 import { roleOf } from './roles';
 
@@ -18,22 +18,22 @@ export interface ServiceSentence {
 }
 
 /** Computes the sentence. `stopped` is the time of the last request if there are none any more. */
-export function serviceSentence(h: ServiceHealth, stopped: number | null, changes: Change[], zone: Zone): ServiceSentence {
+export function serviceSentence(h: ServiceHealth, stopped: number | null, changes: Change[], at: TimeText): ServiceSentence {
   const { summary } = h.series;
-  if (h.state === 'failing') return { mark: 'error', text: failingText(h, changes, zone) };
-  if (stopped !== null) return { mark: 'warn', text: t('No requests since {time}.', { time: clock(stopped, zone, 0) }) };
-  if (summary.calls === 0 && h.series.usual) return { mark: 'warn', text: t('No requests any more.') };
-  if (h.state === 'slow') return { mark: 'warn', text: t('Slower than usual: p95 is {p95}, {factor} the usual {usual}.', { p95: duration(h.series.incident!.p95!), factor: factor(slowdownOf(h)), usual: duration(h.series.usual!.p95!) }) };
+  if (h.state === 'failing') return { mark: 'error', text: failingText(h, changes, at) };
+  if (stopped !== null) return { mark: 'warn', text: t('No requests since {time}.', { time: at(stopped) }) };
+  if (h.state === 'silent') return { mark: 'warn', text: t('No requests any more.') };
   if (summary.calls === 0) return { mark: '', text: t('No requests in this time range.') };
+  if (h.state === 'slow') return { mark: 'warn', text: t('Slower than usual: p95 is {p95}, {factor} the usual {usual}.', { p95: duration(h.series.incident!.p95!), factor: factor(slowdownOf(h)), usual: duration(h.series.usual!.p95!) }) };
   const values = { share: share(h.errorShare), p95: duration(summary.p95 ?? 0) };
-  if (h.state === 'ended') return { mark: 'partial', text: t('As usual now. It {ended}.', { ended: endedText(h, zone) }) };
+  if (h.state === 'ended') return { mark: 'partial', text: t('As usual now. It {ended}.', { ended: endedText(h, at) }) };
   if (h.series.usual) return { mark: 'ok', text: t('As usual: {share} of requests fail, p95 is {p95}.', values) };
   return { mark: '', text: t('{share} of requests fail, p95 is {p95}. There is not enough earlier data to compare with.', values) };
 }
 
-function failingText(h: ServiceHealth, changes: Change[], zone: Zone): string {
+function failingText(h: ServiceHealth, changes: Change[], at: TimeText): string {
   const version = changes.find((c) => c.kind === 'version' && h.since !== null && Math.abs(millis(c.at) - h.since) <= near);
-  const values = { share: share(errorShare(h.series.incident)), usual: share(h.usualErrorShare ?? 0), time: h.since === null ? '' : clock(h.since, zone, 0), version: version?.to ?? '' };
+  const values = { share: share(errorShare(h.series.incident)), usual: share(h.usualErrorShare ?? 0), time: h.since === null ? '' : at(h.since), version: version?.to ?? '' };
   if (h.since === null) return h.usualErrorShare === null ? t('{share} of requests fail.', values) : t('{share} of requests fail, usually {usual}.', values);
   return version
     ? t('{share} of requests fail, usually {usual}, since {time} when version {version} appeared.', values)

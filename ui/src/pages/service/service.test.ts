@@ -3,6 +3,7 @@ import type { ServiceMap } from '../../api/map';
 import type { OneService, OperationSeries, RoleName } from '../../api/service';
 import type { Incident, Red, Usual } from '../../api/types';
 import { judge } from '../overview/health';
+import { time } from '../../shell/format';
 import { neighboursOf } from './neighbours';
 import { operationQuery, roleQuery, slower } from './queries';
 import { asServices, mainRole, markedOperation, missingKind, timeShare } from './roles';
@@ -51,7 +52,7 @@ describe('sentence', () => {
     const s = service({ requests: { ...series('', summary, usual), incident } });
     const services = asServices(s, 'pay', mainRole(s)!);
     const [health] = judge(services);
-    return serviceSentence(health, stopped, [{ at: '3600000000000', service: 'pay', kind: 'version', from: '1', to: '2' }], 'utc');
+    return serviceSentence(health, stopped, [{ at: '3600000000000', service: 'pay', kind: 'version', from: '1', to: '2' }], (ms) => time(ms, 'utc', 7_200_000, 0));
   };
   it('says what is unusual', () => {
     const incident = (kind: Incident['kind'], r: Red, end: string | null = null): Incident => ({ kind, start: '3600000000000', end, ...r });
@@ -63,7 +64,9 @@ describe('sentence', () => {
     expect(say(red(1000), red(1000))).toEqual({ mark: 'ok', text: expect.stringMatching(/^As usual/) as string });
     expect(say(red(1000), null).text).toContain('not enough earlier data');
     expect(say(red(1000), red(1000), 3_700_000).text).toBe('No requests since 01:01.');
-    expect(say(none, red(9)).text).toBe('No requests any more.');
+    expect(say(red(1000), red(1000), -60_000).text).toBe('No requests since 1969-12-31 23:59.');
+    expect(say(none, red(900))).toEqual({ mark: 'warn', text: 'No requests any more.' });
+    expect(say(none, red(9))).toEqual({ mark: '', text: 'No requests in this time range.' }); // a quiet hour is usual
   });
 });
 
