@@ -123,12 +123,16 @@ export function slowdownOf(h: ServiceHealth): number {
   return (h.series.incident?.p95 ?? 0) / (h.series.usual?.p95 ?? 1);
 }
 
+function byName(a: ServiceHealth, b: ServiceHealth): number {
+  return a.name < b.name ? -1 : 1;
+}
+
 function byAbnormality(a: ServiceHealth, b: ServiceHealth): number {
   if (a.state !== b.state) return rank[a.state] - rank[b.state];
-  if (a.state === 'failing' || a.state === 'ended') return excess(b) - excess(a) || b.errorShare - a.errorShare;
-  if (a.state === 'slow') return slowdownOf(b) - slowdownOf(a);
+  if (a.state === 'failing' || a.state === 'ended') return excess(b) - excess(a) || b.errorShare - a.errorShare || byName(a, b);
+  if (a.state === 'slow') return slowdownOf(b) - slowdownOf(a) || byName(a, b);
   if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
-  return b.series.summary.calls - a.series.summary.calls || (b.series.usual?.calls ?? 0) - (a.series.usual?.calls ?? 0) || (a.name < b.name ? -1 : 1);
+  return b.series.summary.calls - a.series.summary.calls || (b.series.usual?.calls ?? 0) - (a.series.usual?.calls ?? 0) || byName(a, b);
 }
 
 /** Order if nothing is known about the usual: by share of errors, then by duration. Few errors or calls say nothing. */
@@ -137,7 +141,7 @@ function byErrorsAndDuration(a: ServiceHealth, b: ServiceHealth): number {
   const p95 = (h: ServiceHealth): number => (h.series.summary.calls < minCalls ? 0 : h.series.summary.p95 ?? 0);
   if (a.state !== b.state) return rank[a.state] - rank[b.state];
   if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
-  return errors(b) - errors(a) || p95(b) - p95(a) || (a.name < b.name ? -1 : 1);
+  return errors(b) - errors(a) || p95(b) - p95(a) || byName(a, b);
 }
 
 /** Calls per second of each step. The last step may have just begun: then it is left out. */

@@ -12,7 +12,10 @@ export function serviceQuery(name: string, more = ''): string {
   return `{ service = ${JSON.stringify(name)}${more && ` && ${more}`} }`;
 }
 
-const queryOf: Record<ServiceHealth['state'], string> = { failing: 'error', silent: '', slow: '', ended: 'error', normal: '' };
+/** Query for the requests that the sentence about a service is of. */
+export function queryOf(s: ServiceHealth): string {
+  return serviceQuery(s.name, s.state !== 'silent' && s.series.incident?.kind === 'errors' ? 'error' : '');
+}
 
 /** What is usual, and how much is known of it. */
 export function usualText(usual: Usual): string {
@@ -29,7 +32,7 @@ export function Lead({ sentence, services, usual, quiet }: { sentence: Sentence;
         <p key={service.name} class={css.detail}>
           <Mark kind={service.state === 'failing' ? 'error' : 'warn'} size={13} label="" />
           <span>
-            <a class={service.state === 'failing' ? css.failing : css.slow} href={link({ page: 'explore' }, { q: serviceQuery(service.name, queryOf[service.state]) })}>{service.name}</a>{' '}{text}
+            <a class={service.state === 'failing' ? css.failing : css.slow} href={link({ page: 'explore' }, { q: queryOf(service) })}>{service.name}</a>{' '}{text}
           </span>
         </p>
       ))}

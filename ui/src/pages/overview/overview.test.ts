@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Change, Incident, Red, Services, Usual } from '../../api/types';
 import { nanos, time } from '../../shell/format';
 import { errorShare, errorShares, isCompared, judge, rates, silentSince, slowdown, sourcesFirst } from './health';
+import { queryOf } from './lead';
 import { overviewSentence } from './sentence';
 
 const start = Date.UTC(2026, 10, 22, 13, 42);
@@ -58,6 +59,17 @@ describe('health', () => {
       { name: 'worse', now: red(1000, 200), usual: red(1000, 0), incident: incident('errors', red(900, 200), 1) },
     );
     expect(judge(a).map((s) => s.name)).toEqual(['worse', 'bad', 'gone', 'slower', 'slow', 'over', 'big', 'small', 'db']);
+  });
+  it('orders equal services by name, whatever the order of the answer', () => {
+    const bad = { now: red(100, 20), usual: red(100, 0), incident: incident('errors', red(100, 20), 1) };
+    const slow = { now: red(100, 0, 900e6), usual: red(100, 0), incident: incident('slow', red(100, 0, 900e6), 1) };
+    const specs = [{ name: 'd', ...slow }, { name: 'b', ...bad }, { name: 'c', ...slow }, { name: 'a', ...bad }];
+    for (const order of [specs, specs.toReversed()]) expect(judge(answer(...order)).map((s) => s.name)).toEqual(['a', 'b', 'c', 'd']);
+  });
+  it('leads to the requests that the sentence is of', () => {
+    const query = (kind: Incident['kind'], to: number | null): string => queryOf(judge(answer({ name: 'a', now: red(100, 9), incident: incident(kind, red(50, 9), 2, to) }))[0]);
+    expect([query('errors', null), query('errors', 6)]).toEqual(['{ service = "a" && error }', '{ service = "a" && error }']);
+    expect([query('slow', null), query('slow', 6)]).toEqual(['{ service = "a" }', '{ service = "a" }']);
   });
   it('orders by errors, then by duration, if nothing can be compared', () => {
     const usual = null;
