@@ -277,7 +277,7 @@ export interface Services {
   /** The range, extended to whole steps: `summary` covers `start` to `end` (exclusive, at most now). */
   start: Nanos;
   end: Nanos;
-  /** The usual is learned from quiet time between `usualStart` and `end`. */
+  /** Start of what was read; `usual` is of the day before `end`. */
   usualStart: Nanos;
   step: number;
   points: number;

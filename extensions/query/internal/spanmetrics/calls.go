@@ -51,9 +51,10 @@ func (r *callReader) read(p *Periods, q tracestore.MetricsQuery, name func(*trac
 	return out, err
 }
 
-// refine finds when the incidents of services begin and end to the minute: of those with the most
-// errors. kinds are those of the calls that were counted.
+// refine finds when the incidents of services that began in the last day begin and end to the
+// minute: of those with the most errors. kinds are those of the calls that were counted.
 func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) error {
+	list = slices.DeleteFunc(list, func(s *ServiceSeries) bool { return s.Incident.Start.Before(p.usualEnd().Add(-day)) })
 	slices.SortFunc(list, func(a, b *ServiceSeries) int {
 		x, y := a.Incident, b.Incident
 		return cmp.Or(cmp.Compare(y.Errors, x.Errors), cmp.Compare(y.Calls, x.Calls), strings.Compare(a.Name, b.Name))
@@ -74,7 +75,9 @@ func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) e
 	return r.visit(q, func(m *tracestore.MetricSeries) {
 		minutes := &series{q.From, time.Minute, make([]counts, p.usualEnd().Sub(q.From)/time.Minute)}
 		addPoints(minutes.counts, m.Points, q.From, time.Minute)
-		byName[m.Service].judge(minutes, p)
+		if s := byName[m.Service]; s != nil {
+			s.judge(minutes, p)
+		}
 	})
 }
 

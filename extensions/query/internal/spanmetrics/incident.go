@@ -2,6 +2,7 @@ package spanmetrics
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -42,12 +43,27 @@ type series struct {
 
 func (s *series) time(i int) time.Time { return s.start.Add(time.Duration(i) * s.length) }
 
+func (s *series) end() time.Time { return s.time(len(s.counts)) }
+
+// silent returns the time without calls at the end.
+func (s *series) silent() time.Duration {
+	n := 0
+	for n < len(s.counts) && s.counts[len(s.counts)-1-n].calls == 0 {
+		n++
+	}
+	return time.Duration(n) * s.length
+}
+
 // latest returns the latest incident that has not ended before the range, errors first, those that
-// go on before those that have ended. It returns nil if there is none.
+// go on before those that have ended. It returns nil if there is none. An incident of a service
+// that is no longer called, although it usually is, has ended.
 func (h *history) latest(s *series, p *Periods) (found *Incident) {
 	for i := range h.bad {
 		b := &h.bad[i]
 		incident := b.latest(s, p)
+		if silent := s.silent(); incident != nil && incident.End.IsZero() && h.usual.callsIn(silent) >= minCalls {
+			incident.End = s.end().Add(-silent)
+		}
 		if incident == nil || !incident.End.IsZero() && !incident.End.After(p.Start) {
 			continue
 		}
@@ -65,23 +81,20 @@ func (b *badCalls) latest(s *series, p *Periods) *Incident {
 		usual[i] = b.shareIn(int(s.time(i).Sub(p.UsualStart) / slot))
 	}
 	list := chosen(s.counts, func(*counts) bool { return true })
-	rises := b.rises(list, usual)
-	if len(rises) == 0 {
-		return nil
+	for _, r := range slices.Backward(b.rises(list, usual)) {
+		incident := &Incident{Kind: b.kind, Start: s.time(r.first)}
+		if r.open {
+			r.last = len(list) - 1
+		} else {
+			incident.End = s.time(r.last + 1)
+		}
+		all := sum(list[r.first : r.last+1])
+		if b.of(&all) >= minBad && b.share(&all) >= max(b.minShare, badFactor*b.usual) {
+			incident.Red = all.red()
+			return incident
+		}
 	}
-	r := rises[len(rises)-1]
-	incident := &Incident{Kind: b.kind, Start: s.time(r.first)}
-	if r.open {
-		r.last = len(list) - 1
-	} else {
-		incident.End = s.time(r.last + 1)
-	}
-	all := sum(list[r.first : r.last+1])
-	if b.of(&all) < minBad || b.share(&all) < max(b.minShare, badFactor*b.usual) {
-		return nil
-	}
-	incident.Red = all.red()
-	return incident
+	return nil
 }
 
 // rise is steps with more bad calls than usual.
@@ -90,8 +103,9 @@ type rise struct {
 	open        bool // it goes on
 }
 
-// rises finds all rises in steps with the usual shares of bad calls. The share of bad calls of a
-// rise decides how exactly its start and end are known, and is itself estimated from it.
+// rises finds all rises in steps with the usual shares of bad calls, in order. The share of bad
+// calls of a rise decides how exactly its start and end are known, and is itself estimated from it:
+// that of the last rise is, and earlier ones that are not found with its share are kept.
 func (b *badCalls) rises(list []*counts, usual []float64) (found []rise) {
 	for _, share := range []float64{0, 0.05, 0.25} { // few bad calls are evidence of a large share only
 		if found = b.search(list, usual, share); len(found) > 0 {
@@ -105,7 +119,11 @@ func (b *badCalls) rises(list []*counts, usual []float64) (found []rise) {
 		if len(next) == 0 {
 			break
 		}
-		found = next
+		earlier := slices.IndexFunc(found, func(r rise) bool { return r.last >= next[0].first })
+		if earlier < 0 {
+			earlier = len(found)
+		}
+		found = append(found[:earlier:earlier], next...)
 	}
 	return found
 }

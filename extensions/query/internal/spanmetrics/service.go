@@ -56,8 +56,8 @@ func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete 
 			return nil, nil, err
 		}
 		roles = append(roles, spans)
-		perOperation := int64(q.Periods.Points) * 5 * 8
-		if err := s.SetHeld(held + int64(len(spans.Operations)+1)*perOperation); err != nil {
+		size := q.Periods.seriesSize()
+		if err := s.SetHeld(held + int64(len(spans.Operations)+1)*size); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -70,10 +70,18 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	if err != nil {
 		return out, err
 	}
-	total := newTally(&q.Periods)
+	days := q.Periods
+	days.learnDays()
+	ofService, err := from.services(&days, []string{q.Service}, r.kinds)
+	if err != nil {
+		return out, err
+	}
+	total := newTally(&days)
+	if p := ofService[q.Service]; p != nil {
+		total.addPair(p)
+	}
 	list := make([]operation, 0, len(found))
 	for name, p := range found {
-		total.addPair(p)
 		if !q.Periods.isRecent(p) {
 			continue
 		}
@@ -88,7 +96,7 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	})
 	out.Role, out.Total = r, total.series(q.Service)
 	if i := out.Total.Incident; i != nil && !i.Start.IsZero() {
-		if err := from.refine(&q.Periods, []*ServiceSeries{&out.Total}, r.kinds); err != nil {
+		if err := from.refine(&days, []*ServiceSeries{&out.Total}, r.kinds); err != nil {
 			return out, err
 		}
 	}

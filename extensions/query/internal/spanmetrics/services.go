@@ -21,7 +21,7 @@ type ServicesQuery struct {
 // Services is the answer to a ServicesQuery.
 //
 // The requests of a service are its server and consumer spans. If a service has none, neither in
-// the range nor in the time from which the usual is learned, all its spans count instead.
+// the range nor in the time of the same length before, all its spans count instead.
 type Services struct {
 	// Total sums up the services with requests; if there are none, all services. A request that
 	// passes several services counts once for each. It includes services beyond the limit.
@@ -86,6 +86,12 @@ func (f *servicesFetch) addServices(services, known []string) error {
 	if err != nil {
 		return err
 	}
+	for name, p := range requests {
+		if !f.query.Periods.isRecent(p) {
+			f.total.addPair(p)
+			delete(requests, name)
+		}
+	}
 	all, err := f.from.services(&f.query.Periods, withoutRequests(known, requests), nil)
 	if err != nil {
 		return err
@@ -101,7 +107,7 @@ func (f *servicesFetch) addServices(services, known []string) error {
 		f.keep(name, p, f.total)
 	}
 	f.cut()
-	perService := int64(f.query.Periods.Points) * 5 * 8
+	perService := f.query.Periods.seriesSize()
 	return f.from.slot.SetHeld(held + int64(len(f.list))*perService)
 }
 
@@ -175,8 +181,8 @@ func (f *servicesFetch) answer() *Services {
 // whole minutes, for which stores have counts that do not require reading spans. The minute that
 // has not ended yet is included.
 type Periods struct {
-	// UsualStart is where the time begins from which the usual is learned. It includes the last day
-	// before End, and also the range: what is usual does not depend on the range.
+	// UsualStart is where the time begins that is read to learn what is usual. It includes the last
+	// day before End, and also the range: what is usual does not depend on the range.
 	UsualStart time.Time
 	Start, End time.Time // End is exclusive and not later than now
 	Step       time.Duration
@@ -221,6 +227,9 @@ func (p *Periods) usualEnd() time.Time {
 func (p *Periods) slots() int {
 	return int(divideUp(uint64(p.usualEnd().Sub(p.UsualStart)), uint64(slot)))
 }
+
+// seriesSize returns the bytes of a ServiceSeries: its steps, and what its history has of slots.
+func (p *Periods) seriesSize() int64 { return int64(p.Points)*5*8 + int64(p.slots())*2*16 }
 
 // isRecent reports whether there are calls in the range, or in the time of the same length before:
 // others are gone for long.

@@ -98,7 +98,9 @@ func (t *tally) series(name string) ServiceSeries {
 	s.Summary, s.Time = all.red(), all.durations.Sum
 	s.history = learn(t.slots, slotsPerDay, t.periods.usualEnd().Sub(t.periods.slotTime(len(t.slots)-1)))
 	s.Usual = s.history.usual
-	first := max(0, len(t.slots)-slotsPerDay)
+	s.history.quiet = nil // it keeps all slots in memory
+	first := int(t.periods.Start.Sub(t.periods.UsualStart) / slot)
+	first = max(0, min(first, len(t.slots)-slotsPerDay))
 	s.judge(&series{t.periods.slotTime(first), slot, t.slots[first:]}, t.periods)
 	return s
 }
@@ -106,6 +108,9 @@ func (t *tally) series(name string) ServiceSeries {
 // judge finds the incident of a service.
 func (s *ServiceSeries) judge(counted *series, p *Periods) {
 	s.Incident = s.history.latest(counted, p)
+	if i := s.Incident; i != nil && i.End.IsZero() && s.Summary.Calls == 0 {
+		s.Incident = nil // it fails no more: it is not called
+	}
 	known := s.Usual != nil && s.Usual.errorShare() < alwaysFailing
 	if r := s.Summary; s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
 		s.Incident = &Incident{Kind: Errors, Red: r}

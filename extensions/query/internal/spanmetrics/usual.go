@@ -11,7 +11,7 @@ import (
 // What is usual is learned from quiet time, whatever range is shown: the day before the end of the
 // range is divided into slots, and those outside of times that are worse than the calmest slots are
 // quiet. An incident is not quiet, whether it is within the range, before it or still going on.
-// What is worse at the same time of most earlier days is usual at that time, for example a nightly
+// What is worse at the same time of most other days is usual at that time, for example a nightly
 // job.
 
 const (
@@ -20,7 +20,7 @@ const (
 	slotsPerDay   = int(day / slot)
 	learnedDays   = 7
 	minSlots      = 2 // slots with calls; with fewer, nothing is known
-	minDays       = 3 // earlier days with calls at a time of day
+	minDays       = 3 // other days with calls at a time of day
 	calmestShare  = 1. / 3
 	minCalls      = 20
 	minBad        = 5
@@ -35,7 +35,12 @@ const (
 // Usual is the calls of quiet time.
 type Usual struct {
 	Red
-	Quiet time.Duration // length of the quiet time
+	Quiet time.Duration // length of the quiet time, also without calls, since the first call of the day
+}
+
+// callsIn returns how many calls are usual in some time.
+func (u *Usual) callsIn(d time.Duration) float64 {
+	return float64(u.Calls) * float64(d) / float64(max(u.Quiet, time.Minute))
 }
 
 // badCalls counts the bad calls of a kind.
@@ -75,8 +80,10 @@ func learn(slots []counts, recent int, partial time.Duration) *history {
 		return h
 	}
 	h.quiet = quiet
-	h.usual = &Usual{Red: all.red(), Quiet: time.Duration(len(quiet)) * slot}
-	if end := &last[len(last)-1]; slices.Contains(quiet, end) {
+	first := slices.IndexFunc(last, func(c counts) bool { return c.calls > 0 })
+	noise := len(chosen(last, used)) - len(quiet)
+	h.usual = &Usual{Red: all.red(), Quiet: time.Duration(len(last)-first-noise) * slot}
+	if end := &last[len(last)-1]; end.calls == 0 || slices.Contains(quiet, end) {
 		h.usual.Quiet -= slot - partial
 	}
 	for _, b := range []badCalls{failed, slow} {
@@ -168,11 +175,14 @@ func (b *badCalls) exceed(c, others *counts, sigma float64) bool {
 	return (share-before)*(share-before) >= sigma*sigma*variance
 }
 
-// shareIn returns the usual share of bad calls in a slot: that of quiet time, or what most earlier
+// shareIn returns the usual share of bad calls in a slot: that of quiet time, or what most other
 // days had at the same time if that is more.
 func (b *badCalls) shareIn(at int) float64 {
 	var shares []float64
-	for i := at - slotsPerDay; i >= 0; i -= slotsPerDay {
+	for i := (at + slotsPerDay) % slotsPerDay; i < len(b.slots); i += slotsPerDay {
+		if i == at {
+			continue
+		}
 		var around badOf
 		for _, s := range b.slots[max(0, i-1):min(i+2, len(b.slots))] {
 			around.calls += s.calls

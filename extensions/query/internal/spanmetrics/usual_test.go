@@ -42,3 +42,18 @@ func TestQuietHours(t *testing.T) {
 		t.Errorf("false alarms in %d of %d quiet hours", alarms, hours)
 	}
 }
+
+// Time without calls is quiet, too: ten calls an hour are usual if all come in the same minutes.
+func TestUsualOfFewCalls(t *testing.T) {
+	slots := make([]counts, slotsPerDay)
+	for i := 7; i < len(slots); i += 4 {
+		slots[i].calls = 10
+		for range 10 {
+			slots[i].durations.Observe(1e7)
+		}
+	}
+	usual := learn(slots, slotsPerDay, slot).usual
+	if calls := usual.callsIn(time.Hour); calls < 9.5 || calls > 10.5 {
+		t.Errorf("%g calls an hour are usual: %+v", calls, usual)
+	}
+}

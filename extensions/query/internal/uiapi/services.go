@@ -21,7 +21,8 @@ const (
 )
 
 // servicesAnswer is the data of GET /api/ui/v1/services. Start, End and UsualStart are whole
-// minutes, except End if it is the time of the answer. The usual is learned from UsualStart to End.
+// minutes, except End if it is the time of the answer. What was read begins at UsualStart; the
+// usual is of the day before End.
 type servicesAnswer struct {
 	Start      route.Nanos     `json:"start"`
 	End        route.Nanos     `json:"end"` // exclusive

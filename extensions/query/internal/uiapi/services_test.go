@@ -82,7 +82,8 @@ func TestManyServices(t *testing.T) {
 	}
 }
 
-// The minute that has not ended counts, and a service whose requests have stopped is listed.
+// The minute that has not ended counts, and a service whose requests have stopped is listed. All
+// spans of a service count if its last request was long ago.
 func TestServicesNow(t *testing.T) {
 	td := ptrace.NewTraces()
 	since := querytest.Noon.Sub(querytest.Start)
@@ -92,12 +93,18 @@ func TestServicesNow(t *testing.T) {
 		before.SetKind(ptrace.SpanKindConsumer)
 	}
 	querytest.AddSpan(querytest.AddService(td, "new"), pcommon.TraceID{2}, 2, 0, "op", since-time.Second)
+	batch := querytest.AddService(td, "batch")
+	querytest.AddSpan(batch, pcommon.TraceID{3}, 3, 0, "op", since-3*time.Hour).SetKind(ptrace.SpanKindConsumer)
+	querytest.AddSpan(batch, pcommon.TraceID{3}, 4, 0, "op", since-time.Minute).SetKind(ptrace.SpanKindClient)
 	h := api(t, querytest.FilledMemory(t, td))
 	a := askServices(t, h, querytest.Noon.Add(-5*time.Minute), querytest.Noon, "")
-	if len(a.Data.Services) != 2 {
+	if len(a.Data.Services) != 3 {
 		t.Fatalf("services %+v", a.Data.Services)
 	}
-	fresh, stopped := a.Data.Services[0], a.Data.Services[1]
+	calling, fresh, stopped := a.Data.Services[0], a.Data.Services[1], a.Data.Services[2]
+	if calling.Name != "batch" || calling.Summary.Calls != 1 {
+		t.Errorf("service with calls only: %+v", calling)
+	}
 	if fresh.Name != "new" || fmt.Sprint(fresh.Calls) != "[0 0 0 0 1]" {
 		t.Errorf("new service: %+v", fresh)
 	}

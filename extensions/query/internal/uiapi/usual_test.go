@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 )
 
 // planted is a service with calls until noon. trouble returns the share of calls that fail, and by
-// which factor they are slower, some time before noon.
+// which factor they are slower, some time before noon; there are no calls if the factor is 0.
 type planted struct {
 	name    string
 	perHour int
@@ -38,13 +39,13 @@ func failing(share float64, from, to time.Duration) func(time.Duration) (float64
 }
 
 func plantedServices() []planted {
-	const short, hour, day = 15 * time.Minute, time.Hour, 24 * time.Hour
+	const short, hour, day, week = 15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour
 	const m = time.Minute
 	always := func(share float64) func(time.Duration) (float64, float64) {
 		return func(time.Duration) (float64, float64) { return share, 1 }
 	}
 	all := func(incident string) map[time.Duration]string {
-		return map[time.Duration]string{short: incident, hour: incident, day: incident}
+		return map[time.Duration]string{short: incident, hour: incident, day: incident, week: incident}
 	}
 	return []planted{
 		// Every two hours 40 minutes, also in the hour before the range.
@@ -55,7 +56,27 @@ func plantedServices() []planted {
 			return 0.002, 1
 		}, all("errors since 15m0s")},
 		{"ended", 600, 26, failing(0.33, 50*m, 10*m), all("errors from 50m0s to 10m0s")},
-		{"ended earlier", 600, 26, failing(0.33, 5*hour, 4*hour), map[time.Duration]string{day: "errors from 5h0m0s to 4h0m0s"}},
+		{"ended earlier", 600, 26, failing(0.33, 5*hour, 4*hour), map[time.Duration]string{
+			day: "errors from 5h0m0s to 4h0m0s", week: "errors from 5h0m0s to 4h0m0s"}},
+		{"ended days ago", 60, 6 * 24, failing(0.5, 50*hour, 48*hour), map[time.Duration]string{week: "errors from 50h0m0s to 48h0m0s"}},
+		{"ended, then three errors", 600, 26, func(before time.Duration) (float64, float64) {
+			switch {
+			case before <= 50*m && before > 10*m:
+				return 0.4, 1
+			case before <= 5*m && before > 5*m-18*time.Second:
+				return 1, 1
+			}
+			return 0, 1
+		}, all("errors from 50m0s to 10m0s")},
+		{"failed, then stopped", 600, 26, func(before time.Duration) (float64, float64) {
+			switch {
+			case before <= 2*hour:
+				return 0, 0
+			case before <= 3*hour:
+				return 0.3, 1
+			}
+			return 0, 1
+		}, map[time.Duration]string{day: "errors from 3h0m0s to 2h0m0s", week: "errors from 3h0m0s to 2h0m0s"}},
 		{"just begun", 600, 26, failing(0.33, 4*m, -1), all("errors since 4m0s")},
 		{"long", 600, 26, failing(0.2, 8*hour, -1), all("errors since 8h0m0s")},
 		{"total", 600, 26, failing(1, 5*m, -1), all("errors since 5m0s")},
@@ -100,6 +121,9 @@ func (p *planted) add(td ptrace.Traces, seed int) {
 	for i := 1; i <= p.hours*p.perHour; i++ {
 		before := time.Duration(i)*gap - gap/2
 		share, slower := p.trouble(before)
+		if slower == 0 {
+			continue
+		}
 		s := querytest.AddSpan(ss, pcommon.TraceID{byte(seed + 1), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}, 1, 0, "op", noon-before)
 		s.SetKind(ptrace.SpanKindServer)
 		took := time.Duration(slower * float64(time.Millisecond) * (10 + 90*random.Float64()))
@@ -160,7 +184,7 @@ func TestUsual(t *testing.T) {
 		services[i].add(td, i)
 	}
 	h := api(t, querytest.FilledMemory(t, td))
-	for _, length := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour} {
+	for _, length := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour} {
 		got := make(map[string]*incidentJSON)
 		w := querytest.Ask(t, h, http.MethodGet, fmt.Sprintf("/api/ui/v1/services?start=%d&end=%d",
 			querytest.Noon.Add(-length).UnixNano(), querytest.Noon.UnixNano()))
@@ -188,6 +212,35 @@ func TestUsual(t *testing.T) {
 			if is, want := got[p.name].describe(t, p.want[length]), p.want[length]; is != want {
 				t.Errorf("range of %s: %s: incident %q, want %q", length, p.name, is, want)
 			}
+		}
+	}
+}
+
+// The page of a service names the same incidents as the list of services.
+func TestUsualOfService(t *testing.T) {
+	td := ptrace.NewTraces()
+	services := plantedServices()
+	for i := range services {
+		services[i].add(td, i)
+	}
+	h := api(t, querytest.FilledMemory(t, td))
+	for _, p := range services {
+		w := querytest.Ask(t, h, http.MethodGet, fmt.Sprintf("/api/ui/v1/service?service=%s&start=%d&end=%d",
+			url.QueryEscape(p.name), querytest.Noon.Add(-time.Hour).UnixNano(), querytest.Noon.UnixNano()))
+		var answer struct {
+			Data struct {
+				Roles []struct {
+					Role  string
+					Total struct{ Incident *incidentJSON }
+				}
+			}
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Data.Roles) == 0 {
+			t.Fatalf("%v: %.300s", err, w.Body)
+		}
+		want := p.want[time.Hour]
+		if is := answer.Data.Roles[0].Total.Incident.describe(t, want); is != want {
+			t.Errorf("%s: incident %q, want %q", p.name, is, want)
 		}
 	}
 }
