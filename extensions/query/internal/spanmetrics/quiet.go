@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	minQuietTime  = time.Hour // less time with calls is not enough to compare with
+	minQuietTime  = time.Hour // less quiet time with calls is not enough to compare with
 	maxQuietTimes = 6
 )
 
 // QuietTimes returns the longest times, in order, in which the requests of some services have no
-// incident, in a period before a time. It returns none if these are too short to compare with.
-func QuietTimes(s *core.Slot, services []string, end time.Time, before time.Duration) (times []core.Window, _ tracestore.Reasons, _ error) {
+// incident, in a period before a time. It returns none if they have requests in less than an hour
+// of these.
+func QuietTimes(s *core.Slot, services []string, end time.Time, before time.Duration) ([]core.Window, tracestore.Reasons, error) {
 	store, ok := core.SlotAs[tracestore.Metrics](s)
 	p := NewPeriods(end.Add(-time.Minute), end, end, 1)
 	p.learnFrom(before)
@@ -25,23 +26,32 @@ func QuietTimes(s *core.Slot, services []string, end time.Time, before time.Dura
 	}
 	r := callReader{slot: s, store: store}
 	held := s.Held()
-	found, err := r.services(&p, services, requestKinds())
+	used, noise := make([]bool, p.slots()), make([]bool, p.slots())
+	q := tracestore.MetricsQuery{Services: services, Kinds: requestKinds(), From: p.UsualStart, To: p.last(), Step: slot}
+	err := r.visit(q, func(m *tracestore.MetricSeries) {
+		slots := make([]counts, p.slots())
+		addPoints(slots, m.Points, p.UsualStart, slot)
+		h := learn(slots, len(slots), slot)
+		for i := range slots {
+			if h.usual != nil && slots[i].calls > 0 {
+				used[i] = true
+				noise[i] = noise[i] || !slices.Contains(h.quiet, &slots[i])
+			}
+		}
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	noise := make([]bool, p.slots())
-	known := false
-	for _, c := range found {
-		t := newTally(&p)
-		t.addPair(c)
-		h := learn(t.slots, len(t.slots), slot)
-		known = known || h.usual != nil && h.usual.Quiet >= minQuietTime
-		for i := range t.slots {
-			noise[i] = noise[i] || h.usual != nil && t.slots[i].calls > 0 && !slices.Contains(h.quiet, &t.slots[i])
+	times, quiet := p.longest(noise), time.Duration(0)
+	for _, w := range times {
+		for at := w.From; !at.After(w.To); at = at.Add(slot) {
+			if used[at.Sub(p.UsualStart)/slot] {
+				quiet += min(slot, w.To.Add(1).Sub(at))
+			}
 		}
 	}
-	if known {
-		times = p.longest(noise)
+	if quiet < minQuietTime {
+		times = nil
 	}
 	return times, r.reasons, s.SetHeld(held)
 }

@@ -20,8 +20,8 @@ import (
 type API struct{ backend *core.Backend }
 
 // New returns the API over a backend. What is usual is found in the quiet time in Limits.Baseline
-// before the start of a trace. If that is too short, it is found in all of that time, and until an
-// hour after the end of the trace.
+// before the start of a trace. What has too little of that, or no calls in it, is found in all of
+// that time, and until an hour after the end of the trace.
 func New(b *core.Backend) *API { return &API{b} }
 
 // Routes returns the routes of the API.
@@ -73,12 +73,11 @@ func (a *API) handler(op core.Operation, run query) http.HandlerFunc {
 	}
 }
 
-// usualTimes returns the times in which what is usual for a trace is found, in order, in whole
-// minutes, both ends included. They do not hold the incident of the trace.
-func (a *API) usualTimes(slot *core.Slot, t *trace) ([]core.Window, error) {
-	all := a.window(t)
+// quietTimes returns the quiet times before a trace, in order, in whole minutes, with both ends.
+// They do not hold the incident of the trace. There are none if they are too short.
+func (a *API) quietTimes(slot *core.Slot, t *trace) ([]core.Window, error) {
 	if t.End == 0 {
-		return []core.Window{all}, nil
+		return nil, nil
 	}
 	var services []string
 	for key := range t.calls {
@@ -88,9 +87,6 @@ func (a *API) usualTimes(slot *core.Slot, t *trace) ([]core.Window, error) {
 	start := timeOf(t.Start).Truncate(time.Minute)
 	times, incomplete, err := spanmetrics.QuietTimes(slot, slices.Compact(services), start, a.backend.Limits().Baseline)
 	t.incomplete.Add(incomplete...)
-	if len(times) == 0 {
-		times = []core.Window{all}
-	}
 	return times, err
 }
 

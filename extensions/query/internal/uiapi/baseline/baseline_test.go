@@ -102,32 +102,94 @@ func checkTypical(t *testing.T, store core.Store, wantErrors int) {
 	}
 }
 
-// What is usual for a trace of an incident is that of the quiet time before, and the typical trace
-// has no errors: neither of the incident of the trace nor of an earlier one.
+// What is usual for a trace of an incident is that of the quiet time before, and so is the typical
+// trace: neither is of the incident of the trace, nor of an earlier one, with errors or only slow.
 func TestUsualInIncident(t *testing.T) {
-	td := orders(2160, func(i int, ss ptrace.ScopeSpans, _ pcommon.TraceID) { // six hours
+	td := orders(2160, func(i int, ss ptrace.ScopeSpans, _ pcommon.TraceID) {
 		root := ss.Spans().At(0)
+		slow, failed := i >= 720 && i < 1710, i >= 630 && i < 720 || i >= 1800 && i < 2000
 		took := pcommon.Timestamp(50+i%10) * 1e6
-		if i >= 700 && i < 900 || i >= 1800 && i < 2000 {
+		if slow || failed {
 			took = 700e6
+		}
+		if failed {
 			root.Status().SetCode(ptrace.StatusCodeError)
 		}
 		root.SetEndTimestamp(root.StartTimestamp() + took)
 	})
+	h := afterSixHours(t, td)
+	a, _ := ask[durationsJSON](t, h, fmt.Sprintf("/api/ui/v1/baseline/%x", 1850))
+	o := a.Operations
+	if len(o.Name) != 2 || o.Name[0] != "order" || o.P99[0] > 70e6 || o.Calls[0] < 600 || o.Calls[0] > 730 {
+		t.Errorf("usual: %v %v ms, %v calls", o.Name, o.P99, o.Calls)
+	}
+	c, _ := ask[typicalJSON](t, h, fmt.Sprintf("/api/ui/v1/typical/%x", 1850))
+	if c.Duration < 53e6 || c.Duration > 56e6 || c.Calls != o.Calls[0] {
+		t.Errorf("typical: %+v", c)
+	}
+}
+
+// Times in which one service has no incident do not count if another one has. What remains is too
+// short here.
+func TestTooLittleQuietTime(t *testing.T) {
+	fail := func(s ptrace.Span, i int, noisy func(quarter int) bool) {
+		s.SetEndTimestamp(s.StartTimestamp() + 50e6)
+		if noisy(i / 90) {
+			s.Status().SetCode(ptrace.StatusCodeError)
+		}
+	}
+	td := orders(2160, func(i int, ss ptrace.ScopeSpans, _ pcommon.TraceID) {
+		fail(ss.Spans().At(0), i, func(quarter int) bool { return quarter > 13 })
+	})
+	ss := querytest.AddService(td, "stock")
+	for i := 1; i <= 2160; i++ {
+		s := querytest.AddSpan(ss, pcommon.TraceID{14: byte(i >> 8), 15: byte(i)}, 3, 2, "take", time.Duration(i)*10*time.Second)
+		s.SetKind(ptrace.SpanKindServer)
+		fail(s, i, func(quarter int) bool { return quarter < 12 })
+	}
+	a, _ := ask[durationsJSON](t, afterSixHours(t, td), fmt.Sprintf("/api/ui/v1/baseline/%x", 2100))
+	if o := a.Operations; len(o.Calls) != 3 || o.Calls[0] != 2160 || o.Calls[1] != 2160 || o.Calls[2] != 2160 {
+		t.Errorf("%v, want all calls", o.Calls)
+	}
+}
+
+// The first traces of an operation are compared with those after it; other operations with quiet
+// time.
+func TestNewOperation(t *testing.T) {
+	td := orders(2160, func(i int, ss ptrace.ScopeSpans, _ pcommon.TraceID) {
+		root := ss.Spans().At(0)
+		root.SetEndTimestamp(root.StartTimestamp() + 50e6)
+		if i >= 2101 {
+			root.SetName("refund")
+		}
+	})
+	h := afterSixHours(t, td)
+	a, _ := ask[durationsJSON](t, h, fmt.Sprintf("/api/ui/v1/baseline/%x", 2103))
+	calls := make(map[string]uint64)
+	for i, name := range a.Operations.Name {
+		calls[name] = a.Operations.Calls[i]
+	}
+	end := fmt.Sprint(querytest.Start.Add(6*time.Hour + time.Minute).UnixNano())
+	if calls["refund"] != 60 || calls["stock"] < 2000 || calls["stock"] > 2100 || a.End != end {
+		t.Errorf("calls %v until %s, want %s", calls, a.End, end)
+	}
+	if c, _ := ask[typicalJSON](t, h, fmt.Sprintf("/api/ui/v1/typical/%x", 2103)); c.ChosenFrom != 59 || c.Calls != 60 || c.End != end {
+		t.Errorf("typical: %+v", c)
+	}
+}
+
+// afterSixHours returns the routes six hours after the first span.
+func afterSixHours(t *testing.T, td ptrace.Traces) http.Handler {
 	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, td), func(o *core.Options) {
 		o.Limits.Scanned = 1e6
 		o.Now = func() time.Time { return querytest.Start.Add(6 * time.Hour) }
 	})
-	h := routes(b)
-	a, _ := ask[struct{ Operations operationColumns }](t, h, fmt.Sprintf("/api/ui/v1/baseline/%x", 1850))
-	o := a.Operations
-	if len(o.Name) != 2 || o.Name[0] != "order" || o.P99[0] > 70e6 || o.Calls[0] < 1200 {
-		t.Errorf("usual: %v %v ms, %v calls", o.Name, o.P99, o.Calls)
-	}
-	c, _ := ask[typicalJSON](t, h, fmt.Sprintf("/api/ui/v1/typical/%x", 1850))
-	if c.Duration < 50e6 || c.Duration > 60e6 {
-		t.Errorf("typical: %+v", c)
-	}
+	return routes(b)
+}
+
+type durationsJSON struct {
+	Operations operationColumns
+	Start, End string
 }
 
 type typicalJSON struct {

@@ -42,35 +42,67 @@ func (a *API) durations(slot *core.Slot, t *trace) (any, tracestore.Reasons, err
 	if !ok {
 		return nil, nil, tracestore.ErrUnsupported
 	}
-	times, err := a.usualTimes(slot, t)
+	times, err := a.quietTimes(slot, t)
 	if err != nil {
 		return nil, nil, err
 	}
-	q := tracestore.BaselineQuery{Operations: t.operations()}
-	omitted := max(0, len(q.Operations)-maxOperations)
-	q.Operations = q.Operations[:len(q.Operations)-omitted]
-	durations := make([]tracestore.Histogram, len(q.Operations))
-	for _, w := range times {
-		q.From, q.To = w.From, w.To
-		got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
+	operations := t.operations()
+	omitted := max(0, len(operations)-maxOperations)
+	operations = operations[:len(operations)-omitted]
+	answer := &durationsAnswer{Operations: newColumns()}
+	rest, err := answer.count(slot, store, t, operations, times)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rest) > 0 { // they are new, or there is too little quiet time
+		all := []core.Window{a.window(t)}
+		without, err := answer.count(slot, store, t, rest, all)
 		if err != nil {
 			return nil, nil, err
 		}
-		t.incomplete.Add(got.Reasons...)
-		for i := range durations {
-			durations[i].Add(&got.Durations[i])
+		if len(without) < len(rest) || len(times) == 0 {
+			times = all
 		}
 	}
 	if omitted > 0 {
 		t.incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
 			Text: fmt.Sprintf("%d operations with fewer spans are left out (limit is %d)", omitted, maxOperations)})
 	}
-	answer := &durationsAnswer{Start: route.NanosOf(times[0].From), Operations: newColumns()}
-	answer.End = route.NanosOf(times[len(times)-1].To.Add(1))
-	for i, key := range q.Operations {
-		answer.Operations.add(key, &durations[i])
-	}
+	answer.Start, answer.End = route.NanosOf(times[0].From), route.NanosOf(times[len(times)-1].To.Add(1))
 	return answer, t.incomplete, nil
+}
+
+// count adds the durations of operations in some times. It returns the operations without calls.
+func (a *durationsAnswer) count(
+	slot *core.Slot, store tracestore.Metrics, t *trace, operations []tracestore.OperationKey, times []core.Window,
+) (without []tracestore.OperationKey, _ error) {
+	durations, err := readDurations(slot, store, t, operations, times)
+	for i := range durations {
+		if durations[i].Count() == 0 {
+			without = append(without, operations[i])
+			continue
+		}
+		a.Operations.add(operations[i], &durations[i])
+	}
+	return without, err
+}
+
+// readDurations returns the durations of each operation in some times.
+func readDurations(
+	slot *core.Slot, store tracestore.Metrics, t *trace, operations []tracestore.OperationKey, times []core.Window,
+) ([]tracestore.Histogram, error) {
+	durations := make([]tracestore.Histogram, len(operations))
+	for _, w := range times {
+		got, err := store.Baselines(slot.Context(), slot.Tenant(), tracestore.BaselineQuery{Operations: operations, From: w.From, To: w.To})
+		if err != nil {
+			return nil, err
+		}
+		t.incomplete.Add(got.Reasons...)
+		for i := range durations {
+			durations[i].Add(&got.Durations[i])
+		}
+	}
+	return durations, nil
 }
 
 // newColumns returns empty lists, which are not null in JSON.
@@ -80,16 +112,12 @@ func newColumns() operationColumns {
 }
 
 func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histogram) {
-	n := h.Count()
-	if n == 0 {
-		return
-	}
 	first, counts := h.Counts()
 	quantile := func(q float64) int64 { return route.Duration(h.Quantile(q)) }
 	c.Service = append(c.Service, key.Service)
 	c.Name = append(c.Name, key.Operation)
 	c.Kind += kindDigit(key.Kind)
-	c.Calls = append(c.Calls, n)
+	c.Calls = append(c.Calls, h.Count())
 	c.P50 = append(c.P50, quantile(0.5))
 	c.P95 = append(c.P95, quantile(0.95))
 	c.P99 = append(c.P99, quantile(0.99))

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	typicalParts  = 8   // parts of the window
+	typicalParts  = 8   // parts of the times
 	typicalTraces = 480 // traces with the root that are found
 	typicalRounds = 4   // searches of a part
 	// maxTypicalRead is the maximum number of traces, and maxTypicalSpans of their spans, that are
@@ -38,7 +38,7 @@ type typicalAnswer struct {
 	ChosenFrom int         `json:"chosenFrom"`
 	Same       bool        `json:"same"`
 	Examined   int         `json:"examined"` // traces with the root whose operations were compared
-	Calls      uint64      `json:"calls"`    // of the root operation in the window, 0 if unknown
+	Calls      uint64      `json:"calls"`    // of the root operation in the times, 0 if unknown
 	Service    string      `json:"service"`  // of the root
 	Name       string      `json:"name"`     // of the root
 	Start      route.Nanos `json:"start"`
@@ -56,13 +56,15 @@ type candidate struct {
 
 // typical answers GET /api/ui/v1/typical/{id}.
 func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error) {
-	times, err := a.usualTimes(slot, t)
+	times, err := a.quietTimes(slot, t)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := core.Window{From: times[0].From, To: times[len(times)-1].To}
-	answer := &typicalAnswer{Service: t.RootService, Name: t.RootName, Start: route.NanosOf(w.From), End: route.NanosOf(w.To.Add(1))}
-	found, incomplete, err := findCandidates(slot, t, w)
+	found, err := findCandidates(slot, t, times)
+	if err == nil && len(found) == 0 {
+		times = []core.Window{a.window(t)}
+		found, err = findCandidates(slot, t, times)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,21 +72,22 @@ func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error
 	if err != nil {
 		return nil, nil, err
 	}
+	answer := &typicalAnswer{Service: t.RootService, Name: t.RootName,
+		Start: route.NanosOf(times[0].From), End: route.NanosOf(times[len(times)-1].To.Add(1))}
 	answer.choose(t, read)
-	answer.Calls, err = rootCalls(slot, t, w)
-	t.incomplete.Add(incomplete...)
+	answer.Calls, err = rootCalls(slot, t, times)
 	return answer, t.incomplete, err
 }
 
-// findCandidates returns traces with the root of a trace, without the trace itself. They are the
-// newest ones of equal parts of the window, about equally many of each part if it has them.
-func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate, incomplete tracestore.Reasons, _ error) {
-	parts := make([]tracestore.Query, typicalParts)
-	length := w.To.Sub(w.From) / typicalParts
-	for i := range parts {
-		parts[i] = rootQuery(slot, t)
-		parts[i].From = w.From.Add(time.Duration(i) * length)
-		parts[i].To = parts[i].From.Add(max(length-1, 0))
+// findCandidates returns traces with the root of a trace in some times, without the trace itself.
+// They are the newest ones of the parts of these times, about equally many of each part if it has
+// them.
+func findCandidates(slot *core.Slot, t *trace, times []core.Window) (found []candidate, _ error) {
+	var parts []tracestore.Query
+	for _, w := range split(times) {
+		q := rootQuery(slot, t)
+		q.From, q.To = w.From, w.To
+		parts = append(parts, q)
 	}
 	for round := 0; round < typicalRounds && len(parts) > 0 && len(found) < typicalTraces; round++ {
 		limit := max(1, (typicalTraces-len(found))/len(parts))
@@ -99,11 +102,9 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 				}
 			})
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			if !o.Complete() {
-				incomplete = o.Reasons
-			}
+			t.incomplete.Add(o.Reasons...)
 			// A full page is followed by others even if a part of the store cannot be read.
 			if o.Next.Set && o.Next != q.After && (o.Complete() || read >= limit) {
 				q.After = o.Next
@@ -112,7 +113,26 @@ func findCandidates(slot *core.Slot, t *trace, w core.Window) (found []candidate
 		}
 		parts = more
 	}
-	return found, incomplete, nil
+	return found, nil
+}
+
+// split divides times into about typicalParts parts of the same length, and what remains of each.
+func split(times []core.Window) (parts []core.Window) {
+	var all time.Duration
+	for _, w := range times {
+		all += w.To.Sub(w.From) + 1
+	}
+	length := all / typicalParts
+	for _, w := range times {
+		for from := w.From; !from.After(w.To); from = from.Add(length) {
+			part := core.Window{From: from, To: from.Add(length - 1)}
+			if part.To.After(w.To) {
+				part.To = w.To
+			}
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 // withoutErrors returns the candidates without failed spans, or all of them if there are none.
@@ -144,7 +164,7 @@ func readSets(slot *core.Slot, found []candidate) (read []candidate, _ error) {
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.duration, b.duration), slices.Compare(a.id[:], b.id[:]))
 	})
-	found = slices.CompactFunc(found, func(a, b candidate) bool { return a.id == b.id }) // in two parts of the window
+	found = slices.CompactFunc(found, func(a, b candidate) bool { return a.id == b.id }) // in two parts of the time
 	n, total := len(found), 0
 	for _, c := range found {
 		total += c.spans
@@ -235,22 +255,22 @@ func similar(a, b map[tracestore.OperationKey]int) float64 {
 	return float64(both) / float64(max(1, len(a)+len(b)-both))
 }
 
-// rootCalls returns the number of calls of the root operation of a trace in a window, or 0 if the
+// rootCalls returns the number of calls of the root operation of a trace in some times, or 0 if the
 // store does not know it.
-func rootCalls(slot *core.Slot, t *trace, w core.Window) (calls uint64, _ error) {
+func rootCalls(slot *core.Slot, t *trace, times []core.Window) (calls uint64, _ error) {
 	store, ok := core.SlotAs[tracestore.Metrics](slot)
 	if !ok {
 		return 0, nil
 	}
-	q := tracestore.BaselineQuery{From: w.From, To: w.To}
+	var roots []tracestore.OperationKey
 	for key := range t.calls {
 		if key.Service == t.RootService && key.Operation == t.RootName {
-			q.Operations = append(q.Operations, key)
+			roots = append(roots, key)
 		}
 	}
-	got, err := store.Baselines(slot.Context(), slot.Tenant(), q)
-	for i := range got.Durations {
-		calls += got.Durations[i].Count()
+	durations, err := readDurations(slot, store, t, roots, times)
+	for i := range durations {
+		calls += durations[i].Count()
 	}
 	return calls, err
 }
