@@ -16,9 +16,7 @@ type Finder struct {
 	shared *sharedFilter // nil: each search makes its own
 }
 
-var (
-	_ tracestore.Reader = (*Finder)(nil)
-)
+var _ tracestore.Reader = (*Finder)(nil)
 
 // New returns a Finder for a store.
 func New(s *scan.Store) *Finder { return &Finder{store: s} }

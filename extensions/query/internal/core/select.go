@@ -9,8 +9,8 @@ import (
 )
 
 // SelectSpans returns the spans of a trace for which tracestore.SelectsSpan is true: those of the
-// store, or of the archive if the store has none. incomplete
-// and err are as in Trace. The memory of the spans is added to what the query holds.
+// store, or of the archive if the store has none. incomplete and err are as in Trace. The memory of
+// the spans is added to what the query holds.
 func (s *Slot) SelectSpans(
 	ref tracestore.TraceRef, ids map[otlpdata.SpanID]struct{},
 ) (spans []*otlpdata.Batch, incomplete tracestore.Reasons, err error) {
