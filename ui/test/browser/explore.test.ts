@@ -136,6 +136,9 @@ test('keeps the results of the last search while a search is wrong', async () =>
   await expect.poll(() => rows(page).count()).toBe(50);
   await page.getByRole('application').waitFor();
   await expect.poll(() => page.getByText('Examples').count()).toBe(0);
+  // What is requested now is of the search before.
+  await page.getByRole('tab', { name: 'Spans' }).click();
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(0);
   await page.context().close();
 });
 

@@ -56,7 +56,7 @@ function Stored() {
   const problem = draft === q && wrong !== null ? problemIn(wrong, run.q) ?? { message: wrong, begin: 0, end: 0 } : null;
   // While a search is wrong, the page shows the last one that was not.
   const last = useRef<Run | null>(null);
-  if (!search.reading && !search.error) last.current = run;
+  if (!search.reading && !search.error && search.run === (slowest?.run ?? run)) last.current = run;
   const shown = wrong === null ? run : last.current;
   const counted = capable('aggregates');
   const explaining = tab === 'explain' && counted; // needs the width
