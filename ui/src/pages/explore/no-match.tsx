@@ -23,6 +23,8 @@ interface Way {
   from: number;
   to: number;
   go: (found: Heatmap | undefined) => void;
+  /** It leads to the spans that were counted. */
+  counted?: boolean;
 }
 
 /** Nothing matches: a longer time range, one condition less, or calls to a service, each with what it would give. */
@@ -43,15 +45,17 @@ export function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => voi
   );
 }
 
-function widerRanges(run: Run): Way[] {
+/** Longer time ranges than that of a search. */
+export function widerRanges(run: Run): Way[] {
   const { range } = view.value;
   const wider: [string, number, Range][] = isRelative(range)
     ? [['Last 24 hours', run.to - 24 * hour, { from: 'now-24h', to: 'now' }], ['Last 7 days', run.to - 168 * hour, { from: 'now-7d', to: 'now' }]]
     : [['Last 7 days', Date.now() - 168 * hour, { from: 'now-7d', to: 'now' }]];
   const ways = wider.filter(([, from]) => from < run.from || !isRelative(range)).map(([label, from, r]): Way =>
     ({ label, q: run.q, from, to: isRelative(range) ? run.to : Date.now(), go: () => navigate({ range: r, sel: null }) }));
+  if (!capable('aggregates')) return ways;
   // Spans can be older than any of these ranges: they arrived late, or were loaded from a file.
-  return [...ways, { label: t('All stored spans'), q: run.q, from: 0, to: Math.max(run.to, Date.now()), go: (found) => { if (found) navigate({ range: usedRange(found), sel: null }); } }];
+  return [...ways, { label: t('All stored spans'), q: run.q, from: 0, to: Math.max(run.to, Date.now()), counted: true, go: (found) => navigate({ range: usedRange(found!), sel: null }) }];
 }
 
 /** The time from the first to the last counted span, in whole columns. */
@@ -84,5 +88,5 @@ function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
   if (n === 0) return null;
   const about = data && (data.share < 1 || messages.length > 0) ? 'about ' : '';
-  return <Button onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
+  return <Button disabled={way.counted && !data?.cells.column.length} onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
 }

@@ -6,6 +6,7 @@ import { emptyView, type View } from '../../../shell/url';
 import type { Run } from '../run';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
 import { explainParams, selectedSearch, slowestBox } from './selection';
+import { ticks } from './values';
 import { differenceText, noteOf, numberText, valueName } from './words';
 
 // web > stock > db, web > mail; only selected traces call retry.
@@ -97,4 +98,9 @@ describe('the selection', () => {
     expect(slowestBox(data)).toMatchObject({ t0: 0, t1: 10_000, d0: Math.floor(2 ** (219 / 8)) });
     expect(slowestBox({ ...data, estimatedSpans: 0, cells: { column: [], bucket: [], count: [], errors: [] } })).toBeNull();
   });
+});
+
+it('labels durations from 3 ns on, since 1 ns is written as 0', () => {
+  expect(ticks(0, 12)).toEqual([3]);
+  expect(ticks(12, 20)).toEqual([10, 30, 100]);
 });

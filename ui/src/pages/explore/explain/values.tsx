@@ -72,10 +72,10 @@ function summary(name: string, v: ValueDurations['values'][number], first: numbe
   return tn(v.traces, '{name}: {n} trace, {selected} selected, most take about {duration}', '{name}: {n} traces, {selected} selected, most take about {duration}', { name, n: count(v.traces), selected: count(selected), duration: duration(Math.round(most)) });
 }
 
-/** Durations with a label: 1 and 3 of each decade, or only some of them. */
-function ticks(first: number, buckets: number): number[] {
+/** Durations with a label: 1 and 3 of each decade, or only some of them. Not 1 ns, which is written as 0. */
+export function ticks(first: number, buckets: number): number[] {
   const [low, high] = [2 ** (first / 4), 2 ** ((first + buckets) / 4)];
   const out: number[] = [];
-  for (let d = Math.floor(Math.log10(low)); d <= Math.log10(high); d++) for (const n of [1, 3]) if (n * 10 ** d >= low && n * 10 ** d < high * 0.97) out.push(n * 10 ** d);
+  for (let d = Math.floor(Math.log10(low)); d <= Math.log10(high); d++) for (const n of [1, 3]) if (n * 10 ** d >= Math.max(low, 2) && n * 10 ** d < high * 0.97) out.push(n * 10 ** d);
   return out.length > 5 ? out.filter((ns) => Number.isInteger(Math.log10(ns))) : out;
 }
