@@ -15,7 +15,7 @@ const durationUnits: [number, string][] = [
   [1e9, 's'],
 ];
 
-/** Formats nanoseconds with three significant digits: `412 µs`, `9.40 ms`, `1.84 s`, `2 m 05 s`. The server stores spans without a duration as 1 ns, which is shown as 0. */
+/** Formats nanoseconds with three significant digits: `412 µs`, `9.40 ms`, `1.84 s`, `2 m 05 s`. The server returns 1 ns for spans that do not end after their start: shown as 0. */
 export function duration(ns: number): string {
   if (Math.abs(ns) <= 1) return '0';
   if (ns < 0) return '−' + duration(-ns);

@@ -53,6 +53,7 @@ function ageOf(at: string): string {
 }
 
 const marks = { failing: 'error', silent: 'warn', slow: 'warn', ended: 'partial' } as const;
+const labels = { failing: t('failing'), silent: t('silent'), slow: t('slow'), ended: t('recovered') };
 
 function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' | 'service'; data: Services; scale: number; version?: Change }) {
   const { summary } = s.series;
@@ -64,7 +65,7 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
     <tr data-row class={css.row}>
       <th scope="row" class={css.name}>
         <span class={css.service}>
-          <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={s.state} />}</span>
+          <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={labels[s.state]} />}</span>
           <a class={css.link} href={to === 'service' ? link({ page: 'service', name: s.name }) : explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
           {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}><span>{version.to}<span class={css.age}>{ageOf(version.at)}</span></span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}

@@ -41,7 +41,7 @@ export function FoundNames({ text, without, alone }: { text: string; without: st
   if (names.length === 0) return alone && data ? <Empty title={t('No service matches.')} /> : null;
   return (
     <>
-      <p class={css.notice}>{t('With few requests in this time range, so that they are not counted above:')}</p>
+      <p class={css.notice}>{t('Not among the busiest services of this time range:')}</p>
       <ul ref={list} class={css.list} aria-label={t('Further services')}>{names.map((name) => <Item key={name} name={name} href={link({ page: 'service', name })} />)}</ul>
     </>
   );
