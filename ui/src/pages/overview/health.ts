@@ -30,14 +30,14 @@ const minErrors = 5;
 const minSilentSteps = 5;
 const minSilentShare = 0.2; // of the range
 
-/** Failing services that call no other failing one are before those that may only depend on them. */
+/** Services with errors that call no other one are before those that may only depend on them. */
 export function sourcesFirst(services: ServiceHealth[], map: Pick<ServiceMap, 'nodes' | 'edges'> | null): ServiceHealth[] {
   if (!map) return services;
   const { nodes: { name }, edges: { parent, child } } = map;
-  const failing = new Set(services.filter((s) => s.state === 'failing').map((s) => s.name));
+  const failing = new Set(services.filter((s) => hadErrors(s.series)).map((s) => s.name));
   const depends = new Set(parent.filter((p, i) => p !== child[i] && failing.has(name[child[i]])).map((p) => name[p]));
-  const isSource = (s: ServiceHealth): boolean => s.state === 'failing' && !depends.has(s.name);
-  return [...services.filter(isSource), ...services.filter((s) => !isSource(s))];
+  const later = (s: ServiceHealth): number => (failing.has(s.name) && !depends.has(s.name) ? 0 : 1);
+  return [...services].sort((a, b) => rank[a.state] - rank[b.state] || later(a) - later(b));
 }
 
 /** Length of the range in seconds. */
@@ -60,9 +60,14 @@ export function isCompared(answer: Services): boolean {
   return answer.services.some((s) => s.usual !== null);
 }
 
+/** Whether the errors of a service are or were above the usual. */
+export function hadErrors(s: Pick<ServiceSeries, 'incident'>): boolean {
+  return s.incident?.kind === 'errors';
+}
+
 /** Whether the errors of a service are above the usual now. */
 export function isFailing(s: Pick<ServiceSeries, 'incident'>): boolean {
-  return s.incident?.kind === 'errors' && s.incident.end === null;
+  return hadErrors(s) && s.incident!.end === null;
 }
 
 /** Judges all services, most abnormal first. */

@@ -20,7 +20,7 @@ import { useDemoLoad } from './demo-button';
 import { FirstRun, FirstTrace } from './first-run';
 import { ChartRow } from './chart-row';
 import { ErrorPanel } from './error-panel';
-import { errorShare, isCompared, isFailing, judge, silentSince, sourcesFirst } from './health';
+import { errorShare, hadErrors, isCompared, judge, silentSince, sourcesFirst } from './health';
 import { IngestStrip } from './ingest-strip';
 import { Lead } from './lead';
 import { overviewSentence } from './sentence';
@@ -58,7 +58,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   const name = rangeName(range, zone.value, slowNow.value);
   const { data } = services;
-  const several = (data?.services.filter(isFailing).length ?? 0) > 1;
+  const several = (data?.services.filter(hadErrors).length ?? 0) > 1;
   const map = useRequest<ServiceMap>(several && capable('dependencies') ? 'map' : null, (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   if (!data) {
     const { from, to } = resolveRange(range, Date.now());

@@ -88,6 +88,9 @@ describe('health', () => {
     };
     expect(sourcesFirst(judge(a), null).map((s) => s.name)).toEqual(['front', 'pay', 'db']);
     expect(sourcesFirst(judge(a), map).map((s) => s.name)).toEqual(['pay', 'front', 'db']);
+    const ended = { ...a, services: a.services.map((s) => ({ ...s, incident: s.incident && { ...s.incident, end: nanos(start + 8 * minute) } })) };
+    expect(sourcesFirst(judge(ended), null).map((s) => s.name)).toEqual(['front', 'pay', 'db']);
+    expect(sourcesFirst(judge(ended), map).map((s) => s.name)).toEqual(['pay', 'front', 'db']);
   });
   it('calculates rates of steps, also of the last one', () => {
     const a = { start: nanos(start), end: nanos(start + 2.5 * minute), step: minute * 1e6 };

@@ -62,7 +62,7 @@ export function causesOf(s: OneService, service: string): Cause[] {
   }
   const call = mostFailing(calls.operations);
   if (call && call.summary.errors >= failures / 2 && errorShare(call.summary) >= failingCalls) {
-    causes.push({ text: t('Of its calls {operation}, {share} fail.', { share: share(errorShare(call.summary)), operation: call.name }), q: operationQuery(service, call.name, 'error') });
+    causes.push({ text: t('Of its calls {operation}, {share} failed.', { share: share(errorShare(call.summary)), operation: call.name }), q: operationQuery(service, call.name, 'error') });
   }
   return causes;
 }

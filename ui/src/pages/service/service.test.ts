@@ -75,7 +75,7 @@ describe('causes', () => {
     const s = service({ requests: series('', red(1000, 100)), calls: series('', red(1000, 90)) });
     s.roles[0].operations = [series('A', red(500, 95)), series('B', red(500, 5))];
     s.roles[1].operations = [series('ok', red(1000)), series('GET', red(900, 90))];
-    expect(causesOf(s, 'pay').map((c) => c.text.replaceAll('\u202f', ' '))).toEqual(['95.0 % of the failures are in A.', 'Of its calls GET, 10.0 % fail.']);
+    expect(causesOf(s, 'pay').map((c) => c.text.replaceAll('\u202f', ' '))).toEqual(['95.0 % of the failures are in A.', 'Of its calls GET, 10.0 % failed.']);
     expect(causesOf(s, 'pay')[0].q).toBe('{ service = "pay" && name = "A" && error }');
     s.roles[0].operations = [series('A', red(500, 50)), series('B', red(500, 50))];
     s.roles[1].operations = [series('GET', red(9000, 90))];
