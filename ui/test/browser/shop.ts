@@ -157,9 +157,10 @@ export function shopTraces(count: number, end: number, seed = 1, update = deploy
   });
 }
 
-/** Sends the hour of the shop that ends now. */
-export async function sendShop(program: Program, count = 1000, end = Date.now()): Promise<TestSpan[][]> {
+/** Sends the hour of the shop that ends now, after `quiet` hours without the new version. */
+export async function sendShop(program: Program, count = 1000, end = Date.now(), quiet = 0): Promise<TestSpan[][]> {
   const traces = shopTraces(count, end);
+  for (let i = 1; i <= quiet; i++) traces.unshift(...shopTraces(count, end - i * minutes * 60_000, i + 1, 0));
   for (let i = 0; i < traces.length; i += 100) await sendSpans(program, traces.slice(i, i + 100).flat());
   return traces;
 }

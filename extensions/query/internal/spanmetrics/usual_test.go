@@ -57,3 +57,33 @@ func TestUsualOfFewCalls(t *testing.T) {
 		t.Errorf("%g calls an hour are usual: %+v", calls, usual)
 	}
 }
+
+// Slots begin at full quarters of an hour, incidents do not: at every minute, the 35 minutes in
+// which every ninth of a few calls fails are found after two hours and a half without errors.
+func TestUsualAtEachMinute(t *testing.T) {
+	for offset := range 15 {
+		end := time.Date(2024, 5, 1, 12, offset, 30, 0, time.UTC)
+		p := NewPeriods(end.Add(-time.Hour), end, end, 60)
+		minutes := &series{p.usualEnd().Add(-3 * time.Hour), time.Minute, make([]counts, 180)}
+		slots := make([]counts, p.slots())
+		for i := range minutes.counts {
+			c := &minutes.counts[i]
+			for call := range 4 {
+				c.calls++
+				c.durations.Observe(1e7)
+				if n := (i-145)*4 + call; n >= 0 && n%9 == 0 {
+					c.errors++
+				}
+			}
+			slots[minutes.time(i).Sub(p.UsualStart)/slot].add(c)
+		}
+		h := learn(slots, slotsPerDay, p.usualEnd().Sub(p.slotTime(len(slots)-1)))
+		found := h.latest(&series{p.UsualStart, slot, slots}, &p)
+		if found != nil {
+			found = h.latest(minutes, &p)
+		}
+		if want := minutes.time(145); found == nil || !found.End.IsZero() || found.Start.Sub(want).Abs() > 3*time.Minute {
+			t.Errorf("at minute %d: %+v, want one since %s", offset, found, want)
+		}
+	}
+}
