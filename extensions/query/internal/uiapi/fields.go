@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
@@ -106,7 +107,14 @@ func limited(names []string, limit int) namesAnswer {
 type wanted struct{ prefix, text string }
 
 // wantedNames parses `prefix` and `text`.
-func wantedNames(v url.Values) wanted { return wanted{v.Get("prefix"), v.Get("text")} }
+func wantedNames(v url.Values) (wanted, error) {
+	for _, name := range []string{"prefix", "text"} {
+		if !utf8.ValidString(v.Get(name)) {
+			return wanted{}, httpapi.ParamError(name, errNotUTF8)
+		}
+	}
+	return wanted{v.Get("prefix"), v.Get("text")}, nil
+}
 
 // within returns the same for the part of names after a scope, which it cuts off.
 func (w wanted) within() (attributeScope, wanted) {
@@ -159,15 +167,18 @@ func (w wanted) list(slot *core.Slot, limit int, list lister) (core.Names[string
 	return found, err
 }
 
-// keys parses GET /api/ui/v1/keys, which returns the names of fields that are wanted, properties
-// first. `prefix` and `text` can begin with a scope. With `q`, attributes are those of the spans
-// that it may select.
+// keys parses GET /api/ui/v1/keys, which returns the wanted names of fields, properties first.
+// `prefix` and `text` can begin with a scope. With `q`, only attributes of spans that it may select
+// are returned.
 func (a *API) keys(ctx context.Context, v url.Values) (route.Query, error) {
 	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
 	}
-	want := wantedNames(v)
+	want, err := wantedNames(v)
+	if err != nil {
+		return nil, err
+	}
 	var names []string
 	for _, p := range properties() {
 		names = append(names, p.Name)
@@ -207,17 +218,21 @@ func (a *API) keys(ctx context.Context, v url.Values) (route.Query, error) {
 var (
 	errOneField = errors.New("must be the name of one field")
 	errNoValues = errors.New("values of this field are not listed")
+	errNotUTF8  = errors.New("must be valid UTF-8")
 )
 
-// values parses GET /api/ui/v1/values, which returns the values of a field that are wanted.
-// Names of spans are those of one service. With `q`, values are those of the spans that it may
-// select.
+// values parses GET /api/ui/v1/values, which returns the wanted values of a field. Span names are
+// listed for one service. With `q`, only values of spans that it may select are returned.
 func (a *API) values(ctx context.Context, v url.Values) (route.Query, error) {
 	limit, err := route.CountParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
 	}
-	key, want := v.Get("key"), wantedNames(v)
+	want, err := wantedNames(v)
+	if err != nil {
+		return nil, err
+	}
+	key := v.Get("key")
 	for _, p := range properties() {
 		if p.Name == key && p.Values != nil {
 			known := want.of(p.Values)

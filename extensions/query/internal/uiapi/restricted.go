@@ -47,9 +47,9 @@ func (a *API) restriction(ctx context.Context, v url.Values) (*restriction, erro
 	return r, nil
 }
 
-// keys returns attributes of a scope that are wanted, the most frequent first. ok is false
-// if the store should list all attributes instead: if there was not enough time, or if no attribute
-// was found although the spans were not all examined.
+// keys returns the wanted attributes of a scope, the most frequent first. ok is false if the store
+// should list all attributes instead: if there was not enough time, or if no attribute was found
+// although the spans were not all examined.
 func (r *restriction) keys(slot *core.Slot, scope attributeScope, want wanted, limit int) (found namesAnswer, ok bool, err error) {
 	switch {
 	case r == nil:

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -66,4 +68,16 @@ func TestCompletionTimeout(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// Text that is not valid UTF-8 begins no pattern.
+func TestNamesInUTF8(t *testing.T) {
+	h := api(t, querytest.FilledMemory(t, ptrace.NewTraces()))
+	paths := []string{"values?key=service&prefix=%ff&q={}", "values?key=name&text=a%ff&q={error}", "keys?text=%ff", "keys?prefix=%c3"}
+	for _, path := range paths {
+		w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/"+path)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "must be valid UTF-8") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
 }
