@@ -11,9 +11,9 @@ import (
 // repeatInterval is the minimum interval between two lines of a [RepeatLog] with the same message.
 const repeatInterval = time.Minute
 
-// RepeatLog writes log lines about conditions that last or repeat. Of the lines with the same
-// message, it writes the first one at once, and then at most one per minute: the latest
-// one, with the number of lines since the previous one in the field `not-logged`.
+// RepeatLog writes log lines about conditions that last or repeat. It writes the first line with a
+// message immediately. After that it writes at most one line with this message per minute: the
+// latest, with the number of lines since the previous one in the field `not-logged`.
 //
 // So the message must be constant. What changes from line to line, such as numbers and errors,
 // belongs in fields. It is safe for concurrent use.

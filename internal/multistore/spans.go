@@ -41,8 +41,7 @@ func (s *Store) FindSpans(
 // processes.
 func (s *Store) TraceSpans(context.Context, string, otlpdata.TraceID) (int, error) { return 0, nil }
 
-// TraceVersion implements tracestore.Reader. The number is another one after that of a store has
-// changed.
+// TraceVersion implements tracestore.Reader. The number changes when the number in any store does.
 func (s *Store) TraceVersion(ctx context.Context, tenant string, id otlpdata.TraceID) (all tracestore.TraceVersion, err error) {
 	answers, missing, err := ask(ctx, s, tenant, func(ctx context.Context, v tracestore.Reader) (tracestore.TraceVersion, error) {
 		return v.TraceVersion(ctx, tenant, id)

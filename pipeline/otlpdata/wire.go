@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Errors of the content of messages. Like those of package protoenc, they are permanent: a request
-// with one of them is not a valid OTLP message.
+// Errors in the content of messages. Like the errors of package protoenc, they are permanent: the
+// request is not a valid OTLP message.
 var (
 	errTraceID = errors.New("otlp: trace id must have 0 or 16 bytes")
 	errDepth   = errors.New("otlp: attribute values are nested too deeply")

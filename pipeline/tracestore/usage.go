@@ -32,7 +32,8 @@ type Usage struct {
 	Reasons
 }
 
-// AddStarts extends the starts to those of other spans, of which there are none if newest is 0.
+// AddStarts includes other spans. oldest and newest are the starts of the first and the last one;
+// newest is 0 without other spans.
 func (u *Usage) AddStarts(oldest, newest uint64) {
 	if newest == 0 {
 		return

@@ -51,8 +51,9 @@ func (r *callReader) read(p *Periods, q tracestore.MetricsQuery, name func(*trac
 	return out, err
 }
 
-// refine finds when the incidents of services that began in the last day begin and end to the
-// minute: of those with the most errors. kinds are those of the calls that were counted.
+// refine finds to the minute when incidents begin and end. It does so for the maxRefined services
+// whose incidents have the most errors, if they began in the last day. kinds selects the same calls
+// as the count that found the incidents.
 func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) error {
 	list = slices.DeleteFunc(list, func(s *ServiceSeries) bool { return s.Incident.Start.Before(p.usualEnd().Add(-day)) })
 	slices.SortFunc(list, func(a, b *ServiceSeries) int {

@@ -103,9 +103,10 @@ type rise struct {
 	open        bool // it goes on
 }
 
-// rises finds all rises in steps with the usual shares of bad calls, in order. The share of bad
-// calls of a rise decides how exactly its start and end are known, and is itself estimated from it:
-// that of the last rise is, and earlier ones that are not found with its share are kept.
+// rises finds all rises in steps with the usual shares of bad calls, in order. How exactly the
+// start and end of a rise are found depends on the share of bad calls to search for. It is
+// estimated from the last rise, and the search is repeated with it. Earlier rises that the repeated
+// search does not find are kept.
 func (b *badCalls) rises(list []*counts, usual []float64) (found []rise) {
 	for _, share := range []float64{0, 0.05, 0.25} { // few bad calls are evidence of a large share only
 		if found = b.search(list, usual, share); len(found) > 0 {

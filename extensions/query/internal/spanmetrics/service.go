@@ -72,16 +72,15 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 	}
 	days := q.Periods
 	days.learnDays()
-	ofService, err := from.services(&days, []string{q.Service}, r.kinds)
+	total := newTally(&days)
+	learned := tracestore.MetricsQuery{Services: metrics.Services, Kinds: r.kinds, From: days.UsualStart, To: days.last(), Step: slot}
+	err = from.visit(learned, func(s *tracestore.MetricSeries) { total.addPair(&pair{learned: s.Points}) })
 	if err != nil {
 		return out, err
 	}
-	total := newTally(&days)
-	if p := ofService[q.Service]; p != nil {
-		total.addPair(p)
-	}
 	list := make([]operation, 0, len(found))
 	for name, p := range found {
+		total.addPair(&pair{now: p.now})
 		if !q.Periods.isRecent(p) {
 			continue
 		}

@@ -124,12 +124,12 @@ func withoutRequests(services []string, requests map[string]*pair) []string {
 
 // keep lists a service and adds it to a sum.
 func (f *servicesFetch) keep(name string, p *pair, sum *tally) {
-	t := newTally(&f.query.Periods)
-	t.addPair(p)
 	sum.addPair(p)
 	if !f.query.Periods.isRecent(p) {
 		return
 	}
+	t := newTally(&f.query.Periods)
+	t.addPair(p)
 	f.list = append(f.list, t.series(name))
 }
 

@@ -62,17 +62,17 @@ type history struct {
 	bad   []badCalls
 }
 
-// learn finds the quiet ones of the last slots, of which the very last may be partial.
+// learn finds the quiet slots among the last ones (recent is how many), and what is usual in them.
+// partial is the length of the very last slot, which may not have ended yet.
 func learn(slots []counts, recent int, partial time.Duration) *history {
 	h := &history{}
 	last := slots[max(0, len(slots)-recent):]
-	used := func(c *counts) bool { return c.calls > 0 }
-	quiet := chosen(last, used)
-	if len(quiet) < minSlots {
+	used := chosen(last, func(c *counts) bool { return c.calls > 0 })
+	if len(used) < minSlots {
 		return h
 	}
 	failed := badCalls{kind: Errors, minShare: minErrorShare, of: func(c *counts) uint64 { return c.errors }}
-	quiet = failed.quiet(quiet)
+	quiet := failed.quiet(used)
 	slow := slowCalls(quiet)
 	quiet = slow.quiet(quiet)
 	all := sum(quiet)
@@ -81,7 +81,7 @@ func learn(slots []counts, recent int, partial time.Duration) *history {
 	}
 	h.quiet = quiet
 	first := slices.IndexFunc(last, func(c counts) bool { return c.calls > 0 })
-	noise := len(chosen(last, used)) - len(quiet)
+	noise := len(used) - len(quiet)
 	h.usual = &Usual{Red: all.red(), Quiet: time.Duration(len(last)-first-noise) * slot}
 	if end := &last[len(last)-1]; end.calls == 0 || slices.Contains(quiet, end) {
 		h.usual.Quiet -= slot - partial
@@ -175,8 +175,8 @@ func (b *badCalls) exceed(c, others *counts, sigma float64) bool {
 	return (share-before)*(share-before) >= sigma*sigma*variance
 }
 
-// shareIn returns the usual share of bad calls in a slot: that of quiet time, or what most other
-// days had at the same time if that is more.
+// shareIn returns the usual share of bad calls in a slot: the share in quiet time, or the median of
+// other days at the same time if this is more.
 func (b *badCalls) shareIn(at int) float64 {
 	var shares []float64
 	for i := (at + slotsPerDay) % slotsPerDay; i < len(b.slots); i += slotsPerDay {

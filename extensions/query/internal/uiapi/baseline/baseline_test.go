@@ -102,8 +102,9 @@ func checkTypical(t *testing.T, store core.Store, wantErrors int) {
 	}
 }
 
-// What is usual for a trace of an incident is that of the quiet time before, and so is the typical
-// trace: neither is of the incident of the trace, nor of an earlier one, with errors or only slow.
+// What is usual for a trace of an incident comes from the quiet time before, and so does the
+// typical trace: neither is of the incident of the trace, nor of an earlier one, with errors or
+// only slow.
 func TestUsualInIncident(t *testing.T) {
 	td := orders(2160, func(i int, ss ptrace.ScopeSpans, _ pcommon.TraceID) {
 		root := ss.Spans().At(0)
