@@ -41,8 +41,8 @@ func (n *Node) Port() int { return n.tcp }
 
 var serverConfig = template.Must(template.New("config.xml").Parse(`<yandex>
   <logger>
-    <level>information</level>
-    <log>{{.Dir}}/server.log</log>
+    <level>debug</level>
+    <log>{{.Node.Log}}</log>
     <errorlog>{{.Dir}}/error.log</errorlog>
     <size>20M</size>
     <count>3</count>

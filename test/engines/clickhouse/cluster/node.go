@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type Node struct {
 
 	mu      sync.Mutex
 	process *process.Process // nil unless the server runs
+	started int64            // offset in the log where this start begins
 }
 
 // Name returns the name of the server, for example shard1-replica2.
@@ -58,6 +60,10 @@ func (n *Node) start() (err error) {
 	cmd := exec.Command(filepath.Join(n.packages, "usr/sbin/clickhouse-server"), "--config-file="+filepath.Join(n.dir, "config.xml"))
 	cmd.Dir = n.dir
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(libraries, ":"), "TZ=UTC")
+	n.started = 0
+	if info, err := os.Stat(n.Log()); err == nil {
+		n.started = info.Size()
+	}
 	n.process, err = process.Start(cmd, filepath.Join(n.dir, "output.log"))
 	return err
 }
@@ -81,10 +87,32 @@ func (n *Node) Restart() error {
 	return n.start()
 }
 
-// WaitReady waits until the server answers and its replicated tables accept writes, which takes
-// some seconds after a kill: the session that the server had with ZooKeeper must end first.
+// WaitReady waits until the server answers, accepts statements for the whole cluster, and its
+// replicated tables accept writes, which takes some seconds after a kill: the session that the
+// server had with ZooKeeper must end first.
 func (n *Node) WaitReady(ctx context.Context) error {
+	if err := n.poll(ctx, n.takesStatements); err != nil {
+		return err
+	}
 	return n.await(ctx, "SELECT count() FROM system.replicas WHERE is_readonly OR is_session_expired", "0")
+}
+
+// takesStatements returns an error until the server reads the queue of statements for the whole
+// cluster. The server answers before; given such a statement then, it ends with a null pointer.
+func (n *Node) takesStatements() error {
+	log, err := os.ReadFile(n.Log())
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	if n.started <= int64(len(log)) { // otherwise the log was rotated since
+		log = log[n.started:]
+	}
+	n.mu.Unlock()
+	if !bytes.Contains(log, []byte("DDLWorker: Processing tasks")) {
+		return errors.New("server does not read the queue of statements")
+	}
+	return nil
 }
 
 // waitSynced waits until the server has fetched everything that the other replicas of its shard
@@ -107,19 +135,24 @@ func (n *Node) waitSynced(ctx context.Context) error {
 
 // await waits until a query has a result.
 func (n *Node) await(ctx context.Context, sql, want string) error {
-	n.mu.Lock()
-	p := n.process
-	n.mu.Unlock()
-	if p == nil {
-		return errors.New("server does not run")
-	}
-	err := p.Poll(ctx, func() error {
+	return n.poll(ctx, func() error {
 		got, err := n.Query(ctx, sql)
 		if err == nil && got != want {
 			err = fmt.Errorf("result is %s instead of %s: %s", got, want, sql)
 		}
 		return err
 	})
+}
+
+// poll calls ready until it returns nil, the server ends or ctx is done.
+func (n *Node) poll(ctx context.Context, ready func() error) error {
+	n.mu.Lock()
+	p := n.process
+	n.mu.Unlock()
+	if p == nil {
+		return errors.New("server does not run")
+	}
+	err := p.Poll(ctx, ready)
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, n.logTail())
 	}
@@ -148,6 +181,9 @@ func (n *Node) Query(ctx context.Context, sql string) (string, error) {
 	}
 	return strings.TrimSuffix(string(body), "\n"), nil
 }
+
+// Log returns the file of the log.
+func (n *Node) Log() string { return filepath.Join(n.dir, "server.log") }
 
 // logTail returns the last events of the log of errors.
 func (n *Node) logTail() string { return process.Tail(filepath.Join(n.dir, "error.log")) }

@@ -47,8 +47,7 @@ func startZooKeeper(packages, dir string, port int) (*process.Process, error) {
 // connections that it accepts while it starts.
 const answerTimeout = 2 * time.Second
 
-// awaitZooKeeper waits until ZooKeeper serves requests: it listens some time before. A server that
-// asks too early ends when it is told to run a statement on the cluster.
+// awaitZooKeeper waits until ZooKeeper serves requests: it listens some time before.
 func awaitZooKeeper(ctx context.Context, p *process.Process, port int) error {
 	return p.Poll(ctx, func() error {
 		deadline := time.Now().Add(answerTimeout)
