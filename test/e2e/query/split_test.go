@@ -53,6 +53,7 @@ func splitPaths(data *bench.Dataset, start time.Time) []string {
 	calls := fmt.Sprintf("service=%s&endTs=%d&lookback=1200000&step=60000&ratePer=60000", service, to.UnixMilli())
 	paths := []string{
 		"/api/ui/v1/config", "/api/ui/v1/services?" + window, "/api/ui/v1/errors?" + window, "/api/ui/v1/changes?" + window,
+		"/api/ui/v1/incidents?" + window,
 		"/api/services", "/api/services/" + service + "/operations", "/api/operations?service=" + service + "&spanKind=server",
 		"/api/traces/" + id, "/api/ui/v1/outline/" + id,
 		"/api/ui/v1/outline/" + id + "/spans?ids=" + hex.EncodeToString(trace[0].SpanID[:]) + "," + hex.EncodeToString(trace[1].SpanID[:]),

@@ -298,6 +298,13 @@ export interface ServiceSeries {
   usual: Usual | null;
   /** The latest one in the range, or null. */
   incident: Incident | null;
+  /** Since the start of the incident that goes on; of a sum since the first of several. Otherwise null. */
+  since: Since | null;
+}
+
+/** Calls since a time. */
+export interface Since extends Red {
+  start: Nanos;
 }
 
 /** Calls of quiet time. */
@@ -313,6 +320,8 @@ export interface Incident extends Red {
   start: Nanos | null;
   /** Null if it goes on. */
   end: Nanos | null;
+  /** Duration in nanoseconds from which requests count as slow, 0 for errors. */
+  slowFrom: number;
 }
 
 export interface Red {

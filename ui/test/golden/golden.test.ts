@@ -29,6 +29,7 @@ const types: [path: RegExp, type: string | null][] = [
   [/^service$/, 'Envelope<OneService>'],
   [/^errors$/, 'Envelope<Errors>'],
   [/^changes$/, 'Envelope<Changes>'],
+  [/^incidents$/, 'Envelope<Incidents>'],
   [/^ingest$/, 'Envelope<Ingest>'],
   [/^baseline\/[^/]+$/, 'Envelope<Baseline>'],
   [/^typical\/[^/]+$/, 'Envelope<Typical>'],
@@ -68,7 +69,7 @@ function answers(file: string): Answer[] {
 function code(all: Answer[]): string {
   const lines: string[] = [];
   const known = new Set<string>();
-  for (const module of new Set([...Object.values(modules), 'attributes.ts', 'service.ts'])) {
+  for (const module of new Set([...Object.values(modules), 'attributes.ts', 'incidents.ts', 'service.ts'])) {
     const source = readFileSync(join(ui, 'src/api', module), 'utf8');
     const declared = [...source.matchAll(/^export (?:type|interface) (\w+)/gm)].map((m) => m[1]!).filter((n) => !known.has(n));
     for (const name of declared) known.add(name);

@@ -87,8 +87,9 @@ func (g Golden) answer(t *testing.T, head string) string {
 
 // ShopStore returns a store with Shop by the name that golden files use: "" for one with
 // everything, empty, broken, partly (its answers are incomplete), plain (it has only the required
-// methods), memory (a memory exporter), peers (a memory exporter with ShopWithPeers), detailed (a
-// memory exporter with Detailed), or no peers (it knows dependencies, but not peers).
+// methods), memory (a memory exporter), incident (a memory exporter with Incident), peers (a memory
+// exporter with ShopWithPeers), detailed (a memory exporter with Detailed), or no peers (it knows
+// dependencies, but not peers).
 func ShopStore(t *testing.T, name string) core.Store {
 	t.Helper()
 	store := NewStore(Shop())
@@ -104,6 +105,8 @@ func ShopStore(t *testing.T, name string) core.Store {
 		return FilledMemory(t, Shop())
 	case "peers":
 		return FilledMemory(t, ShopWithPeers())
+	case "incident":
+		return FilledMemory(t, Incident())
 	case "detailed":
 		return FilledMemory(t, Detailed())
 	case "no peers":

@@ -1,6 +1,7 @@
 package querytest
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -109,3 +110,32 @@ func Big() ptrace.Traces {
 
 // Unchanged is for Many.
 func Unchanged(int, ptrace.ResourceSpans, ptrace.Span) {}
+
+// Incident returns the requests of three hours until Noon to web, which calls shop. Most of those
+// to version 2 of shop, which appears 20 minutes before the end, fail.
+func Incident() ptrace.Traces {
+	td := ptrace.NewTraces()
+	web := AddService(td, "web")
+	versions := []ptrace.ScopeSpans{AddService(td, "shop"), AddService(td, "shop")}
+	for i := range versions {
+		td.ResourceSpans().At(i+1).Resource().Attributes().PutStr("service.version", strconv.Itoa(i+1))
+	}
+	for i := range 360 {
+		before := time.Duration(360-i) * 30 * time.Second
+		trace, at, version := pcommon.TraceID{1, 14: byte(i >> 8), 15: byte(i)}, Noon.Sub(Start)-before, 0
+		if before <= 20*time.Minute {
+			version = i % 2
+		}
+		root, called := AddSpan(web, trace, 1, 0, "GET /", at), AddSpan(versions[version], trace, 2, 1, "buy", at)
+		for _, s := range []ptrace.Span{root, called} {
+			s.SetKind(ptrace.SpanKindServer)
+			if version == 1 && i%8 != 7 {
+				s.Status().SetCode(ptrace.StatusCodeError)
+			}
+		}
+		if called.Status().Code() == ptrace.StatusCodeError {
+			called.Attributes().PutStr("error.type", "OutOfStock")
+		}
+	}
+	return td
+}

@@ -32,6 +32,9 @@ type Incident struct {
 	Start time.Time // zero: not known
 	End   time.Time // zero: it goes on
 	Red             // of the calls from Start to End
+	// SlowFrom is the duration in nanoseconds from which a call counts as slow, 0 unless Kind is
+	// Slow.
+	SlowFrom float64
 }
 
 // series is counts in steps of equal length.
@@ -82,7 +85,7 @@ func (b *badCalls) latest(s *series, p *Periods) *Incident {
 	}
 	list := chosen(s.counts, func(*counts) bool { return true })
 	for _, r := range slices.Backward(b.rises(list, usual)) {
-		incident := &Incident{Kind: b.kind, Start: s.time(r.first)}
+		incident := &Incident{Kind: b.kind, Start: s.time(r.first), SlowFrom: b.from}
 		if r.open {
 			r.last = len(list) - 1
 		} else {

@@ -130,7 +130,9 @@ func (f *servicesFetch) keep(name string, p *pair, sum *tally) {
 	}
 	t := newTally(&f.query.Periods)
 	t.addPair(p)
-	f.list = append(f.list, t.series(name))
+	s := t.series(name)
+	s.AllSpans = f.noRequests[name]
+	f.list = append(f.list, s)
 }
 
 // refine locates the incidents of the listed services.
@@ -139,7 +141,7 @@ func (f *servicesFetch) refine() error {
 	for i := range f.list {
 		switch s := &f.list[i]; {
 		case s.Incident == nil || s.Incident.Start.IsZero():
-		case f.noRequests[s.Name]:
+		case s.AllSpans:
 			spans = append(spans, s)
 		default:
 			requests = append(requests, s)
@@ -174,7 +176,19 @@ func (f *servicesFetch) answer() *Services {
 		sum = f.spans
 	}
 	slices.SortFunc(f.list, func(a, b ServiceSeries) int { return strings.Compare(a.Name, b.Name) })
-	return &Services{Total: sum.series(""), List: f.list, Incomplete: f.from.reasons}
+	total := sum.series("")
+	total.Since = sum.since(f.firstStart())
+	return &Services{Total: total, List: f.list, Incomplete: f.from.reasons}
+}
+
+// firstStart returns the start of the first incident that goes on, or zero.
+func (f *servicesFetch) firstStart() (first time.Time) {
+	for i := range f.list {
+		if s := f.list[i].Since; s != nil && (first.IsZero() || s.Start.Before(first)) {
+			first = s.Start
+		}
+	}
+	return first
 }
 
 // Periods is a time range in steps, and the time from which the usual is learned. Both consist of

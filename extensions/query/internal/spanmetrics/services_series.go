@@ -20,8 +20,19 @@ type ServiceSeries struct {
 	Usual   *Usual // nil if too little is known
 	// Incident is the latest one that has not ended before the range, or nil.
 	Incident *Incident
+	// Since is the calls since the start of the incident that goes on, or nil. For a sum of several
+	// services it is that of the first of their incidents.
+	Since *Since
+	// AllSpans reports whether a service has no requests, so that all its spans count.
+	AllSpans bool
 
 	history *history
+}
+
+// Since is the calls since some time.
+type Since struct {
+	Start time.Time
+	Red
 }
 
 // Red is the number, errors and durations of calls.
@@ -105,6 +116,21 @@ func (t *tally) series(name string) ServiceSeries {
 	return s
 }
 
+// since returns the calls from the first step on that begins at a time or later, or nil if there
+// are none.
+func (t *tally) since(start time.Time) *Since {
+	p := t.periods
+	first := max(0, int((start.Sub(p.Start)+p.Step-1)/p.Step))
+	var all counts
+	for i := first; i < len(t.steps); i++ {
+		all.add(&t.steps[i])
+	}
+	if start.IsZero() || all.calls == 0 {
+		return nil
+	}
+	return &Since{later(start, p.Start.Add(time.Duration(first)*p.Step)), all.red()}
+}
+
 // judge finds the incident of a service.
 func (s *ServiceSeries) judge(counted *series, p *Periods) {
 	s.Incident = s.history.latest(counted, p)
@@ -114,5 +140,9 @@ func (s *ServiceSeries) judge(counted *series, p *Periods) {
 	known := s.Usual != nil && s.Usual.errorShare() < alwaysFailing
 	if r := s.Summary; s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
 		s.Incident = &Incident{Kind: Errors, Red: r}
+	}
+	s.Since = nil
+	if i := s.Incident; i != nil && i.End.IsZero() && !i.Start.IsZero() {
+		s.Since = &Since{i.Start, i.Red}
 	}
 }

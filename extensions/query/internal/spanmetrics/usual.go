@@ -48,6 +48,7 @@ type badCalls struct {
 	kind     IncidentKind
 	minShare float64 // of the calls of an incident
 	of       func(*counts) uint64
+	from     float64 // duration from which calls are slow
 	usual    float64 // likely share in quiet time
 	slots    []badOf // from Periods.UsualStart on
 }
@@ -111,7 +112,8 @@ func slowCalls(slots []*counts) badCalls {
 	}
 	slices.Sort(quantiles)
 	limit := tracestore.BucketOf(uint64(slowFactor * quantiles[int(calmestShare*float64(len(quantiles)))]))
-	return badCalls{kind: Slow, minShare: minSlowShare, of: func(c *counts) uint64 { return longer(&c.durations, limit) }}
+	return badCalls{kind: Slow, minShare: minSlowShare, of: func(c *counts) uint64 { return longer(&c.durations, limit) },
+		from: tracestore.BucketStart(limit + 1)}
 }
 
 // longer returns the number of durations in buckets after a bucket.

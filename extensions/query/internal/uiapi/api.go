@@ -60,6 +60,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Pattern: "GET /api/ui/v1/compare", Handler: route.Handler(a.backend, core.OpAggregate, a.compare)},
 		{Pattern: "GET /api/ui/v1/services", Handler: route.Handler(a.backend, core.OpGetPerformance, a.services)},
 		{Pattern: "GET /api/ui/v1/service", Handler: route.Handler(a.backend, core.OpGetPerformance, a.service)},
+		{Pattern: "GET /api/ui/v1/incidents", Handler: route.Handler(a.backend, core.OpGetPerformance, a.incidents)},
 		{Pattern: "GET /api/ui/v1/changes", Handler: route.Handler(a.backend, core.OpGetChanges, a.changes)},
 		{Pattern: "GET /api/ui/v1/ingest", Handler: route.Handler(a.backend, core.OpGetUsage, a.ingest)},
 		{Pattern: "GET /api/ui/v1/keys", Handler: route.Handler(a.backend, core.OpGetTags, a.keys)},

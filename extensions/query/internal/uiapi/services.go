@@ -49,6 +49,14 @@ type serviceSeries struct {
 	// Usual is null if too little is known.
 	Usual    *usualAnswer    `json:"usual"`
 	Incident *incidentAnswer `json:"incident"`
+	// Since is the calls since the start of the incident, or for sums of the first of several. It
+	// is null if none goes on.
+	Since *sinceAnswer `json:"since"`
+}
+
+type sinceAnswer struct {
+	Start route.Nanos `json:"start"`
+	redAnswer
 }
 
 // usualAnswer is the calls of quiet time. Quiet is its length in nanoseconds.
@@ -63,6 +71,8 @@ type incidentAnswer struct {
 	Kind  spanmetrics.IncidentKind `json:"kind"`
 	Start *route.Nanos             `json:"start"`
 	End   *route.Nanos             `json:"end"`
+	// SlowFrom is the duration from which requests count as slow, 0 for errors.
+	SlowFrom int64 `json:"slowFrom"`
 	redAnswer
 }
 
@@ -138,7 +148,10 @@ func seriesOf(s *spanmetrics.ServiceSeries) serviceSeries {
 		out.Usual = &usualAnswer{redOf(&u.Red), int64(u.Quiet)}
 	}
 	if i := s.Incident; i != nil {
-		out.Incident = &incidentAnswer{i.Kind, knownTime(i.Start), knownTime(i.End), redOf(&i.Red)}
+		out.Incident = &incidentAnswer{i.Kind, knownTime(i.Start), knownTime(i.End), route.Duration(i.SlowFrom), redOf(&i.Red)}
+	}
+	if since := s.Since; since != nil {
+		out.Since = &sinceAnswer{route.NanosOf(since.Start), redOf(&since.Red)}
 	}
 	return out
 }

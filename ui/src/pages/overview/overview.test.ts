@@ -17,7 +17,7 @@ interface Spec { name: string; now: Red; usual?: Red | null; incident?: Incident
 /** An incident that goes on since a minute of the range, or ended. */
 function incident(kind: Incident['kind'], numbers: Red, from: number | null, to: number | null = null): Incident {
   const at = (m: number | null): string | null => (m === null ? null : nanos(start + m * minute));
-  return { kind, start: at(from), end: at(to), ...numbers };
+  return { kind, start: at(from), end: at(to), slowFrom: kind === 'slow' ? 150e6 : 0, ...numbers };
 }
 
 function quiet(r: Red): Usual {
@@ -27,7 +27,7 @@ function quiet(r: Red): Usual {
 /** Ten steps of a minute. */
 function answer(...specs: Spec[]): Services {
   const series = (s: Spec) => ({
-    name: s.name, inferred: s.inferred ?? false, summary: s.now, usual: s.usual === null ? null : quiet(s.usual ?? s.now), incident: s.incident ?? null,
+    name: s.name, inferred: s.inferred ?? false, summary: s.now, usual: s.usual === null ? null : quiet(s.usual ?? s.now), incident: s.incident ?? null, since: null,
     calls: Array(10).fill(s.now.calls / 10), errors: Array(10).fill(s.now.errors / 10),
     p50: Array(10).fill(s.now.p50), p95: Array(10).fill(s.now.p95), p99: Array(10).fill(s.now.p99),
   });

@@ -13,7 +13,7 @@ const red = (calls: number, errors = 0, p95 = 1e9): Red => ({ calls, errors, p50
 const none: Red = { calls: 0, errors: 0, p50: null, p95: null, p99: null };
 
 const series = (name: string, summary: Red, usual: Red | null = null, time = summary.calls): OperationSeries => ({
-  name, time, summary, usual: usual && ({ ...usual, quiet: 3600e9 } satisfies Usual), incident: null, calls: [summary.calls, 0], errors: [summary.errors, 0], p50: [1, 1], p95: [1, 1], p99: [1, 1],
+  name, time, summary, usual: usual && ({ ...usual, quiet: 3600e9 } satisfies Usual), incident: null, since: null, calls: [summary.calls, 0], errors: [summary.errors, 0], p50: [1, 1], p95: [1, 1], p99: [1, 1],
 });
 
 const service = (totals: Partial<Record<RoleName, OperationSeries>>): OneService => ({
@@ -55,7 +55,7 @@ describe('sentence', () => {
     return serviceSentence(health, stopped, [{ at: '3600000000000', service: 'pay', kind: 'version', from: '1', to: '2' }], (ms) => time(ms, 'utc', 7_200_000, 0));
   };
   it('says what is unusual', () => {
-    const incident = (kind: Incident['kind'], r: Red, end: string | null = null): Incident => ({ kind, start: '3600000000000', end, ...r });
+    const incident = (kind: Incident['kind'], r: Red, end: string | null = null): Incident => ({ kind, start: '3600000000000', end, slowFrom: kind === 'slow' ? 1.5e9 : 0, ...r });
     const failing = say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100)));
     expect(failing).toEqual({ mark: 'error', text: expect.stringMatching(/^25\.0.% of requests fail, usually 0\.1.%, since 01:00 when version 2 appeared/) as string });
     expect(say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100), '6000000000000')).text)

@@ -1,0 +1,211 @@
+package uiapi
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	// sameTime is the maximum distance between the starts, and the ends, of incidents of which one
+	// is the cause of the other. Those of services with few requests are not found exactly.
+	sameTime = 15 * time.Minute
+	// laterTime is how much later the incident of a caller may start, or half the length of the
+	// incident of the callee if that is longer: a growing share of errors exceeds what is usual
+	// later where there are more other requests.
+	laterTime = time.Hour
+	// maxHops is the maximum number of calls between services with incidents, if those between them
+	// have none.
+	maxHops = 3
+)
+
+// chain is the incident of a service, which is the source, and those of the services that depend on
+// it.
+type chain struct {
+	source  *spanmetrics.ServiceSeries
+	reached []*spanmetrics.ServiceSeries // from the source outwards
+}
+
+func (c *chain) hasAny(names []string) bool {
+	return slices.Contains(names, c.source.Name) ||
+		slices.ContainsFunc(c.reached, func(s *spanmetrics.ServiceSeries) bool { return slices.Contains(names, s.Name) })
+}
+
+// chains puts the incidents of services together, by the calls between these.
+func (r *incidentReader) chains(list []spanmetrics.ServiceSeries) ([]*chain, error) {
+	g := &incidentGraph{end: r.periods.End, affected: make(map[string]*spanmetrics.ServiceSeries), causes: make(map[string][]string),
+		effects: make(map[string][]string)}
+	var window core.Window
+	for i := range list {
+		if s := &list[i]; s.Incident != nil {
+			g.affected[s.Name] = s
+			w := r.window(s.Incident)
+			if window.From.IsZero() || w.From.Before(window.From) {
+				window.From = w.From
+			}
+			if w.To.After(window.To) {
+				window.To = w.To
+			}
+		}
+	}
+	if len(g.affected) > 1 {
+		callees, err := r.callees(window)
+		if err != nil {
+			return nil, err
+		}
+		g.connect(callees)
+	}
+	return g.chains(), nil
+}
+
+// callees returns the services that each service calls. There are none if the store does not count
+// calls between services: then each service has an incident of its own.
+func (r *incidentReader) callees(w core.Window) (map[string][]string, error) {
+	store, ok := core.SlotAs[tracestore.Edges](r.slot)
+	if !ok {
+		return nil, nil
+	}
+	graph, err := store.Dependencies(r.slot.Context(), r.slot.Tenant(), w.From, w.To)
+	if err != nil {
+		return nil, err
+	}
+	r.reasons.Add(graph.Reasons...)
+	out := make(map[string][]string)
+	for _, l := range core.Links(graph.Edges, "") {
+		out[l.Parent] = append(out[l.Parent], l.Child)
+	}
+	return out, nil
+}
+
+// incidentGraph is the services with incidents, and which of these can be the cause of which.
+type incidentGraph struct {
+	end             time.Time // of what is known
+	affected        map[string]*spanmetrics.ServiceSeries
+	causes, effects map[string][]string
+}
+
+// connect finds, for each affected service, the next affected ones that it calls, also through
+// services that are not affected.
+func (g *incidentGraph) connect(callees map[string][]string) {
+	for _, s := range g.sorted() {
+		seen, next := map[string]bool{s.Name: true}, []string{s.Name}
+		for hop := 0; hop < maxHops && len(next) > 0; hop++ {
+			var further []string
+			for _, caller := range next {
+				for _, name := range callees[caller] {
+					if seen[name] {
+						continue
+					}
+					seen[name] = true
+					if c := g.affected[name]; c != nil && g.canCause(c.Incident, s.Incident) {
+						g.causes[s.Name] = append(g.causes[s.Name], name)
+						g.effects[name] = append(g.effects[name], s.Name)
+						continue
+					}
+					further = append(further, name)
+				}
+			}
+			next = further
+		}
+	}
+}
+
+// canCause reports whether the incident of a callee can be the cause of that of a caller: it starts
+// at the same time or before, and does not end before.
+func (g *incidentGraph) canCause(callee, caller *spanmetrics.Incident) bool {
+	calleeEnd, callerEnd := g.endOf(callee), g.endOf(caller)
+	if callerEnd.After(calleeEnd.Add(sameTime)) {
+		return false
+	}
+	if callee.Start.IsZero() || caller.Start.IsZero() {
+		return caller.End.IsZero()
+	}
+	later := max(laterTime, calleeEnd.Sub(callee.Start)/2)
+	after := caller.Start.Sub(callee.Start)
+	return after >= -sameTime && after <= later && caller.Start.Before(calleeEnd.Add(sameTime))
+}
+
+func (g *incidentGraph) endOf(i *spanmetrics.Incident) time.Time {
+	if i.End.IsZero() {
+		return g.end
+	}
+	return i.End
+}
+
+// chains returns one incident for each source: a service none of whose callees can be the cause. Of
+// services that call each other, the worst is the source.
+func (g *incidentGraph) chains() (out []*chain) {
+	done := make(map[string]bool)
+	sorted := g.sorted()
+	add := func(s *spanmetrics.ServiceSeries) {
+		c := &chain{source: s}
+		seen, next := map[string]bool{s.Name: true}, []string{s.Name}
+		for len(next) > 0 {
+			name := next[0]
+			next = next[1:]
+			done[name] = true
+			for _, effect := range g.effects[name] {
+				if !seen[effect] {
+					seen[effect] = true
+					c.reached = append(c.reached, g.affected[effect])
+					next = append(next, effect)
+				}
+			}
+		}
+		out = append(out, c)
+	}
+	for _, s := range sorted {
+		if len(g.causes[s.Name]) == 0 {
+			add(s)
+		}
+	}
+	for _, s := range sorted {
+		if !done[s.Name] {
+			add(s)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *chain) int { return worseFirst(a.source, b.source) })
+	return out
+}
+
+// sorted returns the affected services, the worst first.
+func (g *incidentGraph) sorted() []*spanmetrics.ServiceSeries {
+	out := make([]*spanmetrics.ServiceSeries, 0, len(g.affected))
+	for _, s := range g.affected {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, worseFirst)
+	return out
+}
+
+// worseFirst orders services with incidents: those that go on, errors, how far above the usual.
+func worseFirst(a, b *spanmetrics.ServiceSeries) int {
+	rank := func(s *spanmetrics.ServiceSeries) int {
+		n := 0
+		if !s.Incident.End.IsZero() {
+			n += 2
+		}
+		if s.Incident.Kind != spanmetrics.Errors {
+			n++
+		}
+		return n
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(aboveUsual(b), aboveUsual(a)), strings.Compare(a.Name, b.Name))
+}
+
+// aboveUsual returns the number of errors beyond the usual, or how many times p95 is the usual one.
+func aboveUsual(s *spanmetrics.ServiceSeries) float64 {
+	i, usual := s.Incident, s.Usual
+	switch {
+	case i.Kind == spanmetrics.Slow && usual != nil && usual.P95 > 0:
+		return i.P95 / usual.P95
+	case usual != nil && usual.Calls > 0:
+		return float64(i.Errors) - float64(i.Calls)*float64(usual.Errors)/float64(usual.Calls)
+	}
+	return float64(i.Errors)
+}

@@ -1,0 +1,222 @@
+package uiapi
+
+import (
+	"math"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	// versionsBefore is the time before an incident in which a new version may appear, and
+	// versionsAfter the time after its start. versionsKnown is the time before that in which it
+	// must not occur.
+	versionsBefore, versionsAfter = 15 * time.Minute, 5 * time.Minute
+	versionsKnown                 = time.Hour
+	// usualRoots is the maximum time from which the usual root requests are known.
+	usualRoots = time.Hour
+	// incidentColumns is the number of parts in which root requests are counted. Only the sum is of
+	// interest, but stores count spans of many short parts faster than those of a long one.
+	incidentColumns = 60
+	maxFactValues   = 20
+)
+
+// incidentVersion is a version that appeared with an incident. The numbers are of requests in the
+// incident.
+type incidentVersion struct {
+	From   string        `json:"from"` // the most frequent version before, or ""
+	To     string        `json:"to"`
+	At     route.Nanos   `json:"at"`
+	Of     versionCounts `json:"of"`
+	Others versionCounts `json:"others"`
+}
+
+type versionCounts struct {
+	Calls  uint64 `json:"calls"`
+	Errors uint64 `json:"errors"`
+}
+
+// rootRequests is all spans without a parent in an incident, whatever their service: what users
+// see.
+type rootRequests struct {
+	redAnswer
+	Share     float64       `json:"share"`     // of the spans that was examined; numbers are estimates if it is below 1
+	Usual     *redAnswer    `json:"usual"`     // in quiet time before the incident; null if there is none
+	Operation string        `json:"operation"` // the one with the most errors, or ""
+	Of        versionCounts `json:"of"`        // requests of that operation
+}
+
+// incidentFacts finds out more about an incident.
+type incidentFacts struct {
+	*incidentReader
+	store  tracestore.Aggregator
+	chain  *chain
+	window core.Window
+}
+
+// failedSpan is the condition that a span has failed.
+func failedSpan() tracestore.Expr { return is(tracestore.Status, "", "error") }
+
+// requestOf is the condition for the requests of a service, as they are counted.
+func requestOf(s *spanmetrics.ServiceSeries) tracestore.Expr {
+	if s.AllSpans {
+		return is(tracestore.Service, "", s.Name)
+	}
+	return tracestore.And{is(tracestore.Service, "", s.Name),
+		tracestore.Or{is(tracestore.Kind, "", "server"), is(tracestore.Kind, "", "consumer")}}
+}
+
+func (f *incidentFacts) aggregate(w core.Window, where tracestore.Expr, spec tracestore.Aggregation) (tracestore.Aggregate, error) {
+	held := f.slot.Held()
+	got, err := f.slot.Aggregate(&core.Aggregation{Store: f.store, Window: w, Where: where, Spec: spec})
+	if err != nil {
+		return got, err
+	}
+	f.reasons.Add(got.Reasons...)
+	return got, f.slot.SetHeld(held)
+}
+
+// values counts the values of a field, and those of failed spans.
+func (f *incidentFacts) values(w core.Window, where tracestore.Expr, field tracestore.Field) (*tracestore.Facet, error) {
+	got, err := f.aggregate(w, where, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: maxFactValues,
+		Fields: []tracestore.Field{field}, Selection: &tracestore.Selection{From: w.From, To: w.To, Where: failedSpan()}}})
+	if err != nil || got.Facets == nil || len(got.Facets.Facets) == 0 {
+		return &tracestore.Facet{}, err
+	}
+	return &got.Facets.Facets[0], nil
+}
+
+// version returns the version of the source that appeared at the start of the incident and did not
+// occur in the hour before, or nil.
+func (f *incidentFacts) version() (*incidentVersion, error) {
+	source := f.chain.source
+	start := source.Incident.Start
+	if start.IsZero() {
+		return nil, nil
+	}
+	field := tracestore.Field{Place: tracestore.ResourceAttribute, Key: versionKey}
+	where := is(tracestore.Service, "", source.Name)
+	near := core.Window{From: start.Add(-versionsBefore), To: start.Add(versionsAfter)}
+	before, err := f.values(core.Window{From: near.From.Add(-versionsKnown), To: near.From.Add(-1)}, where, field)
+	if err != nil || before.Spans == 0 {
+		return nil, err
+	}
+	now, err := f.values(near, where, field)
+	if err != nil {
+		return nil, err
+	}
+	to := newValue(now, before)
+	if to == "" {
+		return nil, nil
+	}
+	out := &incidentVersion{From: mostFrequent(before), To: to}
+	ofVersion := is(tracestore.ResourceAttribute, versionKey, to)
+	first, err := f.aggregate(near, tracestore.And{where, ofVersion},
+		tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}})
+	if err != nil || first.Heatmap == nil || len(first.Heatmap.Cells) == 0 {
+		return nil, err
+	}
+	out.At = max(route.Nanos(first.Heatmap.Cells[0].Start), route.NanosOf(near.From))
+	all, err := f.values(f.window, requestOf(source), field)
+	for _, v := range all.Values {
+		if v.Text == to {
+			out.Of = versionCounts{v.Count, v.Selected}
+		}
+	}
+	out.Others = versionCounts{all.Spans - min(all.Spans, out.Of.Calls), all.Selected - min(all.Selected, out.Of.Errors)}
+	return out, err
+}
+
+// newValue returns the value that does not occur in before, the one with the most errors, or "".
+func newValue(now, before *tracestore.Facet) (text string) {
+	known := make(map[string]bool)
+	for _, v := range before.Values {
+		known[v.Text] = true
+	}
+	var most tracestore.FacetValue
+	for _, v := range now.Values {
+		if !known[v.Text] && (most.Text == "" || v.Selected > most.Selected || v.Selected == most.Selected && v.Count > most.Count) {
+			most = v
+		}
+	}
+	return most.Text
+}
+
+func mostFrequent(f *tracestore.Facet) string {
+	var most tracestore.FacetValue
+	for _, v := range f.Values {
+		if v.Count > most.Count {
+			most = v
+		}
+	}
+	return most.Text
+}
+
+// roots counts the root requests in the incident, and in quiet time before.
+func (f *incidentFacts) roots() (*rootRequests, error) {
+	now, share, err := f.rootsIn(f.window)
+	if err != nil {
+		return nil, err
+	}
+	out := &rootRequests{redAnswer: *now, Share: share}
+	if f.chain.source.Incident.Kind == spanmetrics.Errors && now.Errors > 0 {
+		names, err := f.values(f.window, rootSpan(), tracestore.Field{Place: tracestore.Name})
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range names.Values {
+			if v.Selected > out.Of.Errors {
+				out.Operation, out.Of = v.Text, versionCounts{v.Count, v.Selected}
+			}
+		}
+	}
+	names := []string{f.chain.source.Name}
+	for _, s := range f.chain.reached {
+		names = append(names, s.Name)
+	}
+	held := f.slot.Held()
+	times, reasons, err := spanmetrics.QuietTimes(f.slot, names, f.window.From, f.slot.Limits().Baseline)
+	if err != nil {
+		return nil, err
+	}
+	f.reasons.Add(reasons...)
+	if err := f.slot.SetHeld(held); err != nil || len(times) == 0 {
+		return out, err
+	}
+	w := times[len(times)-1] // the latest
+	if from := w.To.Add(1 - usualRoots); from.After(w.From) {
+		w.From = from
+	}
+	out.Usual, _, err = f.rootsIn(w)
+	return out, err
+}
+
+// rootSpan is the condition that a span has no parent.
+func rootSpan() tracestore.Expr {
+	return tracestore.Not{Expr: tracestore.Cond{Field: tracestore.Field{Place: tracestore.ParentID}, Op: tracestore.Exists}}
+}
+
+// rootsIn counts the root requests in a window, and says of which share of the spans.
+func (f *incidentFacts) rootsIn(w core.Window) (_ *redAnswer, share float64, _ error) {
+	step := divideUp(divideUp(w.To.Sub(w.From), incidentColumns), time.Minute) * time.Minute
+	got, err := f.aggregate(w, rootSpan(), tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: max(step, time.Minute)}})
+	if err != nil || got.Heatmap == nil {
+		return &redAnswer{}, 1, err
+	}
+	var durations tracestore.Histogram
+	red := spanmetrics.Red{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
+	for _, c := range got.Heatmap.Cells {
+		red.Errors += c.Errors
+		durations.AddBucket(c.Bucket, c.Count)
+	}
+	share = got.Heatmap.Share
+	if durations.Count() > 0 {
+		red.P50, red.P95, red.P99 = durations.Quantile(0.5), durations.Quantile(0.95), durations.Quantile(0.99)
+	}
+	red.Calls, red.Errors = route.Estimate(durations.Count(), share), route.Estimate(red.Errors, share)
+	answer := redOf(&red)
+	return &answer, share, nil
+}
