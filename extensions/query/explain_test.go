@@ -15,15 +15,13 @@ import (
 
 // explained is the part of an answer of /api/ui/v1/explain that the tests read.
 type explained struct {
-	Selected, Rest struct{ Traces, Estimated int }
-	Attributes     struct {
+	Selected, Rest struct {
+		Traces, Estimated int
+		Exact             bool
+	}
+	Attributes struct {
 		Tested, Differ int
-		Lines          []struct {
-			Field, Service, Op, Value, Filter, Exclude string
-			Selected, Rest                             float64
-			Traces                                     int
-			Same                                       []struct{ Field, Value string }
-		}
+		Lines          []explainedLine
 	}
 	Time struct {
 		Lines []struct {
@@ -38,6 +36,16 @@ type explained struct {
 		}
 	}
 }
+
+// explainedLine is a line of the attributes.
+type explainedLine struct {
+	Kind, Field, Service, Op, Value, Filter, Exclude string
+	Selected, Rest                                   float64
+	Traces                                           int
+	Same                                             []explainedName
+}
+
+type explainedName struct{ Field, Value string }
 
 // names returns the lines of the lists.
 func (e *explained) names() (attributes, time, shape []string) {

@@ -22,6 +22,9 @@ type SetAggregation struct {
 	Traces bool
 	// Selected further limits Facets.Selection to the spans that it selects. nil selects all.
 	Selected SpanSet
+	// Durations, if not nil and with Traces, becomes the durations of the counted traces in
+	// nanoseconds, in any order.
+	Durations *[]uint64
 }
 
 var errTraceFacets = errors.New("traces have no facets; count spans")
@@ -112,6 +115,9 @@ func (s *setAggregation) reset() (err error) {
 		return err
 	}
 	s.counter.ChargeTo(s.charged)
+	if s.want.Durations != nil {
+		*s.want.Durations = (*s.want.Durations)[:0]
+	}
 	s.share, s.parts = 1, partSpread{}
 	return nil
 }
@@ -218,13 +224,12 @@ func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result
 		// The first span matches, too, so that the trace is found in the part in which it starts.
 		// It is counted there, because its newest span is not known.
 		if r.Summary.Start >= p.from && r.Summary.Start <= p.to {
-			s.counter.addTrace(r.Summary)
+			return s.countTrace(r.Summary)
 		}
 		return nil
 	}
 	if r.Summary.End <= p.to || p.to >= s.window.to {
-		s.counter.addTrace(r.Summary)
-		return nil
+		return s.countTrace(r.Summary)
 	}
 	// A newer span may be selected, in another part.
 	spans, err := s.spansOf(ctx, tracestore.TraceRef{ID: r.ID})
@@ -232,6 +237,22 @@ func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result
 		return err
 	}
 	return s.examine(ctx, p, r.ID, spans)
+}
+
+func (s *setAggregation) countTrace(t *tracestore.Summary) error {
+	s.counter.addTrace(t)
+	list := s.want.Durations
+	if list == nil {
+		return nil
+	}
+	const size = 8
+	if len(*list) == cap(*list) {
+		if err := s.memory.Grow(int64(len(*list)+1) * size); err != nil { // it doubles
+			return err
+		}
+	}
+	*list = append(*list, t.End-t.Start)
+	return nil
 }
 
 // spansOf returns the spans of a trace, or nil if it does not exist anymore. Damage is recorded.
@@ -262,8 +283,7 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 		return nil
 	}
 	if s.want.Traces {
-		s.counter.addTrace(&s.matcher.summary)
-		return nil
+		return s.countTrace(&s.matcher.summary)
 	}
 	if s.chosen != nil {
 		if err := s.chosen.evaluate(ctx, id, NewDedup(), walk); err != nil {

@@ -22,9 +22,11 @@ type Aggregation struct {
 	Set      storequery.SpanSet
 	Traces   bool               // see storequery.SetAggregation
 	Selected storequery.SpanSet // also
-	Spec     tracestore.Aggregation
-	MaxSpans int           // to examine; 0 or more than Limits.Aggregated: that
-	MaxTime  time.Duration // 0: Limits.Timeout
+	// Durations, if not nil and with Traces, becomes the durations of the counted traces.
+	Durations *[]uint64
+	Spec      tracestore.Aggregation
+	MaxSpans  int           // to examine; 0 or more than Limits.Aggregated: that
+	MaxTime   time.Duration // 0: Limits.Timeout
 }
 
 // Check returns an error if the store cannot answer this.
@@ -55,7 +57,7 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 		return a.Store.Aggregate(ctx, q, a.Spec)
 	}
 	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
-	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, Selected: a.Selected}
+	want := storequery.SetAggregation{Aggregation: a.Spec, Traces: a.Traces, Selected: a.Selected, Durations: a.Durations}
 	return storequery.AggregateSet(ctx, s.Store(), q, a.Set, want)
 }
 

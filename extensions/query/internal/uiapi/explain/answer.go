@@ -23,17 +23,20 @@ type answer struct {
 type sideAnswer struct {
 	Traces    uint64  `json:"traces"`    // examined
 	Estimated uint64  `json:"estimated"` // of all
+	Exact     bool    `json:"exact"`     // whether that is the exact number
 	Share     float64 `json:"share"`     // examined share
 	Spans     uint64  `json:"spans"`     // of the examined traces
 	Failed    uint64  `json:"failed"`    // examined traces with a failed span
 	Time      float64 `json:"time"`      // length of the critical path
+	// Least is the duration that selected traces reach; only if they are the slowest ones.
+	Least uint64 `json:"least,omitempty"`
 }
 
 func answerOf(p *tracestore.PathProfile, c *counter) *answer {
 	out := &answer{Selected: sideOf(&p.Selected), Rest: sideOf(&p.Rest), MinTraces: minTraces}
 	out.Attributes = c.answer(weightsOf(c.sides(), out))
 	times, shapes := RankTime(p), RankShape(p)
-	out.Paths = pathsOf(p, &times, shapes)
+	out.Paths = pathsOf(p, &times, shapes, c.waitingOn())
 	out.Time = timeOf(p, &times, out.Paths.index)
 	out.Shape = shapeOf(p, shapes, out.Paths.index)
 	return out

@@ -3,6 +3,7 @@ package explain
 import (
 	"math"
 	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/internal/traceql"
@@ -23,18 +24,19 @@ type attributesAnswer struct {
 // attributeAnswer is a line of the list of attributes.
 type attributeAnswer struct {
 	attributeName
-	// Low and High are the bounds of a range, both inclusive; absent: no bound. Deciles are the
-	// first and the last tenth of the other traces with the key that the range covers.
-	Low      *float64        `json:"low,omitempty"`
-	High     *float64        `json:"high,omitempty"`
+	// Deciles are the first and the last tenth of the other traces with the key that a range
+	// covers.
 	Deciles  *[2]int         `json:"deciles,omitempty"`
-	Selected float64         `json:"selected"` // share of the selected traces
+	Kind     string          `json:"kind"`     // "input" or "outcome"
+	Selected float64         `json:"selected"` // share of the selected traces, among those that can be compared
 	Rest     float64         `json:"rest"`     // share of the others
 	Traces   uint64          `json:"traces"`   // estimated number of selected traces
 	Filter   string          `json:"filter"`   // spans with the attribute
 	Exclude  string          `json:"exclude"`  // spans with another value of the key; "" if there is no such search
 	Same     []attributeName `json:"same"`     // attributes of (nearly) the same traces
-	Values   durationsAnswer `json:"values"`
+	// With is the index of an earlier line, without which this one does not differ; -1 for none.
+	With   int             `json:"with"`
+	Values durationsAnswer `json:"values"`
 }
 
 // attributeName names a condition on an attribute.
@@ -43,25 +45,28 @@ type attributeName struct {
 	Service string `json:"service"` // the only service that has the key, or ""
 	Op      string `json:"op"`      // "=", "exists" or "range"
 	Value   string `json:"value"`   // for "="
+	// Low and High are the bounds of a range, both inclusive; absent: no bound.
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
 }
 
 // answer returns the ranked list.
 func (c *counter) answer(w weights) attributesAnswer {
-	list, of := c.rankAttributes(), c.sides()
+	list := c.rankAttributes()
 	out := attributesAnswer{Traces: len(c.traces), Tested: list.tested, Differ: list.differ, Omitted: list.omitted,
 		Lines: make([]attributeAnswer, len(list.lines))}
 	for i, l := range list.lines {
 		filter, exclude := l.searches()
 		out.Lines[i] = attributeAnswer{
-			attributeName: l.name(), Selected: shareOf(l.has.selected, of.selected), Rest: shareOf(l.has.rest, of.rest),
+			attributeName: l.name(), Kind: l.kind.String(), Selected: l.selected, Rest: l.rest,
 			Traces: round(float64(l.has.selected) * w.selected), Filter: filter, Exclude: exclude, Same: make([]attributeName, len(l.same)),
-			Values: c.durations(l, w),
+			With: slices.Index(list.lines, l.with), Values: c.durations(l, w),
 		}
 		for k, same := range l.same {
 			out.Lines[i].Same[k] = same.name()
 		}
 		if v := &l.values; v.op == between {
-			out.Lines[i].Low, out.Lines[i].High, out.Lines[i].Deciles = bound(v.low), bound(v.high), &[2]int{v.first, v.last}
+			out.Lines[i].Deciles = &[2]int{v.first, v.last}
 		}
 	}
 	return out
@@ -78,6 +83,9 @@ func (l *attributeLine) name() attributeName {
 	out := attributeName{Field: traceql.FormatField(l.field()), Op: [...]string{"=", "exists", "range"}[l.values.op], Value: l.values.text}
 	if !l.key.several {
 		out.Service = l.key.owner
+	}
+	if l.values.op == between {
+		out.Low, out.High = bound(l.values.low), bound(l.values.high)
 	}
 	return out
 }

@@ -57,11 +57,13 @@ type pathColumns struct {
 	Parent   []int       `json:"parent"` // index, or -1
 	Service  []string    `json:"service"`
 	Name     []string    `json:"name"`
+	Peer     []string    `json:"peer"` // which the call waits for, and which sends no spans; "": none
 	Selected sideColumns `json:"selected"`
 	Rest     sideColumns `json:"rest"`
 	Omitted  int         `json:"omitted"` // call paths with less time than all others
 
 	index map[int]int // by index in the profile
+	peers map[callName]string
 }
 
 // sideColumns are the means of the traces of a side.
@@ -72,7 +74,7 @@ type sideColumns struct {
 
 // pathsOf returns the call paths with the most time on the critical path, those of the lists, and
 // their callers.
-func pathsOf(p *tracestore.PathProfile, times *TimeRanking, shapes []ShapeLine) pathColumns {
+func pathsOf(p *tracestore.PathProfile, times *TimeRanking, shapes []ShapeLine, peers map[callName]string) pathColumns {
 	total := totals(p)
 	wanted := make([]int, 0, len(p.Paths))
 	for i := range p.Paths {
@@ -95,7 +97,8 @@ func pathsOf(p *tracestore.PathProfile, times *TimeRanking, shapes []ShapeLine) 
 			keep[i] = true
 		}
 	}
-	out := pathColumns{Parent: []int{}, Service: []string{}, Name: []string{}, Omitted: omitted, index: map[int]int{-1: -1},
+	out := pathColumns{Parent: []int{}, Service: []string{}, Name: []string{}, Peer: []string{}, Omitted: omitted,
+		index: map[int]int{-1: -1}, peers: peers,
 		Selected: sideColumns{[]float64{}, []float64{}}, Rest: sideColumns{[]float64{}, []float64{}}}
 	for i := range p.Paths {
 		if keep[i] {
@@ -109,6 +112,11 @@ func (c *pathColumns) addPath(p *tracestore.PathProfile, i int) {
 	path := &p.Paths[i]
 	c.index[i] = len(c.Parent)
 	c.Parent, c.Service, c.Name = append(c.Parent, c.index[path.Parent]), append(c.Service, path.Service), append(c.Name, path.Name)
+	called := callName{operation: operationID{path.Service, path.Name}}
+	if path.Parent >= 0 {
+		called.caller = operationID{p.Paths[path.Parent].Service, p.Paths[path.Parent].Name}
+	}
+	c.Peer = append(c.Peer, c.peers[called])
 	c.Selected.addCounts(&path.Selected, &p.Selected)
 	c.Rest.addCounts(&path.Rest, &p.Rest)
 }

@@ -32,6 +32,11 @@ type request struct {
 	selection tracestore.Selection
 	baseline  baseline
 	traces    int // of each side
+	// slowest is the share of traces that are selected because they take longest, at least
+	// threshold, which count sets; 0: none.
+	slowest    float64
+	threshold  uint64
+	aggregator tracestore.Aggregator // nil: the store has none
 }
 
 // Values of `of`: what the durations of a selection are of.
@@ -56,6 +61,9 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values) (r request
 	}
 	r.query.From, r.query.To = w.From, w.To
 	if r.query.Where, err = conditionParam(v, "q"); err != nil {
+		return r, err
+	}
+	if r.slowest, r.aggregator, err = slowestParam(ctx, b, v); err != nil {
 		return r, err
 	}
 	if r.selection, err = selectionParams(v, w); err != nil {
@@ -99,7 +107,7 @@ func conditionOf(set storequery.SpanSet) (e tracestore.Expr, ok bool) {
 
 // selectionParams parses a box of the heatmap, and a further condition.
 func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err error) {
-	if !route.HasSelection(v) {
+	if !route.HasSelection(v) && v.Get("sel_slowest") == "" {
 		return s, route.ErrNoSelection
 	}
 	if s.From, err = route.NanosParam(v, "sel_start", w.From); err != nil {
@@ -134,10 +142,15 @@ func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err e
 
 // run asks the store.
 func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
+	all, err := r.count(slot)
+	if err != nil {
+		return nil, nil, err
+	}
 	profile, err := r.profile(slot)
 	if err != nil {
 		return nil, nil, err
 	}
+	profile.Reasons.Add(all.slowestReason...)
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer memory.Release()
 	c := newCounter(memory, r.selection.Where)
@@ -148,5 +161,8 @@ func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
 		}
 		profile.Reasons.Add(reasons...)
 	}
-	return answerOf(&profile, c), profile.Reasons, nil
+	out := answerOf(&profile, c)
+	out.Selected.Least = r.threshold
+	all.apply(out, &r, &profile)
+	return out, profile.Reasons, nil
 }

@@ -10,14 +10,20 @@ import (
 )
 
 const (
-	// maxAttributeLines is the maximum number of lines of the list of attributes.
-	maxAttributeLines = 8
+	// maxInputLines and maxOutcomeLines are the maximum numbers of lines of the list of attributes.
+	maxInputLines, maxOutcomeLines = 8, 4
 	// minValueTraces is the minimum number of traces that must have a value. The shares of rarer
 	// values cannot differ significantly; testing them would only hide others.
 	minValueTraces = 5
 	// sameTraces is the share of traces that two lines must have in common, of all traces of
 	// either, to be shown as one.
 	sameTraces = 0.95
+	// sameScore is the share of the score of a line from which another one of the same traces may
+	// name both.
+	sameScore = 0.9
+	// dependentShare is the minimum difference of a line that depends on another one, relative to
+	// the difference of that one.
+	dependentShare = 0.5
 	// preferred is the factor by which the score of a condition counts more if selected traces meet
 	// it more often than the others: it is easier to understand than the opposite.
 	preferred = 1.1
@@ -28,11 +34,15 @@ const (
 // attributeLine is an attribute of which selected traces have another share than the others.
 type attributeLine struct {
 	key    *key
+	kind   attributeKind
 	values condition
 	traces []uint32 // that meet the condition
-	has    pair     // the number of these
-	score  float64
-	same   []*attributeLine // lines with (nearly) the same traces
+	calls  []int32  // on which they do; nil: those of the key
+	has    pair     // the number of traces
+	comparison
+	score float64
+	same  []*attributeLine // lines with (nearly) the same traces
+	with  *attributeLine   // an earlier line, without which this one does not differ; nil: none
 }
 
 // condition is what the values of a key are tested for.
@@ -56,7 +66,7 @@ const (
 
 // attributeList is the ranked list of attributes.
 type attributeList struct {
-	lines   []*attributeLine // the most telling first
+	lines   []*attributeLine // inputs, then outcomes; of each the most telling first
 	tested  int              // number of keys
 	differ  int              // keys whose shares differ significantly
 	omitted bool             // some keys were not counted
@@ -66,11 +76,13 @@ type attributeList struct {
 //
 // For each key, the shares of traces that meet each of several conditions are compared: the key has
 // a value, the key exists, and for numbers, the highest one lies in one of the deciles of the
-// others. The key's probability is that of its clearest condition, multiplied by the number of
-// conditions (Bonferroni). The keys that differ are selected as by discoveries, and sorted by
-// score: the largest difference of shares times the square root of the share of traces that have
-// the key.
+// others. Traces are compared with those of the same root operation, if both make a call on which
+// the condition can be met (see base). The key's probability is that of its clearest condition,
+// multiplied by the number of conditions (Bonferroni). The keys that differ are selected as by
+// discoveries, and sorted by score: the largest difference of shares times the share of selected
+// traces that were compared. Inputs are listed before outcomes.
 func (c *counter) rankAttributes() attributeList {
+	c.endTrace()
 	out := attributeList{omitted: c.omitted}
 	of := c.sides()
 	if of.selected < minTraces || of.rest < minTraces {
@@ -82,20 +94,28 @@ func (c *counter) rankAttributes() attributeList {
 		if c.chosenBy[tracestore.Field{Place: k.place, Key: k.key}] {
 			continue // it differs by definition
 		}
-		if line, p, tested := c.bestLine(k, of); tested {
+		if line, p := c.bestLine(k, of); line != nil {
 			lines, probabilities = append(lines, line), append(probabilities, p)
 		}
 	}
 	out.tested = len(lines)
-	for i, differs := range discoveries(probabilities, falseDiscoveryRate) {
+	var kinds [2][]*attributeLine
+	for i, differs := range discoveries(probabilities, attributeRate) {
 		if differs {
-			out.lines = append(out.lines, lines[i])
+			lines[i].kind = c.kindOf(lines[i].key)
+			kinds[lines[i].kind] = append(kinds[lines[i].kind], lines[i])
+			out.differ++
 		}
 	}
-	out.differ = len(out.lines)
-	slices.SortStableFunc(out.lines, func(a, b *attributeLine) int { return cmp.Compare(b.score, a.score) })
-	out.lines = fold(out.lines)
-	out.lines = out.lines[:min(len(out.lines), maxAttributeLines)]
+	for kind, most := range [2]int{input: maxInputLines, outcome: maxOutcomeLines} {
+		some := kinds[kind]
+		slices.SortStableFunc(some, func(a, b *attributeLine) int { return cmp.Compare(b.score, a.score) })
+		some = fold(some)
+		if attributeKind(kind) == input {
+			some = c.independentFirst(some)
+		}
+		out.lines = append(out.lines, some[:min(len(some), most)]...)
+	}
 	return out
 }
 
@@ -108,49 +128,67 @@ func (c *counter) sides() (of pair) {
 }
 
 // bestLine returns the condition on a key that distinguishes the traces best, and the probability
-// that the key differs so much by chance. tested is false if there is nothing to test.
-func (c *counter) bestLine(k *key, of pair) (best *attributeLine, p float64, tested bool) {
-	within := of
-	if k.place == tracestore.ResourceAttribute {
-		// Whether the service is in the trace at all is not a difference of its attributes.
-		if service := c.keys[keyID{place: tracestore.Service, service: k.service}]; service != nil {
-			within = c.split(service.traces)
-		}
+// that the key differs so much by chance. best is nil if there is nothing to test.
+func (c *counter) bestLine(k *key, of pair) (best *attributeLine, p float64) {
+	if c.namesCall(k) {
+		return nil, 1
 	}
 	lines := slices.Concat(c.valueLines(k), c.numberLines(k))
 	if line := c.existence(k, lines); line != nil {
 		lines = append(lines, line)
 	}
-	// Where a condition holds for all traces, there is nothing to compare.
-	lines = slices.DeleteFunc(lines, func(l *attributeLine) bool { return l.has == within })
-	coverage := math.Sqrt(max(shareOf(c.split(k.traces).selected, of.selected), shareOf(c.split(k.traces).rest, of.rest)))
-	p = 1
-	occurrences := c.occurrences(k, within)
+	b := bases{c: c, key: k, byCalls: make(map[string]*base)}
+	numbers := c.valuesOfTraces(k)
 	for _, line := range lines {
-		probability := proportionTest(line.has, within)
-		if line.values.op == equals {
-			// Traces with more spans have more values of a key; that is a matter of their shape.
-			probability = max(probability, proportionTest(line.has, occurrences))
-		}
-		probability *= float64(len(lines))
+		line.compare(&b, numbers)
+	}
+	// Where a condition holds for all traces, or for none, there is nothing to compare.
+	lines = slices.DeleteFunc(lines, func(l *attributeLine) bool { return l.difference() == 0 })
+	p = 1
+	for _, line := range lines {
+		probability := line.probability * float64(len(lines))
 		p = min(p, probability)
-		if line.score = math.Abs(line.has.difference(within)) * coverage; probability > falseDiscoveryRate {
+		if line.score = math.Abs(line.difference()) * shareOf(line.covered, of.selected); probability > attributeRate {
 			line.score = 0
 		}
-		if best == nil || line.better(best, within) {
+		if best == nil || line.better(best) {
 			best = line
 		}
 	}
 	if best != nil && best.values.op == between {
-		best = c.widen(best, lines, within)
+		best = c.widen(best, lines, &b)
 	}
-	return best, p, best != nil
+	return best, p
+}
+
+// compare compares the traces that meet the condition with the others. values is the number of
+// values of the key that each trace has.
+func (l *attributeLine) compare(b *bases, values []int) {
+	in := b.of(l)
+	has := in.split(b.c, l.traces)
+	l.comparison = compare(has, in.of)
+	if l.values.op != equals || values == nil {
+		return
+	}
+	// Traces with more spans have more values of a key; that is a matter of their shape. Therefore,
+	// the share of the value among all values must differ, too.
+	of := make([]pair, len(in.of))
+	for t, s := range in.stratum {
+		if s >= 0 {
+			of[s].addTimes(b.c.traces[t].selected, max(values[t], 1))
+		}
+	}
+	if among := compare(has, of); among.difference()*l.difference() <= 0 {
+		l.comparison.probability = 1
+	} else {
+		l.comparison.probability = max(l.comparison.probability, among.probability)
+	}
 }
 
 // better reports whether a line is better to show than another one of the same key.
-func (l *attributeLine) better(than *attributeLine, within pair) bool {
+func (l *attributeLine) better(than *attributeLine) bool {
 	value := func(l *attributeLine) float64 {
-		if l.has.difference(within) > 0 {
+		if l.difference() > 0 {
 			return l.score * preferred
 		}
 		return l.score
@@ -158,23 +196,28 @@ func (l *attributeLine) better(than *attributeLine, within pair) bool {
 	return value(l) > value(than)
 }
 
-// occurrences returns the number of pairs of a trace and one of its values of a key, where no value
-// counts as one.
-func (c *counter) occurrences(k *key, within pair) pair {
-	has := c.split(k.traces)
-	of := pair{within.selected - has.selected, within.rest - has.rest}
+// valuesOfTraces returns the number of values of a key that each trace has, or nil if none has
+// several.
+func (c *counter) valuesOfTraces(k *key) []int {
+	out, several := make([]int, len(c.traces)), false
 	for _, v := range k.values {
-		n := c.split(v.traces)
-		of = pair{of.selected + n.selected, of.rest + n.rest}
+		for _, t := range v.traces {
+			out[t]++
+			several = several || out[t] > 1
+		}
 	}
-	return of
+	if !several {
+		return nil
+	}
+	return out
 }
 
 // valueLines returns a line for each value that enough traces have, sorted by value.
 func (c *counter) valueLines(k *key) (out []*attributeLine) {
 	for text, v := range k.values {
 		if len(v.traces) >= minValueTraces {
-			out = append(out, &attributeLine{key: k, values: condition{op: equals, text: text}, traces: v.traces, has: c.split(v.traces)})
+			values := condition{op: equals, text: text}
+			out = append(out, &attributeLine{key: k, values: values, traces: v.traces, calls: v.calls, has: c.split(v.traces)})
 		}
 	}
 	slices.SortFunc(out, func(a, b *attributeLine) int { return strings.Compare(a.values.text, b.values.text) })
@@ -194,19 +237,73 @@ func (c *counter) existence(k *key, lines []*attributeLine) *attributeLine {
 	return &attributeLine{key: k, values: condition{op: exists}, traces: k.traces, has: c.split(k.traces)}
 }
 
-// fold joins lines with nearly the same traces: the first one stays.
+// fold joins lines with nearly the same traces. Of those with about the same score, the one of the
+// first rank names the line.
 func fold(lines []*attributeLine) (out []*attributeLine) {
 next:
 	for _, line := range lines {
-		for _, first := range out {
-			if overlap(first.traces, line.traces) >= sameTraces {
-				first.same = append(first.same, line)
-				continue next
+		for i, first := range out {
+			if overlap(first.traces, line.traces) < sameTraces {
+				continue
 			}
+			if line.score >= sameScore*first.score && rankOf(line.key) < rankOf(first.key) {
+				line.same, first.same = append([]*attributeLine{first}, first.same...), nil
+				out[i] = line
+			} else {
+				first.same = append(first.same, line)
+			}
+			continue next
 		}
 		out = append(out, line)
 	}
 	return out
+}
+
+// independentFirst moves lines to the end that differ only because of an earlier line: among the
+// traces that meet the condition of that one, and among the others, they do not. It leaves out
+// those that also differ much less.
+func (c *counter) independentFirst(lines []*attributeLine) []*attributeLine {
+	var first, dependent []*attributeLine
+	for _, l := range lines {
+		for _, earlier := range first {
+			if !c.differsWithin(l, earlier) {
+				l.with = earlier
+				break
+			}
+		}
+		switch {
+		case l.with == nil:
+			first = append(first, l)
+		case math.Abs(l.difference()) >= dependentShare*math.Abs(l.with.difference()):
+			dependent = append(dependent, l)
+		}
+	}
+	return append(first, dependent...)
+}
+
+// differsWithin reports whether a line differs by itself among the traces that meet the condition
+// of an earlier line, and those that do not.
+func (c *counter) differsWithin(l, earlier *attributeLine) bool {
+	b := bases{c: c, key: l.key, byCalls: make(map[string]*base)}
+	in := b.of(l)
+	split := &base{stratum: slices.Clone(in.stratum), of: make([]pair, 2*len(in.of))}
+	for t, s := range in.stratum {
+		if s >= 0 {
+			split.stratum[t] = 2 * s
+		}
+	}
+	for _, t := range earlier.traces {
+		if s := split.stratum[t]; s >= 0 {
+			split.stratum[t] = s + 1
+		}
+	}
+	for t, s := range split.stratum {
+		if s >= 0 {
+			split.of[s].add(c.traces[t].selected)
+		}
+	}
+	within := compare(split.split(c, l.traces), split.of)
+	return within.probability < falseDiscoveryRate && within.difference()*l.difference() > 0
 }
 
 // overlap returns how many traces two sorted lists have in common, as share of all in either.
@@ -225,14 +322,13 @@ func overlap(a, b []uint32) float64 {
 
 // add counts a trace.
 func (p *pair) add(selected bool) {
-	if selected {
-		p.selected++
-	} else {
-		p.rest++
-	}
+	p.addTimes(selected, 1)
 }
 
-// difference returns the share of selected traces minus that of the others.
-func (p pair) difference(of pair) float64 {
-	return shareOf(p.selected, of.selected) - shareOf(p.rest, of.rest)
+func (p *pair) addTimes(selected bool, n int) {
+	if selected {
+		p.selected += n
+	} else {
+		p.rest += n
+	}
 }

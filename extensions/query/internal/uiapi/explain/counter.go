@@ -32,8 +32,8 @@ const (
 	indexMemory = 8 // an index of a trace, in a list that grows by doubling
 )
 
-// counter counts which traces have which attributes. Callers call begin for each trace, and span
-// for each of its spans. Not safe for concurrent use.
+// counter counts which traces have which attributes. Callers call beginTrace for each trace, span
+// for each of its spans, and endTrace at the end. Not safe for concurrent use.
 type counter struct {
 	account     *tracestore.Memory        // nil: no limit
 	chosenBy    map[tracestore.Field]bool // fields of the condition that selects traces, which are not ranked
@@ -49,12 +49,14 @@ type counter struct {
 	raw         []byte // resource of the span before
 	resource    resourceValues
 	first, last uint64 // start and end of the current trace
+	calls       callIndex
 }
 
 // countedTrace is a counted trace.
 type countedTrace struct {
 	duration uint64 // nanoseconds from the first start to the last end
 	selected bool
+	root     int32 // operation of its root span
 }
 
 // keyID identifies a key. Resource attributes are counted for each service, because all services
@@ -72,9 +74,13 @@ type key struct {
 	traces  []uint32 // indexes of counter.traces, ascending
 	values  map[string]*value
 	numbers []float64 // for each of traces the highest one
+	times   []uint8   // for each of traces the number of spans that have the key, at most 255
 	text    bool      // not all values are numbers
 	owner   string    // a service that has the key
 	several bool      // more than one service has it
+	calls   []int32   // indexes of calls that have it, ascending; not of resource attributes
+	spans   int       // of these calls that have it
+	failed  int       // of these spans
 }
 
 // value counts one value.
@@ -83,6 +89,7 @@ type value struct {
 	text   string
 	number float64
 	traces []uint32 // as of key
+	calls  []int32  // as of key
 }
 
 // resourceValues are the values of a resource. They are valid for one generation.
@@ -94,7 +101,7 @@ type resourceValues struct {
 // newCounter returns a counter for a selection. It reserves its memory in m, which the caller
 // releases.
 func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
-	c := &counter{account: m, keys: make(map[keyID]*key), resources: make(map[string]resourceValues)}
+	c := &counter{account: m, keys: make(map[keyID]*key), resources: make(map[string]resourceValues), calls: newCallIndex()}
 	c.chosenBy = make(map[tracestore.Field]bool)
 	for f := range tracestore.Fields(selection) {
 		places := []tracestore.Place{f.Place}
@@ -108,8 +115,10 @@ func newCounter(m *tracestore.Memory, selection tracestore.Expr) *counter {
 	return c
 }
 
-// beginTrace begins a trace. The error is as in tracestore.Reserve: then the trace is not counted.
+// beginTrace ends the trace before it and begins another one. The error is as in
+// tracestore.Reserve: then the trace is not counted.
 func (c *counter) beginTrace(selected bool) error {
+	c.endTrace()
 	if err := c.charge(); err != nil {
 		return err
 	}
@@ -146,10 +155,15 @@ func (c *counter) span(s tracestore.Span) {
 	for _, v := range c.resource.values {
 		c.count(v)
 	}
+	c.addSpan(s)
+	o := &c.calls
 	for i := range s.Attributes {
 		kv := &s.Attributes[i]
 		if v := c.value(keyID{tracestore.SpanAttribute, kv.Key, ""}, s.Resource.Service, kv.Value); v != nil {
-			c.count(v)
+			if len(o.occurrences) == cap(o.occurrences) {
+				c.memory += (len(o.occurrences) + 1) * 2 * indexMemory // it doubles
+			}
+			o.occurrences = append(o.occurrences, occurrence{v, int32(len(o.spans) - 1)})
 		}
 	}
 }
@@ -267,9 +281,10 @@ func (c *counter) count(v *value) {
 	k := v.key
 	if n := len(k.traces); n > 0 && k.traces[n-1] == t {
 		k.numbers[n-1] = max(k.numbers[n-1], v.number)
+		k.times[n-1] = max(k.times[n-1], k.times[n-1]+1) // it stays at 255
 		return
 	}
-	k.traces, k.numbers = append(k.traces, t), append(k.numbers, v.number)
+	k.traces, k.numbers, k.times = append(k.traces, t), append(k.numbers, v.number), append(k.times, 1)
 	c.memory += 3 * indexMemory
 }
 

@@ -74,7 +74,7 @@ func (v *condition) setBounds(lowest, highest bool) {
 }
 
 // widen joins a range with neighbours whose shares differ in the same direction, each clearly.
-func (c *counter) widen(best *attributeLine, lines []*attributeLine, of pair) *attributeLine {
+func (c *counter) widen(best *attributeLine, lines []*attributeLine, b *bases) *attributeLine {
 	var ranges []*attributeLine
 	for _, line := range lines {
 		if line.values.op == between {
@@ -83,7 +83,7 @@ func (c *counter) widen(best *attributeLine, lines []*attributeLine, of pair) *a
 	}
 	at := slices.Index(ranges, best)
 	joins := func(l *attributeLine) bool {
-		return l.has.difference(of)*best.has.difference(of) > 0 && proportionTest(l.has, of) < falseDiscoveryRate
+		return l.difference()*best.difference() > 0 && l.probability < falseDiscoveryRate
 	}
 	from, to := at, at
 	for from > 0 && joins(ranges[from-1]) {
@@ -102,6 +102,7 @@ func (c *counter) widen(best *attributeLine, lines []*attributeLine, of pair) *a
 	first, last := ranges[from].values, ranges[to].values
 	out.values.low, out.values.high, out.values.first, out.values.last = first.low, last.high, first.first, last.last
 	out.values.observed = [2]float64{first.observed[0], last.observed[1]}
-	out.score = best.score * math.Abs(out.has.difference(of)) / math.Abs(best.has.difference(of))
+	out.compare(b, nil)
+	out.score = best.score * math.Abs(out.difference()) / math.Abs(best.difference())
 	return &out
 }

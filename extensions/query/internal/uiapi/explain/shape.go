@@ -42,11 +42,11 @@ type ShapeLine struct {
 // PathFrequency is how often traces have a call path.
 type PathFrequency struct{ Traces, Calls float64 }
 
-// RankShape returns the call paths that selected traces have more, or less, often than the rest,
-// the highest absolute score first. Of a path and those below it, only the first one is listed,
-// unless they differ from it. A line is significant by a test on shares of traces or by Welch's
-// test on the calls of each trace, with a false discovery rate of 1 %. There are none if a set has
-// fewer than minTraces traces.
+// RankShape returns the call paths that selected traces have more, or less, often than the rest:
+// those that they have more often first, then the highest absolute score. Of a path and those below
+// it, only the first one is listed, unless they differ from it. A line is significant by a test on
+// shares of traces or by Welch's test on the calls of each trace, with a false discovery rate of
+// 1 %. There are none if a set has fewer than minTraces traces.
 func RankShape(p *tracestore.PathProfile) []ShapeLine {
 	if p.Selected.Traces < minTraces || p.Rest.Traces < minTraces {
 		return nil
@@ -77,7 +77,9 @@ func RankShape(p *tracestore.PathProfile) []ShapeLine {
 		listed[l.Path] = len(chosen)
 		chosen = append(chosen, l)
 	}
-	slices.SortStableFunc(chosen, func(a, b ShapeLine) int { return cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)) })
+	slices.SortStableFunc(chosen, func(a, b ShapeLine) int {
+		return cmp.Or(cmp.Compare(rank(b.Score > 0), rank(a.Score > 0)), cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)))
+	})
 	return chosen[:min(len(chosen), maxShapeLines)]
 }
 

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// falseDiscoveryRate is the expected share of lines that differ only by chance.
-const falseDiscoveryRate = 0.01
+// falseDiscoveryRate is the expected share of lines that differ only by chance. attributeRate is
+// that of attributes: a line of this list is taken for the cause.
+const falseDiscoveryRate, attributeRate = 0.01, 0.001
 
 // minTraces is the minimum number of traces of each side. With fewer, shares say little.
 const minTraces = 30
@@ -17,42 +18,48 @@ const minTraces = 30
 const fewExpected = 10
 
 // proportionTest returns the probability that shares differ at least as much as n of of if there is
-// no difference: a two-sided two-proportion test. It uses the normal distribution, or Fisher's
-// exact test if the numbers are small. The result is 1 if a side is empty.
-func proportionTest(n, of pair) float64 {
-	if of.selected == 0 || of.rest == 0 {
-		return 1
+// no difference: stratifiedTest with one stratum. The result is 1 if a side is empty.
+func proportionTest(n, of pair) float64 { return stratifiedTest([]pair{n}, []pair{of}) }
+
+// exactTest is Fisher's exact test for several strata: the probability of the observed or a more
+// extreme number of selected traces in the same direction, doubled.
+func exactTest(has, of []pair) float64 {
+	sums := []float64{1} // the probability of each number of selected traces, from least on
+	least, observed := 0, 0
+	for s := range of {
+		if of[s].selected == 0 || of[s].rest == 0 {
+			continue
+		}
+		with := has[s].selected + has[s].rest
+		low := max(0, with-of[s].rest)
+		one := make([]float64, min(with, of[s].selected)-low+1)
+		constant := logChoose(of[s].selected+of[s].rest, with)
+		for i := range one {
+			one[i] = math.Exp(logChoose(of[s].selected, low+i) + logChoose(of[s].rest, with-low-i) - constant)
+		}
+		sums, least, observed = convolve(sums, one), least+low, observed+has[s].selected
 	}
-	all, has := float64(of.selected+of.rest), float64(n.selected+n.rest)
-	smaller := min(float64(of.selected), float64(of.rest)) * min(has, all-has) / all
-	if smaller < fewExpected {
-		return exactTest(n, of)
+	below, above := 0.0, 0.0
+	for i, p := range sums {
+		if least+i <= observed {
+			below += p
+		}
+		if least+i >= observed {
+			above += p
+		}
 	}
-	p := has / all
-	deviation := math.Sqrt(p * (1 - p) * (1/float64(of.selected) + 1/float64(of.rest)))
-	z := math.Abs(shareOf(n.selected, of.selected)-shareOf(n.rest, of.rest)) / deviation
-	return math.Erfc(z / math.Sqrt2)
+	return min(1, 2*min(below, above))
 }
 
-// exactTest is Fisher's exact test: the probability of the observed or a more extreme number of
-// selected traces in the same direction, doubled.
-func exactTest(n, of pair) float64 {
-	has, all := n.selected+n.rest, of.selected+of.rest
-	low, high := max(0, has-of.rest), min(has, of.selected)
-	constant := logChoose(all, has)
-	probability := func(k int) float64 {
-		return math.Exp(logChoose(of.selected, k) + logChoose(of.rest, has-k) - constant)
+// convolve returns the distribution of the sum of two independent numbers.
+func convolve(a, b []float64) []float64 {
+	out := make([]float64, len(a)+len(b)-1)
+	for i, p := range a {
+		for j, q := range b {
+			out[i+j] += p * q
+		}
 	}
-	sum := 0.0
-	if n.selected*all >= has*of.selected {
-		low = n.selected
-	} else {
-		high = n.selected
-	}
-	for k := low; k <= high; k++ {
-		sum += probability(k)
-	}
-	return min(1, 2*sum)
+	return out
 }
 
 // logChoose returns the logarithm of the number of ways to choose k of n.

@@ -1,0 +1,124 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var errSlowest = errors.New("must be a share above 0 and below 1")
+
+// slowestParam parses the share of traces that are selected because they take longest. It is 0 if
+// the parameter is absent.
+func slowestParam(ctx context.Context, b *core.Backend, v url.Values) (share float64, store tracestore.Aggregator, err error) {
+	store, ok := core.StoreAs[tracestore.Aggregator](ctx, b)
+	text := v.Get("sel_slowest")
+	if text == "" {
+		return 0, store, nil
+	}
+	if !ok {
+		return 0, nil, fmt.Errorf("%w count spans by their values", route.ErrUnsupported)
+	}
+	share, err = strconv.ParseFloat(text, 64)
+	if err != nil || !(share > 0 && share < 1) {
+		return 0, nil, httpapi.ParamError("sel_slowest", errSlowest)
+	}
+	return share, store, nil
+}
+
+// counts are the numbers of all traces that the query finds. The heatmap of the same query shows
+// the same.
+type counts struct {
+	known         bool
+	exact         bool
+	traces        float64
+	failed        float64
+	slowest       float64
+	slowestReason tracestore.Reasons // why the limit of the slowest traces is not exact
+}
+
+// count counts the traces of the query. For a selection of the slowest ones it limits the selection
+// to a duration that their share of the counted traces reaches.
+func (r *request) count(slot *core.Slot) (out counts, err error) {
+	if r.aggregator == nil {
+		return out, nil
+	}
+	var durations []uint64
+	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: true,
+		Set: storequery.Select{Where: r.query.Where}}
+	if r.slowest > 0 {
+		agg.Durations = &durations
+	}
+	found, err := slot.Aggregate(&agg)
+	if err != nil {
+		return out, err
+	}
+	share := found.Share
+	if share <= 0 {
+		share = 1
+	}
+	out = counts{known: true, exact: share == 1 && found.Complete()}
+	out.traces, out.failed = float64(found.Spans)/share, float64(found.Errors)/share
+	if r.slowest > 0 {
+		least, n := slowestOf(durations, r.slowest)
+		r.threshold, out.slowest, out.slowestReason = least, float64(n)/share, found.Reasons
+		duration := tracestore.Field{Place: tracestore.TraceDuration}
+		limit := tracestore.Cond{Field: duration, Op: tracestore.Ge, Value: tracestore.Number(float64(least))}
+		r.selection.Where = tracestore.And{r.selection.Where, limit}
+	}
+	return out, nil
+}
+
+// slowestOf returns the duration that a share of the traces reaches, and how many do: more than the
+// share only if several take the same time.
+func slowestOf(durations []uint64, share float64) (least uint64, n int) {
+	if len(durations) == 0 {
+		return 0, 0
+	}
+	slices.Sort(durations)
+	first := len(durations) - int(math.Ceil(share*float64(len(durations))))
+	least = durations[first]
+	for first > 0 && durations[first-1] == least {
+		first--
+	}
+	return least, len(durations) - first
+}
+
+// apply sets the numbers of an answer that can be told from the counts of all traces.
+func (n *counts) apply(out *answer, r *request, p *tracestore.PathProfile) {
+	complete := p.Complete()
+	out.Selected.Exact, out.Rest.Exact = complete && p.Selected.Share == 1, complete && p.Rest.Share == 1
+	if !n.known || r.baseline != allOthers || out.Selected.Exact && out.Rest.Exact {
+		return
+	}
+	switch {
+	case r.slowest > 0:
+		out.Selected.Estimated, out.Selected.Exact = round(n.slowest), n.exact
+	case r.query.Where == nil && selectsErrors(r.selection):
+		out.Selected.Estimated, out.Selected.Exact = round(n.failed), n.exact
+	}
+	out.Rest.Estimated = round(max(n.traces-float64(out.Selected.Estimated), float64(out.Rest.Traces)))
+	out.Rest.Exact = out.Selected.Exact && n.exact
+}
+
+// selectsErrors reports whether a selection is all traces with a failed span.
+func selectsErrors(s tracestore.Selection) bool {
+	all, ok := s.Where.(tracestore.And)
+	if !ok || len(all) != 1 {
+		return false
+	}
+	c, ok := all[0].(tracestore.Cond)
+	return ok && c.Field == (tracestore.Field{Place: tracestore.Status}) && c.Op == tracestore.Eq &&
+		c.Value.Text == otlpdata.StatusName(otlpdata.StatusError)
+}

@@ -1,0 +1,103 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// attributeKind says what a difference in an attribute tells.
+type attributeKind uint8
+
+const (
+	// input is known before a request is processed, or does not depend on how it ends: versions,
+	// flags, places, tenants, attributes of the request. It may be the cause of a difference.
+	input attributeKind = iota
+	// outcome says how a call ended: status, error, retries, durations. It is a consequence.
+	outcome
+)
+
+func (k attributeKind) String() string { return [...]string{"input", "outcome"}[k] }
+
+// inputPrefixes are prefixes of keys that are inputs although they have a word of outcomeWords.
+var inputPrefixes = []string{"feature_flag.", "deployment.", "messaging.message."}
+
+// outcomePrefixes are prefixes of keys that are outcomes.
+var outcomePrefixes = []string{
+	"error", "exception", "otel.status", "http.response", "http.status", "db.response", "rpc.response", "grpc.status",
+}
+
+// outcomeWords are words of keys that are outcomes.
+var outcomeWords = []string{
+	"status", "error", "errors", "exception", "fail", "failed", "failure", "failures", "result", "outcome", "response",
+	"retry", "retries", "retried", "try", "tries", "attempt", "attempts", "resend", "resends",
+	"duration", "latency", "elapsed", "ms", "millis", "seconds", "nanos", "ns",
+}
+
+// outcomeShare is the share of spans with a key that failed, from which the key is an outcome.
+const outcomeShare = 0.95
+
+// kindOf returns what a difference in a key tells: attributes of resources are inputs, and others
+// by their name, which follows the semantic conventions of OpenTelemetry. Where the name does not
+// say it, the data does: what only failed spans have, of calls that also succeed, is an outcome.
+//
+// There is no kind for attributes that only name the operation. Traces are compared where they make
+// the same call (see base), and there such an attribute does not differ; see also namesCall.
+func (c *counter) kindOf(k *key) attributeKind {
+	if k.place == tracestore.ResourceAttribute {
+		return input
+	}
+	name := strings.ToLower(k.key)
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	if slices.ContainsFunc(inputPrefixes, begins) {
+		return input
+	}
+	words := strings.FieldsFunc(name, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	isOutcome := func(word string) bool { return slices.Contains(outcomeWords, word) }
+	if slices.ContainsFunc(outcomePrefixes, begins) || slices.ContainsFunc(words, isOutcome) {
+		return outcome
+	}
+	all, failed := c.spansOf(k)
+	if succeeded := all - failed; succeeded >= minTraces && float64(k.failed) >= outcomeShare*float64(k.spans) {
+		return outcome
+	}
+	return input
+}
+
+// namesCall reports whether all spans of each call have the same value of a key, which then only
+// names the call.
+func (c *counter) namesCall(k *key) bool {
+	n := 0
+	for _, v := range k.values {
+		n += len(v.calls)
+	}
+	all, _ := c.spansOf(k)
+	return k.place != tracestore.ResourceAttribute && n <= len(k.calls) && k.spans >= all
+}
+
+// spansOf returns the number of all spans, and of the failed ones, of calls that may have a key.
+func (c *counter) spansOf(k *key) (all, failed int) {
+	for _, i := range k.calls {
+		all, failed = all+c.calls.list[i].spans, failed+c.calls.list[i].failed
+	}
+	return all, failed
+}
+
+// Ranks of inputs that the same traces have. The first one names the others' line.
+const (
+	rankChange  = iota // what was deployed or switched
+	rankRequest        // what a request brings along
+	rankPlace          // where it is processed
+)
+
+func rankOf(k *key) int {
+	name, ofResource := strings.ToLower(k.key), k.place == tracestore.ResourceAttribute
+	switch {
+	case strings.HasPrefix(name, "feature_flag."), strings.HasPrefix(name, "deployment."), ofResource && strings.HasSuffix(name, "version"):
+		return rankChange
+	case ofResource:
+		return rankPlace
+	}
+	return rankRequest
+}
