@@ -113,11 +113,13 @@ type FlagReader struct {
 	ID   ID
 }
 
+var variableName = strings.NewReplacer("-", "_", ".", "_")
+
 // Env returns the name of the environment variable: Variable, or the name of the flag in upper
 // case, with `_` for `-` and `.`.
 func (f Flag) Env() string {
 	if f.Variable != "" {
 		return f.Variable
 	}
-	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(f.Name))
+	return variableName.Replace(strings.ToUpper(f.Name))
 }
