@@ -171,11 +171,11 @@ bench: ## measure decoding and whole servers, as ratios to pdata
 	$(BENCH) -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
 	$(BENCH) -bench '^Benchmark(Server|Protocols|Queue|Batch)$$' -benchtime 3x ./test/bench
 
-bench-once: build test-program # run each benchmark once, so that none breaks unnoticed; those with millions of spans, of whole servers and of engines are left out
-	@$(STAGE) 'benchmarks, once' go test -vet=off -run '^$$' -bench . -skip 'WithDeletion$$|ManyServices$$' -benchtime 1x -timeout 20m \
+bench-once: build test-program # run each benchmark once, with less data, so that none breaks unnoticed; those with millions of spans, of whole servers and of engines are left out
+	@$(STAGE) 'benchmarks, once' go test -vet=off -short -run '^$$' -bench . -skip 'WithDeletion$$|ManyServices$$' -benchtime 1x -timeout 20m \
 		$$(.ci/packages benched)
 	@$(STAGE) 'benchmarks of servers, once' env TEST_PROGRAM=$(TEST_PROGRAM) \
-		go test -vet=off -run '^$$' -bench '^Benchmark(Decode|Ratio|Queue|Batch)$$' -benchtime 1x -timeout 20m ./test/bench
+		go test -vet=off -short -run '^$$' -bench '^Benchmark(Decode|Ratio|Queue|Batch)$$' -benchtime 1x -timeout 20m ./test/bench
 	@$(STAGE) 'benchmarks of the web UI, once' env BENCH=1 RUNS=1 LIVE_SECONDS=40 npm --prefix ui run --silent test-browser
 
 bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data

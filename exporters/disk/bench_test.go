@@ -22,10 +22,11 @@ import (
 
 // Load of the benchmarks of the store.
 const (
-	benchSpans   = 200_000
 	benchSenders = 8
 	usualRequest = 512 // spans
 )
+
+func benchSpans() int { return bench.Spans(200_000) }
 
 // workload holds requests that are ready to be stored. Their bytes are outside the Go heap, so that
 // only the store causes work for the garbage collector.
@@ -189,17 +190,17 @@ func (w *workload) decode(tb testing.TB) time.Duration {
 // spans; hostile/usual is the ratio of their CPU time per span, or per byte for large values.
 func BenchmarkStore(b *testing.B) {
 	d := bench.New(1, newClock().now())
-	b.Run("usual", func(b *testing.B) { benchmarkUsual(b, newWorkload(b, d.Requests(benchSpans, usualRequest))) })
+	b.Run("usual", func(b *testing.B) { benchmarkUsual(b, newWorkload(b, d.Requests(benchSpans(), usualRequest))) })
 	for _, kind := range bench.HostileKinds() {
 		b.Run(kind.String(), func(b *testing.B) {
-			spans, perRequest, perUsual := benchSpans, usualRequest, usualRequest
+			spans, perRequest, perUsual := benchSpans(), usualRequest, usualRequest
 			switch kind {
 			case bench.LargeValues:
 				spans, perRequest = 200, 1
 			case bench.UniqueResources:
 				perRequest, perUsual = 50, 50
 			}
-			usual := newWorkload(b, d.Requests(benchSpans, perUsual))
+			usual := newWorkload(b, d.Requests(benchSpans(), perUsual))
 			w := newWorkload(b, d.Hostile(kind, spans, perRequest))
 			share := float64(usual.spans) / float64(w.spans)
 			if kind == bench.LargeValues {

@@ -29,7 +29,9 @@ import (
 // well.
 func BenchmarkSize(b *testing.B) {
 	start := newClock().now()
-	seed := func(n uint64) iter.Seq[bench.Request] { return bench.New(n, start).Requests(benchSpans, usualRequest) }
+	seed := func(n uint64) iter.Seq[bench.Request] {
+		return bench.New(n, start).Requests(benchSpans(), usualRequest)
+	}
 	for _, c := range []struct {
 		name     string
 		requests func(testing.TB) iter.Seq[bench.Request]
@@ -38,7 +40,7 @@ func BenchmarkSize(b *testing.B) {
 		{"seed/2", func(testing.TB) iter.Seq[bench.Request] { return seed(2) }},
 		{"seed/3", func(testing.TB) iter.Seq[bench.Request] { return seed(3) }},
 		{"captured/once", func(tb testing.TB) iter.Seq[bench.Request] { return repeated(tb, 1) }},
-		{"captured/repeated", func(tb testing.TB) iter.Seq[bench.Request] { return repeated(tb, 100_000) }},
+		{"captured/repeated", func(tb testing.TB) iter.Seq[bench.Request] { return repeated(tb, bench.Spans(100_000)) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			w := newWorkload(b, c.requests(b))

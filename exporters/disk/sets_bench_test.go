@@ -30,7 +30,7 @@ func benchStore(b *testing.B) *exporter {
 	if s.config.Directory = os.Getenv(benchFolder); s.config.Directory == "" {
 		s.config.Directory = b.TempDir()
 	}
-	spans := benchSpans
+	spans := benchSpans()
 	if text := os.Getenv(benchNumber); text != "" {
 		var err error
 		if spans, err = strconv.Atoi(text); err != nil {
@@ -59,7 +59,7 @@ func fillStore(b *testing.B, s *setup, spans int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if part.batches = append(part.batches, one); len(part.batches) == benchSpans/usualRequest {
+		if part.batches = append(part.batches, one); len(part.batches) == benchSpans()/usualRequest {
 			part.send(b, e)
 			part.batches = part.batches[:0]
 		}

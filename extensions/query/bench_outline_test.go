@@ -32,9 +32,9 @@ func cpuMillis(b *testing.B) float64 {
 }
 
 // rest waits until the process is idle: a second after the store was opened, it updates the
-// dependencies.
+// dependencies. With -short, nobody reads the results.
 func rest(b *testing.B) {
-	for pause := 2 * time.Second; ; pause = 200 * time.Millisecond {
+	for pause := 2 * time.Second; !testing.Short(); pause = 200 * time.Millisecond {
 		before := cpuMillis(b)
 		time.Sleep(pause)
 		if pause < time.Second && cpuMillis(b)-before < 5 {
@@ -47,7 +47,7 @@ func rest(b *testing.B) {
 // disk store, without the network: the outline, also if the page has it already, one span in full,
 // and searches in the trace.
 func BenchmarkOutline(b *testing.B) {
-	const spans = 100_000
+	spans := bench.Spans(100_000)
 	dir := *outlineData
 	if dir == "" {
 		dir = b.TempDir()

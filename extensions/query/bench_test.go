@@ -58,8 +58,8 @@ func mergeTraces(td ptrace.Traces) error {
 func BenchmarkAnswer(b *testing.B) {
 	d := bench.New(7, querytest.Noon.Add(-time.Hour))
 	store := querytest.Memory(b)
-	fill(b, store, d, 50_000, nil)
-	fill(b, store, bench.New(8, querytest.Noon.Add(-3*time.Hour)), 10_000, mergeTraces)
+	fill(b, store, d, bench.Spans(50_000), nil)
+	fill(b, store, bench.New(8, querytest.Noon.Add(-3*time.Hour)), bench.Spans(10_000), mergeTraces)
 	h, _ := api(b, store, func(o *core.Options) {
 		o.Limits.TraceSize, o.Limits.Scanned = defaults().MaxTraceSize, defaults().MaxScanned
 	})
@@ -138,7 +138,7 @@ func BenchmarkSummaries(b *testing.B) {
 	begin := querytest.Noon.Add(-50 * time.Minute)
 	d := bench.New(7, begin)
 	store := diskStore(b)
-	fill(b, store, d, *summarySpans, nil)
+	fill(b, store, d, bench.Spans(*summarySpans), nil)
 	h, _ := api(b, store, func(o *core.Options) { o.Limits.Scanned = defaults().MaxScanned })
 	const format = "2006-01-02T15:04:05Z"
 	target := fmt.Sprintf("/api/v3/trace-summaries?query.serviceName=%s&query.searchDepth=20&query.startTimeMin=%s&query.startTimeMax=%s",

@@ -43,7 +43,11 @@ func (h *slowHop) Export(_ context.Context, r ptraceotlp.ExportRequest) (ptraceo
 // BenchmarkBatch measures what waiting clients and the next hop see of the settings of the
 // processor batch. Each client sends its next request of 100 spans when the last one was answered.
 func BenchmarkBatch(b *testing.B) {
-	const perClient, spans = 100, 100
+	const spans = 100
+	perClient := 100
+	if testing.Short() {
+		perClient = 5
+	}
 	for _, settings := range []string{"", "timeout: 200ms", "timeout: 10s", "min_interval: 200ms"} {
 		for _, clients := range []int{1, 8, 64} {
 			b.Run(fmt.Sprintf("%s/clients=%d", strings.ReplaceAll(settings, ": ", "="), clients), func(b *testing.B) {

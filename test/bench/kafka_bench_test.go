@@ -84,14 +84,14 @@ func measureKafka(b *testing.B, requests iter.Seq[bench.Request], settings strin
 			}
 		}
 		p.Terminate()
-		checkSent(p, benchSpans)
+		checkSent(p, benchSpans())
 	})
 	return cpu, bytes / spansSent(p)
 }
 
 // BenchmarkKafka compares settings of the exporter kafka with F, as BenchmarkServer does.
 func BenchmarkKafka(b *testing.B) {
-	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
+	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans()+512*200, 512))
 	all := repeated(requests)
 	for _, settings := range []string{
 		"key: trace_id", "key: trace_id, producer: {compression: zstd}", "key: trace_id, producer: {compression: lz4}",

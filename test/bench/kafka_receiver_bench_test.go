@@ -107,7 +107,7 @@ func (t *filledTopic) measure(b *testing.B) float64 {
 		b.Fatal(err)
 	}
 	p.Terminate()
-	checkSent(p, t.spans)
+	checkSent(p, int(t.spans))
 	cpu := p.Cmd.ProcessState.UserTime() + p.Cmd.ProcessState.SystemTime()
 	return float64(cpu.Nanoseconds()) / t.spans
 }
@@ -116,7 +116,7 @@ func (t *filledTopic) measure(b *testing.B) float64 {
 // and reports its ratio to F, as BenchmarkServer does. Records of otlp_proto have 512 or 8 spans,
 // those of jaeger_proto one. The broker is not in the process.
 func BenchmarkKafkaReceiver(b *testing.B) {
-	floorRequests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
+	floorRequests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans()+512*200, 512))
 	for _, c := range []struct {
 		encoding    string
 		perRecord   int
@@ -129,7 +129,7 @@ func BenchmarkKafkaReceiver(b *testing.B) {
 		{"jaeger_proto", 1, kgo.ZstdCompression(), "zstd"},
 	} {
 		b.Run(fmt.Sprintf("%s,spans=%d,%s", c.encoding, c.perRecord, c.name), func(b *testing.B) {
-			topic := fillTopic(b, c.encoding, c.compression, bench.New(1, time.Now()).Requests(benchSpans, c.perRecord))
+			topic := fillTopic(b, c.encoding, c.compression, bench.New(1, time.Now()).Requests(benchSpans(), c.perRecord))
 			var floor, kafka float64
 			n := 0
 			for b.Loop() {

@@ -66,7 +66,7 @@ func (w *protocol) measure(b *testing.B, dataset *bench.Dataset) {
 	var requests [][]byte
 	var payloads [][]byte
 	spans := 0
-	for r := range dataset.Requests(benchSpans/5, w.perRequest) {
+	for r := range dataset.Requests(benchSpans()/5, w.perRequest) {
 		requests, payloads, spans = append(requests, r.Body), append(payloads, w.encode(b, r)), spans+r.Spans
 	}
 	const rounds = 5 // the same payloads are sent again to save memory

@@ -26,7 +26,7 @@ service:
 // queue, in memory and on disk. It reports the ratios to F, see [BenchmarkServer], and the
 // difference between disk and memory.
 func BenchmarkQueue(b *testing.B) {
-	requests := slices.Values(slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512)))
+	requests := slices.Values(slices.Collect(bench.New(1, time.Now()).Requests(benchSpans()+512*200, 512)))
 	var floor, memory, disk float64
 	n := 0
 	through := func(storage string) float64 {
@@ -37,7 +37,7 @@ func BenchmarkQueue(b *testing.B) {
 			p.Terminate()
 		})
 		sink.Terminate()
-		checkSent(sink, benchSpans)
+		checkSent(sink, benchSpans())
 		return cpu
 	}
 	for b.Loop() {

@@ -2,9 +2,19 @@ package bench
 
 import (
 	"iter"
+	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
+
+// Spans returns the number of spans of a benchmark: normal, or a tenth with -short, as in `make
+// bench-once`, which checks that each benchmark runs.
+func Spans(normal int) int {
+	if testing.Short() {
+		return normal / 10
+	}
+	return normal
+}
 
 // Request is one encoded ExportTraceServiceRequest.
 type Request struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// benchSpans is the minimum number of spans of one measurement.
-const benchSpans = 500_000
+// benchSpans returns the minimum number of spans of one measurement.
+func benchSpans() int { return bench.Spans(500_000) }
 
 // repeated returns requests four times, so that the start of a process matters little.
 func repeated(requests []bench.Request) iter.Seq[bench.Request] {
@@ -26,7 +26,7 @@ func repeated(requests []bench.Request) iter.Seq[bench.Request] {
 func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], cmd *exec.Cmd, stop func()) float64 {
 	b.Helper()
 	r, err := load.Run(b.Context(), load.Options{Target: target, Connections: 4, InFlight: 2, Retry: time.Minute}, requests)
-	if err != nil || r.Acked < benchSpans {
+	if err != nil || r.Acked < benchSpans() {
 		b.Fatalf("%+v %v", r, err)
 	}
 	stop()
@@ -41,7 +41,7 @@ func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], c
 // otlp, and with otlp -> batch -> kafka. They are measured alternately in one run. The benchmark
 // reports the ratios to F.
 func BenchmarkServer(b *testing.B) {
-	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
+	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans()+512*200, 512))
 	all := repeated(requests)
 	var floor, nop, attributes, two, hop, kafka float64
 	n := 0
@@ -96,7 +96,7 @@ func measureNop(b *testing.B, requests iter.Seq[bench.Request], processors strin
 	p, addr := startBench(b, processors, "nop", "localhost:1")
 	return measureCPU(b, addr, requests, p.Cmd, func() {
 		p.Terminate()
-		checkSent(p, benchSpans)
+		checkSent(p, benchSpans())
 	})
 }
 
@@ -105,15 +105,15 @@ func measureHop(b *testing.B, requests iter.Seq[bench.Request]) float64 {
 	p, addr := startBench(b, "batch", "otlp", next)
 	cpu := measureCPU(b, addr, requests, p.Cmd, func() { p.Terminate() })
 	sink.Terminate()
-	checkSent(sink, benchSpans)
+	checkSent(sink, benchSpans())
 	return cpu
 }
 
 // checkSent checks that a stopped process has passed at least the given number of spans to its
 // exporters.
-func checkSent(p *harness.Process, spans float64) {
+func checkSent(p *harness.Process, spans int) {
 	p.T.Helper()
-	if n := spansSent(p); n < spans {
+	if n := spansSent(p); n < float64(spans) {
 		p.T.Fatalf("%v spans were sent, want at least %v", n, spans)
 	}
 }

@@ -32,7 +32,7 @@ type stored struct {
 // reports the ratio to F, see [BenchmarkServer], the size of the segments per span, and the peak
 // resident memory.
 func BenchmarkStoreServer(b *testing.B) {
-	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
+	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans()+512*200, 512))
 	all, spans := slices.Values(requests), 0
 	for _, r := range requests {
 		spans += r.Spans
@@ -62,7 +62,7 @@ func measureStore(b *testing.B, requests iter.Seq[bench.Request], spans int) (s 
 	s.cpu = measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
 		s.peak = p.PeakMemory()
 		p.Terminate()
-		checkSent(p, benchSpans)
+		checkSent(p, benchSpans())
 	})
 	s.size = float64(segmentBytes(b, dir)) / float64(spans)
 	return s

@@ -18,7 +18,7 @@ import (
 // to the time it reports the processor time of the process, the number of examined spans, and their
 // share of all spans.
 func BenchmarkAggregate(b *testing.B) {
-	sources := scantest.BenchSegments(b, benchBatches(400_000))
+	sources := scantest.BenchSegments(b, benchBatches(bench.Spans(400_000)))
 	from, to, spans := ^uint64(0), uint64(0), 0
 	for _, s := range sources {
 		n, oldest, newest := s.Bounds()

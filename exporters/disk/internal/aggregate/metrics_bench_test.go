@@ -17,7 +17,7 @@ import (
 // BenchmarkMetrics counts the spans of a memtable, and of a segment from its statistics and from
 // its rows.
 func BenchmarkMetrics(b *testing.B) {
-	const spans = 400_000
+	spans := bench.Spans(400_000)
 	s := newRealStore(b, 1, scan.Options{})
 	s.Tables[0] = memtable.New(memtable.Options{MaxBytes: 1 << 30, MaxRows: 2 * spans})
 	for r := range bench.New(7, scantest.Day).Requests(spans, 512) {
@@ -37,7 +37,7 @@ func BenchmarkMetrics(b *testing.B) {
 					b.Fatalf("%d series", len(a.Series))
 				}
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spans, "ns/span")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(spans), "ns/span")
 		})
 	}
 	all := tracestore.MetricsQuery{ByOperation: true}

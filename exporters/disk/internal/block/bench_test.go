@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 const benchRows = 4096
@@ -17,7 +18,7 @@ var partNames = [headParts]string{"runs", "high", "low", "shapes", "spans", "par
 	"durations"}
 
 // benchSegment has some dozen blocks.
-var benchSegment = sync.OnceValues(func() (*segment, *Layout) { return workload(200_000) })
+var benchSegment = sync.OnceValues(func() (*segment, *Layout) { return workload(bench.Spans(200_000)) })
 
 func BenchmarkEncode(b *testing.B) {
 	s, l := benchSegment()

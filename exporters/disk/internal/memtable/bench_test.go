@@ -14,7 +14,7 @@ import (
 )
 
 // benchSpans is the number of spans that a benchmark writes before it starts a new table.
-const benchSpans = 300_000
+func benchSpans() int { return bench.Spans(300_000) }
 
 func benchBatches(tb testing.TB, spans, perRequest int) []*otlpdata.Batch {
 	tb.Helper()
@@ -39,7 +39,7 @@ func BenchmarkAppend(b *testing.B) {
 		name       string
 		perRequest int
 	}{{"512", 512}, {"100", 100}} {
-		b.Run(c.name, func(b *testing.B) { benchmarkAppend(b, benchBatches(b, benchSpans, c.perRequest)) })
+		b.Run(c.name, func(b *testing.B) { benchmarkAppend(b, benchBatches(b, benchSpans(), c.perRequest)) })
 	}
 }
 
@@ -71,7 +71,7 @@ func (nopVisitor) Scope(*otlpdata.Scope) error       { return nil }
 func (nopVisitor) Span(*otlpdata.Span) error         { return nil }
 
 func BenchmarkWalk(b *testing.B) {
-	batches := benchBatches(b, benchSpans, 512)
+	batches := benchBatches(b, benchSpans(), 512)
 	spans, i, cpu := 0, 0, cpuTime(b)
 	for b.Loop() {
 		batch := batches[i%len(batches)]
@@ -86,7 +86,8 @@ func BenchmarkWalk(b *testing.B) {
 // BenchmarkHostile reports the CPU time of hostile spans as a multiple of that of ordinary spans,
 // which are written alternately in the same run. "none" are the spans of the bench data set.
 func BenchmarkHostile(b *testing.B) {
-	const spans, perRequest = 50_000, 500
+	const perRequest = 500
+	spans := bench.Spans(50_000)
 	usual := hostile(b, spans/perRequest, perRequest, attacks()["none"])
 	for _, name := range slices.Sorted(maps.Keys(attacks())) {
 		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {

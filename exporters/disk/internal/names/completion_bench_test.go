@@ -17,9 +17,9 @@ import (
 // BenchmarkCompletion lists keys and values as a user interface does for each typed character. The
 // first list is cold.
 func BenchmarkCompletion(b *testing.B) {
-	b.Run("segments", func(b *testing.B) { benchCompletion(b, scantest.BenchSegments(b, benchBatches(400_000))) })
+	b.Run("segments", func(b *testing.B) { benchCompletion(b, scantest.BenchSegments(b, benchBatches(bench.Spans(400_000)))) })
 	b.Run("memtable", func(b *testing.B) {
-		const spans = 200_000
+		spans := bench.Spans(200_000)
 		t := memtable.New(memtable.Options{MaxBytes: 1 << 30, MaxRows: 2 * spans})
 		for r := range bench.New(7, scantest.Day).Requests(spans, 512) {
 			batch, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})

@@ -36,10 +36,10 @@ func inputOf(in *rowstest.Interner) Input {
 	return Input{Tables: in.Tables().Snapshot(), Rows: len(list), Row: func(i int) []byte { return list[i] }}
 }
 
-const benchSpans = 200_000
+func benchSpans() int { return bench.Spans(200_000) }
 
 func BenchmarkWrite(b *testing.B) {
-	in := benchInput(b, benchSpans)
+	in := benchInput(b, benchSpans())
 	b.ReportAllocs()
 	b.ResetTimer()
 	var s *Segment
@@ -67,7 +67,7 @@ func BenchmarkWrite(b *testing.B) {
 
 func benchSegment(b *testing.B) (*Segment, vfs.FS, []otlpdata.TraceID) {
 	b.Helper()
-	in := benchInput(b, benchSpans)
+	in := benchInput(b, benchSpans())
 	fs := vfstest.NewMem()
 	if _, err := Write(fs, "s", in, Meta{}, Options{}); err != nil {
 		b.Fatal(err)
@@ -96,7 +96,7 @@ func BenchmarkOpen(b *testing.B) {
 					if _, err := s.Blocks(); err != nil {
 						b.Fatal(err)
 					}
-					b.ReportMetric(float64(s.Memory())/benchSpans, "memory-B/row")
+					b.ReportMetric(float64(s.Memory())/float64(benchSpans()), "memory-B/row")
 				}
 				s.Close()
 			}
@@ -159,9 +159,10 @@ func BenchmarkMerge(b *testing.B) {
 // mergeInputs writes segments of benchSpans rows and returns their total size.
 func mergeInputs(b *testing.B, fsys vfs.FS, dir string, parts int) (inputs []source.Source, size int64) {
 	b.Helper()
-	in := benchInput(b, parts*benchSpans)
+	spans := benchSpans()
+	in := benchInput(b, parts*spans)
 	for i := range parts {
-		part := Input{Tables: in.Tables, Rows: benchSpans, Row: func(row int) []byte { return in.Row(i*benchSpans + row) }}
+		part := Input{Tables: in.Tables, Rows: spans, Row: func(row int) []byte { return in.Row(i*spans + row) }}
 		name := filepath.Join(dir, fmt.Sprint(i))
 		info, err := Write(fsys, name, part, Meta{}, Options{})
 		if err != nil {
