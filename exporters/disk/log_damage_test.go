@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/test/bench"
@@ -81,6 +82,7 @@ func recovered(t *testing.T, name string, content []byte) (spans, lost int) {
 // TestFlippedBitInLog: a flipped bit costs the spans of one record, wherever it is in the log, and
 // they are counted.
 func TestFlippedBitInLog(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for _, perRequest := range []int{500, 20_000} { // a record has at most about 128 KiB
 		testFlippedBits(t, perRequest, 2000)
 	}
@@ -147,6 +149,7 @@ func TestTrailingData(t *testing.T) {
 // also if the list of logs does not know the records yet. Zeros from the start of a sector on are
 // what an interrupted write leaves, and zeros from the padding of a group on are no damage.
 func TestZeroedEndOfLog(t *testing.T) {
+	soak.SkipIfRaced(t)
 	mem := vfstest.NewMem()
 	s := newSetup(mem)
 	e := s.start(t)

@@ -43,6 +43,7 @@ func withoutCalls(s storetest.Subject) storetest.Subject { return struct{ storet
 
 // TestQueriesOfSyntheticSources runs the suite of all stores on synthetic sources.
 func TestQueriesOfSyntheticSources(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for _, tables := range []int{1, 2, 5} {
 		t.Run(fmt.Sprint(tables, " sources"), func(t *testing.T) {
 			seed := soak.Seed(t)
@@ -77,6 +78,7 @@ func TestQueriesOfMemtablesAndSegments(t *testing.T) {
 
 // TestQueriesWithOneDecoder checks that no query needs more than one decoder.
 func TestQueriesWithOneDecoder(t *testing.T) {
+	soak.SkipIfRaced(t)
 	seed := soak.Seed(t)
 	for i := range uint64(6) {
 		s := newRealStore(t, seed+i, scan.Options{Decoders: 1})

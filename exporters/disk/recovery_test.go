@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -24,6 +25,7 @@ import (
 // request itself is accepted or refused before it is interned. If it were refused afterwards, later
 // requests would refer to definitions that are in no log.
 func TestEveryRecordFits(t *testing.T) {
+	soak.SkipIfRaced(t)
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
 		s := newSetup(mem)

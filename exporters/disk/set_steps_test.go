@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -84,6 +85,7 @@ func sendLongTrace(t *testing.T, e *exporter, long, short int) {
 // once, although one of them is longer than a step and has spans at all times, and that it finds
 // the same as a search in one step.
 func TestStepsReadTracesOnce(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const long, short, step = 3000, 400, 500
 	e := newSetup(vfstest.NewMem()).start(t)
 	defer stopStore(t, e)

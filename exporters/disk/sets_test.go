@@ -16,6 +16,7 @@ import (
 // in merged segments, and on the memory store, and compares the answers with the definition.
 // Searches that TraceQL can express are formatted and parsed first.
 func TestRandomSearches(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const searches = 500 // per set of spans
 	rounds, seed := soak.Rounds(t, 4, 1), soak.Seed(t)
 	expressible := 0

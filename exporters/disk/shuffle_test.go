@@ -24,6 +24,7 @@ import (
 // arrive in any order: parents after children, in other requests or segments, before a restart or a
 // merge.
 func TestShuffled(t *testing.T) {
+	soak.SkipIfRaced(t)
 	seed := soak.Seed(t)
 	s := &shuffled{t: t, rng: rand.New(rand.NewPCG(seed, 0)), setup: mergeSetup(vfstest.NewMem())}
 	s.setup.config.Memtable.MaxSpans = 250

@@ -32,7 +32,7 @@ func cpuMillis(b *testing.B) float64 {
 }
 
 // rest waits until the process is idle: a second after the store was opened, it updates the
-// dependencies. With -short, nobody reads the results.
+// dependencies. With -short, the results do not matter.
 func rest(b *testing.B) {
 	for pause := 2 * time.Second; !testing.Short(); pause = 200 * time.Millisecond {
 		before := cpuMillis(b)

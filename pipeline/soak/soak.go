@@ -48,6 +48,16 @@ func Rounds(tb testing.TB, normal, short int) int {
 	return n * int(number(tb, RoundsVariable, 1))
 }
 
+// SkipIfRaced skips a test with -short and the race detector, as in `make race`. It is for long
+// tests in which the race detector has nothing to find, because nothing runs concurrently or
+// because the program runs as a process of its own. `make test-long` runs them.
+func SkipIfRaced(tb testing.TB) {
+	tb.Helper()
+	if raceDetector && testing.Short() {
+		tb.Skip("the race detector has nothing to find here; the test runs without it")
+	}
+}
+
 func number(tb testing.TB, variable string, otherwise uint64) uint64 {
 	tb.Helper()
 	text := os.Getenv(variable)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // binaryDir is the folder of the program, or "" if no test has needed it.
@@ -43,9 +45,7 @@ var buildBinary = sync.OnceValues(func() (path string, err error) {
 // its own does, it skips the test.
 func Binary(tb testing.TB) string {
 	tb.Helper()
-	if raceDetector && testing.Short() {
-		tb.Skip("the race detector does not see the program; the test runs without it")
-	}
+	soak.SkipIfRaced(tb)
 	path, err := buildBinary()
 	if err != nil {
 		tb.Fatal(err)

@@ -96,7 +96,7 @@ var allowedImports = map[string][]string{
 	"internal/otlpclient":    {"pipeline", "pipeline/client", "pipeline/otlpdata"},
 	"internal/webui":         {},
 	"pipeline/soak":          {},
-	"test/harness":           {"pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench"},
+	"test/harness":           {"pipeline/otlpdata", "pipeline/soak", "+internal/wire", "internal/golden", "+test/bench"},
 	"test/harness/inprocess": {".", "pipeline", "pipeline/app", "test/harness"},
 	"test/bench":             {"pipeline/otlpdata", "+test/bench"},
 	"test/engines":           {".", "pipeline", "pipeline/app", "+exporters/clickhouse", "+test/engines", "test/harness", "+test/bench"},

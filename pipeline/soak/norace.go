@@ -1,5 +1,5 @@
 //go:build !race
 
-package harness
+package soak
 
 const raceDetector = false
