@@ -12,7 +12,7 @@ export interface Incidents {
 /** The incident of a service with those of the services that depend on it. */
 export interface SystemIncident {
   source: AffectedService;
-  /** Those that call the source first. */
+  /** Those that call the source first; then slow ones with the same callers. */
   reached: AffectedService[];
   version: IncidentVersion | null;
   /** Null if the store does not count them. */

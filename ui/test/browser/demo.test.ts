@@ -17,8 +17,7 @@ test('demo data is loaded with a click, the overview names the bad version, and 
   await page.getByRole('button', { name: 'Load demo data' }).click();
   await page.getByRole('heading', { level: 1, name: /^3 of 10 services are failing/ }).waitFor();
   await page.getByText(/^payment fails .* of requests, usually .*, since .*\d\d:\d\d when version 2\.14\.0 appeared$/).waitFor();
-  await page.getByRole('paragraph').getByRole('link', { name: 'payment' }).click();
-  await page.getByRole('button', { name: 'Explain errors' }).click();
+  await page.getByRole('region', { name: 'Incidents' }).getByRole('button', { name: 'Explain errors' }).click();
   const lines = page.getByRole('region', { name: 'Attributes' }).getByRole('listitem');
   await lines.nth(2).waitFor();
   // The data are random: consequences of the failures can come first.

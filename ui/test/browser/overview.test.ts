@@ -77,6 +77,34 @@ describe('with data', () => {
     await page.context().close();
   });
 
+  test('one incident is one card: source, version, reach, users, errors in causal order, and Explain', async () => {
+    const { page, problems } = await newPage(browser);
+    await page.goto(url);
+    const cards = page.getByRole('region', { name: 'Incidents' });
+    await cards.getByText(/^payment fails [\d.]+.% of requests, usually .*, since .*\d\d:\d\d( when|;) version 2\.14\.0 appeared/).waitFor();
+    expect(await cards.getByRole('article').count()).toBe(1);
+    await cards.getByText(/^\d+ of \d+ failed; [\d.]+.% of those to version 2\.14\.0$/).waitFor();
+    await cards.getByText(/^[\d.]+.% of all requests failed \(\d+ of \d+\), usually .*; of POST \/checkout [\d.]+.%$/).waitFor();
+    expect(await cards.locator('dd', { has: page.getByRole('link', { name: 'checkout' }) }).first().getByRole('link').allTextContents()).toEqual(['checkout', 'gateway', 'frontend', expect.any(String), expect.any(String)]); // cart and inventory are slow
+    const errors = await cards.getByRole('list').getByRole('listitem').allTextContents();
+    expect(errors[0]).toBe('UpstreamTimeout in payment');
+    expect(errors.length).toBeGreaterThan(2);
+    expect(errors.slice(1).every((e) => e.startsWith('→'))).toBe(true);
+    await page.getByText(/^All services together, since .*\d\d:\d\d$/).waitFor();
+    await page.getByRole('row', { name: /^failing payment .*since/ }).waitFor();
+    await cards.getByRole('button', { name: 'Explain errors' }).click();
+    await page.getByText('Spans with errors are selected').first().waitFor();
+    const params = new URL(page.url()).searchParams;
+    expect([params.get('tab'), params.get('sel'), params.get('q')]).toEqual(['explain', 'errors', '{ service = "payment" && (kind = server || kind = consumer) }']);
+    expect(params.get('from')).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:00.000Z$/); // the start of the incident, not of the hour
+    await page.goto(url + '/services/frontend'); // reached
+    await page.getByText(/^frontend fails [\d.]+.% of requests, usually .*, since .*\d\d:\d\d\.$/).waitFor();
+    await page.getByRole('region', { name: 'Incidents' }).getByText(/^payment fails .* version 2\.14\.0 appeared/).waitFor();
+    await page.getByText(/^Numbers: since .*\d\d:\d\d$/).waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
   test('changes name the new version', async () => {
     const { page } = await newPage(browser);
     await page.goto(url + '/?from=now-40m'); // compared with the time before

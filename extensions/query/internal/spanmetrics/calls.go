@@ -82,6 +82,25 @@ func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) e
 	})
 }
 
+// since counts the calls that q selects from a time on, by the name of their series.
+func (r *callReader) since(p *Periods, q tracestore.MetricsQuery, start time.Time, name func(*tracestore.MetricSeries) string) (
+	map[string]*counts, error,
+) {
+	out := make(map[string]*counts)
+	q.From, q.To, q.Step = start, p.last(), max(p.usualEnd().Sub(start), time.Minute)
+	err := r.visit(q, func(s *tracestore.MetricSeries) {
+		c := out[name(s)]
+		if c == nil {
+			c = &counts{}
+			out[name(s)] = c
+		}
+		for i := range s.Points {
+			c.addPoint(&s.Points[i])
+		}
+	})
+	return out, err
+}
+
 // visit calls take for each series that a query selects.
 func (r *callReader) visit(q tracestore.MetricsQuery, take func(*tracestore.MetricSeries)) error {
 	got, err := r.store.Metrics(r.slot.Context(), r.slot.Tenant(), q)

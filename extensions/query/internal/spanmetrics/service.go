@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -33,7 +34,9 @@ func Roles() []Role {
 
 // RoleSpans is the spans of a service in one role.
 type RoleSpans struct {
-	Role  Role
+	Role Role
+	// Total and the Operations have Since of the same time for all roles: since the incident of the
+	// first role with one that goes on.
 	Total ServiceSeries
 	// Operations are sorted by the sum of their durations, longest first. Those that have stopped
 	// are last: they have a usual value only.
@@ -49,11 +52,15 @@ func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete 
 		return nil, nil, ErrUnsupported
 	}
 	from := callReader{slot: s, store: store}
+	var since time.Time
 	for _, r := range Roles() {
 		held := s.Held()
-		spans, err := q.fetch(&from, r)
+		spans, err := q.fetch(&from, r, since)
 		if err != nil {
 			return nil, nil, err
+		}
+		if s := spans.Total.Since; since.IsZero() && s != nil {
+			since = s.Start
 		}
 		roles = append(roles, spans)
 		size := q.Periods.seriesSize()
@@ -64,7 +71,8 @@ func FetchService(s *core.Slot, q *ServiceQuery) (roles []RoleSpans, incomplete 
 	return roles, from.reasons, nil
 }
 
-func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error) {
+// fetch reads the spans of a role. If an incident of an earlier role goes on, since is its start.
+func (q *ServiceQuery) fetch(from *callReader, r Role, since time.Time) (out RoleSpans, err error) {
 	metrics := tracestore.MetricsQuery{Services: []string{q.Service}, Kinds: r.kinds, ByOperation: true}
 	found, err := from.read(&q.Periods, metrics, func(s *tracestore.MetricSeries) string { return s.Operation })
 	if err != nil {
@@ -100,13 +108,35 @@ func (q *ServiceQuery) fetch(from *callReader, r Role) (out RoleSpans, err error
 		}
 	}
 	out.Total.Name = ""
+	if s := out.Total.Since; since.IsZero() && s != nil {
+		since = s.Start
+	}
 	out.Omitted = max(len(list)-q.Limit, 0)
 	for _, o := range list[:len(list)-out.Omitted] {
 		t := newTally(&q.Periods)
 		t.addPair(o.pair)
-		out.Operations = append(out.Operations, t.series(o.name))
+		series := t.series(o.name)
+		series.Since = nil
+		out.Operations = append(out.Operations, series)
 	}
-	return out, nil
+	if since.IsZero() {
+		return out, nil
+	}
+	counted, err := from.since(&q.Periods, metrics, since, func(s *tracestore.MetricSeries) string { return s.Operation })
+	var all counts
+	for _, c := range counted {
+		all.add(c)
+	}
+	out.Total.Since = &Since{since, all.red()}
+	for i := range out.Operations {
+		o := &out.Operations[i]
+		c := counted[o.Name]
+		if c == nil {
+			c = &counts{}
+		}
+		o.Since = &Since{since, c.red()}
+	}
+	return out, err
 }
 
 // operation is the calls of an operation, with the sum of their durations in the range.

@@ -61,7 +61,8 @@ func FetchServices(s *core.Slot, q *ServicesQuery) (*Services, error) {
 	if err := f.refine(); err != nil {
 		return nil, err
 	}
-	return f.answer(), nil
+	out := f.answer()
+	return out, f.addSince(&out.Total)
 }
 
 // requestKinds are the kinds of the spans that are requests.
@@ -176,19 +177,30 @@ func (f *servicesFetch) answer() *Services {
 		sum = f.spans
 	}
 	slices.SortFunc(f.list, func(a, b ServiceSeries) int { return strings.Compare(a.Name, b.Name) })
-	total := sum.series("")
-	total.Since = sum.since(f.firstStart())
-	return &Services{Total: total, List: f.list, Incomplete: f.from.reasons}
+	return &Services{Total: sum.series(""), List: f.list, Incomplete: f.from.reasons}
 }
 
-// firstStart returns the start of the first incident that goes on, or zero.
-func (f *servicesFetch) firstStart() (first time.Time) {
+// addSince counts the calls since the start of the first incident that goes on.
+func (f *servicesFetch) addSince(total *ServiceSeries) error {
+	var start time.Time
 	for i := range f.list {
-		if s := f.list[i].Since; s != nil && (first.IsZero() || s.Start.Before(first)) {
-			first = s.Start
+		if s := f.list[i].Since; s != nil && (start.IsZero() || s.Start.Before(start)) {
+			start = s.Start
 		}
 	}
-	return first
+	total.Since = nil
+	if start.IsZero() {
+		return nil
+	}
+	q := tracestore.MetricsQuery{Kinds: requestKinds()}
+	if !f.requests {
+		q.Kinds = nil
+	}
+	counted, err := f.from.since(&f.query.Periods, q, start, func(*tracestore.MetricSeries) string { return "" })
+	if c := counted[""]; c != nil {
+		total.Since = &Since{start, c.red()}
+	}
+	return err
 }
 
 // Periods is a time range in steps, and the time from which the usual is learned. Both consist of

@@ -21,7 +21,7 @@ type ServiceSeries struct {
 	// Incident is the latest one that has not ended before the range, or nil.
 	Incident *Incident
 	// Since is the calls since the start of the incident that goes on, or nil. For a sum of several
-	// services it is that of the first of their incidents.
+	// services it is that of the first of their incidents, for an operation that of its service.
 	Since *Since
 	// AllSpans reports whether a service has no requests, so that all its spans count.
 	AllSpans bool
@@ -114,21 +114,6 @@ func (t *tally) series(name string) ServiceSeries {
 	first = max(0, min(first, len(t.slots)-slotsPerDay))
 	s.judge(&series{t.periods.slotTime(first), slot, t.slots[first:]}, t.periods)
 	return s
-}
-
-// since returns the calls from the first step on that begins at a time or later, or nil if there
-// are none.
-func (t *tally) since(start time.Time) *Since {
-	p := t.periods
-	first := max(0, int((start.Sub(p.Start)+p.Step-1)/p.Step))
-	var all counts
-	for i := first; i < len(t.steps); i++ {
-		all.add(&t.steps[i])
-	}
-	if start.IsZero() || all.calls == 0 {
-		return nil
-	}
-	return &Since{later(start, p.Start.Add(time.Duration(first)*p.Step)), all.red()}
 }
 
 // judge finds the incident of a service.

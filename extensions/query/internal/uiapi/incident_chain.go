@@ -22,13 +22,16 @@ const (
 	// maxHops is the maximum number of calls between services with incidents, if those between them
 	// have none.
 	maxHops = 3
+	// joinTime is the maximum distance between the starts of a slow incident and of errors of
+	// another service with the same callers, if they are shown as one.
+	joinTime = 5 * time.Minute
 )
 
 // chain is the incident of a service, which is the source, and those of the services that depend on
 // it.
 type chain struct {
 	source  *spanmetrics.ServiceSeries
-	reached []*spanmetrics.ServiceSeries // from the source outwards
+	reached []*spanmetrics.ServiceSeries // from the source outwards, then slow ones of the same callers
 }
 
 func (c *chain) hasAny(names []string) bool {
@@ -170,7 +173,28 @@ func (g *incidentGraph) chains() (out []*chain) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *chain) int { return worseFirst(a.source, b.source) })
+	return joinSlow(out)
+}
+
+// joinSlow puts a slow service whose callers are all reached by errors of another service since the
+// same time into the incident of these: requests of the same callers became slow, too.
+func joinSlow(sorted []*chain) (out []*chain) {
+	for _, c := range sorted {
+		i := slices.IndexFunc(out, func(to *chain) bool { return c.joins(to) })
+		if i < 0 {
+			out = append(out, c)
+		} else {
+			out[i].reached = append(out[i].reached, c.source)
+		}
+	}
 	return out
+}
+
+func (c *chain) joins(to *chain) bool {
+	slow, errors := c.source.Incident, to.source.Incident
+	return slow.Kind == spanmetrics.Slow && errors.Kind == spanmetrics.Errors && !slow.Start.IsZero() && !errors.Start.IsZero() &&
+		slow.Start.Sub(errors.Start).Abs() <= joinTime && len(c.reached) > 0 &&
+		!slices.ContainsFunc(c.reached, func(s *spanmetrics.ServiceSeries) bool { return !slices.Contains(to.reached, s) })
 }
 
 // sorted returns the affected services, the worst first.

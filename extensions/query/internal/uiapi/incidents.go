@@ -24,7 +24,7 @@ type incidentsAnswer struct {
 // systemIncident is the incident of a service with the incidents of the services that depend on it.
 type systemIncident struct {
 	Source  affectedService   `json:"source"`
-	Reached []affectedService `json:"reached"` // those that call the source first
+	Reached []affectedService `json:"reached"` // those that call the source first; then slow ones with the same callers
 	// Version is the version of the source that appeared with the incident, or null.
 	Version *incidentVersion `json:"version"`
 	Roots   *rootRequests    `json:"roots"` // null if the store does not count them

@@ -17,8 +17,9 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
-// plantedSystem is traces of users until noon: web calls checkout, which calls payment, or catalog,
-// which calls search. trouble changes what the innermost service does some time before noon.
+// plantedSystem is traces of users until noon: web calls checkout, which calls payment and stock,
+// or catalog, which calls search. trouble changes what the innermost service does some time before
+// noon.
 type plantedSystem struct {
 	name    string
 	perHour int
@@ -31,6 +32,7 @@ type plantedSystem struct {
 type innerSpan struct {
 	failed, absent bool
 	slower         float64
+	besides        float64 // how much slower another callee of checkout is, which does not fail
 	version        string
 }
 
@@ -86,6 +88,13 @@ func plantedSystems() []plantedSystem {
 			}
 			return innerSpan{}
 		}, []string{"search slow since 25m0s, reached catalog, web"}},
+		{"slow callees of the same callers", 300, func(before time.Duration, service string, random *rand.Rand) innerSpan {
+			s := innerSpan{}
+			if service == "payment" && before <= 25*m && random.IntN(2) == 0 {
+				s = innerSpan{failed: random.IntN(10) < 7, besides: 8}
+			}
+			return s
+		}, []string{"payment errors since 25m0s, reached checkout, web, stock: " + payment}},
 		{"ended", 300, failing("payment", 0.4, func(before time.Duration) bool { return before <= 50*m && before > 15*m }),
 			[]string{"payment errors from 50m0s to 15m0s, reached checkout, web: " + payment}},
 		{"none", 300, failing("payment", 0.004, last(plantedHours*time.Hour)), nil},
@@ -137,6 +146,9 @@ func (p *plantedSystem) traces() (td ptrace.Traces, roots func(from, to time.Tim
 		add(2, 1, trace, middle, "1.0", at, took+10*time.Millisecond, failed, "")
 		if !s.absent {
 			add(3, 2, trace, inner, s.version, at, took, failed, "Timeout")
+		}
+		if middle == "checkout" {
+			add(4, 2, trace, "stock", "1.0", at, time.Duration(max(1, s.besides)*float64(5*time.Millisecond)), false, "")
 		}
 		all = append(all, root{at, failed})
 	}

@@ -4,11 +4,12 @@ import type { Change, Services } from '../../api/types';
 import { TimeChart, type TimeChartProps } from '../../charts/time-chart';
 import { maxOf } from '../../charts/scale';
 import { Button, classes } from '../../shell/controls';
+import { errorShare } from '../../incidents/words';
 import { axisDuration, count, duration, millis, rate, share } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { t } from '../../shell/text';
 import { navigate } from '../../shell/url';
-import { errorShare, errorShares, rates, secondsOf, usualRate, type ServiceHealth } from './health';
+import { errorShares, figuresOf, figuresSeconds, figuresText, rates, usualRate, type ServiceHealth } from './health';
 import { factor } from './sentence';
 import css from './overview.module.css';
 
@@ -16,11 +17,14 @@ const maxMarks = 3;
 const notable = 1.5;
 const minRate = 0.05;
 
-/** Errors, requests and durations of all services together. */
-export function ChartRow({ data, changes, judged }: { data: Services; changes: Change[]; judged: ServiceHealth[] }) {
+/** Errors, requests and durations of a service, or of `all` services together. */
+export function ChartRow({ data, changes, judged, all = false }: { data: Services; changes: Change[]; judged: ServiceHealth[]; all?: boolean }) {
   const { total } = data;
   const { usual } = total;
-  const seconds = secondsOf(data);
+  const figures = figuresOf(total);
+  const seconds = figuresSeconds(total, data);
+  const of = figuresText(total, data);
+  const caption = all ? t('All services together, {of}', { of }) : t('Numbers: {of}', { of });
   const perSecond = rates(total.calls, data);
   // A step that has just begun has few requests: its share and quantiles would jump.
   const settled = <T,>(list: T[]): (T | null)[] => list.map((v, i) => (perSecond[i] === null ? null : v));
@@ -30,26 +34,29 @@ export function ChartRow({ data, changes, judged }: { data: Services; changes: C
   };
   const requestsUsual = usualRate(total);
   const shares = settled(errorShares(total)).map((x) => x ?? null);
-  const errorsNow = errorShare(total.summary);
+  const errorsNow = errorShare(figures);
   const errorsUsual = usual && errorShare(usual);
   return (
-    <div class={css.charts}>
-      <Chart
-        title={t('Errors')} value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} format={share} worse="error" />}
-        chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
-      />
-      <Chart
-        title={t('Requests')} value={requestsText(total.summary.calls, seconds)} class={css.second} note={<Note now={total.summary.calls / seconds} usual={requestsUsual} format={(x) => `${rate(x)}/s`} />}
-        chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: requestsUsual, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
-      />
-      <Chart
-        title={t('Duration')} value={total.summary.p95 === null ? '–' : `p95 ${duration(total.summary.p95)}`} note={<Note now={total.summary.p95} usual={usual?.p95 ?? null} format={duration} worse="warn" />}
-        chart={{
-          ...common, label: t('Duration of requests'), usual: usual?.p95 ?? null, format: duration, axis: axisDuration,
-          lines: [{ name: 'p99', values: settled(total.p99), color: 'var(--series-p99)' }, { name: 'p95', values: settled(total.p95), color: 'var(--series-p95)' }, { name: 'p50', values: settled(total.p50), color: 'var(--series-p50)' }],
-        }}
-      />
-    </div>
+    <>
+      <p class={css.caption} title={all ? t('A request counts once for each service that it passes') : undefined}>{caption}</p>
+      <div class={css.charts}>
+        <Chart
+          title={t('Errors')} value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} most={maxOf([shares])} format={share} worse="error" />}
+          chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
+        />
+        <Chart
+          title={t('Requests')} value={requestsText(figures.calls, seconds)} class={css.second} note={<Note now={figures.calls / seconds} usual={requestsUsual} format={(x) => `${rate(x)}/s`} />}
+          chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: requestsUsual, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
+        />
+        <Chart
+          title={t('Duration')} value={figures.p95 === null ? '–' : `p95 ${duration(figures.p95)}`} note={<Note now={figures.p95} usual={usual?.p95 ?? null} most={maxOf([settled(total.p95)])} format={duration} worse="warn" />}
+          chart={{
+            ...common, label: t('Duration of requests'), usual: usual?.p95 ?? null, format: duration, axis: axisDuration,
+            lines: [{ name: 'p99', values: settled(total.p99), color: 'var(--series-p99)' }, { name: 'p95', values: settled(total.p95), color: 'var(--series-p95)' }, { name: 'p50', values: settled(total.p50), color: 'var(--series-p50)' }],
+          }}
+        />
+      </div>
+    </>
   );
 }
 
@@ -92,12 +99,12 @@ function Chart({ title, value, note, chart, class: extra }: { title: string; val
   );
 }
 
-/** The comparison with the usual: colour only if it is notable and a change for the worse. */
-function Note({ now, usual, format, worse }: { now: number | null; usual: number | null; format: (x: number) => string; worse?: 'error' | 'warn' }) {
+/** The comparison with the usual: colour only if it is notable and a change for the worse. `most` is the highest point of the line. */
+function Note({ now, usual, most = 0, format, worse }: { now: number | null; usual: number | null; most?: number; format: (x: number) => string; worse?: 'error' | 'warn' }) {
   if (now === null || usual === null) return null;
-  if (usual === 0) return <span class={css.note}>{now === 0 ? t('as usual') : t('usually 0')}</span>;
+  if (usual === 0) return <span class={classes(css.note, now > 0 && worse && css[worse])}>{now === 0 ? t('as usual') : t('usually 0')}</span>;
   const ratio = now / usual;
   if (ratio >= notable) return <span class={classes(css.note, worse && css[worse])}>{t('▲ {ratio}, usually {usual}', { ratio: factor(ratio), usual: format(usual) })}</span>;
   if (ratio <= 1 / notable) return <span class={css.note}>{t('▼ usually {usual}', { usual: format(usual) })}</span>;
-  return <span class={css.note}>{t('as usual')}</span>;
+  return <span class={css.note}>{most >= usual * notable ? t('usually {usual}, up to {most}', { usual: format(usual), most: format(most) }) : t('as usual')}</span>;
 }

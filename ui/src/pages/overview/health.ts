@@ -1,8 +1,14 @@
 // Services with what the page says about them, and their order. What is usual, and which service is worse, says the server.
 
-import type { ServiceMap } from '../../api/map';
+import type { Incidents } from '../../api/incidents';
 import type { Incident, Red, Services, ServiceSeries } from '../../api/types';
-import { millis } from '../../shell/format';
+import { errorShare } from '../../incidents/words';
+import { slowNow } from '../../shell/clock';
+import { millis, time } from '../../shell/format';
+import { zone } from '../../shell/preferences';
+import { t } from '../../shell/text';
+import { rangeName } from '../../shell/time-input';
+import { view } from '../../shell/url';
 
 /** State of a service, worst first. An incident that has `ended` is over. */
 export type ServiceState = 'failing' | 'silent' | 'slow' | 'ended' | 'normal';
@@ -13,13 +19,15 @@ export interface ServiceHealth {
   inferred: boolean;
   state: ServiceState;
   series: ServiceSeries;
-  /** Requests per second in the range. */
+  /** What `rate`, `errorShare` and `slowdown` are of. */
+  figures: Red;
+  /** Requests per second. */
   rate: number;
-  /** Share of failed requests in the range, 0 without requests. */
+  /** Share of failed requests, 0 without requests. */
   errorShare: number;
   /** Usual share, or null if nothing is known. */
   usualErrorShare: number | null;
-  /** p95 of the range divided by the usual p95, or null. */
+  /** p95 divided by the usual p95, or null. */
   slowdown: number | null;
   /** Time in milliseconds since the epoch at which the incident began or the requests stopped, or null. */
   since: number | null;
@@ -30,14 +38,11 @@ const minErrors = 5;
 const minSilentSteps = 5;
 const minSilentShare = 0.2; // of the range
 
-/** Services with errors that call no other one are before those that may only depend on them. */
-export function sourcesFirst(services: ServiceHealth[], map: Pick<ServiceMap, 'nodes' | 'edges'> | null): ServiceHealth[] {
-  if (!map) return services;
-  const { nodes: { name }, edges: { parent, child } } = map;
-  const failing = new Set(services.filter((s) => hadErrors(s.series)).map((s) => s.name));
-  const depends = new Set(parent.filter((p, i) => p !== child[i] && failing.has(name[child[i]])).map((p) => name[p]));
-  const later = (s: ServiceHealth): number => (failing.has(s.name) && !depends.has(s.name) ? 0 : 1);
-  return [...services].sort((a, b) => rank[a.state] - rank[b.state] || later(a) - later(b));
+/** The services of each incident in its order, the source first. */
+export function inOrderOf(services: ServiceHealth[], incidents: Incidents | undefined): ServiceHealth[] {
+  const names = incidents?.incidents.flatMap((i) => [i.source.name, ...i.reached.map((s) => s.name)]) ?? [];
+  const place = (s: ServiceHealth): number => (names.includes(s.name) ? names.indexOf(s.name) : names.length);
+  return [...services].sort((a, b) => rank[a.state] - rank[b.state] || place(a) - place(b));
 }
 
 /** Length of the range in seconds. */
@@ -45,9 +50,20 @@ export function secondsOf(s: Pick<Services, 'start' | 'end'>): number {
   return Math.max(0.001, (millis(s.end) - millis(s.start)) / 1000);
 }
 
-/** Share of failed calls. */
-export function errorShare(r: Red | null): number {
-  return r && r.calls > 0 ? r.errors / r.calls : 0;
+/** The calls that numbers are of: since the start of the incident that goes on, otherwise of the range. */
+export function figuresOf(s: Pick<ServiceSeries, 'since' | 'summary'>): Red {
+  return s.since ?? s.summary;
+}
+
+/** The time of these calls, for people: "since 14:06", or "last 1 hour". */
+export function figuresText(s: Pick<ServiceSeries, 'since'>, { end }: Pick<Services, 'end'>): string {
+  if (s.since) return t('since {time}', { time: time(millis(s.since.start), zone.value, millis(end), 0) });
+  return rangeName(view.value.range, zone.value, slowNow.value).replace(/^Last/, 'last');
+}
+
+/** Time in seconds of these calls. */
+export function figuresSeconds(s: Pick<ServiceSeries, 'since'>, range: Pick<Services, 'start' | 'end'>): number {
+  return secondsOf({ start: s.since?.start ?? range.start, end: range.end });
 }
 
 /** Usual calls per second, or null. */
@@ -81,12 +97,13 @@ function judgeOne(s: Services['services'][number], answer: Services, findSilent:
   const stopped = findSilent ? silentSince(s, answer) : null;
   const silent = findSilent && (stopped !== null || (s.summary.calls === 0 && (usualRate(s) ?? 0) * secondsOf(answer) >= minCalls));
   const state = stateOf(s.incident, silent);
+  const figures = figuresOf(s);
   return {
-    name: s.name, inferred: s.inferred, series: s, state,
-    rate: s.summary.calls / secondsOf(answer),
-    errorShare: errorShare(s.summary),
+    name: s.name, inferred: s.inferred, series: s, state, figures,
+    rate: figures.calls / figuresSeconds(s, answer),
+    errorShare: errorShare(figures),
     usualErrorShare: s.usual && errorShare(s.usual),
-    slowdown: slowdown(s.summary, s.usual),
+    slowdown: slowdown(figures, s.usual),
     since: state === 'silent' ? stopped : s.incident?.start ? millis(s.incident.start) : null,
   };
 }
@@ -124,7 +141,7 @@ function excess(h: ServiceHealth): number {
 }
 
 /** p95 in an incident, relative to the usual. */
-export function slowdownOf(h: ServiceHealth): number {
+function slowdownOf(h: ServiceHealth): number {
   return (h.series.incident?.p95 ?? 0) / (h.series.usual?.p95 ?? 1);
 }
 

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Errors } from '../../api/errors';
-import type { ServiceMap } from '../../api/map';
+import type { Incidents } from '../../api/incidents';
 import type { Changes, Names, Services, TraceSummary } from '../../api/types';
-import { millis, time } from '../../shell/format';
+import { errorShare } from '../../incidents/words';
+import { iso, millis, time } from '../../shell/format';
 import { capable } from '../../shell/config';
 import { slowNow } from '../../shell/clock';
 import { ingest } from '../../shell/ingest';
@@ -20,7 +21,7 @@ import { useDemoLoad } from './demo-button';
 import { FirstRun, FirstTrace } from './first-run';
 import { ChartRow } from './chart-row';
 import { ErrorPanel } from './error-panel';
-import { errorShare, hadErrors, isCompared, judge, silentSince, sourcesFirst } from './health';
+import { inOrderOf, isCompared, judge, silentSince } from './health';
 import { IngestStrip } from './ingest-strip';
 import { Lead } from './lead';
 import { overviewSentence } from './sentence';
@@ -29,6 +30,7 @@ import css from './overview.module.css';
 
 const servicesEvery = 10_000;
 const errorsEvery = 30_000;
+const incidentsEvery = 30_000;
 const changesEvery = 60_000;
 
 /** The page `/`: is anything broken right now? */
@@ -58,29 +60,32 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   const name = rangeName(range, zone.value, slowNow.value);
   const { data } = services;
-  const several = (data?.services.filter(hadErrors).length ?? 0) > 1;
-  const map = useRequest<ServiceMap>(several && capable('dependencies') ? 'map' : null, (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
+  const some = !!data?.services.some((s) => s.incident);
+  const incidents = useRequest<Incidents>(some ? 'incidents' : null, (now) => rangeParams(range, now), { every: live ? incidentsEvery : 0 });
   if (!data) {
     const { from, to } = resolveRange(range, Date.now());
     return <Waiting services={services}><ErrorPanel errors={errors} changes={changes} start={from} end={to} rangeLabel={name} /></Waiting>;
   }
   const comparable = isCompared(data);
-  const judged = sourcesFirst(judge(data), map.data ?? null);
+  const known = some ? incidents.data : undefined;
+  const judged = inOrderOf(judge(data), known);
+  const at = (ms: number): string => time(ms, zone.value, millis(data.end), 0);
   const stopped = silentSince(data.total, data);
   const sentence = overviewSentence(judged, {
-    comparable, changes: changes.data?.changes ?? [], errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, at: (ms) => time(ms, zone.value, millis(data.end), 0), silentSince: stopped,
+    comparable, errorShare: errorShare(data.total.summary), period: /^Last/.test(name) ? t('the {period}', { period: name.toLowerCase().replace('last 1 ', 'last ') }) : name, at, silentSince: stopped,
   });
   const none = data.total.summary.calls === 0;
   return (
     <>
       <Progress active={services.loading} label={t('Loading services')} />
       {first && <FirstTrace trace={first} />}
-      <Lead sentence={sentence} services={judged} usual={data.total.usual} quiet={none || stopped !== null} />
+      <Lead sentence={sentence} services={judged.length} usual={data.total.usual} quiet={none || stopped !== null} incidents={known} at={at} to={live ? 'now' : iso(millis(data.end))} />
+      {some && incidents.error && <div class={css.message}><Failure what={known ? t('Incidents, which are of an earlier answer') : t('Incidents')} error={incidents.error} retry={incidents.retry} /></div>}
       <div class={css.columns}>
         <div class={css.main}>
           {services.error && <div class={css.message}><Failure what={t('Services, which are of an earlier answer')} error={services.error} retry={services.retry} /></div>}
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
-          {none ? <NoRequests /> : <ChartRow data={data} changes={changes.data?.changes ?? []} judged={judged} />}
+          {none ? <NoRequests /> : <ChartRow all data={data} changes={changes.data?.changes ?? []} judged={judged} />}
           {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? 'most abnormal' : 'most errors'} />}
         </div>
         <ErrorPanel errors={errors} changes={changes} start={millis(data.start)} end={millis(data.end)} rangeLabel={name} />

@@ -1,4 +1,7 @@
+import type { Incidents } from '../../api/incidents';
 import type { Usual } from '../../api/types';
+import { IncidentCards } from '../../incidents/card';
+import type { TimeText } from '../../incidents/words';
 import { minutes } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
 import { t, tn } from '../../shell/text';
@@ -22,13 +25,29 @@ export function usualText(usual: Usual): string {
   return t('Usual is the quiet time of the day before: {quiet}.', { quiet: minutes(usual.quiet) });
 }
 
-/** The sentence of the page, and one line for each of the worst services. `quiet`: there are no requests, at least not any more. */
-export function Lead({ sentence, services, usual, quiet }: { sentence: Sentence; services: ServiceHealth[]; usual: Usual | null; quiet: boolean }) {
+const maxDetails = 4;
+
+interface LeadProps {
+  sentence: Sentence;
+  services: number;
+  usual: Usual | null;
+  /** There are no requests, at least not any more. */
+  quiet: boolean;
+  /** Until they are known, there is a line for each service. */
+  incidents: Incidents | undefined;
+  at: TimeText;
+  to: string;
+}
+
+/** The sentence of the page, a card for each incident, and a line for each other service that is not as usual. */
+export function Lead({ sentence, services, usual, quiet, incidents, at, to }: LeadProps) {
   const calm = sentence.details.length === 0;
+  const shown = new Set(incidents?.incidents.flatMap((i) => [i.source.name, ...i.reached.map((s) => s.name)]));
   return (
     <div class={css.lead}>
       <h1 class={css.sentence}>{calm && !quiet && usual && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
-      {sentence.details.map(({ service, text }) => (
+      {incidents && <IncidentCards incidents={incidents} at={at} to={to} />}
+      {sentence.details.filter((d) => !shown.has(d.service.name)).slice(0, maxDetails).map(({ service, text }) => (
         <p key={service.name} class={css.detail}>
           <Mark kind={service.state === 'failing' ? 'error' : 'warn'} size={13} label="" />
           <span>
@@ -39,7 +58,7 @@ export function Lead({ sentence, services, usual, quiet }: { sentence: Sentence;
       {calm && !quiet && (
         <p class={css.detail}>
           {usual
-            ? <span>{tn(services.length, 'Errors and durations of all requests are as usual.', 'Errors and durations of all services are as usual.')}{' '}{usualText(usual)}</span>
+            ? <span>{tn(services, 'Errors and durations of all requests are as usual.', 'Errors and durations of all services are as usual.')}{' '}{usualText(usual)}</span>
             : <><Icon name="clock" size={14} /><span>{t('There is not enough earlier data to compare with.')}</span></>}
         </p>
       )}

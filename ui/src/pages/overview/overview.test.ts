@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Change, Incident, Red, Services, Usual } from '../../api/types';
+import type { Incident, Red, Services, Usual } from '../../api/types';
 import { nanos, time } from '../../shell/format';
-import { errorShare, errorShares, isCompared, judge, rates, silentSince, slowdown, sourcesFirst } from './health';
+import type { AffectedService, Incidents } from '../../api/incidents';
+import { errorShare } from '../../incidents/words';
+import { errorShares, inOrderOf, isCompared, judge, rates, silentSince, slowdown } from './health';
 import { queryOf } from './lead';
 import { overviewSentence } from './sentence';
 
@@ -38,8 +40,8 @@ function answer(...specs: Spec[]): Services {
 }
 
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
-function say(a: Services, changes: Change[] = []): { text: string; details: string[] } {
-  const s = overviewSentence(judge(a), { comparable: isCompared(a), changes, errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', at: (ms) => time(ms, 'utc', start + 10 * minute, 0), silentSince: silentSince(a.total, a) });
+function say(a: Services): { text: string; details: string[] } {
+  const s = overviewSentence(judge(a), { comparable: isCompared(a), errorShare: errorShare(a.total.summary), period: 'the last 10 minutes', at: (ms) => time(ms, 'utc', start + 10 * minute, 0), silentSince: silentSince(a.total, a) });
   return { text: s.text, details: s.details.map((d) => `${d.service.name} ${plain(d.text)}`) };
 }
 
@@ -79,18 +81,13 @@ describe('health', () => {
     );
     expect(judge(a).map((s) => s.name)).toEqual(['more', 'some', 'slow', 'busy', 'rare', 'db']);
   });
-  it('puts the source of failures before the services that call it', () => {
+  it('puts the services of an incident into its order', () => {
     const failing = { now: red(1000, 200), usual: red(1000, 0), incident: incident('errors', red(900, 200), 1) };
     const a = answer({ name: 'front', ...failing, incident: incident('errors', red(9000, 900), 1) }, { name: 'pay', ...failing }, { name: 'db', now: red(10, 0) });
-    const map = {
-      nodes: { name: ['db', 'front', 'pay'], peer: [], connection: [], requests: [], errors: [], p95: [] },
-      edges: { parent: [1, 2, 2], child: [2, 0, 2], calls: [], errors: [], timed: [], p50: [], p95: [], connections: [] },
-    };
-    expect(sourcesFirst(judge(a), null).map((s) => s.name)).toEqual(['front', 'pay', 'db']);
-    expect(sourcesFirst(judge(a), map).map((s) => s.name)).toEqual(['pay', 'front', 'db']);
-    const ended = { ...a, services: a.services.map((s) => ({ ...s, incident: s.incident && { ...s.incident, end: nanos(start + 8 * minute) } })) };
-    expect(sourcesFirst(judge(ended), null).map((s) => s.name)).toEqual(['front', 'pay', 'db']);
-    expect(sourcesFirst(judge(ended), map).map((s) => s.name)).toEqual(['pay', 'front', 'db']);
+    const affected = (name: string): AffectedService => ({ name, allSpans: false, ...failing.incident, usual: null });
+    const incidents: Incidents = { omitted: 0, incidents: [{ source: affected('pay'), reached: [affected('front')], version: null, roots: null, errors: [], examined: 0, traceID: '', spanID: '' }] };
+    expect(inOrderOf(judge(a), undefined).map((s) => s.name)).toEqual(['front', 'pay', 'db']);
+    expect(inOrderOf(judge(a), incidents).map((s) => s.name)).toEqual(['pay', 'front', 'db']);
   });
   it('calculates rates of steps, also of the last one', () => {
     const a = { start: nanos(start), end: nanos(start + 2.5 * minute), step: minute * 1e6 };
@@ -102,22 +99,13 @@ describe('health', () => {
 
 describe('sentence', () => {
   const failing: Spec = { name: 'payment', now: red(2070, 132), usual: red(2000, 4), incident: incident('errors', red(1200, 130), 4) };
-  const version: Change = { at: nanos(start + 3.5 * minute), service: 'payment', kind: 'version', from: '2.13.4', to: '2.14.0' };
 
-  it('names what is broken, since when, and after which version', () => {
+  it('names what is broken, and since when', () => {
     const a = answer(failing, { name: 'cart', now: red(100, 0, 240e6), usual: red(100, 0), incident: incident('slow', red(50, 0, 300e6), 5) }, { name: 'geo', now: red(100, 0) });
-    expect(say(a, [version])).toEqual({
+    expect(say(a)).toEqual({
       text: '1 of 3 services is failing, 1 is slower than usual',
-      details: ['payment fails 10.8 % of requests, usually 0.2 %, since 13:46 when version 2.14.0 appeared', 'cart has 3.0× its usual p95, since 13:47'],
+      details: ['payment fails 10.8 % of requests, usually 0.2 %, since 13:46', 'cart is slow: p95 300 ms, usually 100 ms, since 13:47'],
     });
-    expect(say(a, [{ ...version, service: 'cart' }]).details[0]).toBe('payment fails 10.8 % of requests, usually 0.2 %, since 13:46');
-  });
-  it('names a service with a new version before those that may depend on it', () => {
-    const worse: Spec = { ...failing, name: 'checkout', now: red(4140, 264), usual: red(4000, 8), incident: incident('errors', red(2400, 260), 4) };
-    const a = answer(worse, failing);
-    expect(judge(a).map((s) => s.name)).toEqual(['checkout', 'payment']);
-    expect(say(a, [version]).details.map((d) => d.split(' ')[0])).toEqual(['payment', 'checkout']);
-    expect(say(a).details.map((d) => d.split(' ')[0])).toEqual(['checkout', 'payment']);
   });
   it('says when an incident ended', () => {
     const over: Spec = { ...failing, incident: incident('errors', red(400, 130), 2, 6) };

@@ -10,7 +10,7 @@ import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { t, Text } from '../../shell/text';
 import { link } from '../../shell/url';
-import { errorShares, rates, type ServiceHealth } from './health';
+import { errorShares, figuresText, rates, type ServiceHealth } from './health';
 import { serviceQuery } from './lead';
 import { factor } from './sentence';
 import css from './service-table.module.css';
@@ -27,7 +27,7 @@ export function ServiceTable({ services, data, changes, order, to = 'explore' }:
     <table class={css.table} role="grid" aria-label={t('Services')}>
       <thead>
         <tr>
-          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other"><Text of="Service{order}" order={<span class={css.wide}>{t(', {order} first', { order })}</span>} /></th>
+          <th scope="col" class={classes(css.name, css.sorted)} aria-sort="other"><Text of="Service{order}" order={<span class={css.wide}>{t(', {order} first; {range}', { order, range: figuresText({ since: null }, data) })}</span>} /></th>
           <th scope="col" class={classes(css.number, css.wide)}>{t('Requests/s')}</th>
           <th scope="col" class={classes(css.spark, css.wide)}><span class="visually-hidden">{t('Requests over time')}</span></th>
           <th scope="col" class={css.bars}><span class="visually-hidden">{t('Errors over time')}</span></th>
@@ -56,7 +56,7 @@ const marks = { failing: 'error', silent: 'warn', slow: 'warn', ended: 'partial'
 const labels = { failing: t('failing'), silent: t('silent'), slow: t('slow'), ended: t('recovered') };
 
 function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' | 'service'; data: Services; scale: number; version?: Change }) {
-  const { summary } = s.series;
+  const { figures: summary, series: { since } } = s;
   const explore = (more = ''): string => link({ page: 'explore' }, { q: serviceQuery(s.name, more) });
   const perSecond = rates(s.series.calls, data);
   const slow = s.slowdown !== null && s.slowdown >= notable;
@@ -69,6 +69,7 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
           <a class={css.link} href={to === 'service' ? link({ page: 'service', name: s.name }) : explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
           {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}><span>{version.to}<span class={css.age}>{ageOf(version.at)}</span></span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}
+          {since && <span class={classes(css.inferred, css.since)}>{figuresText(s.series, data)}</span>}
           {s.state === 'silent' && <span class={classes(css.inferred, css.wide)}>{t('no requests any more')}</span>}
         </span>
       </th>

@@ -1,21 +1,24 @@
 import type { ComponentChildren } from 'preact';
+import type { Incidents } from '../../api/incidents';
 import type { ServiceMap } from '../../api/map';
 import type { OneService, RoleName } from '../../api/service';
 import type { Changes } from '../../api/types';
 import { Button } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { Mark } from '../../shell/icons';
-import { millis, time } from '../../shell/format';
+import { IncidentCards } from '../../incidents/card';
+import { rangeOf } from '../../incidents/links';
+import { iso, millis, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { isRelative } from '../../shell/range';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
-import { format, link, linked, view, visit } from '../../shell/url';
+import { format, link, linked, view, visit, type Range } from '../../shell/url';
 import { rangeParams, useRequest, type RequestState } from '../../shell/use-request';
 import { ChartRow } from '../overview/chart-row';
-import { judge, secondsOf, silentSince } from '../overview/health';
+import { figuresOf, figuresSeconds, figuresText, hadErrors, judge, silentSince } from '../overview/health';
 import { Examples } from './examples';
 import { Facts } from './facts';
 import { OperationHeat } from './heat';
@@ -28,6 +31,7 @@ import css from './service.module.css';
 
 const every = 30_000;
 const changesEvery = 60_000;
+const incidentsEvery = 30_000;
 
 /** `/services/{name}`: requests, errors and durations of one service, its operations, callers and calls. */
 export default function ServicePage() {
@@ -42,9 +46,13 @@ function Loaded({ name }: { name: string }) {
   const refresh = isRelative(range);
   const answer = useRequest<OneService>('service', (now) => ({ service: name, ...rangeParams(range, now) }), { every: refresh ? every : 0 });
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: refresh ? changesEvery : 0 });
-  const map = useRequest<ServiceMap>(capable('dependencies') ? 'map' : null, (now) => ({ service: name, ...rangeParams(range, now) }), { every: refresh ? changesEvery : 0 });
+  const main = answer.data && mainRole(answer.data)?.total;
+  const some = !!main?.incident;
+  const incidents = useRequest<Incidents>(some ? 'incidents' : null, (now) => ({ service: name, ...rangeParams(range, now) }), { every: refresh ? incidentsEvery : 0 });
+  // Calls are those since the start of the incident, as all numbers.
+  const map = useRequest<ServiceMap>(answer.data && capable('dependencies') ? 'map' : null, (now) => ({ service: name, ...rangeParams(range, now), ...(main?.since && { start: main.since.start }) }), { every: refresh ? changesEvery : 0 });
   if (!answer.data) return <Blank name={name} answer={answer} />;
-  return <Service name={name} answer={answer} data={answer.data} changes={(changes.data?.changes ?? []).filter((c) => c.service === name)} map={map} />;
+  return <Service name={name} answer={answer} data={answer.data} changes={(changes.data?.changes ?? []).filter((c) => c.service === name)} map={map} incidents={some ? incidents.data : undefined} />;
 }
 
 interface ServiceProps {
@@ -53,60 +61,69 @@ interface ServiceProps {
   data: OneService;
   changes: Changes['changes'];
   map: RequestState<ServiceMap>;
+  incidents: Incidents | undefined;
 }
 
-function Service({ name, answer, data, changes, map }: ServiceProps) {
+function Service({ name, answer, data, changes, map, incidents }: ServiceProps) {
   const main = mainRole(data);
   if (!main) return <Nothing name={name} answer={answer} map={map} />;
   const services = asServices(data, name, main);
   const health = judge(services)[0];
-  const seconds = secondsOf(data);
+  const at = (ms: number): string => time(ms, zone.value, millis(data.end), 0);
+  const sentence = serviceSentence(health, silentSince(main.total, data), at);
+  const causes = causesOf(data, name);
+  const to = isRelative(view.value.range) ? 'now' : iso(millis(data.end));
+  const told = incidents?.incidents.some((i) => i.source.name === name);
   const missing = missingKind(data);
   const marked = markedOperation(data, view.value.operation);
   const version = changes.find((c) => c.kind === 'version');
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
-      <Head name={name} role={main.role} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''}>
+      <Head name={name} role={main.role} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={told}>
         <Facts service={name} start={data.start} end={data.end} version={version} />
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
-        : <Sentence {...serviceSentence(health, silentSince(main.total, data), changes, (ms) => time(ms, zone.value, millis(data.end), 0))} causes={causesOf(data, name)} />}
+        : told ? health.state === 'ended' && <Sentence mark="ok" text={t('As usual now.')} causes={[]} /> : <Sentence {...sentence} causes={causes} />}
+      {incidents && <div class={css.incidents}><IncidentCards incidents={incidents} at={at} to={to} /></div>}
+      {told && health.state !== 'ended' && <Sentence mark="" text="" causes={causes} />}
       {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.notice}><Messages messages={answer.messages} /></div>
       <ChartRow data={services} changes={changes} judged={[health]} />
       <div class={css.columns}>
         <div class={css.main}>
-          <Operations data={data} seconds={seconds} service={name} marked={marked?.operation} />
+          <Operations data={data} service={name} marked={marked?.operation} />
           {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
         </div>
         <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
-          {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={seconds} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
-          <Examples service={name} role={main.role} p95={main.total.summary.p95} start={data.start} end={data.end} />
+          {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
+          <Examples service={name} role={main.role} p95={figuresOf(main.total).p95} start={data.start} end={data.end} />
         </aside>
       </div>
     </div>
   );
 }
 
-function Head({ name, errors, role = 'requests', children }: { name: string; errors: string; role?: RoleName; children?: ComponentChildren }) {
+/** `range`: the time of an incident. `told`: its card is below. */
+function Head({ name, errors, role = 'requests', range = view.value.range, told, children }: { name: string; errors: string; role?: RoleName; range?: Range; told?: boolean; children?: ComponentChildren }) {
   return (
     <div class={css.head}>
       <h1 class={css.title}><ServiceSwatch name={name} />{name}</h1>
       {children}
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
-      {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors' }))}>{t('Kinds of errors')}</Button>}
-      {errors && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain' }))}>{t('Explain errors')}</Button>}
+      {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors', range }))}>{t('Kinds of errors')}</Button>}
+      {errors && !told && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain', range }))}>{t('Explain errors')}</Button>}
     </div>
   );
 }
 
 function Sentence({ mark, text, causes }: ReturnType<typeof serviceSentence> & { causes: Cause[] }) {
+  if (!text && causes.length === 0) return null;
   return (
     <p class={css.sentence}>
-      <span class={mark === 'error' ? css.failing : undefined}>{mark && <Mark kind={mark} size={13} label="" />}{text}</span>
+      <span class={mark === 'error' ? css.failing : undefined}>{mark && text && <Mark kind={mark} size={13} label="" />}{text}</span>
       {causes.map((c) => <span key={c.q}>{' '}<a href={link({ page: 'explore' }, { q: c.q })}>{c.text}</a></span>)}
     </p>
   );

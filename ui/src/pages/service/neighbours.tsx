@@ -37,8 +37,8 @@ const most = 12;
 const failingFrom = 0.01;
 const failingErrors = 5;
 
-/** Callers and calls of a service with rate, errors and p95. `outgoing`: it has client or producer spans. */
-export function Neighbours({ answer, service, seconds, outgoing: some }: { answer: RequestState<ServiceMap>; service: string; seconds: number; outgoing?: boolean }) {
+/** Callers and calls of a service with rate, errors and p95. `of`: the time of the numbers. `outgoing`: it has client or producer spans. */
+export function Neighbours({ answer, service, seconds, of = '', outgoing: some }: { answer: RequestState<ServiceMap>; service: string; seconds: number; of?: string; outgoing?: boolean }) {
   const { data, error, retry, messages } = answer;
   if (error && !data) return <Failure what={t('Callers and calls')} error={error} retry={retry} />;
   if (!data) return <Skeleton rows={6} height="28px" />;
@@ -48,8 +48,8 @@ export function Neighbours({ answer, service, seconds, outgoing: some }: { answe
   const outgoing = (n: Neighbour, error = ''): string => (n.peer ? spansOf(service, 'kind = client', error) : spansOf(service) + ' > ' + spansOf(n.name, error));
   return (
     <>
-      <List service={service} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />
-      <List service={service} title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Attributes such as peer.service, db.system.name or messaging.system do.') : t('It calls no other service.')} />
+      <List service={service} of={of} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />
+      <List service={service} of={of} title={t('Calls')} list={calls} seconds={seconds} query={outgoing} empty={some ? t('Its outgoing calls do not say what they call. Attributes such as peer.service, db.system.name or messaging.system do.') : t('It calls no other service.')} />
       <Messages messages={messages} />
     </>
   );
@@ -58,18 +58,19 @@ export function Neighbours({ answer, service, seconds, outgoing: some }: { answe
 interface ListProps {
   service: string;
   title: string;
+  of: string;
   list: Neighbour[];
   seconds: number;
   query: (n: Neighbour, error?: string) => string;
   empty: string;
 }
 
-function List({ service, title, list, seconds, query, empty }: ListProps) {
+function List({ service, title, of, list, seconds, query, empty }: ListProps) {
   const body = useRef<HTMLTableElement>(null);
   useRovingRows(body);
   return (
     <section class={css.side} aria-label={title}>
-      <div class={css.sideHead}><h2>{title}</h2><span class={css.second}>{count(list.length)}</span><span class={css.grow} /><a href={link({ page: 'map' }, { focus: service })}>{t('Map')}</a></div>
+      <div class={css.sideHead}><h2>{title}</h2><span class={css.second}>{count(list.length)}{of && `, ${of}`}</span><span class={css.grow} /><a href={link({ page: 'map' }, { focus: service })}>{t('Map')}</a></div>
       {list.length === 0 ? <p class={css.empty}>{empty}</p> : (
         <table ref={body} class={css.edges} role="grid" aria-label={title}>
           <thead><tr><th scope="col"><span class="visually-hidden">{t('Service')}</span></th><th scope="col" class={css.number}>{t('per second')}</th><th scope="col" class={css.number}>{t('errors')}</th><th scope="col" class={css.number}>p95</th></tr></thead>

@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { OneService, OperationSeries, RoleName, ServiceRole } from '../../api/service';
 import type { Red } from '../../api/types';
+import { errorShare } from '../../incidents/words';
 import { maxOf } from '../../charts/scale';
 import { MiniBars, Sparkline } from '../../charts/sparkline';
 import { classes } from '../../shell/controls';
@@ -10,17 +11,17 @@ import { useRovingRows } from '../../shell/roving';
 import { Partial } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { link, navigate } from '../../shell/url';
-import { errorShare, errorShares, isFailing, slowdown } from '../overview/health';
+import { errorShares, figuresOf, figuresSeconds, figuresText, isFailing, slowdown } from '../overview/health';
 import { factor } from '../overview/sentence';
 import { operationQuery, slower } from './queries';
-import { timeShare, used } from './roles';
+import { mainRole, timeShare, used } from './roles';
 import css from './service.module.css';
 
 const slowFrom = 1.5;
 const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
 
 /** Operations of a service, those that take most time first, then its calls of others. A row marks its operation for the heatmap below. */
-export function Operations({ data, seconds, service, marked }: { data: OneService; seconds: number; service: string; marked: OperationSeries | undefined }) {
+export function Operations({ data, service, marked }: { data: OneService; service: string; marked: OperationSeries | undefined }) {
   const body = useRef<HTMLTableElement>(null);
   useRovingRows(body);
   const shown = data.roles.filter((r) => r.operations.some(used) && (r.role !== 'internal' || !used(data.roles[0].total)));
@@ -30,7 +31,7 @@ export function Operations({ data, seconds, service, marked }: { data: OneServic
       <table ref={body} class={css.table} role="grid" aria-label={t('Operations')}>
         <thead>
           <tr>
-            <th scope="col" class={css.name}>{t('Operation')}</th>
+            <th scope="col" class={css.name}>{t('Operation, {range}', { range: figuresText(mainRole(data)!.total, data) })}</th>
             <th scope="col" class={classes(css.number, css.wide)}>{t('Per second')}</th>
             <th scope="col" class={css.number}>{t('Errors')}</th>
             <th scope="col" class={classes(css.bars, css.wide)}><span class="visually-hidden">{t('Errors over time')}</span></th>
@@ -41,7 +42,7 @@ export function Operations({ data, seconds, service, marked }: { data: OneServic
             <th scope="col" class={classes(css.time, css.wide)} aria-sort="descending">{t('Share of time')}</th>
           </tr>
         </thead>
-        {shown.map((r) => <Role key={r.role} role={r} seconds={seconds} service={service} marked={marked} scale={scale} />)}
+        {shown.map((r) => <Role key={r.role} role={r} data={data} service={service} marked={marked} scale={scale} />)}
       </table>
       {shown.filter((r) => r.omitted > 0).map((r) => <div key={r.role} class={css.notice}><Partial>{tn(r.omitted, '{n} operation that takes less time is not listed.', '{n} operations that take less time are not listed.', { n: count(r.omitted) })}</Partial></div>)}
     </>
@@ -52,24 +53,25 @@ const roleNames: Record<RoleName, () => string> = { requests: () => t('Requests'
 
 interface RoleProps {
   role: ServiceRole;
-  seconds: number;
+  data: OneService;
   service: string;
   marked: OperationSeries | undefined;
   scale: number;
 }
 
-function Role({ role, seconds, service, marked, scale }: RoleProps) {
+function Role({ role, data, service, marked, scale }: RoleProps) {
   return (
     <tbody>
       {role.role !== 'requests' && <tr class={css.group}><th scope="rowgroup" colSpan={3}>{roleNames[role.role]()}</th><td colSpan={6} class={css.wide} /></tr>}
-      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} role={role} seconds={seconds} service={service} marked={o === marked} scale={scale} />)}
+      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} role={role} data={data} service={service} marked={o === marked} scale={scale} />)}
     </tbody>
   );
 }
 
-function Row({ o, role, seconds, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; marked: boolean }) {
+function Row({ o, role, data, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; marked: boolean }) {
   const failing = isFailing(o);
-  const slow = slowdown(o.summary, o.usual);
+  const figures = figuresOf(o);
+  const slow = slowdown(figures, o.usual);
   const isSlow = slow !== null && slow >= slowFrom;
   const explore = (...more: string[]): string => link({ page: 'explore' }, { q: operationQuery(service, o.name, ...more), of: 'spans' });
   const part = timeShare(o, role);
@@ -82,15 +84,15 @@ function Row({ o, role, seconds, service, marked, scale }: Omit<RoleProps, 'mark
           <a class={css.traces} href={explore()} aria-label={t('Traces of {name}', { name: o.name })}>{t('Traces')}</a>
         </span>
       </th>
-      <td class={classes(css.number, css.wide)}>{rate(o.summary.calls / seconds)}</td>
-      <td class={classes(css.number, failing ? css.failing : o.summary.errors === 0 && css.zero)}>{o.summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(errorShare(o.summary))}</a> : '0'}</td>
+      <td class={classes(css.number, css.wide)}>{rate(figures.calls / figuresSeconds(o, data))}</td>
+      <td class={classes(css.number, failing ? css.failing : figures.errors === 0 && css.zero)}>{figures.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(errorShare(figures))}</a> : '0'}</td>
       <td class={classes(css.bars, css.wide)}><MiniBars values={errorShares(o)} max={scale} color={failing ? 'var(--error-solid)' : 'var(--series-p50)'} width={76} /></td>
-      <td class={classes(css.number, css.wide, css.second)}>{quantile(o.summary, 'p50')}</td>
+      <td class={classes(css.number, css.wide, css.second)}>{quantile(figures, 'p50')}</td>
       <td class={classes(css.number, css.p95, isSlow && css.strong)} title={isSlow ? t('{factor} the usual p95', { factor: factor(slow) }) : undefined}>
-        {o.summary.p95 === null ? none : <a class={css.cellLink} href={explore(slower(o.summary.p95))} title={t('The slowest spans')}>{isSlow && '▲ '}{duration(o.summary.p95)}</a>}
+        {figures.p95 === null ? none : <a class={css.cellLink} href={explore(slower(figures.p95))} title={t('The slowest spans')}>{isSlow && '▲ '}{duration(figures.p95)}</a>}
       </td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={o.p95} color={isSlow ? 'var(--warn-solid)' : 'var(--series-p95)'} width={84} dot /></td>
-      <td class={classes(css.number, css.wide, css.second)}>{quantile(o.summary, 'p99')}</td>
+      <td class={classes(css.number, css.wide, css.second)}>{quantile(figures, 'p99')}</td>
       <td class={classes(css.time, css.wide)}><span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span></td>
     </tr>
   );
