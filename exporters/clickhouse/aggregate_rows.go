@@ -47,14 +47,21 @@ type rowColumns struct {
 	properties map[tracestore.Place]struct{}
 	keys       []string // attributes; see keysOf
 	someKeys   string   // condition on a key x of further attributes, or where.Never
+	allKeys    bool     // all attributes
 }
 
 // add adds fields.
 func (c *rowColumns) add(fields ...tracestore.Field) {
 	for _, f := range fields {
-		if f.Place.HasKey() {
+		switch {
+		case f.Place.HasKey():
 			c.keys = append(c.keys, keysOf(f)...)
-		} else {
+		case f.Place == tracestore.AnyText:
+			for _, p := range where.TextPlaces() {
+				c.properties[p] = struct{}{}
+			}
+			c.allKeys = true
+		default:
 			c.properties[f.Place] = struct{}{}
 		}
 	}
@@ -85,7 +92,9 @@ func (c *rowColumns) sql() string {
 	if len(c.keys) > 0 {
 		wanted = "x IN (" + where.Texts(c.keys) + ")"
 	}
-	wanted = where.Any(wanted, c.someKeys)
+	if wanted = where.Any(wanted, c.someKeys); c.allKeys {
+		wanted = where.Always
+	}
 	for _, p := range rows.Pairs() {
 		if wanted == where.Never {
 			none := map[rows.Pair]string{rows.PairInt: "emptyArrayInt64()", rows.PairFloat: "emptyArrayFloat64()"}[p]
@@ -245,6 +254,9 @@ func (r *spanRow) matches(e tracestore.Expr, s tracestore.Span) bool {
 		if e.Field.Place.HasKey() {
 			return r.hasValue(e)
 		}
+		if e.Field.Place == tracestore.AnyText {
+			return r.hasText(e, s)
+		}
 	}
 	return tracestore.Match(e, s)
 }
@@ -253,17 +265,31 @@ func (r *spanRow) matches(e tracestore.Expr, s tracestore.Span) bool {
 func (r *spanRow) hasValue(c tracestore.Cond) bool {
 	for _, prefix := range where.Prefixes(c.Field.Place) {
 		for i := range r.attributes {
-			a := &r.attributes[i]
-			key, ok := strings.CutPrefix(a.Key, prefix)
-			if !ok || key != c.Field.Key || a.textOnly && !comparesText(c) {
-				continue
-			}
-			if c.Holds(a.Value) {
+			if key, ok := strings.CutPrefix(r.attributes[i].Key, prefix); ok && key == c.Field.Key && r.attributes[i].meets(c) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// hasText reports whether a condition holds for one of the texts of the row.
+func (r *spanRow) hasText(c tracestore.Cond, s tracestore.Span) bool {
+	for i := range r.attributes {
+		if r.attributes[i].meets(c) {
+			return true
+		}
+	}
+	for _, p := range where.TextPlaces() {
+		if c.Field.Place = p; tracestore.Match(c, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *rowAttribute) meets(c tracestore.Cond) bool {
+	return (!a.textOnly || comparesText(c)) && c.Holds(a.Value)
 }
 
 // comparesText reports whether a condition can hold for values that are neither strings nor

@@ -147,6 +147,44 @@ const (
 	anchorEnd   = ")$"
 )
 
+// Around a text that values of AnyText contain in any case, in a regular expression.
+const (
+	containsBegin = "(?i).*"
+	containsEnd   = ".*"
+)
+
+// containing returns the condition for a text in quotes without a field: the span contains it.
+func (p *parser) containing(t token) (tracestore.Expr, error) {
+	if t.text == "" {
+		return nil, p.fail(t, "the text to search for is empty")
+	}
+	t.text = containsBegin + regexp.QuoteMeta(t.text) + containsEnd
+	re, err := p.pattern(t)
+	if err != nil {
+		return nil, err
+	}
+	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.AnyText}, Op: tracestore.Like, Value: tracestore.Pattern(re)}, nil
+}
+
+// contained returns the text that a condition searches for, if containing returns the condition for
+// it.
+func contained(c tracestore.Cond) (text string, ok bool) {
+	if c.Field.Place != tracestore.AnyText || c.Op != tracestore.Like {
+		return "", false
+	}
+	escaped, ok1 := strings.CutPrefix(c.Value.Regexp.String(), anchorBegin+containsBegin)
+	escaped, ok2 := strings.CutSuffix(escaped, containsEnd+anchorEnd)
+	var b strings.Builder
+	for i := 0; i < len(escaped); i++ {
+		if escaped[i] == '\\' && i+1 < len(escaped) {
+			i++
+		}
+		b.WriteByte(escaped[i])
+	}
+	text = b.String()
+	return text, ok1 && ok2 && text != "" && regexp.QuoteMeta(text) == escaped
+}
+
 func (p *parser) pattern(t token) (*regexp.Regexp, error) {
 	if len(t.text) > MaxPattern {
 		return nil, p.fail(t, "regular expression has %d bytes; the maximum is %d", len(t.text), MaxPattern)

@@ -159,6 +159,8 @@ func (p *parser) bareField(t token) (tracestore.Expr, error) {
 		return tracestore.And{}, nil
 	case t.isWord("false"):
 		return tracestore.Or{}, nil
+	case t.kind == quoted:
+		return p.containing(t)
 	case isConstant(t):
 		return nil, p.fail(t, "expected a comparison with a field, such as duration > 1s")
 	}

@@ -194,7 +194,10 @@ func equals(c tracestore.Cond, text string) bool {
 }
 
 func (w *printer) cond(c tracestore.Cond) {
+	text, contains := contained(c)
 	switch s := shorthand(c); {
+	case contains:
+		w.WriteString(quotedText(text))
 	case s != nil && s.Negated:
 		w.WriteString("!" + s.Name)
 	case c.Op == tracestore.Exists:

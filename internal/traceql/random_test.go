@@ -55,7 +55,7 @@ func randomCondition(r *rand.Rand) string {
 	}
 	equality := func() string { return oneFrom(r, "= !=") }
 	order := func() string { return oneFrom(r, "= != < <= > >=") }
-	switch r.IntN(10) {
+	switch r.IntN(11) {
 	case 0:
 		return oneFrom(r, "! !! ") + oneFrom(r, "error root .a true false exists(name) exists(span.a)")
 	case 1:
@@ -74,6 +74,8 @@ func randomCondition(r *rand.Rand) string {
 		return oneFrom(r, `error root`) + equality() + oneFrom(r, "true false")
 	case 8:
 		return attribute() + equality() + "nil"
+	case 9:
+		return oneFrom(r, `"u-1247" !"a.*\\b" !!"É\n" text="x" text=~"(?i).*a+.*" text!~"(?i).*b.*"`)
 	}
 	return oneFrom(r, "name statusMessage rootName event:name span:parentID .x") + order() +
 		oneFrom(r, "\"\" `a\"\\b` \"\\n\\\"\\xff\\u00fc\" \"true\"")

@@ -52,6 +52,9 @@ func (f *FacetQuery) check() error {
 		if !field.Place.known() {
 			return fmt.Errorf("unknown facet field place %d", field.Place)
 		}
+		if field.Place.Info().SearchOnly {
+			return fmt.Errorf("facet field %s is only for searches", field.Place.Info().Name)
+		}
 		if _, twice := seen[field]; twice {
 			return fmt.Errorf("duplicate facet field: place %d, key %q", field.Place, field.Key)
 		}

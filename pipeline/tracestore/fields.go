@@ -12,7 +12,7 @@ type Place uint8
 
 // The places of a field. Attributes are looked up by key. All others are properties of the span or
 // of its trace and have no key. A span has exactly one value, which may be "", for each property
-// except EventName (one for each event), ParentID and the properties of the trace.
+// except EventName (one for each event), ParentID, AnyText and the properties of the trace.
 //
 // To add a property, add a constant and its row in the table of places. Parsers, completion, facets
 // and documentation read the table. Stores with columns of their own bind the property in one
@@ -34,6 +34,7 @@ const (
 	ScopeVersion
 	EventName
 	ParentID      // 16 hex digits; no value for a root span
+	AnyText       // Service, Name, StatusMessage, every EventName, and every attribute
 	TraceDuration // nanoseconds from the first start to the last end in the trace; see Span.Trace
 	RootService   // Summary.RootService of the trace
 	RootName      // Summary.RootName of the trace
@@ -68,6 +69,8 @@ type PlaceInfo struct {
 	OfTrace bool     // see Place.OfTrace
 	PerSpan bool     // of a place with OfTrace: spans of a trace may have different values
 	Default bool     // counted by facets of a query that names no fields
+	// SearchOnly: facets and groups cannot have the field, because its values are those of others.
+	SearchOnly bool
 	// Catalog is Service or Name if the values are names of services or operations; see [Catalog].
 	// Otherwise it is zero, and a catalog lists only values of attributes.
 	Catalog Place
@@ -145,6 +148,10 @@ var places = [...]PlaceInfo{
 		value: func(s Span) (otlpdata.Value, bool) {
 			return otlpdata.StringValue(s.ParentID.String()), !s.ParentID.IsZero()
 		},
+	},
+	{
+		Place: AnyText, Name: "text", Type: TextField, SearchOnly: true,
+		Doc: "text of the span: its service, name and status message, names of events, and values of attributes",
 	},
 	{
 		Place: TraceDuration, Name: "trace.duration", TraceQL: []string{"trace:duration", "traceDuration"}, Type: DurationField,

@@ -92,6 +92,9 @@ func (g *GroupQuery) check() error {
 		if !f.Place.known() {
 			return fmt.Errorf("unknown place %d of a field to group by", f.Place)
 		}
+		if f.Place.Info().SearchOnly {
+			return fmt.Errorf("spans cannot be grouped by %s, which is only for searches", f.Place.Info().Name)
+		}
 	}
 	return nil
 }

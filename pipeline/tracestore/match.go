@@ -120,12 +120,51 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	case LinkAttribute:
 		visitLinks(s, f.Key, yield)
 	case EventName:
-		for i := range s.Events {
-			if !yield(otlpdata.StringValue(s.Events[i].Name)) {
-				return
-			}
+		visitEventNames(s, yield)
+	case AnyText:
+		visitText(s, yield)
+	}
+}
+
+// visitText visits all values of AnyText.
+func visitText(s Span, yield func(otlpdata.Value) bool) {
+	for _, text := range []string{s.Resource.Service, s.Operation(), s.StatusMessage} {
+		if !yield(otlpdata.StringValue(text)) {
+			return
 		}
 	}
+	if !visitEventNames(s, yield) || !visitAll(s.Attributes, yield) || !visitAll(s.Resource.Attributes, yield) ||
+		!visitAll(s.Scope.Attributes, yield) {
+		return
+	}
+	for i := range s.Events {
+		if !visitAll(s.Events[i].Attributes, yield) {
+			return
+		}
+	}
+	for i := range s.Links {
+		if !visitAll(s.Links[i].Attributes, yield) {
+			return
+		}
+	}
+}
+
+func visitEventNames(s Span, yield func(otlpdata.Value) bool) bool {
+	for i := range s.Events {
+		if !yield(otlpdata.StringValue(s.Events[i].Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func visitAll(kvs []otlpdata.KeyValue, yield func(otlpdata.Value) bool) bool {
+	for i := range kvs {
+		if !yield(kvs[i].Value) {
+			return false
+		}
+	}
+	return true
 }
 
 // visitKey visits the values of key and reports whether to continue.

@@ -182,6 +182,9 @@ func aggregationCases(n int, slow tracestore.Expr) []tracestore.Aggregation {
 	var fields []tracestore.Field
 	for i := range tracestore.Places() {
 		p := tracestore.Place(i)
+		if p.Info().SearchOnly {
+			continue
+		}
 		fields = append(fields, tracestore.Field{Place: p, Key: "k"})
 	}
 	selections := []*tracestore.Selection{{}, {Where: slow}, {From: at(firstMinute + minute)}, {To: at(firstMinute + minute), Where: slow}}
@@ -214,6 +217,7 @@ func (s *suite) checkBadAggregations(store tracestore.Aggregator) {
 		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: tracestore.MaxFacetValues + 1}}},
 		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: []tracestore.Field{twice, twice}}}},
 		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: []tracestore.Field{unknown}}}},
+		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: []tracestore.Field{{Place: tracestore.AnyText}}}}},
 		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Fields: make([]tracestore.Field, tracestore.MaxFacets+1)}}},
 	} {
 		if _, err := store.Aggregate(s.ctx, c.q, c.a); err == nil {

@@ -98,8 +98,8 @@ func checkContent(s *suite) {
 	m := pcommon.NewMap()
 	putAllTypes(m)
 	for key, text := range allTypesAsText() {
-		for _, p := range []tracestore.Place{tracestore.AnyAttribute, tracestore.SpanAttribute, tracestore.ResourceAttribute,
-			tracestore.ScopeAttribute, tracestore.EventAttribute, tracestore.LinkAttribute} {
+		for _, p := range []tracestore.Place{tracestore.AnyText, tracestore.AnyAttribute, tracestore.SpanAttribute,
+			tracestore.ResourceAttribute, tracestore.ScopeAttribute, tracestore.EventAttribute, tracestore.LinkAttribute} {
 			q := tracestore.Query{Where: tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Value: tracestore.Text(text)}}
 			if got := s.checkFind(q, tracestore.WantIDs); len(got) != 1 {
 				s.Errorf("%s=%q in place %d: %d traces, want 1", key, text, p, len(got))

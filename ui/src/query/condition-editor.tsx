@@ -61,10 +61,11 @@ export function StatusEditor({ value, onDone }: { value: string; onDone: (value:
 
 const opNames: Record<string, string> = {
   '=': 'is', '!=': t('is another value than'), not: t('is not'), '=~': 'matches', '!~': t('does not match'), '>': t('is more than'), '>=': t('is at least'), '<': t('is less than'), '<=': t('is at most'),
-  exists: 'exists', '!exists': t('does not exist'),
+  contains: t('contains'), '!contains': t('does not contain'), exists: 'exists', '!exists': t('does not exist'),
 };
 
 function opsOf(field: string): string[] {
+  if (canonical(field) === 'text') return ['contains', '!contains', '=', 'not', '=~'];
   const ops = operatorsFor(field).flatMap((op) => (op === '=' ? ['=', 'not'] : op === '!=' ? [] : [op]));
   return fieldType(field) === 'attribute' ? [...ops, 'exists', '!exists'] : ops;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addCondition, callsInstead, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, withBraces, withoutErrors, withSelect, type PatternSpan } from './edit';
+import { addCondition, callsInstead, conditionsOn, patternOf, removeCondition, replaceCondition, setBounds, setCondition, spansBeside, spansLike, spansOf, spansWith, spansWithout, searchOf, withoutErrors, withSelect, type PatternSpan } from './edit';
 import { parseQuery } from './parse';
 import { maxHistory, readHistory, remember } from './history';
 import { problemIn } from './problem';
@@ -57,10 +57,16 @@ describe('edit', () => {
   });
 
   it('adds missing braces', () => {
-    expect(withBraces(' duration > 1s ')).toBe('{ duration > 1s }');
-    expect(withBraces('checkout cart')).toBe('checkout cart');
-    expect(withBraces('{ error')).toBe('{ error');
-    expect(withBraces('')).toBe('');
+    expect([' duration > 1s ', 'error', '!root', '.paid', '"a" && error', '{ error', '', '(error', 'name = x y'].map(searchOf))
+      .toEqual(['{ duration > 1s }', '{ error }', '{ !root }', '{ .paid }', '{ "a" && error }', '{ error', '', '(error', 'name = x y']);
+  });
+
+  it('searches for plain text', () => {
+    expect(['u-1247', 'checkout cart', 'api.example.com/v1', ' 10.0.0.7 ', 'it\'s 50 €'].map(searchOf))
+      .toEqual(['{ "u-1247" }', '{ "checkout cart" }', '{ "api.example.com/v1" }', '{ "10.0.0.7" }', '{ "it\'s 50 €" }']);
+    const text = '{ "u-1247" && !"b" && error }';
+    expect(conditionsOn(text, 'text').map((c) => [c.op, c.value])).toEqual([['contains', 'u-1247'], ['!contains', 'b']]);
+    expect(replaceCondition(text, conditionsOn(text, 'text')[0], 'text', '!contains', 'a"b')).toBe('{ !"a\\"b" && !"b" && error }');
   });
 });
 

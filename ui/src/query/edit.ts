@@ -1,7 +1,8 @@
 // Changes of a search that leave the rest of its text as it is.
 
-import { canonical, durationText, formatCondition, formatField } from './field';
-import { isOp, lex } from './lex';
+import { canonical, durationText, fieldType, formatCondition, formatField } from './field';
+import { scopes } from './field-table';
+import { isComparison, isOp, lex, type Token } from './lex';
 import { isOn, parseQuery, type Condition, type Query, type SetNode, type Spans } from './parse';
 
 /** The conditions of a search of the form `{ a && b }`; null for any other form. */
@@ -27,7 +28,7 @@ function insert(text: string, s: Spans, condition: string): string {
   return splice(text, s.begin, s.end, `{ ${before}${condition} }`);
 }
 
-const opposite: Record<string, string[]> = { '=': ['!=', 'not', '!exists'], '!=': ['='], not: ['='], exists: ['!exists'], '!exists': ['exists', '=', 'not', '!='] };
+const opposite: Record<string, string[]> = { '=': ['!=', 'not', '!exists'], '!=': ['='], not: ['='], exists: ['!exists'], contains: ['!contains'], '!contains': ['contains'], '!exists': ['exists', '=', 'not', '!='] };
 
 /** Selects only those spans of a search for which a further condition holds. A condition that says the opposite is removed. A text that is not a valid search stays unchanged. */
 export function addCondition(text: string, field: string, op: string, value = ''): string {
@@ -130,11 +131,20 @@ export function withSelect(text: string, fields: string[]): string {
   return `${withoutSelect(text) || '{}'} | select(${[...names.values()].join(', ')})`;
 }
 
-/** Puts braces around a search that has none, so that `duration > 1s` is valid. */
-export function withBraces(text: string): string {
+/** Whether a token is a sign that a text is written in the language of searches. */
+function isLanguage(t: Token): boolean {
+  if (t.kind === 'operator') return isComparison(t) || ['&&', '||', '(', ')', '|', '!'].includes(t.text);
+  return t.kind === 'quoted' || (t.kind === 'invalid' && /^["`]/.test(t.text));
+}
+
+/** Puts braces around a search that has none, so that `duration > 1s` is valid. Plain text, which has no sign of the language, is searched for as such. */
+export function searchOf(text: string): string {
   const trimmed = text.trim();
   const tokens = lex(trimmed);
   if (tokens.length === 0 || tokens.some((t) => isOp(t, '{') || isOp(t, '}'))) return trimmed;
+  const [first] = tokens;
+  const field = tokens.length === 1 && first.kind === 'word' && (fieldType(first.text) === 'boolean' || scopes.some((s) => first.text.startsWith(s)));
+  if (!field && !tokens.some(isLanguage)) return search([formatCondition('text', 'contains', trimmed)]);
   const wrapped = `{ ${trimmed} }`;
   return parseQuery(wrapped) ? wrapped : trimmed;
 }

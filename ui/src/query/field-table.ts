@@ -22,6 +22,7 @@ export const fields: FieldEntry[] = [
   { name: 'instrumentation:version', aliases: [], type: 'text', words: [] },
   { name: 'event:name', aliases: [], type: 'text', words: [] },
   { name: 'span:parentID', aliases: [], type: 'text', words: [] },
+  { name: 'text', aliases: [], type: 'text', words: [] },
   { name: 'trace.duration', aliases: ['trace:duration', 'traceDuration'], type: 'duration', words: [] },
   { name: 'trace.rootService', aliases: ['trace:rootService', 'rootServiceName'], type: 'text', words: [] },
   { name: 'trace.rootName', aliases: ['trace:rootName', 'rootName'], type: 'text', words: [] },

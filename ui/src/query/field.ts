@@ -63,6 +63,7 @@ const isNumber = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 export function formatCondition(field: string, op: string, value = ''): string {
   const name = formatField(field);
   const type = fieldType(field);
+  if (op === 'contains' || op === '!contains') return (op === 'contains' ? '' : '!') + quote(value);
   if (op === 'exists' || op === '!exists') return `${op}(${name})`;
   if (type === 'boolean') return ((op === '=') === (value === 'true') ? '' : '!') + name;
   if (op === 'not') return `!(${name} = ${formatValue(field, '=', value)})`;

@@ -66,7 +66,7 @@ function isRepeated(c: Condition, all: Condition[]): boolean {
 
 /** How an operator reads in a chip. */
 function opText(op: string): string {
-  return op === '=' ? '' : op === 'not' || op === '!=' ? 'not ' : op === 'exists' ? 'exists' : op === '!exists' ? 'missing' : op + ' ';
+  return op === '=' || op === 'contains' ? '' : op === '!contains' ? 'not ' : op === 'not' || op === '!=' ? 'not ' : op === 'exists' ? 'exists' : op === '!exists' ? 'missing' : op + ' ';
 }
 
 interface ChipButtonProps {

@@ -9,7 +9,7 @@ export interface Condition {
   end: number;
   /** Name as written in the search; "" for a condition that has no form of its own, such as `(a || b)`. */
   name: string;
-  /** `=`, `!=`, `<`, ..., `exists`, `!exists`, `not` for `!(a = b)`; a bare field is `= true`, and with `!` it is `= false`. */
+  /** `=`, `!=`, `<`, ..., `exists`, `!exists`, `not` for `!(a = b)`; a bare field is `= true`, and with `!` it is `= false`. Text in quotes alone is a condition on `text` with `contains` or `!contains`. */
   op: string;
   /** Value without quotes. */
   value: string;
@@ -195,6 +195,7 @@ class Parser {
       if (negations) throw new SyntaxFailure();
       return this.comparison(t, make);
     }
+    if (t.kind === 'quoted' && t.text) return make('text', no ? '!contains' : 'contains', t.text, 'quoted');
     if (t.kind !== 'word') throw new SyntaxFailure();
     return t.text === 'true' || t.text === 'false' ? make('', '') : make(this.written(t), '=', no ? 'false' : 'true');
   }

@@ -63,6 +63,7 @@ const durations = ['1ms', '10ms', '100ms', '500ms', '1s', '5s', '30s', '1m'];
 function localValues(c: Context, of: (title: string, list: [string, string, string][]) => Suggestions): Suggestions | null {
   const title = t('Values of {field}', { field: canonical(c.field) });
   const words = wordsOf(c.field);
+  if (canonical(c.field) === 'text') return of(title, []);
   if (words.length) return of(title, words.map((w) => [w, w, '']));
   if (fieldType(c.field) === 'boolean') return of(title, ['true', 'false'].map((w) => [w, w, '']));
   if (fieldType(c.field) === 'duration') return of(title, durations.map((w) => [w, w, '']));

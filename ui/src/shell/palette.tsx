@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Names } from '../api/types';
 import { Dialog } from './dialog';
+import { searchOf } from '../query/edit';
 import { savedSearches } from '../query/saved';
 import { rangeText } from '../query/saved-text';
 import { Icon, type IconName } from './icons';
@@ -51,11 +52,10 @@ function literal(typed: string): Target[] {
   return [{ kind: 'Trace', label: t('Open trace {trace}', { trace: ref.trace }), detail: ref.span && t('span {span}', { span: ref.span }), href: link({ page: 'trace', id: ref.trace }, { span: ref.span }) }];
 }
 
-/** Searches for a text that names nothing else. */
+/** Searches spans for a text. */
 function offered(typed: string): Target[] {
-  const search = (q: string, detail: string): Target => ({ kind: 'Search', label: q, detail, href: link({ page: 'explore' }, { q }) });
-  const pattern = `(?i).*${typed.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}.*`;
-  return [search(`{ name =~ ${JSON.stringify(pattern)} }`, t('a part of the name of a span')), search(`{ user.id = ${JSON.stringify(typed)} }`, t('the value of an attribute'))];
+  const q = searchOf(typed);
+  return q.startsWith('{ "') ? [{ kind: 'Search', label: q, detail: t('spans with this text'), href: link({ page: 'explore' }, { q }) }] : [];
 }
 
 /** The jump box: pages, services, recent traces, trace ids and queries. */
@@ -69,9 +69,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
     const known = [...new Set([...(names.data?.names ?? []), ...(more.data?.names ?? [])])];
     const found = bestTargets([...pages(), ...saved(), ...recent(), ...services(known)], typed, maxTargets);
     const own = literal(typed);
-    if (typed.trim() && found.length + own.length === 0) return offered(typed.trim());
     // A short word such as "cafe" is hex, too: names come first.
-    return /^\w{1,7}$/.test(typed.trim()) ? [...found, ...own] : [...own, ...found];
+    return /^\w{1,7}$/.test(typed.trim()) ? [...found, ...own, ...offered(typed)] : [...own, ...found, ...offered(typed)];
   }, [typed, names.data, more.data]);
   const at = Math.min(index, targets.length - 1);
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: 'nearest' }), [at]);

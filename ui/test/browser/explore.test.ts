@@ -98,6 +98,19 @@ test('chips and text change the same search; back and forward restore it', () =>
   await expect.poll(() => queryOf(page)).toBe('{ status = error && root }');
 }));
 
+test('plain text finds spans with any such value', () => visit(url + '/search', async (page) => {
+  await bar(page).fill('USER-2');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => queryOf(page)).toBe('{ "USER-2" }');
+  await page.getByRole('button', { name: 'text USER-2', exact: true }).waitFor();
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(0);
+  await page.getByRole('button', { name: 'text USER-2', exact: true }).click();
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Comparison' }).selectOption('!contains');
+  await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
+  await expect.poll(() => queryOf(page)).toBe('{ !"USER-2" }');
+}));
+
 test('Enter in a list takes the first name that contains the text', () => visit(url + '/search', async (page) => {
   await page.getByRole('button', { name: 'service any' }).click();
   await page.getByRole('combobox', { name: 'service', exact: true }).fill('HECK');

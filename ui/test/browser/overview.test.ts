@@ -173,7 +173,7 @@ describe('with data', () => {
     await page.getByRole('main').getByRole('heading').first().waitFor();
     await page.keyboard.press('Control+k');
     await page.keyboard.type('u-12 47');
-    await page.getByRole('option', { name: /^\{ name =~ "\(\?i\)\.\*u-12 47\.\*" \}/ }).waitFor();
+    await page.getByRole('option', { name: /^\{ "u-12 47" \}/ }).waitFor();
     await page.keyboard.press('Enter'); // runs the offered search
     await page.getByText('No trace matches in this time range.').waitFor();
     await page.goto(url);

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -23,6 +24,8 @@ func (t builder) cond(c tracestore.Cond) bounds {
 		return eventNameCond(c)
 	case p == tracestore.ParentID:
 		return t.parent(c)
+	case p == tracestore.AnyText:
+		return anyTextCond(c)
 	default:
 		if column, ok := Column(p); ok {
 			return textCond(column, c)
@@ -77,6 +80,29 @@ func overArray(b bounds, array string) bounds {
 }
 
 func eventNameCond(c tracestore.Cond) bounds { return overArray(textCond("v", c), "event_names") }
+
+// TextPlaces returns the properties that are values of tracestore.AnyText.
+func TextPlaces() []tracestore.Place {
+	return []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.StatusMessage, tracestore.EventName}
+}
+
+// anyTextCond holds if the condition holds for the service, the name, the status message, the name
+// of an event, or an attribute.
+func anyTextCond(c tracestore.Cond) bounds {
+	var parts []bounds
+	for _, p := range TextPlaces() {
+		c.Field.Place = p
+		parts = append(parts, builder{}.cond(c))
+	}
+	for _, p := range rows.Pairs() {
+		parts = append(parts, overArray(valueCond(p, c), p.Values()))
+	}
+	var may, must []string
+	for _, b := range parts {
+		may, must = append(may, b.may), append(must, b.must)
+	}
+	return bounds{may: Any(may...), must: Any(must...)}
+}
 
 // parent compares the text form of the id of the parent, which a root span does not have. The table
 // of spans tells only whether there is one.

@@ -92,7 +92,9 @@ func (b *binder) cond(c int) node {
 	case at.InShape && !at.HasCell(b.plan.Tables, b.shape):
 		v = b.match(c, place)
 	default:
-		if at.Scope {
+		if place == tracestore.AnyText {
+			v = b.common(c)
+		} else if at.Scope {
 			v = b.match(c, tracestore.ScopeAttribute)
 		}
 		if at.Resource && v != yes {
@@ -136,6 +138,21 @@ func (b *binder) match(c int, place tracestore.Place) verdict {
 	return verdictOf(tracestore.Match(asked, b.plan.Common(b.shape)))
 }
 
+// common evaluates a condition on AnyText on what all spans of the shape have in common, without
+// the resource.
+func (b *binder) common(c int) verdict {
+	v := no
+	for _, p := range []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.StatusMessage} {
+		if !BindingOf(p).HasCell(b.plan.Tables, b.shape) {
+			v = or(v, b.match(c, p))
+		}
+	}
+	for _, kv := range b.plan.Tables.Scopes[b.shape.Scope].Attributes {
+		v = or(v, verdictOf(b.plan.query.conds[c].Holds(kv.Value)))
+	}
+	return v
+}
+
 func (b *binder) resource(l *leaf, c int) verdict {
 	f := b.plan.resourceFacts(c)
 	l.resource = f.all == depends
@@ -153,7 +170,7 @@ func (b *binder) columns(l *leaf, c int) verdict {
 		case MayEncode(field.Place, col.Place):
 			l.encoded = true
 			v = or(v, depends)
-		case col.Place == rows.EventTime && field.Place == tracestore.EventName && !b.named(i):
+		case col.Place == rows.EventTime && (field.Place == tracestore.EventName || field.Place == tracestore.AnyText) && !b.named(i):
 			v = or(v, verdictOf(l.cond.Holds(otlpdata.StringValue(""))))
 		}
 	}

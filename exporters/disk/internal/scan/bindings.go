@@ -38,6 +38,9 @@ var bindings = [...]Binding{
 	tracestore.ScopeVersion:      {InShape: true},
 	tracestore.EventName:         {cells: []rows.Place{rows.EventName}, encoded: []rows.Place{rows.Events}},
 	tracestore.ParentID:          {InHead: true},
+	tracestore.AnyText: {Resource: true, Scope: true,
+		cells:   []rows.Place{rows.Attribute, rows.EventAttribute, rows.Name, rows.StatusMessage, rows.EventName},
+		encoded: []rows.Place{rows.Extra, rows.Events, rows.Links}},
 }
 
 var noBinding Binding

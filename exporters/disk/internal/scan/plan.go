@@ -2,6 +2,7 @@ package scan
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -279,8 +280,14 @@ func (p *Plan) resourceFacts(c int) *resourceFacts {
 	if f.holds != nil {
 		return f
 	}
-	asked := tracestore.Cond{Op: p.query.conds[c].Op, Value: p.query.conds[c].Value,
-		Field: tracestore.Field{Place: tracestore.ResourceAttribute, Key: p.query.conds[c].Field.Key}}
+	asked := p.query.conds[c].Cond
+	asked.Field.Place = tracestore.ResourceAttribute
+	holds := func(r *otlpdata.Resource) bool { return tracestore.Match(asked, tracestore.Span{Resource: r}) }
+	if p.query.conds[c].Field.Place == tracestore.AnyText {
+		holds = func(r *otlpdata.Resource) bool {
+			return slices.ContainsFunc(r.Attributes, func(kv otlpdata.KeyValue) bool { return asked.Holds(kv.Value) })
+		}
+	}
 	f.holds = make([]bool, len(p.Tables.Resources))
 	some, all := false, true
 	for i := range p.Tables.Resources {
@@ -288,7 +295,7 @@ func (p *Plan) resourceFacts(c int) *resourceFacts {
 		if r.Tenant != p.query.tenant {
 			continue
 		}
-		f.holds[i] = tracestore.Match(asked, tracestore.Span{Resource: &r.Resource})
+		f.holds[i] = holds(&r.Resource)
 		some, all = some || f.holds[i], all && f.holds[i]
 	}
 	f.all = depends

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facets, Heatmap } from '../../api/types';
-import { addCondition, withBraces } from '../../query/edit';
+import { addCondition, searchOf } from '../../query/edit';
 import { remember } from '../../query/history';
 import { problemIn } from '../../query/problem';
 import { capable } from '../../shell/config';
@@ -68,9 +68,9 @@ function Stored() {
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
   const execute = (text: string): void => {
-    const next = withBraces(text);
-    const ref = next && !next.startsWith('{') ? parseTraceRef(next) : null;
+    const ref = parseTraceRef(text);
     if (ref && ref.trace.length >= 16) return navigate(linked({ page: 'trace', id: ref.trace }, { span: ref.span }));
+    const next = searchOf(text);
     remember(next);
     setDraft(next);
     if (next === q) again();

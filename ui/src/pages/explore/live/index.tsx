@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { slowestExemplar } from '../../../charts/exemplar';
 import { HeatmapChart } from '../../../charts/heatmap';
 import { HeatmapTable } from '../../../charts/heatmap-table';
-import { withBraces, withoutSelect } from '../../../query/edit';
+import { searchOf, withoutSelect } from '../../../query/edit';
 import { remember } from '../../../query/history';
 import { problemIn } from '../../../query/problem';
 import type { Heatmap } from '../../../api/types';
@@ -40,7 +40,7 @@ export default function LivePage() {
   const refused = connection.state === 'failed' && connection.error.status === 400 ? connection.error.message : '';
   const problem = refused && draft === q ? problemIn(refused, q) : null;
   const execute = (text: string): void => {
-    const next = withBraces(text);
+    const next = searchOf(text);
     remember(next);
     setDraft(next);
     if (next === q) live.retry();
