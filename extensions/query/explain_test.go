@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // explained is the part of an answer of /api/ui/v1/explain that the tests read.
@@ -102,7 +103,7 @@ func TestExplainPlantedCauses(t *testing.T) {
 		{lock, "time", "cart acquire lock"},
 		{dependency, "time", "payment POST /v1/charges"},
 	} {
-		for seed := range uint64(3) {
+		for seed := range uint64(soak.Rounds(t, 3, 1)) {
 			shop := newExplainedShop(seed, c.cause, 1500)
 			got := askExplain(t, explainShop(t, shop), "sel_min", shop.slowest(0.05).String())
 			attributes, time, shape := got.names()
@@ -120,7 +121,7 @@ func TestExplainPlantedCauses(t *testing.T) {
 // and if they are only the slowest by chance.
 func TestExplainWithoutCause(t *testing.T) {
 	const most = 5
-	for seed := range uint64(20) {
+	for seed := range uint64(soak.Rounds(t, 20, 4)) {
 		shop := newExplainedShop(100+seed, "", 1500)
 		h := explainShop(t, shop)
 		slowest := shop.slowest(0.05).String()

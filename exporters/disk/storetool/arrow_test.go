@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // arrowRow is a row as Arrow returns it: a map is a list of pairs.
@@ -31,6 +33,7 @@ type pair struct{ Key, Value string }
 // Apache Arrow, an independent implementation of Parquet, reads the same rows as the library that
 // wrote them. The reader is a separate module in testdata; the test downloads its dependencies.
 func TestArrowReadsParquet(t *testing.T) {
+	soak.SkipIfRaced(t)
 	if testing.Short() {
 		t.Skip("downloads and compiles Apache Arrow; make test-long runs it")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
@@ -24,6 +25,7 @@ func (s *store) deleteSpans(m tombstone.Tombstone) string {
 // Deleted spans are not exported, whether they are in segments or in the log. Spans that arrived
 // after the deletion are exported. A damaged tombstone is reported.
 func TestExportDeleted(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	made := synthetic(t, 1, 4000, "")
 	service := made[0].Services()[0].Service

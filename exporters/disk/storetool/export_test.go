@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // mixedStore returns a store with captured and synthetic spans in segments and in the log, with
@@ -75,6 +76,7 @@ func exported(t *testing.T, dir, tenantOf string) []string {
 
 // An OTLP export has every span once, unchanged.
 func TestExportOTLP(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	want := s.spans(nil)
 	dir := s.unlock()
@@ -95,6 +97,7 @@ func TestExportOTLP(t *testing.T) {
 }
 
 func TestExportSelection(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	var starts []uint64
 	s.spans(func(sp *otlpdata.Span, _ string) bool { starts = append(starts, sp.Start); return false })
@@ -122,6 +125,7 @@ func TestExportSelection(t *testing.T) {
 
 // The rows of a Parquet export have the fields of the spans.
 func TestExportParquet(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "export", s.unlock(), "--format", "parquet", "--out", out)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
@@ -55,6 +56,7 @@ func TestVerifyUndamaged(t *testing.T) {
 // repair keeps all rows except those of the damaged block, and moves the damaged file to the
 // quarantine.
 func TestRepairBlock(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	made := synthetic(t, 3, 12_000, "")
 	file := s.segment(1, made...)

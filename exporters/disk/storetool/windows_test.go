@@ -125,6 +125,7 @@ func TestExportOpensBlocksOnce(t *testing.T) {
 
 // Windows do not change which spans of segments and logs are exported.
 func TestExportLogsInWindows(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	want := len(s.spans(nil))
 	snap, err := openSnapshot(vfs.OS(), s.unlock(), true)
@@ -139,6 +140,7 @@ func TestExportLogsInWindows(t *testing.T) {
 
 // A damaged block that overlaps several windows is reported once.
 func TestExportDamageInWindows(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	s.segment(1, synthetic(t, 1, 3000, "")...)
 	file := s.segment(3, synthetic(t, 2, 3000, "")...)
@@ -155,6 +157,7 @@ func TestExportDamageInWindows(t *testing.T) {
 
 // The order of the spans of an hour does not depend on the number of windows.
 func TestExportOrder(t *testing.T) {
+	soak.SkipIfRaced(t)
 	s := newStore(t)
 	for i, b := range synthetic(t, 1, 6000, "") {
 		s.segment(uint64(2*i+1), b)

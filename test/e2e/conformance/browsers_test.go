@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
@@ -82,6 +83,7 @@ service:
 // TestBrowsers sends each case to each route of each listener. The table has "yes" if the route got
 // the request, and otherwise the check that refused it.
 func TestBrowsers(t *testing.T) {
+	soak.SkipIfRaced(t)
 	p := inprocess.StartYAML(t, fmt.Sprintf(allListeners, `allowed_hosts: [traces.example.com], cors: {allowed_origins: ["https://app.example.com"]}`))
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -185,6 +187,7 @@ func trimLines(text string) string {
 // HTTP/1.1 with the content type of a form. gRPC listeners check neither Host nor Origin, because
 // no such request reaches a method. Programs may use any authority.
 func TestBrowsersOnGRPC(t *testing.T) {
+	soak.SkipIfRaced(t)
 	p := inprocess.StartYAML(t, fmt.Sprintf(allListeners, "max_connections: 100"))
 	methods := 0
 	for _, component := range []string{"otlp", "native", "query", "sampling", "health_check", "remote_storage"} {

@@ -77,6 +77,7 @@ func systemOf(s *bench.Span) string {
 // TestDependencies checks that every store counts every call, its error and its duration once, for
 // any time range, when spans arrive in random order, and after a restart.
 func TestDependencies(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const spans = 20_000
 	begin := time.Now().Truncate(time.Minute).Add(-3*time.Minute - 5*time.Second)
 	data := bench.New(7, begin)

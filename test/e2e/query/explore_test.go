@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
@@ -59,6 +60,7 @@ func explore(p *inprocess.Program, params string) (found foundTraces) {
 // TestCountsAgreeWithSearch checks that heatmaps and facets count the spans and traces that a
 // search finds, with every store and after a restart, and that completions occur on them.
 func TestCountsAgreeWithSearch(t *testing.T) {
+	soak.SkipIfRaced(t)
 	spans := 10_000
 	if testing.Short() {
 		spans = 2_000
@@ -127,6 +129,7 @@ func checkCounts(p *inprocess.Program, params string) {
 // TestCountsOfSamples checks that heatmaps of traces are estimates with a stated share and error if
 // there are more spans than the limit, also from a store in another process.
 func TestCountsOfSamples(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const limit = "extensions::query::max_aggregated_spans=2000"
 	s := startSplit(t, limit)
 	start := time.Now().Add(-10 * time.Minute)

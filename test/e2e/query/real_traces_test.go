@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
@@ -22,6 +23,7 @@ import (
 // TestRealTraces sends captured traces of real systems and compares every span that is read back
 // with the captured one, which pdata decodes.
 func TestRealTraces(t *testing.T) {
+	soak.SkipIfRaced(t)
 	files, err := filepath.Glob("testdata/real-traces/*.json.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files in testdata/real-traces: %v", err)

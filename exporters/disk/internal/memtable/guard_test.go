@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // hostile generates requests with spans of one resource. change modifies the spans.
@@ -113,6 +114,7 @@ func attacks() map[string]func(request, i int, r *otlpdata.Resource, s *otlpdata
 
 // TestAttacks checks that limits hold and spans are preserved.
 func TestAttacks(t *testing.T) {
+	soak.SkipIfRaced(t)
 	limits := Limits{Words: 300, Names: 20, KeySets: 10, ServiceShapes: 100, Shapes: 2000, Columns: 500}
 	for name, change := range attacks() {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
@@ -43,6 +44,7 @@ func shares(t *testing.T, requests func(func(bench.Request) bool)) (all, first, 
 
 // Definitions are repeated, and the cost of that is limited.
 func TestRepeats(t *testing.T) {
+	soak.SkipIfRaced(t)
 	d := bench.New(7, time.Unix(1_800_000_000, 0))
 	all, first, repeated := shares(t, d.Requests(60_000, 500))
 	t.Logf("usual: %d bytes, %d of definitions, %d of repeated ones", all, first, repeated)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 func replayAll(tb testing.TB, o Options, records [][]byte) *Table {
@@ -25,6 +26,7 @@ func replayAll(tb testing.TB, o Options, records [][]byte) *Table {
 
 // TestReplay checks that a replayed table has the same content and continues like the original.
 func TestReplay(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for seed := range uint64(10) {
 		batches := randomBatches(t, seed, 30)
 		original := New(tight())
@@ -65,6 +67,7 @@ func countWords(t *rows.Tables) int {
 // TestReplayWithoutOneRecord checks that a missing record affects only its own rows and those that
 // refer to its definitions, and that the latter are counted.
 func TestReplayWithoutOneRecord(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for seed := range uint64(10) {
 		batches := randomBatches(t, seed, 12)
 		records := fill(t, New(tight()), batches)

@@ -17,6 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // tight returns options whose limits are reached with few spans.
@@ -41,6 +42,7 @@ func randomBatches(tb testing.TB, seed uint64, n int) []*otlpdata.Batch {
 
 // TestRoundTrip compares written and read content, with default and tight limits.
 func TestRoundTrip(t *testing.T) {
+	soak.SkipIfRaced(t)
 	for name, o := range map[string]Options{"usual": {BlockRows: 64}, "tight": tight()} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(20) {
@@ -252,6 +254,7 @@ func TestFull(t *testing.T) {
 
 // TestBytes compares the estimate with the size of the heap.
 func TestBytes(t *testing.T) {
+	soak.SkipIfRaced(t)
 	batches := benchBatches(t, 60_000, 512)
 	heap := func() int64 {
 		runtime.GC()
