@@ -95,7 +95,7 @@ function Chain({ list, examined, range }: { list: IncidentError[]; examined: num
     <ol class={css.chain}>
       {list.map((e) => (
         <li key={`${e.service}\n${e.title}\n${e.operation}`} title={t('In {traces} of the newest {examined} traces with errors', { traces: count(e.traces), examined: count(examined) })}>
-          {e.follows && <span class={css.then} aria-label={t('then')}>→</span>}
+          {e.follows && <><span class={css.then} aria-hidden="true">→</span><span class="visually-hidden">{t('then')}</span></>}
           <Text
             of="{error} in {service}" service={<ServiceMark name={e.service} />}
             error={<a href={link({ page: 'explore' }, { q: `{ service = ${JSON.stringify(e.service)} && name = ${JSON.stringify(e.operation)} && error }`, of: 'spans', range })}>{e.title || e.operation}</a>}

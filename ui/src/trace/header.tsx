@@ -16,6 +16,7 @@ import { goToNext } from './moves';
 import type { TraceState } from './state';
 import css from './header.module.css';
 
+const IncidentFact = lazy<{ state: TraceState }>(() => import('./incident-fact'));
 const TraceLinks = lazy<{ state: TraceState }>(() => import('./trace-links'));
 
 /** Head of the trace page: where this is, the sentence about the critical path, and a line of facts. */
@@ -91,6 +92,8 @@ function SentencePart({ state, part, index }: { state: TraceState; part: Part; i
 function Facts({ state }: { state: TraceState }) {
   const model = state.model.value;
   const { facts } = model;
+  const [root] = model.roots;
+  const bad = facts.errors.length > 0 || (root !== undefined && !!state.usual.value?.mark[root]);
   return (
     <div class={css.facts}>
       <UsualFact state={state} />
@@ -103,6 +106,7 @@ function Facts({ state }: { state: TraceState }) {
       <span><b>{count(facts.services)}</b> {facts.services === 1 ? t('service') : t('services')}</span>
       <span class={css.wide}><Text of="depth {depth}" depth={<b>{facts.depth}</b>} /></span>
       <span><Time at={model.begin} withAge /></span>
+      {bad && state.source.kind === 'server' && <IncidentFact state={state} />}
       <Incomplete facts={facts} spans={model.spans} show={() => goToNext(state, facts.orphans)} />
       {facts.skew.length > 0 && <Skew state={state} />}
       {facts.growing && <span class={css.growing}><Text of="{live}still receiving" live={<span class={css.live} aria-hidden="true" />} /></span>}

@@ -92,6 +92,9 @@ describe('with data', () => {
     expect(errors.slice(1).every((e) => e.startsWith('→'))).toBe(true);
     await page.getByText(/^All services together, since .*\d\d:\d\d$/).waitFor();
     await page.getByRole('row', { name: /^failing payment .*since/ }).waitFor();
+    await cards.getByRole('link', { name: 'Newest failed trace' }).click();
+    await page.getByRole('link', { name: /^Part of an incident: payment fails .* version 2\.14\.0 appeared/ }).waitFor();
+    await page.goBack();
     await cards.getByRole('button', { name: 'Explain errors' }).click();
     await page.getByText('Spans with errors are selected').first().waitFor();
     const params = new URL(page.url()).searchParams;
