@@ -201,7 +201,7 @@ func (p *parser) parseSpans() (storequery.SpanSet, error) {
 	case t.is("!"):
 		return nil, p.fail(t, "! is allowed only within { }, before a condition")
 	}
-	return nil, p.fail(t, "expected {; put conditions in { }, such as { duration > 1s }")
+	return nil, p.fail(t, "expected {; put conditions in { }, such as { duration > 1s } or { \"text\" }")
 }
 
 func (p *parser) parseParenthesizedSet(open token) (storequery.SpanSet, error) {
