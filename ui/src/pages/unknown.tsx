@@ -19,6 +19,9 @@ export default function UnknownPage() {
         {trace && <a href={link({ page: 'trace', id: trace })}>{t('Trace {trace}', { trace })}</a>}
         <a href={link({ page: 'overview' })}>{t('Overview')}</a>
         <a href={link({ page: 'explore' })}>{t('Explore')}</a>
+        <a href={link({ page: 'services' })}>{t('Services')}</a>
+        <a href={link({ page: 'errors' })}>{t('Errors')}</a>
+        <a href={link({ page: 'map' })}>{t('Map')}</a>
         <a href={link({ page: 'status' })}>{t('Status')}</a>
       </Empty>
     </div>
