@@ -297,6 +297,7 @@ func TestErrorClasses(t *testing.T) {
 
 // Errors that pass by themselves are repeated within the attempt, with the same sequence number.
 func TestRepeatedWithinTheAttempt(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 1)
 	a := control(cluster)
 	a.always = kerr.NotEnoughReplicas.Code

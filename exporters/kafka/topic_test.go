@@ -69,6 +69,7 @@ func admin(t testing.TB, cluster *kfake.Cluster) *kadm.Client {
 
 // A topic that does not exist is reported, and used when it exists.
 func TestTopicIsMissing(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 0)
 	f := fixture()
 	e := start(t, f, cluster.ListenAddrs(), nil)
@@ -88,6 +89,7 @@ func TestTopicIsMissing(t *testing.T) {
 
 // A topic that is deleted while the exporter runs is reported, and used when it exists again.
 func TestTopicIsDeleted(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 2)
 	f := fixture()
 	e := start(t, f, cluster.ListenAddrs(), nil)
@@ -189,6 +191,7 @@ func setMaxMessageBytes(t testing.TB, cluster *kfake.Cluster, n int) {
 
 // Larger records are written after max.message.bytes of the topic was raised.
 func TestMaxMessageBytesIsRaised(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 1)
 	setMaxMessageBytes(t, cluster, 50_000)
 	e := start(t, fixture(), cluster.ListenAddrs(), func(c *config) { c.Metadata.RefreshInterval = pipeline.Duration(time.Second) })
@@ -205,6 +208,7 @@ func TestMaxMessageBytesIsRaised(t *testing.T) {
 
 // Spans that fit into smaller records are written after max.message.bytes of the topic was lowered.
 func TestMaxMessageBytesIsLowered(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 1)
 	a := control(cluster)
 	f := fixture()
@@ -248,6 +252,7 @@ func TestMaxMessageBytesIsLowered(t *testing.T) {
 
 // New partitions are used.
 func TestPartitionsAreAdded(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 1)
 	f := fixture()
 	e := start(t, f, cluster.ListenAddrs(), func(c *config) { c.Metadata.RefreshInterval = pipeline.Duration(time.Second) })
@@ -267,6 +272,7 @@ func TestPartitionsAreAdded(t *testing.T) {
 
 // The exporter starts although no broker can be reached, and works when one can.
 func TestBrokersAreDown(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -371,6 +377,7 @@ func TestStopWithoutStart(t *testing.T) {
 
 // Wrong credentials are reported.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, 1, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "user", "secret"))
 	login := kafka.SASLConfig{Mechanism: "SCRAM-SHA-256", Username: "user", Password: "secret"}
 	e := start(t, fixture(), cluster.ListenAddrs(), func(c *config) { c.Auth.SASL = pipeline.Present(login) })

@@ -33,6 +33,7 @@ type pair struct{ Key, Value string }
 // Apache Arrow, an independent implementation of Parquet, reads the same rows as the library that
 // wrote them. The reader is a separate module in testdata; the test downloads its dependencies.
 func TestArrowReadsParquet(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	if testing.Short() {
 		t.Skip("downloads and compiles Apache Arrow; make test-long runs it")

@@ -76,6 +76,7 @@ func exported(t *testing.T, dir, tenantOf string) []string {
 
 // An OTLP export has every span once, unchanged.
 func TestExportOTLP(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	want := s.spans(nil)
@@ -97,6 +98,7 @@ func TestExportOTLP(t *testing.T) {
 }
 
 func TestExportSelection(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	var starts []uint64
@@ -125,6 +127,7 @@ func TestExportSelection(t *testing.T) {
 
 // The rows of a Parquet export have the fields of the spans.
 func TestExportParquet(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	out := filepath.Join(t.TempDir(), "out")

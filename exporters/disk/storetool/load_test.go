@@ -79,6 +79,7 @@ func exportedStore(t *testing.T) (dir string, want []string) {
 
 // A load sends every span once with its tenant, though the receiver is overloaded at times.
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	dir, want := exportedStore(t)
 	r := newReceiver(t)
 	r.answer = func(w http.ResponseWriter, request int) bool {
@@ -99,6 +100,7 @@ func TestLoad(t *testing.T) {
 
 // A load that stopped continues after the last round that was acknowledged.
 func TestLoadContinues(t *testing.T) {
+	t.Parallel()
 	dir, want := exportedStore(t)
 	r := newReceiver(t)
 	r.answer = func(w http.ResponseWriter, request int) bool {

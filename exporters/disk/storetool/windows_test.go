@@ -125,6 +125,7 @@ func TestExportOpensBlocksOnce(t *testing.T) {
 
 // Windows do not change which spans of segments and logs are exported.
 func TestExportLogsInWindows(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	want := len(s.spans(nil))
@@ -140,6 +141,7 @@ func TestExportLogsInWindows(t *testing.T) {
 
 // A damaged block that overlaps several windows is reported once.
 func TestExportDamageInWindows(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	s := newStore(t)
 	s.segment(1, synthetic(t, 1, 3000, "")...)
@@ -157,6 +159,7 @@ func TestExportDamageInWindows(t *testing.T) {
 
 // The order of the spans of an hour does not depend on the number of windows.
 func TestExportOrder(t *testing.T) {
+	t.Parallel()
 	soak.SkipIfRaced(t)
 	s := newStore(t)
 	for i, b := range synthetic(t, 1, 6000, "") {
