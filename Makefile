@@ -176,7 +176,7 @@ bench-once: build test-program # run each benchmark once, with less data, so tha
 		$$(.ci/packages benched)
 	@$(STAGE) 'benchmarks of servers, once' env TEST_PROGRAM=$(TEST_PROGRAM) \
 		go test -vet=off -short -run '^$$' -bench '^Benchmark(Decode|Ratio|Queue|Batch)$$' -benchtime 1x -timeout 20m ./test/bench
-	@$(STAGE) 'benchmarks of the web UI, once' env BENCH=1 RUNS=1 LIVE_SECONDS=40 npm --prefix ui run --silent test-browser
+	@$(STAGE) 'benchmarks of the web UI, once' env BENCH=1 RUNS=1 LIVE_SECONDS=30 npm --prefix ui run --silent test-browser
 
 bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data
 	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench

@@ -68,6 +68,7 @@ func TestQueriesOfSyntheticSources(t *testing.T) {
 
 // TestQueriesOfMemtablesAndSegments runs the suite of all stores on memtables and segments.
 func TestQueriesOfMemtablesAndSegments(t *testing.T) {
+	soak.SkipIfRaced(t)
 	seed := soak.Seed(t)
 	storetest.Store(t, func(tb testing.TB) storetest.Subject {
 		s := newRealStore(tb, seed, scan.Options{OnDamage: func(e *source.DamageError) { tb.Errorf("damage: %v", e) }})

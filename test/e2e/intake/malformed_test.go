@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
@@ -61,6 +62,7 @@ func millionTags() []byte {
 // TestMalformedRequests sends malformed requests to every receiver except OTLP. Each is answered
 // with the right status and counted, and the receivers accept spans afterwards.
 func TestMalformedRequests(t *testing.T) {
+	soak.SkipIfRaced(t)
 	p := startAllReceivers(t)
 	t.Run("native HTTP", func(t *testing.T) { malformedNativeHTTP(t, p) })
 	t.Run("native gRPC", func(t *testing.T) { malformedNativeGRPC(t, p) })
