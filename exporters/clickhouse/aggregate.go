@@ -85,7 +85,7 @@ func newAggregation(e *exporter, q tracestore.Query, want tracestore.Aggregation
 		a.choose(want.Facets.Selection)
 	}
 	if len(want.Groups.By) > 0 {
-		a.groups = storequery.NewGroupCounter(want.Groups)
+		a.groups = storequery.NewGroupCounter(q, want.Groups)
 	}
 	if want.Exemplars > 0 {
 		a.picks = storequery.NewExemplarPicker(want.Exemplars)

@@ -41,7 +41,7 @@ func severalOf(fields []tracestore.Field) string {
 	var conditions, keys []string
 	for _, f := range fields {
 		switch {
-		case f.Place == tracestore.ParentID:
+		case f.Place == tracestore.ParentID || f.Place == tracestore.ErrorGroup:
 			return where.Always // the table of spans does not have it
 		case f.Place == tracestore.AnyAttribute || f.Place == tracestore.EventName:
 			conditions = append(conditions, occurrences(f)+" > 1")
@@ -209,18 +209,16 @@ func (a *aggregation) countPair(ctx context.Context, set string, keys attributeK
 // countGroups counts the groups of rows whose spans have at most one value of each field.
 func (a *aggregation) countGroups(ctx context.Context, set string) error {
 	var all groupRow
-	sql := fmt.Sprintf("SELECT sum(n), sum(failed), %s, groupArray(bucket), groupArray(n) FROM ("+
-		"SELECT %s AS bucket, count() AS n, countIf(status = 'error') AS failed, sum(toUInt128(duration)) AS time "+
-		"FROM %s WHERE %s GROUP BY bucket)",
-		saturated("sum(time)"), where.Bucket("duration"), a.table, set)
-	if err := a.one(ctx, sql, &all.spans, &all.errors, &all.sum, &all.buckets, &all.counts); err != nil || all.spans == 0 {
+	sql := fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s WHERE %s GROUP BY bucket, part)",
+		groupColumns(), a.groupCounts(), a.table, set)
+	if err := a.one(ctx, sql, all.counted()...); err != nil || all.spans == 0 {
 		return err
 	}
-	durations, err := histogramOf(all.sum, all.buckets, all.counts)
+	total, err := all.group(a.groups.Parts())
 	if err != nil {
 		return err
 	}
-	a.groups.AddTotal(&durations, all.errors)
+	a.groups.AddTotal(&total)
 	rest := all.spans
 	var g groupRow
 	err = a.each(ctx, a.groupStatement(set), g.targets(), func() error {
@@ -241,38 +239,76 @@ func (a *aggregation) groupStatement(set string) string {
 		}
 		columns[2*i], columns[2*i+1] = form, text
 	}
-	return fmt.Sprintf("SELECT form1, text1, form2, text2, sum(n) AS spans, sum(failed), %s, "+
-		"groupArray(bucket), groupArray(n) FROM ("+
-		"SELECT %s AS form1, %s AS text1, %s AS form2, %s AS text2, %s AS bucket, count() AS n, countIf(status = 'error') AS failed, "+
-		"sum(toUInt128(duration)) AS time FROM %s WHERE %s GROUP BY form1, text1, form2, text2, bucket) "+
+	return fmt.Sprintf("SELECT form1, text1, form2, text2, %s FROM ("+
+		"SELECT %s AS form1, %s AS text1, %s AS form2, %s AS text2, %s FROM %s WHERE %s "+
+		"GROUP BY form1, text1, form2, text2, bucket, part) "+
 		"GROUP BY form1, text1, form2, text2 ORDER BY spans DESC, form1, text1, form2, text2 LIMIT %d",
-		saturated("sum(time)"), columns[0], columns[1], columns[2], columns[3], where.Bucket("duration"),
-		a.table, set, storequery.MaxGroupsCounted)
+		groupColumns(), columns[0], columns[1], columns[2], columns[3], a.groupCounts(), a.table, set, storequery.MaxGroupsCounted)
+}
+
+// groupCounts returns the columns that count spans by duration bucket and part of the window.
+func (a *aggregation) groupCounts() string {
+	part := "toUInt16(0)"
+	if p := a.groups.Parts(); p.N > 0 {
+		part = fmt.Sprintf("toUInt16(intDiv(toUInt64(start - %d), %d))", p.From, p.Length)
+	}
+	return where.Bucket("duration") + " AS bucket, " + part + " AS part, count() AS n, countIf(status = 'error') AS failed, " +
+		"sum(toUInt128(duration)) AS time, min(start) AS first_start, max(start) AS last_start"
+}
+
+// groupColumns returns the columns that add up those of groupCounts, as groupRow.counted receives
+// them.
+func groupColumns() string {
+	return "sum(n) AS spans, sum(failed), " + saturated("sum(time)") +
+		", min(first_start), max(last_start), groupArray(bucket), groupArray(part), groupArray(n)"
 }
 
 // groupRow is a row of an answer: the spans of a group.
 type groupRow struct {
 	forms, texts       [tracestore.MaxGroupFields]string
 	spans, errors, sum uint64
-	buckets            []uint16
+	first, last        uint64
+	buckets, parts     []uint16
 	counts             []uint64
 }
 
 func (g *groupRow) targets() []any {
-	return []any{&g.forms[0], &g.texts[0], &g.forms[1], &g.texts[1], &g.spans, &g.errors, &g.sum, &g.buckets, &g.counts}
+	return append([]any{&g.forms[0], &g.texts[0], &g.forms[1], &g.texts[1]}, g.counted()...)
 }
 
-func (g *groupRow) addTo(counter *storequery.GroupCounter) (err error) {
-	durations, err := histogramOf(g.sum, g.buckets, g.counts)
+func (g *groupRow) counted() []any {
+	return []any{&g.spans, &g.errors, &g.sum, &g.first, &g.last, &g.buckets, &g.parts, &g.counts}
+}
+
+// group returns the counts, without values.
+func (g *groupRow) group(parts tracestore.Parts) (out tracestore.Group, err error) {
+	out.Errors, out.First, out.Last = g.errors, g.first, g.last
+	if out.Durations, err = histogramOf(g.sum, g.buckets, g.counts); err != nil || parts.N == 0 {
+		return out, err
+	}
+	if len(g.parts) != len(g.counts) {
+		return out, tracestore.Damaged(fmt.Sprintf("group with %d parts and %d counts", len(g.parts), len(g.counts)), nil)
+	}
+	out.Parts = make([]uint64, parts.N)
+	for i, part := range g.parts {
+		if int(part) >= parts.N {
+			return out, tracestore.Damaged(fmt.Sprintf("group with part %d of %d", part, parts.N), nil)
+		}
+		out.Parts[part] += g.counts[i]
+	}
+	return out, nil
+}
+
+func (g *groupRow) addTo(counter *storequery.GroupCounter) error {
+	out, err := g.group(counter.Parts())
 	if err != nil {
 		return err
 	}
-	var key storequery.GroupKey
-	for i := range key {
-		if key[i].Text, key[i].Present, err = textOf(g.forms[i], g.texts[i]); err != nil {
+	for i := range out.Values {
+		if out.Values[i].Text, out.Values[i].Present, err = textOf(g.forms[i], g.texts[i]); err != nil {
 			return err
 		}
 	}
-	counter.AddGroup(key, &durations, g.errors)
+	counter.AddGroup(&out)
 	return nil
 }

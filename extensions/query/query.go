@@ -45,7 +45,8 @@ type Config struct {
 	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans or traces. If there are more, a sample is examined, and the response states its share."`
-	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of spans with errors that are read to list the newest errors in groups. If there are more, the response says from when on it is complete."`
+	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of groups of errors. If the store cannot count spans, only these are counted, and the response says from when on it is complete."`
+	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count the spans of each group of errors. If there are more, a sample is examined, and the response states its share."`
 	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them. A client address, or a tenant, may use as many for searches and counts as are free: one alone gets half. All clients behind a proxy have its address, unless it is in trusted_proxies. An eighth is kept for lists of names and single traces, which have no share."`
 	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
@@ -71,6 +72,7 @@ func defaults() Config {
 		MaxScanned:    50_000_000,
 		MaxAggregated: 200_000,
 		MaxErrors:     3000,
+		MaxErrorScan:  10_000_000,
 		Baseline:      pipeline.Duration(24 * time.Hour),
 		Tail:          live.DefaultConfig(),
 		MaxQueries:    256,
@@ -112,6 +114,7 @@ func (c *Config) Validate() error {
 		above0("max_scanned_spans", c.MaxScanned),
 		above0("max_aggregated_spans", c.MaxAggregated),
 		above0("max_error_spans", c.MaxErrors),
+		above0("max_error_scanned_spans", c.MaxErrorScan),
 		above0("max_concurrent_queries", c.MaxQueries),
 		above0("max_names", c.MaxNames))...)
 }
@@ -238,8 +241,8 @@ func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 		Store: c.Storage.Get(),
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), PatternTime: c.MaxPatterns.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
-			Aggregated: c.MaxAggregated, Errors: c.MaxErrors, Queries: c.MaxQueries, Names: c.MaxNames, ClockSkew: c.MaxClockSkew.Std(),
-			Baseline: c.Baseline.Std(),
+			Aggregated: c.MaxAggregated, Errors: c.MaxErrors, ErrorScan: c.MaxErrorScan, Queries: c.MaxQueries, Names: c.MaxNames,
+			ClockSkew: c.MaxClockSkew.Std(), Baseline: c.Baseline.Std(),
 		},
 		Memory:  set.QueryMemory,
 		Logger:  set.Logger,

@@ -93,7 +93,7 @@ func mergeAggregates(
 		}
 	}
 	if len(a.Groups.By) > 0 {
-		counter := storequery.NewGroupCounter(a.Groups)
+		counter := storequery.NewGroupCounter(q, a.Groups)
 		counter.ChargeTo(memory)
 		out.Groups = addGroups(counter, parts)
 		out.Groups.Share = groups.merged(out.Groups.All.Durations.Count())
@@ -125,6 +125,8 @@ func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggre
 	switch {
 	case (a.Heatmap.Step > 0) != (p.Heatmap != nil), (a.Facets.Values > 0) != (p.Facets != nil), (len(a.Groups.By) > 0) != (p.Groups != nil):
 		return "the answer does not have the parts that were requested"
+	case p.Groups != nil && slices.ContainsFunc(p.Groups.Groups, func(g tracestore.Group) bool { return len(g.Parts) != a.Groups.Parts }):
+		return "the groups do not have the parts of the window that were requested"
 	case p.Heatmap == nil:
 		return ""
 	case p.Heatmap.Step != uint64(a.Heatmap.Step):
@@ -156,7 +158,7 @@ func sizeOf(p *tracestore.Aggregate) (n int64) {
 		for i := range p.Groups.Groups {
 			g := &p.Groups.Groups[i]
 			_, counts := g.Durations.Counts()
-			n += int64(unsafe.Sizeof(*g)) + int64(len(g.Values[0].Text)+len(g.Values[1].Text)+8*len(counts))
+			n += int64(unsafe.Sizeof(*g)) + int64(len(g.Values[0].Text)+len(g.Values[1].Text)+8*len(counts)+8*len(g.Parts))
 		}
 	}
 	return n
@@ -259,7 +261,7 @@ func (f *sameField) addTo(c *storequery.FieldCounter, limited bool) {
 func addGroups(to *storequery.GroupCounter, parts []*tracestore.Aggregate) *tracestore.Groups {
 	var all []*tracestore.Group
 	for _, p := range parts {
-		to.AddTotal(&p.Groups.All.Durations, p.Groups.All.Errors)
+		to.AddTotal(&p.Groups.All)
 		to.AddOther(p.Groups.Other)
 		for i := range p.Groups.Groups {
 			all = append(all, &p.Groups.Groups[i])
@@ -271,7 +273,7 @@ func addGroups(to *storequery.GroupCounter, parts []*tracestore.Aggregate) *trac
 		})
 	}
 	for _, g := range all {
-		to.AddGroup(g.Values, &g.Durations, g.Errors)
+		to.AddGroup(g)
 	}
 	return to.Answer(1)
 }

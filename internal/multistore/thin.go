@@ -225,4 +225,8 @@ func thinGroup(g *tracestore.Group, factor float64, spans, failed *rounder) {
 	kept.Sum = uint64(float64(g.Durations.Sum) * factor)
 	g.Durations = kept
 	g.Errors = min(failed.take(g.Errors), kept.Count())
+	parts := newRounder(factor)
+	for i, n := range g.Parts {
+		g.Parts[i] = parts.take(n)
+	}
 }

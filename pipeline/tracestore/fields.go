@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/failure"
 )
 
 // Place is where the value of a field comes from.
@@ -12,7 +13,8 @@ type Place uint8
 
 // The places of a field. Attributes are looked up by key. All others are properties of the span or
 // of its trace and have no key. A span has exactly one value, which may be "", for each property
-// except EventName (one for each event), ParentID, AnyText and the properties of the trace.
+// except EventName (one for each event), ParentID, AnyText, ErrorGroup and the properties of the
+// trace.
 //
 // To add a property, add a constant and its row in the table of places. Parsers, completion, facets
 // and documentation read the table. Stores with columns of their own bind the property in one
@@ -39,6 +41,7 @@ const (
 	RootService   // Summary.RootService of the trace
 	RootName      // Summary.RootName of the trace
 	ChildCount    // number of spans whose parent is the span; see Span.Children
+	ErrorGroup    // failure.Group of a span with the status error; other spans have none
 )
 
 // FieldType is what fields of a place are compared with.
@@ -176,6 +179,16 @@ var places = [...]PlaceInfo{
 				return v, false
 			}
 			return otlpdata.IntValue(int64(s.Children())), true
+		},
+	},
+	{
+		Place: ErrorGroup, Name: "errorGroup", Type: TextField,
+		Doc: "text: 16 hex digits that all spans with the status error have that failed in the same way; other spans have no value",
+		value: func(s Span) (v otlpdata.Value, ok bool) {
+			if s.StatusCode != otlpdata.StatusError {
+				return v, false
+			}
+			return otlpdata.StringValue(failure.Group(s.Resource.Service, s.Span)), true
 		},
 	},
 }

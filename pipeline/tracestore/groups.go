@@ -3,6 +3,7 @@ package tracestore
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // GroupQuery requests the number, errors and durations of spans by the values of one or two fields.
@@ -14,6 +15,9 @@ type GroupQuery struct {
 	// Limit is the maximum number of groups to return, from 1 to MaxGroups.
 	Limit int
 	Sort  GroupOrder
+	// Parts is the number of equal parts of the window in which spans of each group are counted, at
+	// most MaxGroupParts. 0 requests none.
+	Parts int
 	// All requests all groups that were counted, in any order, so that the answers of several
 	// stores can be added up. Limit and Sort must be valid and have no other meaning.
 	All bool
@@ -39,6 +43,7 @@ const (
 const (
 	MaxGroupFields = 2
 	MaxGroups      = 1000
+	MaxGroupParts  = 120
 )
 
 // Groups are the spans in groups that have the same values.
@@ -67,6 +72,75 @@ type Group struct {
 	// Durations holds the durations of the spans as corrected by otlpdata.Span.Duration. Its Count
 	// is the number of spans.
 	Durations Histogram
+	// First and Last are the first and the last start of the spans.
+	First, Last uint64
+	// Parts are the numbers of spans in GroupQuery.Parts equal parts of the window; see Parts.At.
+	Parts []uint64
+}
+
+// Parts divides a window into equal parts.
+type Parts struct {
+	From, Length uint64 // of the first part, in nanoseconds
+	N            int
+}
+
+// Parts returns n equal parts of the window. The last one may be shorter.
+func (q Query) Parts(n int) Parts {
+	from, to, ok := q.Window()
+	if n < 1 || !ok {
+		return Parts{}
+	}
+	length := (to - from) / uint64(n)
+	if length < math.MaxUint64 {
+		length++
+	}
+	return Parts{from, length, n}
+}
+
+// At returns the number of the part to which a start within the window belongs.
+func (p Parts) At(start uint64) int { return int((start - p.From) / p.Length) }
+
+// isEmpty reports whether the group has no spans.
+func (g *Group) isEmpty() bool {
+	_, counts := g.Durations.Counts()
+	return len(counts) == 0
+}
+
+// Observe counts a span whose start is within the window of the parts.
+func (g *Group) Observe(start, duration uint64, failed bool, p Parts) {
+	if g.isEmpty() {
+		g.First, g.Last = start, start
+	}
+	g.First, g.Last = min(g.First, start), max(g.Last, start)
+	g.Durations.Observe(duration)
+	if failed {
+		g.Errors++
+	}
+	if p.N > 0 {
+		if g.Parts == nil {
+			g.Parts = make([]uint64, p.N)
+		}
+		g.Parts[p.At(start)]++
+	}
+}
+
+// Add adds the spans of another group with the same parts.
+func (g *Group) Add(o *Group) {
+	switch {
+	case o.isEmpty():
+		return
+	case g.isEmpty():
+		g.First, g.Last = o.First, o.Last
+	}
+	g.First, g.Last = min(g.First, o.First), max(g.Last, o.Last)
+	g.Durations.Add(&o.Durations)
+	g.Errors += o.Errors
+	if len(g.Parts) < len(o.Parts) {
+		g.Parts = append(g.Parts, make([]uint64, len(o.Parts)-len(g.Parts))...)
+	}
+	for i, n := range o.Parts {
+		g.Parts[i] += n
+	}
 }
 
 // GroupValue is a value of a field, or none.
@@ -83,6 +157,8 @@ func (g *GroupQuery) check() error {
 		return fmt.Errorf("%d fields to group by exceed the maximum of %d", len(g.By), MaxGroupFields)
 	case g.Limit < 1 || g.Limit > MaxGroups:
 		return fmt.Errorf("%d groups requested; the number must be from 1 to %d", g.Limit, MaxGroups)
+	case g.Parts < 0 || g.Parts > MaxGroupParts:
+		return fmt.Errorf("%d parts of the window requested; the number must be from 0 to %d", g.Parts, MaxGroupParts)
 	case g.Sort >= numGroupOrders:
 		return fmt.Errorf("unknown order of groups %d", g.Sort)
 	case len(g.By) == MaxGroupFields && g.By[0] == g.By[1]:

@@ -75,7 +75,7 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 		}
 	}
 	if len(a.Groups.By) > 0 {
-		c.groups = NewGroupCounter(a.Groups)
+		c.groups = NewGroupCounter(q, a.Groups)
 	}
 	if a.Exemplars > 0 {
 		c.exemplars = NewExemplarPicker(a.Exemplars)
@@ -136,7 +136,7 @@ func (c *AggregateCounter) addTrace(s *tracestore.Summary) {
 		c.heatmap.AddSpan(e.Start, e.Duration, e.Failed)
 	}
 	if c.groups != nil {
-		c.groups.addTrace(s)
+		c.groups.addTrace(s, e.Start)
 	}
 	if c.exemplars != nil && c.exemplars.Wants(e.Start, e.Duration, e.TraceID, e.SpanID) {
 		c.exemplars.Offer(e)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/failure"
 )
 
 // Limits of a GroupCounter.
@@ -29,6 +30,8 @@ type GroupKey = [tracestore.MaxGroupFields]tracestore.GroupValue
 // concurrent use.
 type GroupCounter struct {
 	query   tracestore.GroupQuery
+	parts   tracestore.Parts // of the window
+	grouper failure.Grouper
 	all     tracestore.Group
 	groups  map[GroupKey]*tracestore.Group
 	other   uint64
@@ -38,16 +41,23 @@ type GroupCounter struct {
 	values  [tracestore.MaxGroupFields][]tracestore.GroupValue
 }
 
-// NewGroupCounter returns a GroupCounter for a query that is valid according to Aggregation.Check
-// and has fields.
-func NewGroupCounter(q tracestore.GroupQuery) *GroupCounter {
-	return &GroupCounter{query: q, groups: make(map[GroupKey]*tracestore.Group)}
+// NewGroupCounter returns a GroupCounter for the groups of a query that are valid according to
+// Aggregation.Check and have fields.
+func NewGroupCounter(q tracestore.Query, g tracestore.GroupQuery) *GroupCounter {
+	return &GroupCounter{query: g, parts: q.Parts(g.Parts), groups: make(map[GroupKey]*tracestore.Group)}
 }
 
 // AddSpan counts a span.
 func (c *GroupCounter) AddSpan(s tracestore.Span) {
 	for i, f := range c.query.By {
 		values := c.values[i][:0]
+		if f.Place == tracestore.ErrorGroup { // takes long without what the grouper keeps
+			if s.StatusCode == otlpdata.StatusError {
+				values = append(values, tracestore.GroupValue{Text: c.grouper.Group(s.Resource.Service, s.Span), Present: true})
+			}
+			c.values[i] = values
+			continue
+		}
 		for v := range f.Values(s) {
 			if len(values) == MaxGroupValues {
 				break
@@ -59,12 +69,12 @@ func (c *GroupCounter) AddSpan(s tracestore.Span) {
 		c.values[i] = values
 	}
 	duration, _ := s.Duration()
-	c.addValues(duration, s.StatusCode == otlpdata.StatusError)
+	c.addValues(s.Start, duration, s.StatusCode == otlpdata.StatusError)
 }
 
-// addTrace counts a trace; see SetAggregation.Traces. Fields other than those of the trace and the
-// services of its spans have no value.
-func (c *GroupCounter) addTrace(s *tracestore.Summary) {
+// addTrace counts a trace, with a start within the window; see SetAggregation.Traces. Fields other
+// than those of the trace and the services of its spans have no value.
+func (c *GroupCounter) addTrace(s *tracestore.Summary, start uint64) {
 	for i, f := range c.query.By {
 		values := c.values[i][:0]
 		add := func(text string) {
@@ -82,13 +92,12 @@ func (c *GroupCounter) addTrace(s *tracestore.Summary) {
 		}
 		c.values[i] = values
 	}
-	c.addValues(s.End-min(s.Start, s.End), s.Errors > 0)
+	c.addValues(start, s.End-min(s.Start, s.End), s.Errors > 0)
 }
 
 // addValues counts a span once for each combination of c.values.
-func (c *GroupCounter) addValues(duration uint64, failed bool) {
-	c.all.Durations.Observe(duration)
-	c.all.Errors += one(failed)
+func (c *GroupCounter) addValues(start, duration uint64, failed bool) {
+	c.all.Observe(start, duration, failed, c.parts)
 	for i := range c.query.By {
 		if len(c.values[i]) == 0 {
 			c.values[i] = append(c.values[i], tracestore.GroupValue{})
@@ -97,44 +106,42 @@ func (c *GroupCounter) addValues(duration uint64, failed bool) {
 	var key GroupKey
 	for _, key[0] = range c.values[0] {
 		if len(c.query.By) == 1 {
-			c.add(key, duration, failed)
+			c.add(key, start, duration, failed)
 			continue
 		}
 		for _, key[1] = range c.values[1] {
-			c.add(key, duration, failed)
+			c.add(key, start, duration, failed)
 		}
 	}
 }
 
 // add counts a span in a group.
-func (c *GroupCounter) add(key GroupKey, duration uint64, failed bool) {
+func (c *GroupCounter) add(key GroupKey, start, duration uint64, failed bool) {
 	g := c.group(key)
 	if g == nil {
 		c.other++
 		return
 	}
 	before := bucketsOf(g)
-	g.Durations.Observe(duration)
-	g.Errors += one(failed)
+	g.Observe(start, duration, failed, c.parts)
 	c.grown(bucketsOf(g) - before)
 }
 
-// AddTotal counts spans without their groups.
-func (c *GroupCounter) AddTotal(durations *tracestore.Histogram, errors uint64) {
-	c.all.Durations.Add(durations)
-	c.all.Errors += errors
-}
+// Parts returns the parts of the window in which spans are counted.
+func (c *GroupCounter) Parts() tracestore.Parts { return c.parts }
 
-// AddGroup counts spans of a group. It does not retain the texts.
-func (c *GroupCounter) AddGroup(key GroupKey, durations *tracestore.Histogram, errors uint64) {
-	g := c.group(key)
+// AddTotal counts spans without their groups.
+func (c *GroupCounter) AddTotal(o *tracestore.Group) { c.all.Add(o) }
+
+// AddGroup counts spans of a group with the same parts. It does not retain the texts.
+func (c *GroupCounter) AddGroup(o *tracestore.Group) {
+	g := c.group(o.Values)
 	if g == nil {
-		c.other += durations.Count()
+		c.other += o.Durations.Count()
 		return
 	}
 	before := bucketsOf(g)
-	g.Durations.Add(durations)
-	g.Errors += errors
+	g.Add(o)
 	c.grown(bucketsOf(g) - before)
 }
 
@@ -146,6 +153,7 @@ func (c *GroupCounter) AddOther(spans uint64) { c.other += spans }
 const (
 	groupOverhead  = 400
 	bucketOverhead = 16
+	partOverhead   = 8
 )
 
 // group returns a group, or nil if a limit is reached.
@@ -154,7 +162,7 @@ func (c *GroupCounter) group(key GroupKey) *tracestore.Group {
 	if g != nil {
 		return g
 	}
-	if len(c.groups) >= MaxGroupsCounted || !c.reserve(groupOverhead+len(key[0].Text)+len(key[1].Text)) {
+	if len(c.groups) >= MaxGroupsCounted || !c.reserve(groupOverhead+partOverhead*c.parts.N+len(key[0].Text)+len(key[1].Text)) {
 		return nil
 	}
 	for i := range key {

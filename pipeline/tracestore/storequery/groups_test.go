@@ -30,11 +30,11 @@ func describeGroups(g *tracestore.Groups, fields int) string {
 
 // GroupQuery.All requests all groups.
 func TestAllGroups(t *testing.T) {
-	c := NewGroupCounter(tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}}, Limit: 1, All: true})
+	c := NewGroupCounter(tracestore.Query{}, tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}}, Limit: 1, All: true})
 	var one tracestore.Histogram
 	one.Observe(1)
 	for i := range 3 {
-		c.AddGroup(GroupKey{{Text: fmt.Sprint(i), Present: true}}, &one, 1)
+		c.AddGroup(&tracestore.Group{Values: GroupKey{{Text: fmt.Sprint(i), Present: true}}, Errors: 1, Durations: one})
 	}
 	if g := c.Answer(1); len(g.Groups) != 3 || g.Distinct != 3 {
 		t.Errorf("%+v", g)
@@ -56,14 +56,14 @@ func TestGroupsOfTraces(t *testing.T) {
 		for _, p := range c.by {
 			q.By = append(q.By, tracestore.Field{Place: p})
 		}
-		counter := NewGroupCounter(q)
+		counter := NewGroupCounter(tracestore.Query{}, q)
 		for _, s := range []tracestore.Summary{
 			{RootService: "web", RootName: "GET /", Start: 1, End: 10, Services: []tracestore.ServiceSummary{{Name: "web"}}},
 			{RootService: "web", RootName: "GET /", Start: 1, End: 20, Errors: 1,
 				Services: []tracestore.ServiceSummary{{Name: "db"}, {Name: "web"}}},
 			{RootService: "cron", RootName: "tick", Start: 5, End: 6, Services: []tracestore.ServiceSummary{{Name: "cron"}}},
 		} {
-			counter.addTrace(&s)
+			counter.addTrace(&s, s.Start)
 		}
 		if got := describeGroups(counter.Answer(1), len(c.by)); got != c.want {
 			t.Errorf("by %v: %s, want %s", c.by, got, c.want)
@@ -81,7 +81,8 @@ func TestGroupsOfSeveralValues(t *testing.T) {
 	span.Attributes = append(span.Attributes, otlpdata.KeyValue{Key: "b", Value: otlpdata.StringValue("x")},
 		otlpdata.KeyValue{Key: "b", Value: otlpdata.StringValue("y")})
 	field := func(key string) tracestore.Field { return tracestore.Field{Place: tracestore.SpanAttribute, Key: key} }
-	c := NewGroupCounter(tracestore.GroupQuery{By: []tracestore.Field{field("a"), field("b")}, Limit: tracestore.MaxGroups})
+	by := []tracestore.Field{field("a"), field("b")}
+	c := NewGroupCounter(tracestore.Query{}, tracestore.GroupQuery{By: by, Limit: tracestore.MaxGroups})
 	c.AddSpan(tracestore.Span{Span: span, Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}})
 	got := c.Answer(1)
 	if got.Distinct != 2*MaxGroupValues || got.All.Durations.Count() != 1 || got.Groups[0].Durations.Sum != 2 {

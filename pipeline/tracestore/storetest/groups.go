@@ -36,7 +36,7 @@ func checkGroups(s *suite) {
 		for _, by := range [][]tracestore.Field{{f}, {f, fields[(i+1+i%(len(fields)-2))%len(fields)]}} {
 			g := tracestore.GroupQuery{By: by, Limit: tracestore.MaxGroups, Sort: order}
 			s.checkAggregateOf(store, tracestore.Query{}, tracestore.Aggregation{Groups: g})
-			g.Limit = 1 + i%4
+			g.Limit, g.Parts = 1+i%4, i%3
 			s.checkAggregateOf(store, q, tracestore.Aggregation{Groups: g, Facets: tracestore.FacetQuery{Values: i % 2}, Exemplars: i % 3})
 			q.Budget.Spans = 5 + i
 			s.checkAggregateOf(store, q, tracestore.Aggregation{Groups: g, Heatmap: tracestore.HeatmapQuery{Step: time.Minute}})
@@ -55,6 +55,7 @@ func (s *suite) checkBadGroups(store tracestore.Aggregator) {
 		{By: []tracestore.Field{name}, Limit: tracestore.MaxGroups + 1},
 		{By: []tracestore.Field{name}, Limit: 1, Sort: tracestore.GroupsByTime + 1},
 		{By: []tracestore.Field{name, name}, Limit: 1},
+		{By: []tracestore.Field{name}, Limit: 1, Parts: tracestore.MaxGroupParts + 1},
 		{By: []tracestore.Field{unknown}, Limit: 1},
 		{By: []tracestore.Field{{Place: tracestore.AnyText}}, Limit: 1},
 		{By: make([]tracestore.Field, tracestore.MaxGroupFields+1), Limit: 1},
@@ -103,6 +104,7 @@ func (g *generator) field() tracestore.Field {
 func (g *generator) groupQuery() tracestore.GroupQuery {
 	q := tracestore.GroupQuery{Limit: pick(g, 1, 3, tracestore.MaxGroups)}
 	q.Sort = tracestore.GroupOrder(g.IntN(int(tracestore.GroupsByTime) + 1))
+	q.Parts = pick(g, 0, 1, 7)
 	q.By = append(q.By, g.field())
 	if f := g.field(); f != q.By[0] && g.IntN(2) == 0 {
 		q.By = append(q.By, f)

@@ -114,7 +114,7 @@ func limitsCandidates(
 // TestIncorrectPlannersFail checks that the suite detects incorrect planners on a correct store.
 func TestIncorrectPlannersFail(t *testing.T) {
 	skipShort(t)
-	t.Setenv(seedVariable, "1")
+	t.Setenv(seedVariable, "2")
 	sets, bounds, long, ends, random := "span sets", "windows, pages and budgets of span sets", "span sets on long traces",
 		"cancelled and stopped span sets", "random span sets"
 	byName := make(map[string]check)

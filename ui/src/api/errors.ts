@@ -2,25 +2,39 @@
 
 import type { Nanos } from './types';
 
-/** `errors`: the newest failed spans, grouped by service, type, message and top frame. */
+/** `errors`: the failed spans, grouped by service, type, message and top frame. */
 export interface Errors extends ErrorPeriod {
   /** The time of the same length before; only with the parameter `before`. */
   before?: ErrorPeriod;
-  /** Groups beyond the limit, which have the fewest spans. */
+  /** Groups beyond the limit, the last ones of the order. */
   omitted: number;
   groups: ErrorGroup[];
 }
 
-/** What was examined of a time range. */
+/** What was counted of a time range. */
 export interface ErrorPeriod {
-  /** Number of failed spans that were examined; if not complete, older ones were not. */
-  examined: number;
+  /** Number of failed spans; an estimate if `share` is below 1. */
+  spans: number;
+  /** All failed spans were counted. */
   complete: boolean;
-  /** All failed spans after this time were examined. */
-  since: Nanos;
+  /** Share of the spans that were examined. All counts are estimates if it is below 1. */
+  share: number;
+  /** Nothing before this time was counted. Missing: all of the time range was. */
+  since?: Nanos;
+}
+
+/** How a group develops: not seen before, or more often than before. */
+export interface Trend {
+  kind: 'usual' | 'new' | 'growing';
+  /** Of `growing`: how much more often. */
+  factor?: number;
+  since?: Nanos;
+  /** Missing: it continues. */
+  until?: Nanos;
 }
 
 export interface ErrorGroup {
+  id: string;
   service: string;
   /** The most frequent operation; the only one if there is neither a pattern nor a frame. */
   operation: string;
@@ -42,6 +56,7 @@ export interface ErrorGroup {
   before?: number;
   first: Nanos;
   last: Nanos;
+  trend: Trend;
   /** Counts in equal parts of the time range. */
   points: number[];
   /** Of the newest span. */

@@ -49,8 +49,8 @@ export function GroupDetail({ g, data, run }: { g: ErrorGroup; data: Errors; run
 /** How often the group occurred in the time before. */
 function beforeText(g: ErrorGroup, data: Errors): string {
   if (g.before) return tn(g.before, '{n} span', '{n} spans', { n: count(g.before) });
-  if (!data.before!.complete) return t('not among the newest {n} failed spans', { n: count(data.before!.examined) });
-  return data.before!.examined === 0 ? t('no span failed') : t('not seen');
+  if (!data.before!.complete) return t('not among the spans that were counted');
+  return data.before!.spans === 0 ? t('no span failed') : t('not seen');
 }
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {

@@ -1,18 +1,19 @@
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { ErrorGroup, Errors } from '../api/errors';
 import { MiniBars } from '../charts/sparkline';
 import type { Run } from '../pages/explore/run';
-import { Badge, Button, classes } from '../shell/controls';
+import { Badge, Button, classes, Segmented } from '../shell/controls';
 import { count } from '../shell/format';
 import { Icon } from '../shell/icons';
 import { useRovingRows } from '../shell/roving';
 import { ServiceMark } from '../shell/service-mark';
-import { Messages, Partial } from '../shell/states';
-import { t, Text } from '../shell/text';
+import { Messages } from '../shell/states';
+import { t } from '../shell/text';
 import { Time } from '../shell/time';
 import { navigate, view } from '../shell/url';
 import { GroupDetail } from './group-detail';
-import { groupID, orderGroups, secondLine, titleOf, trendOf } from './trend';
+import { NotCounted } from './not-counted';
+import { countText, secondLine, titleOf, trendText, uncounted, type Order } from './trend';
 import css from './errors.module.css';
 
 interface GroupListProps {
@@ -21,15 +22,16 @@ interface GroupListProps {
   run: Run;
   /** The groups to list. */
   groups: ErrorGroup[];
+  order: Order;
+  onOrder: (order: Order) => void;
   /** Lists more groups; without it, there are no more. */
   more?: () => void;
 }
 
 /** Groups of errors; one is open and shows its details. */
-export function GroupList({ data, messages, run, groups, more }: GroupListProps) {
+export function GroupList({ data, messages, run, groups, order, onOrder, more }: GroupListProps) {
   const list = useRef<HTMLUListElement>(null);
   useRovingRows(list);
-  const ordered = useMemo(() => orderGroups({ ...data, groups }, run.from, run.to), [data, groups, run]);
   const chosen = view.value.error;
   useEffect(() => { // a link to a group shows it
     if (chosen) list.current?.querySelector('[aria-expanded="true"]')?.scrollIntoView({ block: 'nearest' });
@@ -37,12 +39,14 @@ export function GroupList({ data, messages, run, groups, more }: GroupListProps)
   return (
     <>
       <div class={css.notes}>
-        {!data.complete && <Partial><Text of="The newest {n} failed spans were examined, back to {time}. Groups that occurred only before that are missing." n={count(data.examined)} time={<Time at={data.since} precision={1} />} /></Partial>}
-        {data.before && !data.before.complete && <Partial><Text of="Of the time before, the newest {n} failed spans were examined, back to {time}." n={count(data.before.examined)} time={<Time at={data.before.since} precision={1} />} /></Partial>}
+        <NotCounted data={data} />
         <Messages messages={messages} />
       </div>
+      <div class={css.order}>
+        <Segmented<Order> label={t('Order')} value={order} onChange={onOrder} segments={[{ value: 'count', label: t('Commonest first') }, { value: 'growth', label: t('Largest growth first') }]} />
+      </div>
       <ul ref={list} class={css.list}>
-        {ordered.map((g) => <Row key={groupID(g)} g={g} data={data} run={run} open={groupID(g) === chosen} />)}
+        {groups.map((g) => <Row key={g.id} g={g} data={data} run={run} open={g.id === chosen} />)}
       </ul>
       {data.omitted > 0 && (
         <div class={css.more}>
@@ -55,23 +59,22 @@ export function GroupList({ data, messages, run, groups, more }: GroupListProps)
 }
 
 function Row({ g, data, run, open }: { g: ErrorGroup; data: Errors; run: Run; open: boolean }) {
-  const trend = trendOf(g, data, run.from, run.to);
-  const id = groupID(g);
+  const trend = trendText(g, run.to);
   const title = titleOf(g);
   const text = secondLine(g);
   return (
     <li class={classes(css.item, open && css.opened)}>
       <div class={css.row} data-row>
-        <button type="button" class={css.toggle} aria-expanded={open} onClick={() => navigate({ error: open ? '' : id }, { replace: true })}>
+        <button type="button" class={css.toggle} aria-expanded={open} onClick={() => navigate({ error: open ? '' : g.id }, { replace: true })}>
           <Icon name={open ? 'chev' : 'right'} size={14} />
           <span class={css.title}>{title}</span>
         </button>
         <span class={css.message} title={text}>{text}</span>
         <span class={css.service}><ServiceMark name={g.service} /></span>
         <span class={css.frame} title={g.frame}>{g.frame}</span>
-        <span class={css.trend}>{trend === 'new' && <Badge kind="error">{t('new')}</Badge>}{trend === 'growing' && <Badge kind="warn">{t('growing')}</Badge>}</span>
-        <span class={css.bars}><MiniBars values={g.points} width={120} height={20} color={trend === 'usual' ? undefined : 'var(--error-solid)'} /></span>
-        <span class={css.count}>{count(g.count)}</span>
+        <span class={css.trend}>{trend && <Badge kind={g.trend.kind === 'new' ? 'error' : 'warn'}>{trend}</Badge>}</span>
+        <span class={css.bars}><MiniBars values={g.points} width={120} height={20} color={trend ? 'var(--error-solid)' : undefined} unread={uncounted(data, run.from, run.to)} /></span>
+        <span class={css.count}>{countText(g.count, data)}</span>
         <span class={css.last}><Time at={g.last} precision={0} onlyAge /></span>
       </div>
       {open && <GroupDetail g={g} data={data} run={run} />}

@@ -27,6 +27,7 @@ export const fields: FieldEntry[] = [
   { name: 'trace.rootService', aliases: ['trace:rootService', 'rootServiceName'], type: 'text', words: [] },
   { name: 'trace.rootName', aliases: ['trace:rootName', 'rootName'], type: 'text', words: [] },
   { name: 'span:childCount', aliases: ['childCount'], type: 'number', words: [] },
+  { name: 'errorGroup', aliases: [], type: 'text', words: [] },
   { name: 'error', aliases: [], type: 'boolean', words: [] },
   { name: 'root', aliases: [], type: 'boolean', words: [] },
 ];

@@ -73,7 +73,8 @@ test('groups by a chosen key, sorts, and limits the search, by keyboard', () => 
 }));
 
 test('a group of errors shows its stack and what sets it apart, and leads to its traces', () => visit('/errors', async (page) => {
-  await page.getByText('1 kind of error, 1 of them new, most in web').waitFor();
+  await page.getByText('32 failed spans of 1 kind: 1 new; most in web').waitFor();
+  await page.getByText(/^new since \d\d:\d\d$/).waitFor();
   await page.getByRole('button', { name: 'Timeout' }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('region', { name: 'Stack trace' }).getByText('line 7, in charge').waitFor();
@@ -89,3 +90,45 @@ test('a group of errors shows its stack and what sets it apart, and leads to its
   await page.getByRole('tab', { name: 'Errors' }).click();
   await page.getByRole('button', { name: 'Timeout', exact: true }).waitFor();
 }));
+
+/** An hour long ago: 12 errors at its beginning, and then more than are read. */
+const hour = Math.floor((Date.now() - 20 * 3_600_000) / 60_000) * 60_000;
+const bulk = { refused: 12, timeouts: 3200 };
+
+function failure(type: string, start: number): TestSpan {
+  return { traceID: traceID(), spanID: spanID(), service: 'bulk', name: 'call', kind: 'client', start, duration: 5, error: true, attributes: { 'error.type': type } };
+}
+
+test('all errors are counted, and the page says what is new since when', async () => {
+  const timeouts = Array.from({ length: bulk.timeouts }, (_, i) => failure('LongTimeout', hour + 20 * 60_000 + i * 740));
+  await sendSpans(program, [...Array.from({ length: bulk.refused }, (_, i) => failure('Refused', hour + 120_000 + i * 5000)), ...timeouts]);
+  const iso = (ms: number): string => new Date(ms).toISOString();
+  const clock = (ms: number): string => new Date(ms).toTimeString().slice(0, 5);
+  await visit(`/errors?from=${iso(hour)}&to=${iso(hour + 3_600_000 - 1)}`, async (page) => {
+    await page.getByRole('heading', { name: '3,212 failed spans of 2 kinds: 1 new; most in bulk' }).waitFor();
+    const rows = page.getByRole('listitem').filter({ has: page.getByRole('button', { name: /^(LongTimeout|Refused)$/ }) });
+    await expect.poll(() => rows.allTextContents()).toEqual([expect.stringMatching(new RegExp(`new since .*${clock(hour + 20 * 60_000)}.*3,200`)), expect.stringMatching(/Refused.*12/)]);
+    expect(await page.locator('[data-unread]').count()).toBe(0);
+    await page.getByText('Largest growth first').click();
+    await expect.poll(() => rows.first().textContent()).toContain('LongTimeout');
+    await page.getByRole('button', { name: 'Refused', exact: true }).click();
+    await page.getByText('First seen').waitFor();
+    const facts = page.locator('dl').first();
+    await expect.poll(() => facts.textContent()).toContain(clock(hour + 120_000));
+  });
+});
+
+test('what was not counted is hatched and said', async () => {
+  const { page } = await newPage(browser);
+  await page.route('**/api/ui/v1/errors?*', async (route) => {
+    const answer = await route.fetch();
+    const json = await answer.json() as { data: { share: number; complete: boolean } };
+    Object.assign(json.data, { share: 0.25, complete: false });
+    await route.fulfill({ response: answer, json });
+  });
+  await page.goto(url + '/errors');
+  await page.getByText(/There are too many spans to count all: 25\.0.?% of them were examined/).waitFor();
+  await page.getByText(/^≈ /).first().waitFor();
+  await expect.poll(() => page.locator('[data-unread]').count()).toBeGreaterThan(0);
+  await page.context().close();
+});

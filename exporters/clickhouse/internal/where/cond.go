@@ -26,6 +26,12 @@ func (t builder) cond(c tracestore.Cond) bounds {
 		return t.parent(c)
 	case p == tracestore.AnyText:
 		return anyTextCond(c)
+	case p == tracestore.ErrorGroup: // whole spans tell
+		const failed = "status = 'error'"
+		if c.Op == tracestore.Exists {
+			return exactly(failed)
+		}
+		return bounds{may: failed, must: Never, whole: true}
 	default:
 		if column, ok := Column(p); ok {
 			return textCond(column, c)

@@ -24,7 +24,7 @@ type Condition struct {
 	// tracestore.Match to the spans for which SQL holds and Sure does not.
 	Exact bool
 	// Whole reports that the table of spans lacks what decides between SQL and Sure: the id of the
-	// parent, which the table of payload has.
+	// parent or the events, which the table of payload has.
 	Whole bool
 }
 

@@ -146,7 +146,7 @@ func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregatio
 		a.selection = newSelection(q.Tenant, want.Facets.Selection)
 	}
 	if len(want.Groups.By) > 0 {
-		a.targets.groups = &groupTotal{total{share: 1}, storequery.NewGroupCounter(want.Groups), want.Groups.By}
+		a.targets.groups = &groupTotal{total{share: 1}, storequery.NewGroupCounter(q, want.Groups), want.Groups.By}
 	}
 	if a.targets.heat == nil && a.targets.facets == nil && a.targets.groups == nil {
 		a.targets.rest = &total{share: 1}

@@ -40,9 +40,8 @@ const severalValues = ^valueNumber(0)
 
 // groupTally counts the spans of a group.
 type groupTally struct {
-	key       [tracestore.MaxGroupFields]valueNumber
-	errors    uint64
-	durations tracestore.Histogram
+	key   [tracestore.MaxGroupFields]valueNumber
+	spans tracestore.Group // without values
 }
 
 // groupShape is where the spans of a shape have the values of the fields.
@@ -94,10 +93,7 @@ func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
 	if err := g.load(x, s); err != nil {
 		return err
 	}
-	errors := uint64(0)
-	if g.plan.Tables.Shapes[shape].Status == otlpdata.StatusError {
-		errors = 1
-	}
+	failed := g.plan.Tables.Shapes[shape].Status == otlpdata.StatusError
 	for _, row := range set {
 		key, err := g.key(x, s, row)
 		if err != nil {
@@ -107,7 +103,7 @@ func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
 			err = g.wholeRows(x, []int32{row})
 		} else {
 			head := rows.Head{Start: x.Starts[row], End: x.Ends[row]}
-			g.add(key, head.Duration(), errors)
+			g.add(key, head, failed)
 		}
 		if err != nil {
 			return err
@@ -174,28 +170,28 @@ func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [traces
 }
 
 // Approximate sizes in bytes: of a group with the first buckets of its histogram, of one of these
-// buckets, and of a value in addition to its text.
+// buckets, of a part of the window, and of a value in addition to its text.
 const (
 	tallySize  = 200
 	bucketSize = 16
+	partSize   = 8
 	valueSize  = 150
 )
 
 // add counts a span.
-func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, duration, errors uint64) {
+func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, head rows.Head, failed bool) {
 	i, known := g.index[key]
 	if !known {
 		i = len(g.groups)
 		g.groups = append(g.groups, groupTally{key: key})
 		g.index[key] = i
-		g.kept += tallySize
+		g.kept += tallySize + partSize*g.to.counter.Parts().N
 	}
 	tally := &g.groups[i]
-	_, before := tally.durations.Counts()
+	_, before := tally.spans.Durations.Counts()
 	n := len(before)
-	tally.durations.Observe(duration)
-	tally.errors += errors
-	if _, after := tally.durations.Counts(); len(after) > n {
+	tally.spans.Observe(head.Start, head.Duration(), failed, g.to.counter.Parts())
+	if _, after := tally.spans.Durations.Counts(); len(after) > n {
 		g.kept += (len(after) - n) * bucketSize
 	}
 }
@@ -204,14 +200,13 @@ func (g *groupSource) add(key [tracestore.MaxGroupFields]valueNumber, duration, 
 func (g *groupSource) finish() {
 	for i := range g.groups {
 		t := &g.groups[i]
-		var key storequery.GroupKey
 		for at, n := range t.key {
 			if n > 0 {
-				key[at] = g.values[n-1]
+				t.spans.Values[at] = g.values[n-1]
 			}
 		}
-		g.to.counter.AddTotal(&t.durations, t.errors)
-		g.to.counter.AddGroup(key, &t.durations, t.errors)
+		g.to.counter.AddTotal(&t.spans)
+		g.to.counter.AddGroup(&t.spans)
 	}
 }
 

@@ -30,7 +30,7 @@ func (g *groupSource) shape(id uint32) *groupShape {
 func (g *groupSource) field(id uint32, number int, f tracestore.Field) (out groupField, ok bool) {
 	shape, at := &g.plan.Tables.Shapes[id], scan.BindingOf(f.Place)
 	switch {
-	case at.InHead:
+	case at.InHead || at.Computed:
 		return out, false
 	case at.InShape && !at.HasCell(g.plan.Tables, shape):
 		return groupField{constant: g.common(shape, f)}, true

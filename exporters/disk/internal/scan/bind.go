@@ -89,6 +89,11 @@ func (b *binder) cond(c int) node {
 	case place == tracestore.ParentID:
 		l.parent = true
 		v = depends
+	case at.Computed: // of failed spans only
+		l.encoded = b.shape.Status == otlpdata.StatusError
+		if l.encoded {
+			v = depends
+		}
 	case at.InShape && !at.HasCell(b.plan.Tables, b.shape):
 		v = b.match(c, place)
 	default:

@@ -15,6 +15,7 @@ type Binding struct {
 	InHead   bool         // in the head of each row
 	Resource bool         // in attributes of the resource
 	Scope    bool         // in attributes of the scope
+	Computed bool         // from the whole span
 	cells    []rows.Place // columns with the value in each cell
 	encoded  []rows.Place // columns with any number of values in each cell
 }
@@ -41,6 +42,7 @@ var bindings = [...]Binding{
 	tracestore.AnyText: {Resource: true, Scope: true,
 		cells:   []rows.Place{rows.Attribute, rows.EventAttribute, rows.Name, rows.StatusMessage, rows.EventName},
 		encoded: []rows.Place{rows.Extra, rows.Events, rows.Links}},
+	tracestore.ErrorGroup: {Computed: true},
 }
 
 var noBinding Binding

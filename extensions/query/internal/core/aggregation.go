@@ -27,6 +27,7 @@ type Aggregation struct {
 	Spec      tracestore.Aggregation
 	MaxSpans  int           // to examine; 0 or more than Limits.Aggregated: that
 	MaxTime   time.Duration // 0: Limits.Timeout
+	OfErrors  bool          // MaxSpans is Limits.ErrorScan, which is higher because few spans have failed
 }
 
 // Check returns an error if the store cannot answer this.
@@ -41,6 +42,9 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	q := a.query()
 	q.Tenant = s.Tenant()
 	q.Budget.Spans = s.backend.opts.Limits.Aggregated
+	if a.OfErrors {
+		q.Budget.Spans = s.backend.opts.Limits.ErrorScan
+	}
 	if a.MaxSpans > 0 {
 		q.Budget.Spans = min(a.MaxSpans, q.Budget.Spans)
 	}

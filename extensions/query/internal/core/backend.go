@@ -37,7 +37,8 @@ type Limits struct {
 	TraceSize   int           // spans shown of one trace
 	Scanned     int           // spans examined per search
 	Aggregated  int           // spans examined one by one to count spans by value
-	Errors      int           // spans with errors examined to group them
+	Errors      int           // spans with errors that are read for examples
+	ErrorScan   int           // spans examined to count errors
 	Queries     int           // concurrent queries
 	Names       int           // services, or operations of a service, per answer
 	Baseline    time.Duration // before a trace, in which usual durations are counted

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
-	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/errorgroups"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/failure"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxErrorTypes is the maximum number of failed exemplars whose spans are read to tell what failed.
 const maxErrorTypes = 200
 
-// errorTypes returns what failed in the exemplars, as errorgroups.Title; "" for those that did not
+// errorTypes returns what failed in the exemplars, as failure.Title; "" for those that did not
 // fail or were not read. The list is shown without them if they take too long.
 func errorTypes(slot *core.Slot, list []tracestore.Exemplar) []string {
 	out := make([]string, len(list))
@@ -34,7 +34,7 @@ func errorTypes(slot *core.Slot, list []tracestore.Exemplar) []string {
 		for _, b := range spans {
 			_ = tracestore.WalkSpans(b, func(s tracestore.Span) error {
 				if s.SpanID == e.SpanID && s.StatusCode == otlpdata.StatusError && out[i] == "" {
-					out[i] = strings.Clone(storequery.FacetText(errorgroups.Title(s.Span)))
+					out[i] = strings.Clone(storequery.FacetText(failure.Title(s.Span)))
 				}
 				return nil
 			})

@@ -9,9 +9,9 @@ import (
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
-	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/errorgroups"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/failure"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -29,7 +29,7 @@ const (
 // incidentError is an error that occurs in the traces of an incident.
 type incidentError struct {
 	Service   string `json:"service"`
-	Title     string `json:"title"`     // see errorgroups.Title; "" if spans say nothing
+	Title     string `json:"title"`     // see failure.Title; "" if spans say nothing
 	Operation string `json:"operation"` // of the outermost span
 	Traces    int    `json:"traces"`    // of the examined ones
 	// Follows reports whether most of these spans have failed spans below them, whose consequence
@@ -117,7 +117,7 @@ func (e *errorCounts) addTrace(spans *otlpdata.Batch) error {
 		parents[s.SpanID] = s.ParentID
 		if s.StatusCode == otlpdata.StatusError && len(failed) < maxIncidentSpans {
 			n := &failedNode{source: s.Resource.Service == e.source, operation: strings.Clone(storequery.FacetText(s.Operation()))}
-			n.key = errorKey{service: strings.Clone(s.Resource.Service), title: strings.Clone(storequery.FacetText(errorgroups.Title(s.Span)))}
+			n.key = errorKey{service: strings.Clone(s.Resource.Service), title: strings.Clone(storequery.FacetText(failure.Title(s.Span)))}
 			if n.key.title == "" {
 				n.key.operation = n.operation
 			}

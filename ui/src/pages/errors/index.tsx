@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Errors } from '../../api/errors';
 import { GroupList } from '../../errors/group-list';
+import type { Order } from '../../errors/trend';
 import { Button } from '../../shell/controls';
 import { count } from '../../shell/format';
 import { ServiceMark } from '../../shell/service-mark';
@@ -23,7 +24,8 @@ export default function ErrorsPage() {
   const { run, again } = useRun();
   const [limit, setLimit] = useState(firstGroups);
   const [service, setService] = useState('');
-  const answer = useRequest<Errors>('errors', { q: run.q, start: run.start, end: run.end, before: 1, limit }, { maxAge: 60_000 });
+  const [order, setOrder] = useState<Order>('count');
+  const answer = useRequest<Errors>('errors', { q: run.q, start: run.start, end: run.end, before: 1, limit, sort: order }, { maxAge: 60_000 });
   const { data, error } = answer;
   const services = data ? servicesOf(data.groups) : [];
   const known = services.some((s) => s.name === service);
@@ -32,7 +34,7 @@ export default function ErrorsPage() {
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Grouping errors')} />
       <div class={css.lead}>
-        <h1 class={css.sentence}>{data ? summaryOf(data, run.from, run.to) : t('Errors')}</h1>
+        <h1 class={css.sentence}>{data ? summaryOf(data) : t('Errors')}</h1>
         {run.q && (
           <p class={css.limited}>
             <span>{t('Only spans that match')}</span><code>{run.q}</code>
@@ -58,7 +60,7 @@ export default function ErrorsPage() {
           <Messages messages={answer.messages} />
         </div>
       )}
-      {data && data.groups.length > 0 && <GroupList data={data} messages={answer.messages} run={run} groups={groups} more={limit < allGroups ? () => setLimit(allGroups) : undefined} />}
+      {data && data.groups.length > 0 && <GroupList data={data} messages={answer.messages} run={run} groups={groups} order={order} onOrder={setOrder} more={limit < allGroups ? () => setLimit(allGroups) : undefined} />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // What the page says about all errors.
 
 import type { ErrorGroup, Errors } from '../../api/errors';
-import { trendOf } from '../../errors/trend';
+import { countText } from '../../errors/trend';
 import { count } from '../../shell/format';
 import { t, tn } from '../../shell/text';
 
@@ -13,11 +13,16 @@ export function servicesOf(groups: ErrorGroup[]): { name: string; count: number 
 }
 
 /** The first line of the page. */
-export function summaryOf(data: Errors, start: number, end: number): string {
+export function summaryOf(data: Errors): string {
   const n = data.groups.length + data.omitted;
   if (n === 0) return t('No span failed');
-  const fresh = data.groups.filter((g) => trendOf(g, data, start, end) === 'new').length;
+  const changing = data.groups.filter((g) => g.trend.kind !== 'usual');
+  const ended = changing.filter((g) => g.trend.until).length;
+  const fresh = changing.filter((g) => g.trend.kind === 'new' && !g.trend.until).length;
+  const growing = changing.length - ended - fresh;
   const [first] = servicesOf(data.groups);
-  const all = tn(n, '{n} kind of error', '{n} kinds of errors', { n: count(n) });
-  return fresh > 0 ? t('{all}, {fresh} of them new, most in {service}', { all, fresh: count(fresh), service: first.name }) : t('{all}, none of them new, most in {service}', { all, service: first.name });
+  const spans = tn(data.spans, '{n} failed span', '{n} failed spans', { n: countText(data.spans, data) });
+  const all = tn(n, '{spans} of {n} kind', '{spans} of {n} kinds', { spans, n: count(n) });
+  const changed = [fresh > 0 && t('{n} new', { n: count(fresh) }), growing > 0 && t('{n} growing', { n: count(growing) }), ended > 0 && t('{n} rose and ended', { n: count(ended) })].filter(Boolean).join(', ');
+  return changed ? t('{all}: {changed}; most in {service}', { all, changed, service: first.name }) : t('{all}, none new; most in {service}', { all, service: first.name });
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Errors } from '../../api/errors';
 import { GroupList } from '../../errors/group-list';
+import type { Order } from '../../errors/trend';
 import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useRequest } from '../../shell/use-request';
@@ -13,7 +14,8 @@ const allGroups = 1000;
 /** The failed ones of the matching spans, in groups. */
 export default function ErrorsTab({ run }: TabProps) {
   const [limit, setLimit] = useState(firstGroups);
-  const answer = useRequest<Errors>('errors', { q: run.q, start: run.start, end: run.end, before: 1, limit }, { maxAge: 300_000 });
+  const [order, setOrder] = useState<Order>('count');
+  const answer = useRequest<Errors>('errors', { q: run.q, start: run.start, end: run.end, before: 1, limit, sort: order }, { maxAge: 300_000 });
   const { data, error } = answer;
   return (
     <>
@@ -21,7 +23,7 @@ export default function ErrorsTab({ run }: TabProps) {
       {error && <div class={css.notice}><Failure what={data ? t('Errors, which are of an earlier answer') : t('Errors')} error={error} retry={answer.retry} /></div>}
       {!data && !error && <div class={css.notice}><Skeleton rows={6} height="var(--row-h-list)" /></div>}
       {data && data.groups.length === 0 && <div class={css.notice}><Empty title={t('None of the matching spans failed in this time range.')} /><Messages messages={answer.messages} /></div>}
-      {data && data.groups.length > 0 && <GroupList data={data} messages={answer.messages} run={run} groups={data.groups} more={limit < allGroups ? () => setLimit(allGroups) : undefined} />}
+      {data && data.groups.length > 0 && <GroupList data={data} messages={answer.messages} run={run} groups={data.groups} order={order} onOrder={setOrder} more={limit < allGroups ? () => setLimit(allGroups) : undefined} />}
     </>
   );
 }

@@ -2,10 +2,10 @@ import { useRef } from 'preact/hooks';
 import type { ErrorGroup, Errors } from '../../api/errors';
 import type { Change, Changes } from '../../api/types';
 import { MiniBars } from '../../charts/sparkline';
-import { groupID, orderGroups, secondLine, titleOf, trendOf } from '../../errors/trend';
-import { Badge } from '../../shell/controls';
-import { count, millis, time } from '../../shell/format';
-import { zone } from '../../shell/preferences';
+import { NotCounted } from '../../errors/not-counted';
+import { countText, secondLine, titleOf, trendText, uncounted } from '../../errors/trend';
+import { classes } from '../../shell/controls';
+import { count } from '../../shell/format';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
@@ -32,60 +32,47 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
   const list = useRef<HTMLUListElement>(null);
   useRovingRows(list);
   const { data } = errors;
-  const groups = data ? orderGroups(data, start, end) : [];
-  const trends = groups.some((g) => trendOf(g, data!, start, end) !== 'usual');
+  const groups = data?.groups ?? [];
   return (
     <section>
       <div class={css.head}>
         <h2 class={css.title}>{t('Errors')}</h2>
-        {groups.length > 0 && <span class={css.sub}>{trends ? t('new and growing first') : t('most frequent first')}</span>}
+        {groups.length > 0 && <span class={css.sub}>{groups.some((g) => g.trend.kind !== 'usual') ? t('largest growth first') : t('commonest first')}</span>}
         {groups.length > 0 && <a class={css.all} href={link({ page: 'errors' })}>{t('All')}</a>}
       </div>
       {errors.error && <Failure what={data ? t('Errors, which are of an earlier answer') : t('Errors')} error={errors.error} retry={errors.retry} />}
       {!data && !errors.error && <Skeleton rows={4} height="72px" />}
       {data && groups.length === 0 && <p class={css.nothing}>{t('No span failed in this time range.')}</p>}
       <ul ref={list}>
-        {groups.slice(0, maxGroups).map((g) => <Group key={groupID(g)} g={g} data={data!} start={start} end={end} />)}
+        {groups.slice(0, maxGroups).map((g) => <Group key={g.id} g={g} data={data!} start={start} end={end} />)}
       </ul>
       {data && groups.length > maxGroups && <p class={css.nothing}>{t('{maxGroups} of {omitted} groups', { maxGroups, omitted: count(groups.length + data.omitted) })}</p>}
-      {data && !data.complete && <Partial><Text of="The newest {examined} failed spans were examined, back to {since}." examined={count(data.examined)} since={<Time at={data.since} precision={1} />} /></Partial>}
+      {data && <NotCounted data={data} />}
       <Messages messages={errors.messages} />
     </section>
   );
 }
 
 function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: number; end: number }) {
-  const trend = trendOf(g, data, start, end);
+  const trend = trendText(g, end);
   const heading = titleOf(g);
   const second = secondLine(g);
   return (
     <li data-row class={css.group}>
-      <a class={css.type} href={link({ page: 'errors' }, { error: groupID(g) })} title={[heading, g.frame || g.operation].join(', ')}>{heading}</a>
-      <span class={css.count}>{count(g.count)}</span>
+      <a class={css.type} href={link({ page: 'errors' }, { error: g.id })} title={[heading, g.frame || g.operation].join(', ')}>{heading}</a>
+      <span class={css.count}>{countText(g.count, data)}</span>
       <span class={css.text} title={g.message || g.operation}>{second}</span>
       <span class={css.facts}>
         <ServiceMark name={g.service} />
-        {trend === 'new' && <Badge kind="error">{t('new')}</Badge>}
-        {trend === 'growing' && <Badge>{t('growing')}</Badge>}
-        {trend === 'usual' && g.type && second !== g.operation && <span class={css.operation} title={g.operation}>{g.operation}</span>}
-        <a class={css.example} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title={t('Open the newest example')}>
+        {!trend && g.type && second !== g.operation && <span class={css.operation} title={g.operation}>{g.operation}</span>}
+        <a class={classes(css.example, trend && css.grown)} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title={t('Open the newest example')}>
           <span class="visually-hidden">{t('Newest example of {heading}: ', { heading })}</span>
-          {trend === 'new' ? newSince(g, start, end) : <Time at={g.last} precision={0} onlyAge />}
+          {trend || <Time at={g.last} precision={0} onlyAge />}
         </a>
       </span>
-      <span class={css.bars}><MiniBars values={g.points} width={76} height={16} color={trend === 'usual' ? undefined : 'var(--error-solid)'} /></span>
+      <span class={css.bars}><MiniBars values={g.points} width={76} height={16} color={trend ? 'var(--error-solid)' : undefined} unread={uncounted(data, start, end)} /></span>
     </li>
   );
-}
-
-const quietSteps = 2; // of the 30 steps of `points` without the error, after which it is not said to continue
-
-/** "since 14:06" of an error that continues, "14:06 to 14:32" of one that stopped. */
-function newSince(g: ErrorGroup, start: number, end: number): string {
-  const [first, last] = [millis(g.first), millis(g.last)];
-  const at = (ms: number): string => time(ms, zone.value, end, 0);
-  const stopped = end - last > ((end - start) / g.points.length) * quietSteps;
-  return stopped ? t('{first} to {last}', { first: at(first), last: at(last) }) : t('since {first}', { first: at(first) });
 }
 
 function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; rangeLabel: string }) {

@@ -56,7 +56,7 @@ export default function OverviewPage() {
 function Overview({ services, first }: { services: ReturnType<typeof useRequest<Services>>; first: TraceSummary | null }) {
   const { range } = view.value;
   const live = isRelative(range);
-  const errors = useRequest<Errors>('errors', (now) => rangeParams(range, now), { every: live ? errorsEvery : 0 });
+  const errors = useRequest<Errors>('errors', (now) => ({ ...rangeParams(range, now), before: 1, sort: 'growth' }), { every: live ? errorsEvery : 0 });
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: live ? changesEvery : 0 });
   const name = rangeName(range, zone.value, slowNow.value);
   const { data } = services;

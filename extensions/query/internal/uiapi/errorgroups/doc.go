@@ -1,12 +1,12 @@
-// Package errorgroups groups failed spans by what failed: service, type of the error, message
-// without its variable parts, and top frame of the stack trace.
+// Package errorgroups lists failed spans in groups by what failed: service, type of the error,
+// message without its variable parts, and top frame of the stack trace; see package failure. The
+// store counts the spans of each group. Only examples are read.
 //
 //	errorgroups.go route, parameters
+//	count.go       the numbers of all groups
 //	reader.go      reads the newest failed spans, within limits
-//	failure.go     what failed: type, message and frame of a span
-//	message.go     the variable parts of messages
-//	frame.go       the top frame of stack traces of several languages
-//	group.go       groups and their counts
+//	example.go     an example of each group
+//	trend.go       which groups are new, and which have grown
 //	where.go       the search that finds the spans of a group
 //	answer.go      the answer
 package errorgroups

@@ -2,6 +2,7 @@ package errorgroups
 
 import (
 	"context"
+	"errors"
 	"net/url"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -28,60 +29,91 @@ func (a *API) Routes() []httpapi.Route {
 	}
 }
 
+// request is a request for groups.
+type request struct {
+	window   core.Window
+	where    condition
+	limit    int
+	before   bool // compare with the time of the same length before
+	byGrowth bool // the groups that have grown most first
+}
+
 // parse parses GET /api/ui/v1/errors.
 func (a *API) parse(_ context.Context, v url.Values) (route.Query, error) {
-	w, err := route.WindowParams(v, a.backend.Now())
-	if err != nil {
+	var r request
+	var err error
+	if r.window, err = route.WindowParams(v, a.backend.Now()); err != nil {
 		return nil, err
 	}
-	limit, err := route.CountParam(v, "limit", defaultGroups, maxGroups)
-	if err != nil {
+	if r.limit, err = route.CountParam(v, "limit", defaultGroups, maxGroups); err != nil {
 		return nil, err
 	}
-	before, err := route.BoolParam(v, "before")
-	if err != nil {
+	if r.before, err = route.BoolParam(v, "before"); err != nil {
+		return nil, err
+	}
+	if r.byGrowth, err = growthParam(v); err != nil {
 		return nil, err
 	}
 	set, err := httpapi.SetParam(v, "q")
 	if err != nil {
 		return nil, err
 	}
-	c := condition{set: set}
+	r.where = condition{set: set}
 	if where, err := httpapi.SpanCondition(set); err == nil {
-		c = condition{where: where}
+		r.where = condition{where: where}
 	}
-	return func(slot *core.Slot) (any, tracestore.Reasons, error) { return run(slot, w, c, limit, before) }, nil
+	return r.run, nil
 }
 
-// run reads the failed spans of the window and, if before is set, of the time of the same length
-// before it.
-func run(slot *core.Slot, w core.Window, c condition, limit int, before bool) (data any, incomplete tracestore.Reasons, err error) {
+var errSort = errors.New("must be count or growth")
+
+// growthParam parses `sort`.
+func growthParam(v url.Values) (byGrowth bool, err error) {
+	switch v.Get("sort") {
+	case "", "count":
+		return false, nil
+	case "growth":
+		return true, nil
+	}
+	return false, httpapi.ParamError("sort", errSort)
+}
+
+// run counts the groups of the window and, if before is set, of the time before it, and then reads
+// an example of each group that is listed.
+func (r *request) run(slot *core.Slot) (data any, incomplete tracestore.Reasons, err error) {
 	memory, err := tracestore.Reserve(slot.Context(), 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer memory.Release()
-	groups := newGroups(w, memory)
-	r := newReader(slot, w, c, groups.addSpan)
-	if incomplete, err = r.read(); err != nil {
-		return nil, nil, err
-	}
-	out := groups.answer(limit)
-	out.period = r.period()
-	if !before {
-		return out, incomplete, nil
-	}
-	earlier := core.Window{From: w.From.Add(-w.To.Sub(w.From) - 1), To: w.From.Add(-1)}
-	r = newReader(slot, earlier, c, groups.addBefore)
-	missing, err := r.read()
+	c := newCounter(slot, r.where, memory)
+	now, err := c.count(r.window)
 	if err != nil {
 		return nil, nil, err
 	}
-	if incomplete.Complete() {
-		incomplete = missing
+	incomplete.Add(now.reasons...)
+	var before *counted
+	if r.before {
+		earlier := core.Window{From: r.window.From.Add(-r.window.To.Sub(r.window.From) - 1), To: r.window.From.Add(-1)}
+		if before, err = c.countGroups(earlier); err != nil {
+			return nil, nil, err
+		}
+		if incomplete.Complete() {
+			incomplete = before.reasons
+		}
+		first, err := c.firstSpan(core.Window{From: earlier.From, To: r.window.To})
+		if err != nil {
+			return nil, nil, err
+		}
+		now.first, before.first = max(now.first, first), max(before.first, first)
 	}
-	p := r.period()
-	out.Before = &p
-	groups.countBefore()
-	return out, incomplete, nil
+	list := now.sorted(before, r.byGrowth)
+	listed := list[:min(len(list), r.limit)]
+	if err := c.refine(listed, now.parts.Length); err != nil {
+		return nil, nil, err
+	}
+	if err := c.readExamples(r.window, listed); err != nil {
+		return nil, nil, err
+	}
+	return answerOf(now, before, listed, len(list)-len(listed)), incomplete, nil
 }

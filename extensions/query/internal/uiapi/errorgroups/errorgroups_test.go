@@ -3,9 +3,11 @@ package errorgroups
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +20,6 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,58 +35,6 @@ func api(t testing.TB, store core.Store, change ...func(*core.Options)) http.Han
 func TestAPI(t *testing.T) {
 	g := querytest.Golden{Routes: routes, Store: querytest.ShopStore, Headers: []string{"Content-Type", "X-Content-Type-Options"}}
 	g.Run(t, "testdata/*.txt")
-}
-
-func TestFailureOf(t *testing.T) {
-	exception := func(s ptrace.Span, kind, message string) {
-		e := s.Events().AppendEmpty()
-		e.SetName("exception")
-		if kind != "" {
-			e.Attributes().PutStr("exception.type", kind)
-		}
-		e.Attributes().PutStr("exception.message", message)
-	}
-	for want, change := range map[string]func(s ptrace.Span){
-		"; ": func(ptrace.Span) {},
-		"OutOfStock; none left": func(s ptrace.Span) {
-			exception(s, "First", "retried")
-			exception(s, "OutOfStock", "none left")
-			s.Events().AppendEmpty().SetName("log")
-			s.Attributes().PutStr("error.type", "other")
-			s.Status().SetMessage("failed")
-		},
-		"timeout; no answer": func(s ptrace.Span) {
-			exception(s, "", "no answer")
-			s.Attributes().PutStr("error.type", "timeout")
-			s.Attributes().PutInt("http.response.status_code", 504)
-		},
-		"HTTP 504; ":       func(s ptrace.Span) { s.Attributes().PutInt("http.response.status_code", 504) },
-		"HTTP 500; failed": func(s ptrace.Span) { s.Attributes().PutStr("http.status_code", "500"); s.Status().SetMessage("failed") },
-		"gRPC Unavailable; ": func(s ptrace.Span) {
-			s.Attributes().PutInt("http.status_code", 200)
-			s.Attributes().PutInt("rpc.grpc.status_code", 14)
-		},
-		"gRPC Code(99); ": func(s ptrace.Span) { s.Attributes().PutInt("rpc.grpc.status_code", 99) },
-		"bad code; bad code": func(s ptrace.Span) {
-			s.Attributes().PutStr("http.status_code", "-1")
-			s.Status().SetMessage("bad code")
-		},
-		"order <n> of decade failed after <n>s at <id>; order 17 of decade failed after 1.5s at 550e8400-e29b-cafe1": func(s ptrace.Span) {
-			s.Status().SetMessage("order 17 of decade failed after 1.5s at 550e8400-e29b-cafe1")
-		},
-	} {
-		td := ptrace.NewTraces()
-		change(querytest.AddSpan(querytest.AddService(td, "a"), pcommon.TraceID{1}, 1, 0, "op", 0))
-		err := tracestore.WalkSpans(otlpdata.FromTraces(td, otlpdata.Meta{}), func(s tracestore.Span) error {
-			if f := failureOf(s.Span); Title(s.Span)+"; "+f.message != want {
-				t.Errorf("got %q; %q, want %q", Title(s.Span), f.message, want)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // failures returns n traces with one failed span every second. Every third is of another type.
@@ -126,21 +74,30 @@ type answerJSON struct {
 	Errors []struct{ Msg string }
 }
 
+// trendJSON is a trend in an answer.
+type trendJSON struct {
+	Kind         string
+	Factor       float64
+	Since, Until string
+}
+
 // errorsJSON is what tests read of an answer.
 type errorsJSON struct {
-	Examined int
+	Spans    int
 	Complete bool
+	Share    float64
 	Since    string
 	Before   *struct {
-		Examined int
+		Spans    int
 		Complete bool
 	}
 	Groups []struct {
-		Service, Operation, Type, Pattern, Frame, Where, Message, First, Last, TraceID string
-		Count                                                                          int
-		Before                                                                         *int
-		Points                                                                         []int
-		Operations, Versions                                                           []countedText
+		Service, Operation, Type, Pattern, Frame, Where, Message, First, Last, TraceID, ID string
+		Count                                                                              int
+		Before                                                                             *int
+		Points                                                                             []int
+		Operations, Versions                                                               []countedText
+		Trend                                                                              trendJSON
 	}
 }
 
@@ -152,7 +109,7 @@ func seconds(n int) string {
 func TestErrorGroups(t *testing.T) {
 	const n = 900 // more than one page of traces
 	a := askErrors(t, api(t, querytest.FilledMemory(t, failures(n)), func(o *core.Options) { o.Limits.Scanned = 1e6 })).Data
-	if a.Examined != n || !a.Complete || a.Since != seconds(0) || len(a.Groups) != 2 {
+	if a.Spans != n || !a.Complete || a.Since != "" || len(a.Groups) != 2 {
 		t.Fatalf("%+v", a)
 	}
 	orders, timeouts := a.Groups[0], a.Groups[1]
@@ -164,18 +121,55 @@ func TestErrorGroups(t *testing.T) {
 	if timeouts.Count != 300 || timeouts.Type != "timeout" || timeouts.Message != "order 897 failed" {
 		t.Errorf("%+v", timeouts)
 	}
-	for part, count := range orders.Points { // parts of 33.3 s
-		if want := 22; part < 27 && (count < want-1 || count > want+1) || part > 27 && count > 0 {
+	for part, count := range orders.Points { // parts of 16.7 s
+		if want := 11; part < 54 && (count < want-1 || count > want+1) || part > 54 && count > 0 {
 			t.Errorf("part %d: %d spans", part, count)
 		}
 	}
 }
 
-// Beyond the limit, older errors are not examined, and the answer says which.
-func TestErrorLimit(t *testing.T) {
-	h := api(t, querytest.FilledMemory(t, failures(900)), func(o *core.Options) { o.Limits.Errors, o.Limits.Scanned = 120, 1e6 })
+// readOnly hides that a store counts spans.
+type readOnly struct{ core.Store }
+
+// All errors are counted, although only the newest are read as examples. A group that is not among
+// these has its last span as example.
+func TestMoreErrorsThanAreRead(t *testing.T) {
+	td := failures(900)
+	rare := querytest.AddSpan(querytest.AddService(td, "mail"), pcommon.TraceID{1}, 1, 0, "send", 10*time.Second)
+	rare.Status().SetCode(ptrace.StatusCodeError)
+	h := api(t, querytest.FilledMemory(t, td), func(o *core.Options) {
+		o.Limits.Errors, o.Limits.Scanned, o.Limits.Aggregated = 120, 1e6, 100
+	})
 	a := askErrors(t, h).Data
-	if a.Examined != 120 || a.Complete || a.Since != seconds(780) || len(a.Groups) != 2 || a.Groups[0].Count != 80 || a.Groups[1].Count != 40 {
+	if a.Spans != 901 || !a.Complete || a.Share != 1 || a.Since != "" || len(a.Groups) != 3 {
+		t.Fatalf("%+v", a)
+	}
+	orders, timeouts, mail := a.Groups[0], a.Groups[1], a.Groups[2]
+	if orders.Count != 600 || orders.First != seconds(1) || orders.Last != seconds(899) ||
+		timeouts.Count != 300 || timeouts.First != seconds(0) {
+		t.Errorf("%+v\n%+v", orders, timeouts)
+	}
+	if mail.Service != "mail" || mail.First != seconds(10) || mail.Last != seconds(10) || mail.TraceID != "01000000000000000000000000000000" {
+		t.Errorf("%+v", mail)
+	}
+}
+
+// Beyond the limit of what is examined, counts are estimates, and the answer says so.
+func TestSampledErrors(t *testing.T) {
+	h := api(t, querytest.FilledMemory(t, failures(900)), func(o *core.Options) { o.Limits.ErrorScan, o.Limits.Scanned = 300, 1e6 })
+	a := askErrors(t, h).Data
+	if a.Complete || a.Share <= 0 || a.Share >= 1 || len(a.Groups) != 2 || a.Spans < 600 || a.Spans > 1200 ||
+		a.Groups[0].Count < 400 || a.Groups[0].Count > 800 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Of a store that does not count, the newest errors are counted, and the answer says which.
+func TestErrorLimit(t *testing.T) {
+	store := readOnly{querytest.FilledMemory(t, failures(900))}
+	h := api(t, store, func(o *core.Options) { o.Limits.Errors, o.Limits.Scanned = 120, 1e6 })
+	a := askErrors(t, h).Data
+	if a.Spans != 120 || a.Complete || a.Since != seconds(780) || len(a.Groups) != 2 || a.Groups[0].Count != 80 || a.Groups[1].Count != 40 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -186,9 +180,9 @@ func TestErrorsOfPartialStore(t *testing.T) {
 		o.Limits.Errors, o.Limits.Scanned = 1000, 1e6
 	})
 	a := askErrors(t, h)
-	if a.Data.Examined != 900 || a.Data.Complete || a.Data.Since != seconds(0) || len(a.Errors) != 1 ||
+	if a.Data.Spans != 900 || a.Data.Complete || a.Data.Since != "" || len(a.Errors) != 1 ||
 		!strings.HasSuffix(a.Errors[0].Msg, ": "+querytest.PartialReason) {
-		t.Errorf("%d examined, complete %t, errors %+v", a.Data.Examined, a.Data.Complete, a.Errors)
+		t.Errorf("%d examined, complete %t, errors %+v", a.Data.Spans, a.Data.Complete, a.Errors)
 	}
 }
 
@@ -250,8 +244,8 @@ func TestConditionsOfGroups(t *testing.T) {
 	for _, g := range all {
 		got = append(got, g.Type+"|"+g.Pattern+"|"+g.Frame)
 		found := ask(t, h, 0, 1000, "&q="+url.QueryEscape("{ "+g.Where+" }")).Data
-		if found.Examined != g.Count {
-			t.Errorf("%s: %d spans with %s, want %d", got[len(got)-1], found.Examined, g.Where, g.Count)
+		if found.Spans != g.Count {
+			t.Errorf("%s: %d spans with %s, want %d", got[len(got)-1], found.Spans, g.Where, g.Count)
 		}
 	}
 	slices.Sort(got)
@@ -272,7 +266,7 @@ func TestErrorsOfASearch(t *testing.T) {
 		`{ name = "fine" }`:                      0,
 		`{ trace.rootName =~ "op [12]" }`:        6,
 	} {
-		if got := ask(t, h, 0, 1000, "&q="+url.QueryEscape(q)).Data; got.Examined != want || !got.Complete {
+		if got := ask(t, h, 0, 1000, "&q="+url.QueryEscape(q)).Data; got.Spans != want || !got.Complete {
 			t.Errorf("%s: %+v, want %d spans", q, got, want)
 		}
 	}
@@ -282,11 +276,59 @@ func TestErrorsOfASearch(t *testing.T) {
 func TestErrorsBefore(t *testing.T) {
 	h := api(t, querytest.FilledMemory(t, failures(90)))
 	a := ask(t, h, 60, 89, "&before=1&q="+url.QueryEscape("{ name = \"buy\" }")).Data
-	if a.Before == nil || a.Before.Examined != 29 || !a.Before.Complete || len(a.Groups) != 2 ||
+	if a.Before == nil || a.Before.Spans != 29 || !a.Before.Complete || len(a.Groups) != 2 ||
 		*a.Groups[0].Before != 20 || *a.Groups[1].Before != 9 {
 		t.Errorf("%+v, before %+v", a, a.Before)
 	}
-	if a := ask(t, h, 0, 29, "&before=1").Data; a.Before.Examined != 0 || *a.Groups[0].Before != 0 || !a.Before.Complete {
+	if a := ask(t, h, 0, 29, "&before=1").Data; a.Before.Spans != 0 || *a.Groups[0].Before != 0 || !a.Before.Complete {
 		t.Errorf("%+v, before %+v", a, a.Before)
+	}
+}
+
+// What is new or has grown is said, with the time since when and by how much.
+func TestGrownErrors(t *testing.T) {
+	td := ptrace.NewTraces()
+	shop, n := querytest.AddService(td, "shop"), 0
+	add := func(kind string, from, to, every int) {
+		for at := from; at < to; at += every {
+			n++
+			s := querytest.AddSpan(shop, pcommon.TraceID{14: byte(n >> 8), 15: byte(n)}, 1, 0, "buy", time.Duration(at)*time.Second)
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Attributes().PutStr("error.type", kind)
+		}
+	}
+	add("steady", 0, 7200, 20)
+	add("fresh", 5000, 7200, 30)
+	add("over", 4800, 5400, 30)
+	add("grown", 0, 6000, 100)
+	add("grown", 6000, 7200, 10)
+	add("once", 7000, 7001, 1)
+	add("early", 60, 3000, 30)
+	add("early", 3600, 3700, 100)
+	h := api(t, querytest.FilledMemory(t, td))
+	got := make(map[string]trendJSON)
+	var order []string
+	for _, g := range ask(t, h, 3600, 7199, "&before=1&sort=growth").Data.Groups {
+		got[g.Type] = g.Trend
+		order = append(order, g.Type)
+	}
+	want := map[string]trendJSON{
+		"steady": {Kind: "usual"}, "early": {Kind: "usual"}, "fresh": {Kind: "new", Since: seconds(5000)},
+		"over": {Kind: "new", Since: seconds(4800), Until: seconds(5370)}, "once": {Kind: "new", Since: seconds(7000)},
+		"grown": {Kind: "growing", Factor: 10, Since: seconds(6000)},
+	}
+	grown := got["grown"]
+	if since, err := strconv.ParseInt(grown.Since, 10, 64); err == nil && grown.Factor > 9 && grown.Factor < 11 &&
+		time.Unix(0, since).Round(time.Minute).Equal(querytest.Start.Add(6000*time.Second)) {
+		got["grown"] = want["grown"] // parts are no whole seconds
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if w := []string{"grown", "fresh", "over", "once", "steady", "early"}; !slices.Equal(order, w) {
+		t.Errorf("order %v, want %v", order, w)
+	}
+	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/errors?sort=name"); w.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
-	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -24,6 +23,14 @@ type condition struct {
 	set   storequery.SpanSet // not nil if the spans depend on whole traces
 }
 
+// ofFailed returns the condition on single spans.
+func (c condition) ofFailed() tracestore.Expr {
+	if c.where == nil {
+		return failed()
+	}
+	return tracestore.And{failed(), c.where}
+}
+
 // failed is the condition that a span has failed.
 func failed() tracestore.Cond {
 	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.Status}, Op: tracestore.Eq, Value: tracestore.Text("error")}
@@ -38,31 +45,19 @@ type reader struct {
 	where    tracestore.Expr
 	set      storequery.SpanSet
 	visit    func(tracestore.Span) error
-	examined int // failed spans
-	scanned  int // all spans of their traces
-	since    uint64
+	examined int    // failed spans
+	scanned  int    // all spans of their traces
+	since    uint64 // all failed spans that start after this and can be read were examined
 	complete bool
 }
 
 func newReader(slot *core.Slot, w core.Window, c condition, visit func(tracestore.Span) error) *reader {
 	r := &reader{slot: slot, window: w, set: c.set, visit: visit}
-	r.where = tracestore.Expr(failed())
-	if c.where != nil {
-		r.where = tracestore.WithContext(slot.Context(), tracestore.And{failed(), c.where})
-	}
+	r.where = tracestore.WithContext(slot.Context(), c.ofFailed())
 	r.from, r.to, _ = tracestore.Query{From: w.From, To: w.To}.Window()
 	r.since = r.to
 	return r
 }
-
-// period is what was examined of a window.
-type period struct {
-	Examined int         `json:"examined"` // failed spans
-	Complete bool        `json:"complete"` // all failed spans of the window were examined
-	Since    route.Nanos `json:"since"`    // all failed spans that start after this and can be read were examined
-}
-
-func (r *reader) period() period { return period{r.examined, r.complete, route.Nanos(r.since)} }
 
 // errEnough ends the search when enough spans were read.
 var errEnough = errors.New("enough failed spans were read")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/failure"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -17,19 +18,19 @@ const maxLike = 512
 // where returns conditions that find the spans of the group, as within braces. They may also find
 // spans of other groups: with several exceptions, or with a type of higher precedence. withFrame
 // adds the top frame, for groups that differ only in that.
-func (g *group) where(withFrame bool) string {
-	all := tracestore.And{equal(tracestore.Field{Place: tracestore.Service}, g.key.service), failed()}
-	if kind := g.failure.kindIs(); kind != nil {
+func (e *example) where(withFrame bool) string {
+	all := tracestore.And{equal(tracestore.Field{Place: tracestore.Service}, e.service), failed()}
+	if kind := e.kindIs(); kind != nil {
 		all = append(all, kind)
 	}
-	if g.key.operation != "" {
-		all = append(all, equal(tracestore.Field{Place: tracestore.Name}, g.key.operation))
+	if e.pattern.String() == "" && e.frame.String() == "" {
+		all = append(all, equal(tracestore.Field{Place: tracestore.Name}, e.operation))
 	}
-	if message := g.messageIs(); message != nil {
+	if message := e.messageIs(); message != nil {
 		all = append(all, message)
 	}
 	if withFrame {
-		if frame := g.frameIs(); frame != nil {
+		if frame := e.frameIs(); frame != nil {
 			all = append(all, frame)
 		}
 	}
@@ -52,40 +53,48 @@ func like(f tracestore.Field, expression string) tracestore.Expr {
 }
 
 // kindIs returns the condition on the type, or nil if there is none.
-func (f *failure) kindIs() tracestore.Expr {
-	switch len(f.kindFields) {
+func (e *example) kindIs() tracestore.Expr {
+	place := tracestore.SpanAttribute
+	if e.failure.TypeOfEvent {
+		place = tracestore.EventAttribute
+	}
+	var any tracestore.Or
+	for _, key := range e.failure.TypeKeys {
+		any = append(any, equal(tracestore.Field{Place: place, Key: key}, e.failure.TypeValue))
+	}
+	switch len(any) {
 	case 0:
 		return nil
 	case 1:
-		return equal(f.kindFields[0], f.kindValue)
-	}
-	var any tracestore.Or
-	for _, field := range f.kindFields {
-		any = append(any, equal(field, f.kindValue))
+		return any[0]
 	}
 	return any
 }
 
 // messageIs returns the condition on the message, or nil if it is empty.
-func (g *group) messageIs() tracestore.Expr {
-	fixed, ok := g.pattern.fixed()
+func (e *example) messageIs() tracestore.Expr {
+	field := tracestore.Field{Place: tracestore.StatusMessage}
+	if e.failure.MessageOfEvent {
+		field = tracestore.Field{Place: tracestore.EventAttribute, Key: failure.MessageKey}
+	}
+	fixed, ok := e.pattern.Fixed()
 	switch {
 	case ok && fixed == "":
 		return nil
 	case ok:
-		return equal(g.failure.messageField, fixed)
+		return equal(field, fixed)
 	}
-	return like(g.failure.messageField, g.pattern.expression())
+	return like(field, e.pattern.Expression())
 }
 
 // frameIs returns the condition on the top frame, or nil if there is none.
-func (g *group) frameIs() tracestore.Expr {
-	stack := exceptionField("stacktrace")
+func (e *example) frameIs() tracestore.Expr {
+	stack := tracestore.Field{Place: tracestore.EventAttribute, Key: failure.StackKey}
 	switch {
-	case len(g.frame.like) > maxLike:
-	case g.key.frame != "":
-		return like(stack, ".*"+g.frame.like+".*")
-	case g.stackless:
+	case len(e.frame.Like) > maxLike:
+	case e.frame.String() != "":
+		return like(stack, ".*"+e.frame.Like+".*")
+	case e.stackless:
 		return tracestore.Not{Expr: tracestore.Cond{Field: stack, Op: tracestore.Exists}}
 	}
 	return nil

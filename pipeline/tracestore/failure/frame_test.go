@@ -1,4 +1,4 @@
-package errorgroups
+package failure
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The files have a stack trace, a line of dashes, and its top frame.
+// The files have a stack trace, a line of dashes, and its top Frame.
 func TestTopFrame(t *testing.T) {
 	files, err := filepath.Glob("testdata/stacks/*.txt")
 	if err != nil || len(files) == 0 {
@@ -20,14 +20,14 @@ func TestTopFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 		stack, want, _ := strings.Cut(string(text), "--\n")
-		got := topFrame(stack)
+		got := TopFrame(stack)
 		if got.String() != strings.TrimSpace(want) {
 			t.Errorf("%s: %q, want %q", file, got, strings.TrimSpace(want))
 		}
-		if re := regexp.MustCompile(got.like); !re.MatchString(stack) {
-			t.Errorf("%s: %s does not match", file, got.like)
+		if re := regexp.MustCompile(got.Like); !re.MatchString(stack) {
+			t.Errorf("%s: %s does not match", file, got.Like)
 		}
-		if got := topFrame(strings.ReplaceAll(stack, "\n", "\r\n")).String(); got != strings.TrimSpace(want) {
+		if got := TopFrame(strings.ReplaceAll(stack, "\n", "\r\n")).String(); got != strings.TrimSpace(want) {
 			t.Errorf("%s with carriage returns: %q", file, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package errorgroups
+package failure
 
 import (
 	"regexp"
@@ -12,16 +12,17 @@ const (
 	maxFrames = 200
 )
 
-// frame is where the code of a stack trace is.
-type frame struct {
+// Frame is where the code of a stack trace is.
+type Frame struct {
 	function string // "" if the language does not print it
 	file     string // base name, or ""
 	library  bool   // it is known not to be of the application
-	like     string // regular expression for a part of the line
+	// Like is a regular expression for a part of the line.
+	Like string
 }
 
 // String returns the frame for people.
-func (f frame) String() string {
+func (f Frame) String() string {
 	switch {
 	case f.function == "":
 		return f.file
@@ -36,7 +37,7 @@ type language struct {
 	hint string // in every stack trace of the language
 	line *regexp.Regexp
 	// frame returns the frame of a line that matches. next is the line after it.
-	frame func(match []string, next string) frame
+	frame func(match []string, next string) Frame
 	// newestLast reports whether the innermost call is at the end.
 	newestLast bool
 }
@@ -65,25 +66,25 @@ var (
 	goFile      = regexp.MustCompile(`^\s+(\S+\.\w+):\d+`)
 )
 
-// topFrame returns the innermost frame of a stack trace, preferably one of the application. It is
+// TopFrame returns the innermost frame of a stack trace, preferably one of the application. It is
 // empty if the trace is in no known form.
-func topFrame(stack string) frame {
+func TopFrame(stack string) Frame {
 	stack = cut(stack, maxStack)
 	lines := strings.Split(stack, "\n")
 	for _, l := range languages() {
 		if !strings.Contains(stack, l.hint) {
 			continue
 		}
-		if f := l.top(lines); f != (frame{}) {
-			f.like = string([]rune(f.like)) // each invalid byte matches U+FFFD
+		if f := l.top(lines); f != (Frame{}) {
+			f.Like = string([]rune(f.Like)) // each invalid byte matches U+FFFD
 			return f
 		}
 	}
-	return frame{}
+	return Frame{}
 }
 
 // top returns the innermost frame that is not in a library, or else the innermost one.
-func (l *language) top(lines []string) (first frame) {
+func (l *language) top(lines []string) (first Frame) {
 	found := 0
 	for n := range lines {
 		i := n
@@ -92,11 +93,11 @@ func (l *language) top(lines []string) (first frame) {
 		}
 		f := l.read(lines, i)
 		switch {
-		case f == (frame{}):
+		case f == (Frame{}):
 			continue
 		case !f.library:
 			return f
-		case first == (frame{}):
+		case first == (Frame{}):
 			first = f
 		}
 		if found++; found == maxFrames {
@@ -107,10 +108,10 @@ func (l *language) top(lines []string) (first frame) {
 }
 
 // read returns the frame of a line, or none.
-func (l *language) read(lines []string, i int) frame {
+func (l *language) read(lines []string, i int) Frame {
 	match := l.line.FindStringSubmatch(strings.TrimSuffix(lines[i], "\r"))
 	if match == nil {
-		return frame{}
+		return Frame{}
 	}
 	if i++; i < len(lines) {
 		return l.frame(match, lines[i])
@@ -140,14 +141,14 @@ func containsAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
 }
 
-func pythonFrame(m []string, _ string) frame {
+func pythonFrame(m []string, _ string) Frame {
 	function := m[2]
 	if function == "<module>" {
 		function = ""
 	}
 	library := hasAnyPrefix(m[1], "<", "/usr/lib/python", "/usr/local/lib/python") ||
 		containsAny(m[1], "site-packages", "dist-packages", "/lib/python3")
-	return frame{function, baseName(m[1]), library, regexp.QuoteMeta(baseName(m[1])) + `", line \d+, in ` + regexp.QuoteMeta(m[2])}
+	return Frame{function, baseName(m[1]), library, regexp.QuoteMeta(baseName(m[1])) + `", line \d+, in ` + regexp.QuoteMeta(m[2])}
 }
 
 var (
@@ -159,8 +160,8 @@ var (
 		"com.google.common.", "com.mysql.", "com.zaxxer.", "com.netflix.", "feign."}
 )
 
-func javaFrame(m []string, _ string) frame {
-	return frame{javaLambda.ReplaceAllLiteralString(m[1], ""), m[2], hasAnyPrefix(m[1], javaLibraries...),
+func javaFrame(m []string, _ string) Frame {
+	return Frame{javaLambda.ReplaceAllLiteralString(m[1], ""), m[2], hasAnyPrefix(m[1], javaLibraries...),
 		quoteParts(javaLambda.Split(m[1], -1)...)}
 }
 
@@ -171,17 +172,17 @@ var (
 )
 
 // dotnetFrame also accepts lines without a file, which other languages do not print.
-func dotnetFrame(m []string, _ string) frame {
+func dotnetFrame(m []string, _ string) Frame {
 	parts := dotnetAsync.Split(m[1], -1)
 	if name := dotnetAsync.FindStringSubmatch(m[1]); name != nil {
 		parts = []string{parts[0], name[1]}
 	}
-	return frame{dotnetAsync.ReplaceAllString(m[1], ".$1"), baseName(m[2]), hasAnyPrefix(m[1], dotnetLibraries...), quoteParts(parts...)}
+	return Frame{dotnetAsync.ReplaceAllString(m[1], ".$1"), baseName(m[2]), hasAnyPrefix(m[1], dotnetLibraries...), quoteParts(parts...)}
 }
 
 var scriptHash = regexp.MustCompile(`[.-][0-9a-f]{6,}(\.)`)
 
-func scriptFrame(m []string, _ string) frame {
+func scriptFrame(m []string, _ string) Frame {
 	function := strings.TrimPrefix(strings.TrimPrefix(m[1], "new "), "Object.")
 	if strings.Contains(function, "<anonymous>") {
 		function = ""
@@ -191,29 +192,29 @@ func scriptFrame(m []string, _ string) frame {
 	if function != "" {
 		like = regexp.QuoteMeta(function)
 	}
-	return frame{function, scriptHash.ReplaceAllString(baseName(m[2]), "$1"), library, like}
+	return Frame{function, scriptHash.ReplaceAllString(baseName(m[2]), "$1"), library, like}
 }
 
-func phpFrame(m []string, _ string) frame {
-	return frame{m[2], baseName(m[1]), m[1] == "" || strings.Contains(m[1], "/vendor/"), regexp.QuoteMeta(m[2])}
+func phpFrame(m []string, _ string) Frame {
+	return Frame{m[2], baseName(m[1]), m[1] == "" || strings.Contains(m[1], "/vendor/"), regexp.QuoteMeta(m[2])}
 }
 
-func rubyFrame(m []string, _ string) frame {
+func rubyFrame(m []string, _ string) Frame {
 	function := m[2]
 	for _, prefix := range []string{"block in ", "rescue in ", "ensure in "} {
 		function = strings.TrimPrefix(function, prefix)
 	}
-	return frame{function, baseName(m[1]), containsAny(m[1], "/gems/", "/lib/ruby/", "<internal:"), regexp.QuoteMeta(function)}
+	return Frame{function, baseName(m[1]), containsAny(m[1], "/gems/", "/lib/ruby/", "<internal:"), regexp.QuoteMeta(function)}
 }
 
 var goStandard = []string{"runtime.", "runtime/", "testing.", "net/http.", "reflect.", "sync.", "database/sql.", "encoding/", "panic"}
 
-func goFrame(m []string, next string) frame {
+func goFrame(m []string, next string) Frame {
 	file := goFile.FindStringSubmatch(next)
 	if file == nil {
-		return frame{}
+		return Frame{}
 	}
 	function := m[1][strings.LastIndexByte(m[1], '/')+1:]
 	library := hasAnyPrefix(m[1], goStandard...) || containsAny(file[1], "/go/src/", "/pkg/mod/", "/vendor/", "/libexec/src/")
-	return frame{function, baseName(file[1]), library, regexp.QuoteMeta(function)}
+	return Frame{function, baseName(file[1]), library, regexp.QuoteMeta(function)}
 }

@@ -1,4 +1,4 @@
-package errorgroups
+package failure
 
 import (
 	"regexp"
@@ -32,13 +32,13 @@ func TestPatternOf(t *testing.T) {
 		"ü 1 \xff\xfe 2":                                "ü <n> \ufffd <n>",
 		"file:///a":                                     "<url>",
 	} {
-		p := patternOf(message)
+		p := PatternOf(message)
 		if got := p.String(); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)
 		}
 		checkPattern(t, message)
 	}
-	long := patternOf(strings.Repeat("word ", 10_000))
+	long := PatternOf(strings.Repeat("word ", 10_000))
 	if n := len(long.String()); n < maxPattern || n > 2*maxPattern {
 		t.Errorf("pattern of a long message has %d bytes", n)
 	}
@@ -47,13 +47,13 @@ func TestPatternOf(t *testing.T) {
 // checkPattern checks that a pattern matches its message and is small.
 func checkPattern(t *testing.T, message string) {
 	t.Helper()
-	p := patternOf(message)
-	if fixed, ok := p.fixed(); ok && fixed != message {
+	p := PatternOf(message)
+	if fixed, ok := p.Fixed(); ok && fixed != message {
 		t.Errorf("%q: the only message is %q", message, fixed)
 	}
-	re, err := regexp.Compile("^(?s:" + p.expression() + ")$")
+	re, err := regexp.Compile("^(?s:" + p.Expression() + ")$")
 	if err != nil || !re.MatchString(message) {
-		t.Errorf("%q: %q does not match, %v", message, p.expression(), err)
+		t.Errorf("%q: %q does not match, %v", message, p.Expression(), err)
 	}
 	if n := len(p.String()); n > 2*maxPattern {
 		t.Errorf("%q: pattern has %d bytes", message, n)
@@ -68,11 +68,11 @@ func FuzzPattern(f *testing.F) {
 func FuzzTopFrame(f *testing.F) {
 	f.Add("\tat com.acme.A.b(A.java:1)\n  File \"a.py\", line 1, in f\nmain.f(0x1)\n\t/a.go:1\n#0 a(1): b()\nx:1:in `y'\n at a (b:1:2)\nf@g:1:2")
 	f.Fuzz(func(t *testing.T, stack string) {
-		one := topFrame(stack)
+		one := TopFrame(stack)
 		if len(one.String()) > len(stack)+3 {
-			t.Errorf("frame %q of %q", one, stack)
+			t.Errorf("Frame %q of %q", one, stack)
 		}
-		if _, err := regexp.Compile(one.like); err != nil {
+		if _, err := regexp.Compile(one.Like); err != nil {
 			t.Error(err)
 		}
 	})

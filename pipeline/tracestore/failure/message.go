@@ -1,4 +1,4 @@
-package errorgroups
+package failure
 
 import (
 	"regexp"
@@ -17,8 +17,8 @@ const (
 	maxQuoted = 200
 )
 
-// pattern is a message without its variable parts.
-type pattern struct {
+// Pattern is a message without its variable parts.
+type Pattern struct {
 	parts []part
 	// Whether messages have other text before or after the parts.
 	before, after bool
@@ -40,7 +40,7 @@ const (
 	anyEmail  = "<email>"
 )
 
-// patternOf replaces the variable parts of the first line of a message that is not empty:
+// PatternOf replaces the variable parts of the first line of a message that is not empty:
 //
 //   - values in single, double or back quotes: the quotes stay
 //   - URLs, email addresses, paths of files
@@ -49,8 +49,8 @@ const (
 //   - numbers, also with separators and within words
 //
 // Spaces at both ends are removed.
-func patternOf(message string) pattern {
-	var p pattern
+func PatternOf(message string) Pattern {
+	var p Pattern
 	text := cut(message, maxMessage)
 	begin := strings.TrimLeftFunc(text, unicode.IsSpace)
 	line, _, _ := strings.Cut(begin, "\n")
@@ -83,7 +83,7 @@ func cut(text string, n int) string {
 }
 
 // next appends the part at the beginning of a text, and returns its length.
-func (p *pattern) next(text string) int {
+func (p *Pattern) next(text string) int {
 	c, size := utf8.DecodeRuneInString(text)
 	switch {
 	case p.inWord():
@@ -107,7 +107,7 @@ func (p *pattern) next(text string) int {
 }
 
 // inWord reports whether the text so far ends within a word.
-func (p *pattern) inWord() bool {
+func (p *Pattern) inWord() bool {
 	if len(p.parts) == 0 {
 		return false
 	}
@@ -238,7 +238,7 @@ func identifier(text string) int {
 }
 
 // join joins consecutive literal parts.
-func (p *pattern) join() {
+func (p *Pattern) join() {
 	var out []part
 	for _, one := range p.parts {
 		if last := len(out) - 1; last >= 0 && !one.placeholder && !out[last].placeholder {
@@ -251,7 +251,7 @@ func (p *pattern) join() {
 }
 
 // String returns the pattern for people.
-func (p *pattern) String() string {
+func (p *Pattern) String() string {
 	var b strings.Builder
 	for _, one := range p.parts {
 		b.WriteString(one.text)
@@ -259,8 +259,8 @@ func (p *pattern) String() string {
 	return strings.ToValidUTF8(b.String(), "\ufffd")
 }
 
-// fixed returns the only message that has the pattern, if there is only one.
-func (p *pattern) fixed() (message string, ok bool) {
+// Fixed returns the only message that has the pattern, if there is only one.
+func (p *Pattern) Fixed() (message string, ok bool) {
 	switch {
 	case p.before || p.after || len(p.parts) > 1:
 		return "", false
@@ -270,9 +270,9 @@ func (p *pattern) fixed() (message string, ok bool) {
 	return p.parts[0].text, !p.parts[0].placeholder && utf8.ValidString(p.parts[0].text)
 }
 
-// expression returns a regular expression, without anchors, that matches the messages with this
+// Expression returns a regular expression, without anchors, that matches the messages with this
 // pattern.
-func (p *pattern) expression() string {
+func (p *Pattern) Expression() string {
 	const anything = ".*"
 	var b strings.Builder
 	if p.before {

@@ -1,0 +1,131 @@
+package errorgroups
+
+import "math"
+
+// kind is how a group develops in a window.
+type kind string
+
+const (
+	usual   kind = "usual"
+	isNew   kind = "new"     // it did not occur before
+	growing kind = "growing" // it occurs more often than otherwise
+)
+
+// trend says since when a group occurs, or occurs more often.
+type trend struct {
+	kind   kind
+	since  uint64
+	until  uint64  // 0: it continues
+	factor float64 // of growing: how much more often
+	excess float64 // spans beyond what is usual
+	// The mean numbers of spans in a part of the window, of growing: in the rise and otherwise.
+	risen, otherwise float64
+}
+
+const (
+	// quietShare is the length of a time without the error, as a share of the window, after which
+	// the error counts as new.
+	quietShare = 0.15
+	// minCounted is the minimum share of the window that must be counted to say anything.
+	minCounted = 0.5
+	// endedParts is the number of parts at the end of the window without more errors than usual
+	// after which the error has ended.
+	endedParts = 4
+	minFactor  = 3
+	minGrown   = 5
+	// minEvidence is the minimum log-likelihood ratio of a rise. Chance alone hardly reaches it in
+	// any part of the window.
+	minEvidence = 12
+)
+
+// trendOf returns the trend of a group. before is nil if the time before was not counted. It claims
+// nothing about what was not counted or not stored. Nothing is new if only a sample was counted.
+func (c *counted) trendOf(g *group, before *counted) trend {
+	counts, first := c.countsOf(g, before)
+	length := float64(c.parts.N) * float64(c.parts.Length)
+	if len(counts) < int(minCounted*float64(c.parts.N)) {
+		return trend{kind: usual}
+	}
+	sampled := c.Share < 1 || before != nil && before.Share < 1
+	if !sampled && g.before == nil && float64(g.spans.First)-float64(first) > quietShare*length {
+		t := trend{kind: isNew, since: g.spans.First, excess: float64(g.spans.Durations.Count())}
+		if c.parts.At(g.spans.Last)+endedParts < c.parts.N {
+			t.until = g.spans.Last
+		}
+		return t
+	}
+	return c.rise(counts)
+}
+
+// countsOf returns the counts of a group in the parts of the window, after those of the time before
+// if that was counted, from the first part on that was counted and had spans, and where they begin.
+func (c *counted) countsOf(g *group, before *counted) (counts []float64, first uint64) {
+	add := func(from *counted, of []uint64) {
+		for i := range from.parts.N {
+			if from.start(i+1) <= from.first { // not counted, or nothing was stored
+				continue
+			}
+			n := 0.0
+			if i < len(of) {
+				n = float64(of[i]) / from.Share
+			}
+			counts = append(counts, n)
+		}
+	}
+	first = c.first
+	if before != nil && c.Since == 0 {
+		first = before.first
+		var of []uint64
+		if g.before != nil {
+			of = g.before.Parts
+		}
+		add(before, of)
+	}
+	add(c, g.spans.Parts)
+	return counts, first
+}
+
+// rise returns the consecutive parts in which a group occurs more often than in all others, and
+// enough of them in the window. If there are several, it is the most evident.
+func (c *counted) rise(counts []float64) trend {
+	best, evidence := trend{kind: usual}, float64(minEvidence)
+	total, all := 0.0, float64(len(counts))
+	for _, n := range counts {
+		total += n
+	}
+	begin := max(0, len(counts)-c.parts.N) // of the window
+	for from := range counts {
+		inside, seen := 0.0, 0.0 // seen in the window
+		for to := from; to < len(counts); to++ {
+			inside += counts[to]
+			if to >= begin {
+				seen += counts[to]
+			}
+			width := float64(to + 1 - from)
+			outside, rest := total-inside, all-width
+			if seen < minGrown || rest <= 0 || outside <= 0 {
+				continue
+			}
+			risen, otherwise := inside/width, outside/rest
+			if risen < minFactor*otherwise {
+				continue
+			}
+			found := inside*math.Log(risen/(total/all)) + outside*math.Log(otherwise/(total/all))
+			if found <= evidence {
+				continue
+			}
+			evidence = found
+			best = trend{kind: growing, factor: risen / otherwise, since: c.start(from + c.parts.N - len(counts)),
+				excess: inside - otherwise*width, risen: risen, otherwise: otherwise}
+			if to+endedParts < len(counts) {
+				best.until = c.start(to + 1 + c.parts.N - len(counts))
+			}
+		}
+	}
+	return best
+}
+
+// start returns the start of a part, which may be before the window.
+func (c *counted) start(part int) uint64 {
+	return uint64(int64(c.parts.From) + int64(part)*int64(c.parts.Length))
+}
