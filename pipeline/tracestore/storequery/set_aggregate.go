@@ -22,8 +22,7 @@ type SetAggregation struct {
 	Traces bool
 	// Selected further limits Facets.Selection to the spans that it selects. nil selects all.
 	Selected SpanSet
-	// Durations, if not nil and with Traces, becomes the durations of the counted traces in
-	// nanoseconds, in any order.
+	// Durations, if not nil, becomes the durations of what is counted in nanoseconds, in any order.
 	Durations *[]uint64
 }
 
@@ -241,6 +240,10 @@ func (s *setAggregation) trace(ctx context.Context, p part, r *tracestore.Result
 
 func (s *setAggregation) countTrace(t *tracestore.Summary) error {
 	s.counter.addTrace(t)
+	return s.keepDuration(t.End - min(t.Start, t.End))
+}
+
+func (s *setAggregation) keepDuration(d uint64) error {
 	list := s.want.Durations
 	if list == nil {
 		return nil
@@ -251,7 +254,7 @@ func (s *setAggregation) countTrace(t *tracestore.Summary) error {
 			return err
 		}
 	}
-	*list = append(*list, t.End-t.Start)
+	*list = append(*list, d)
 	return nil
 }
 
@@ -294,6 +297,8 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 		sp.Trace = nil // what is counted has no fields of the trace
 		if s.matcher.selected[at] && s.window.has(sp.Start) {
 			s.counter.count(sp, s.chosen == nil || s.chosen.selected[at])
+			duration, _ := sp.Duration()
+			return s.keepDuration(duration)
 		}
 		return nil
 	})

@@ -24,14 +24,17 @@ export interface Explanation {
 export interface ExplainSide {
   /** Number of examined traces. */
   traces: number;
-  /** Estimated number of all traces. */
+  /** Number of all traces; an estimate unless `exact`. */
   estimated: number;
+  exact: boolean;
   /** Examined share. */
   share: number;
   spans: number;
   failed: number;
   /** Length of the critical path. */
   time: number;
+  /** Duration that the selected traces (spans) reach, if they are the slowest ones. */
+  least?: number;
 }
 
 /** A condition on an attribute. */
@@ -42,17 +45,22 @@ export interface AttributeName {
   op: '=' | 'exists' | 'range';
   /** Of `=`. */
   value: string;
+  /** Bounds of a range, inclusive; absent: no bound. */
+  low?: number;
+  high?: number;
 }
 
 /** An attribute of which the selected traces have another share. */
 export interface AttributeLine extends AttributeName {
-  /** Bounds of a range, inclusive; absent: no bound. */
-  low?: number;
-  high?: number;
+  /** An input may be the cause; an outcome says how a call ended. */
+  kind: 'input' | 'outcome';
   /** First and last tenth of the other traces that the range covers. */
   deciles?: [number, number];
+  /** Shares of the traces of each side that can be compared: of the same root operation, with a call on which the attribute can be. */
   selected: number;
   rest: number;
+  /** Share of all selected traces that can be compared. */
+  compared: number;
   /** Estimated number of selected traces. */
   traces: number;
   /** Searches for spans with the attribute, and with another value of its key; "" if there is none. */
@@ -60,6 +68,8 @@ export interface AttributeLine extends AttributeName {
   exclude: string;
   /** Attributes of the same traces. */
   same: AttributeName[];
+  /** Index of an earlier line without which this one does not differ; -1: none. */
+  with: number;
   values: ValueDurations;
 }
 
@@ -108,6 +118,8 @@ export interface CallPaths {
   parent: number[];
   service: string[];
   name: string[];
+  /** What a call waits for, and which sends no spans; "": nothing. */
+  peer: string[];
   selected: PathSide;
   rest: PathSide;
   /** Number of call paths that are left out. */

@@ -38,6 +38,13 @@ export interface Ask {
   trace: string;
 }
 
+/** A selection that has a name instead of a box. */
+export type NamedSelection = 'errors' | 'slowest';
+
+function namedSelection(text: string | null): NamedSelection | null {
+  return text === 'errors' || text === 'slowest' ? text : null;
+}
+
 /** Everything in the URL. An absent member has its default. */
 export interface View {
   route: Route;
@@ -49,8 +56,8 @@ export interface View {
   embed: boolean;
   /** Explore: what durations and counts are of. */
   of: 'traces' | 'spans';
-  /** Explore: the selected box of the heatmap, or the traces (spans) with errors. */
-  sel: Box | 'errors' | null;
+  /** Explore: the selected box of the heatmap, the traces (spans) with errors, or the slowest 5 % of them. */
+  sel: Box | NamedSelection | null;
   /** Explain: what the selection is compared with; "" for all others. */
   base: '' | 'time' | 'day';
   cols: string[];
@@ -185,7 +192,7 @@ export function parse(url: URL, basePath = base): View {
   v.theme = theme === 'light' || theme === 'dark' ? theme : '';
   v.embed = p.get('embed') === '1';
   v.of = p.get('of') === 'spans' ? 'spans' : 'traces';
-  v.sel = p.get('sel') === 'errors' ? 'errors' : parseBox(p.get('sel'));
+  v.sel = namedSelection(p.get('sel')) ?? parseBox(p.get('sel'));
   const base = p.get('base');
   v.base = base === 'time' || base === 'day' ? base : '';
   v.cols = list(p.get('cols'));
@@ -232,7 +239,7 @@ export function format(v: View, basePath = base): string {
   set('theme', v.theme);
   set('embed', v.embed ? '1' : '');
   set('of', v.of, 'traces');
-  set('sel', v.sel === 'errors' ? v.sel : v.sel ? [v.sel.t0, v.sel.t1, v.sel.d0, v.sel.d1].map(Math.round).join(',') : '');
+  set('sel', typeof v.sel === 'string' ? v.sel : v.sel ? [v.sel.t0, v.sel.t1, v.sel.d0, v.sel.d1].map(Math.round).join(',') : '');
   set('base', v.base);
   set('cols', v.cols.map(quoteItem).join(','));
   set('by', v.by.map(quoteItem).join(','));

@@ -19,9 +19,9 @@ test('demo data is loaded with a click, the overview names the bad version, and 
   await page.getByText(/^payment fails .* of requests, usually .*, since .*\d\d:\d\d when version 2\.14\.0 appeared$/).waitFor();
   await page.getByRole('region', { name: 'Incidents' }).getByRole('button', { name: 'Explain errors' }).click();
   const lines = page.getByRole('region', { name: 'Attributes' }).getByRole('listitem');
-  await lines.nth(2).waitFor();
-  // The data are random: consequences of the failures can come first.
-  await expect.poll(async () => (await lines.allInnerTexts()).slice(0, 6).join('\n')).toMatch(/2\.14\.0|feature_flag/);
+  // The flag came with the version.
+  await expect.poll(() => lines.first().innerText()).toMatch(/2\.14\.0|feature_flag\.result\.variant = on/);
+  await expect.poll(async () => (await lines.allInnerTexts()).slice(0, 2).join('\n')).toMatch(/service\.version = 2\.14\.0/);
   expect(problems).toEqual([]);
   await page.context().close();
   await program.stop();

@@ -17,8 +17,8 @@ function request(i: number): TestSpan[] {
   const calls = slow ? 3 : 1;
   const each = slow ? 400 : 60 + (i % 5) * 8;
   const shard = slow ? 7 : i % 7;
-  const spans: TestSpan[] = [{ traceID: id, spanID: root, service: 'web', name: 'GET /cart', kind: 'server', start, duration: calls * each + 20, error: slow ? 'too slow' : undefined, attributes: { tier: i % 3 } }];
-  for (let n = 0; n < calls; n++) spans.push({ traceID: id, spanID: spanID(), parentID: root, service: 'stock', name: 'SELECT items', kind: 'client', start: start + 10 + n * each, duration: each, attributes: { 'db.shard': shard } });
+  const spans: TestSpan[] = [{ traceID: id, spanID: root, service: 'web', name: 'GET /cart', kind: 'server', start, duration: calls * each + 20, error: slow ? 'too slow' : undefined, attributes: { tier: i % 3, ...(slow ? { 'error.type': 'Timeout' } : {}) } }];
+  for (let n = 0; n < calls; n++) spans.push({ traceID: id, spanID: spanID(), parentID: root, service: 'stock', name: 'SELECT items', kind: 'client', start: start + 10 + n * each, duration: each, attributes: { 'db.shard': shard, 'db.table': 'items', 'payment.provider': slow ? 'nova' : 'north', 'peer.service': 'postgres' } });
   return spans;
 }
 
@@ -51,26 +51,34 @@ test('explains the slowest traces by mouse', () => visit(url + '/search', async 
   await page.getByRole('button', { name: 'Explain slowest 5 %' }).click();
   await expect.poll(() => paramOf(page, 'tab')).toBe('explain');
   await sentence(page).waitFor();
-  await expect.poll(() => sentence(page).innerText()).toMatch(/longer, 100\s% of it in stock SELECT items\. 100\s% carry db\.shard = 7, others 0\s%\.$/u);
-  await expect.poll(() => attributes(page).count()).toBe(1);
+  await expect.poll(() => sentence(page).innerText()).toMatch(/longer, 100\s% of it in stock SELECT items, waiting on postgres\. 100\s% have db\.shard = 7, others 0\s%\.$/u);
+  // The input comes first, with all values of the same traces; then outcomes, and nothing that is the same for all calls.
+  await expect.poll(() => attributes(page).count()).toBe(2);
+  const [shard, failure] = [attributes(page).first(), attributes(page).last()];
+  await expect.poll(() => shard.innerText()).toMatch(/db\.shard = 7\s+stock\s+same traces: payment\.provider = nova/);
+  await expect.poll(() => failure.innerText()).toMatch(/error\.type = Timeout/);
+  await shard.hover();
+  const note = shard.getByText('payment.provider = nova');
+  expect(await note.evaluate((e) => { const r = e.getBoundingClientRect(); return e.contains(document.elementFromPoint(r.x + 20, r.y + r.height / 2)); })).toBe(true);
+  // All numbers are of one count. The slowest 5 % are 50 traces, because these take the same time.
+  await page.getByText('read from 50 selected and 350 other traces').waitFor();
+  await page.getByText('400 traces').waitFor();
   // Time and shape.
-  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items .*▲ \+1\.\d\d\ss/u }).count()).toBe(1);
-  await expect.poll(() => page.getByRole('row', { name: /^stock GET \/cart › SELECT items 3\.0 1\.0/ }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items, waiting on postgres .*▲ \+1\.\d\d\ss/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock GET \/cart › SELECT items, waiting on postgres 3\.0 1\.0/ }).count()).toBe(1);
   // The icicle: a click chooses a frame, the other side has its own widths, the table has the same numbers.
   await page.getByRole('treeitem', { name: /^web GET \/cart/ }).click();
   await expect.poll(() => page.getByRole('treeitem', { selected: true }).getAttribute('aria-label')).toContain('web GET /cart');
   await page.getByRole('radiogroup', { name: 'Icicle shows' }).getByText('others').click();
-  await expect.poll(() => page.getByRole('treeitem', { name: /^stock SELECT items, \d\d\.\d\sms$/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('treeitem', { name: /^stock SELECT items, waiting on postgres, \d\d\.\d\sms$/u }).count()).toBe(1);
   await page.getByRole('button', { name: 'Table view' }).click();
-  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items 1\.20\ss .*3 against 1$/u }).count()).toBe(1);
+  await expect.poll(() => page.getByRole('row', { name: /^stock SELECT items, waiting on postgres 1\.20\ss .*3 against 1$/u }).count()).toBe(1);
   // A line leads to its traces.
-  await attributes(page).hover();
-  await attributes(page).getByRole('link', { name: 'Show 50 traces' }).click();
-  await expect.poll(() => paramOf(page, 'q')).toMatch(/^\{ trace\.duration >= .* \} && \{ span\.db\.shard = "7" \}$/);
+  await shard.getByRole('link', { name: 'Show 50 traces' }).click();
+  await expect.poll(() => paramOf(page, 'q')).toBe('{ trace.duration >= 1.22s } && { span.db.shard = "7" }');
   await expect.poll(() => page.getByRole('grid').locator('tbody').getByRole('row').count()).toBe(50);
   await page.goBack();
-  await attributes(page).hover();
-  await attributes(page).getByRole('button', { name: 'Group by' }).click();
+  await shard.getByRole('button', { name: 'Group by' }).click();
   await expect.poll(() => paramOf(page, 'by')).toBe('span.db.shard');
 }));
 
@@ -81,7 +89,7 @@ test('explains errors by keyboard', () => visit(url + '/search?tab=explain', asy
   await sentence(page).waitFor();
   await expect.poll(() => paramOf(page, 'sel')).toBe('errors');
   // One tab stop for each list: the name, then the actions of the line.
-  await attributes(page).getByRole('button', { name: /db\.shard = 7/ }).focus();
+  await attributes(page).first().getByRole('button', { name: /db\.shard = 7/ }).focus();
   await page.keyboard.press('ArrowRight');
   await page.keyboard.press('ArrowRight');
   await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Exclude');

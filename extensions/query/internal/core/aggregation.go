@@ -22,7 +22,7 @@ type Aggregation struct {
 	Set      storequery.SpanSet
 	Traces   bool               // see storequery.SetAggregation
 	Selected storequery.SpanSet // also
-	// Durations, if not nil and with Traces, becomes the durations of the counted traces.
+	// Durations, if not nil and with Set, becomes the durations of what is counted.
 	Durations *[]uint64
 	Spec      tracestore.Aggregation
 	MaxSpans  int           // to examine; 0 or more than Limits.Aggregated: that

@@ -15,7 +15,7 @@ import { t, Text } from '../../shell/text';
 import { toast } from '../../shell/toast';
 import { linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
-import { BaselineChoice, ErrorSelection, ExplainButton, ExplainButtons } from './explain/choice';
+import { BaselineChoice, NamedSelection, ExplainButton, ExplainButtons } from './explain/choice';
 import { boxOfSelection } from './explain/selection';
 import { findOf } from './links';
 import { marksOf } from './marks';
@@ -45,7 +45,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
         <span class={css.grow} />
         {tab === 'explain' && sel && <BaselineChoice />}
         {box && selected && <Selection box={box} n={selected.count} of={of} run={run} />}
-        {sel === 'errors' && <ErrorSelection />}
+        {typeof sel === 'string' && <NamedSelection />}
         {!sel && <>{data && <ExplainButtons data={data} />}<Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button></>}
       </div>
       {data && table && <HeatmapTable data={data} />}
@@ -86,7 +86,8 @@ function Selection({ box, n, of, run }: { box: Box; n: number; of: 'traces' | 's
   const filter = (): void => navigate({ q: setBounds(view.value.q, field, durationText(round3(box.d0, Math.floor)), durationText(round3(box.d1, Math.ceil))), range, sel: null });
   return (
     <span class={css.selection}>
-      <b>{t('{n} selected', { n: count(n) })}</b>
+      {/* Explain says how many it compares. */}
+      {view.value.tab !== 'explain' && <b>{t('{n} selected', { n: count(n) })}</b>}
       <ExplainButton />
       <Button onClick={filter} title={t('Search for the selected durations and time')}>{t('Filter')}</Button>
       <Button kind="quiet" onClick={() => navigate({ range, sel: null })} title={t('Show the selected time')}>{t('Zoom')}</Button>

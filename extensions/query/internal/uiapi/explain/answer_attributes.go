@@ -15,7 +15,7 @@ import (
 type attributesAnswer struct {
 	Traces int `json:"traces"` // whose attributes were read
 	Tested int `json:"tested"` // keys
-	Differ int `json:"differ"` // keys whose shares differ significantly
+	Differ int `json:"differ"` // keys whose shares differ significantly, and enough to matter
 	// Omitted reports whether there were too many keys to count all.
 	Omitted bool              `json:"omitted"`
 	Lines   []attributeAnswer `json:"lines"`
@@ -30,6 +30,7 @@ type attributeAnswer struct {
 	Kind     string          `json:"kind"`     // "input" or "outcome"
 	Selected float64         `json:"selected"` // share of the selected traces, among those that can be compared
 	Rest     float64         `json:"rest"`     // share of the others
+	Compared float64         `json:"compared"` // share of all selected traces that can be compared
 	Traces   uint64          `json:"traces"`   // estimated number of selected traces
 	Filter   string          `json:"filter"`   // spans with the attribute
 	Exclude  string          `json:"exclude"`  // spans with another value of the key; "" if there is no such search
@@ -52,13 +53,13 @@ type attributeName struct {
 
 // answer returns the ranked list.
 func (c *counter) answer(w weights) attributesAnswer {
-	list := c.rankAttributes()
+	list, of := c.rankAttributes(), c.sides()
 	out := attributesAnswer{Traces: len(c.traces), Tested: list.tested, Differ: list.differ, Omitted: list.omitted,
 		Lines: make([]attributeAnswer, len(list.lines))}
 	for i, l := range list.lines {
 		filter, exclude := l.searches()
 		out.Lines[i] = attributeAnswer{
-			attributeName: l.name(), Kind: l.kind.String(), Selected: l.selected, Rest: l.rest,
+			attributeName: l.name(), Kind: l.kind.String(), Selected: l.selected, Rest: l.rest, Compared: shareOf(l.covered, of.selected),
 			Traces: round(float64(l.has.selected) * w.selected), Filter: filter, Exclude: exclude, Same: make([]attributeName, len(l.same)),
 			With: slices.Index(list.lines, l.with), Values: c.durations(l, w),
 		}

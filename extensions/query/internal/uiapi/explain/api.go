@@ -32,10 +32,11 @@ type request struct {
 	selection tracestore.Selection
 	baseline  baseline
 	traces    int // of each side
-	// slowest is the share of traces that are selected because they take longest, at least
-	// threshold, which count sets; 0: none.
+	// slowest is the share of traces, or spans, that are selected because they take longest, at
+	// least threshold, which count sets; 0: none.
 	slowest    float64
 	threshold  uint64
+	durationOf tracestore.Place      // Duration or TraceDuration: what the selection bounds
 	aggregator tracestore.Aggregator // nil: the store has none
 }
 
@@ -66,7 +67,10 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values) (r request
 	if r.slowest, r.aggregator, err = slowestParam(ctx, b, v); err != nil {
 		return r, err
 	}
-	if r.selection, err = selectionParams(v, w); err != nil {
+	if r.durationOf, err = durationOfParam(v); err != nil {
+		return r, err
+	}
+	if r.selection, err = selectionParams(v, w, r.durationOf); err != nil {
 		return r, err
 	}
 	if r.traces, err = route.CountParam(v, "traces", tracestore.MaxPathTraces, tracestore.MaxPathTraces); err != nil {
@@ -105,8 +109,19 @@ func conditionOf(set storequery.SpanSet) (e tracestore.Expr, ok bool) {
 	return nil, false
 }
 
+// durationOfParam parses what the durations of a selection are of.
+func durationOfParam(v url.Values) (tracestore.Place, error) {
+	switch v.Get("of") {
+	case "", ofTraces:
+		return tracestore.TraceDuration, nil
+	case ofSpans:
+		return tracestore.Duration, nil
+	}
+	return 0, httpapi.ParamError("of", errOf)
+}
+
 // selectionParams parses a box of the heatmap, and a further condition.
-func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err error) {
+func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (s tracestore.Selection, err error) {
 	if !route.HasSelection(v) && v.Get("sel_slowest") == "" {
 		return s, route.ErrNoSelection
 	}
@@ -116,14 +131,6 @@ func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err e
 	if s.To, err = route.NanosParam(v, "sel_end", w.To); err != nil {
 		return s, err
 	}
-	place := tracestore.TraceDuration
-	switch v.Get("of") {
-	case "", ofTraces:
-	case ofSpans:
-		place = tracestore.Duration
-	default:
-		return s, httpapi.ParamError("of", errOf)
-	}
 	where, err := conditionParam(v, "sel_q")
 	if err != nil {
 		return s, err
@@ -132,10 +139,10 @@ func selectionParams(v url.Values, w core.Window) (s tracestore.Selection, err e
 	if where != nil {
 		all = append(all, where)
 	}
-	if all, err = route.BoundDuration(all, v, "sel_min", place, tracestore.Ge); err != nil {
+	if all, err = route.BoundDuration(all, v, "sel_min", durationOf, tracestore.Ge); err != nil {
 		return s, err
 	}
-	all, err = route.BoundDuration(all, v, "sel_max", place, tracestore.Le)
+	all, err = route.BoundDuration(all, v, "sel_max", durationOf, tracestore.Le)
 	s.Where = all
 	return s, err
 }
@@ -150,7 +157,7 @@ func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	profile.Reasons.Add(all.slowestReason...)
+	profile.Reasons.Add(all.limits...)
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer memory.Release()
 	c := newCounter(memory, r.selection.Where)

@@ -21,6 +21,9 @@ const (
 	// sameScore is the share of the score of a line from which another one of the same traces may
 	// name both.
 	sameScore = 0.9
+	// minScore is the minimum score of a line. What fewer selected traces have does not explain the
+	// selection.
+	minScore = 0.05
 	// dependentShare is the minimum difference of a line that depends on another one, relative to
 	// the difference of that one.
 	dependentShare = 0.5
@@ -68,7 +71,7 @@ const (
 type attributeList struct {
 	lines   []*attributeLine // inputs, then outcomes; of each the most telling first
 	tested  int              // number of keys
-	differ  int              // keys whose shares differ significantly
+	differ  int              // keys whose shares differ significantly, and enough to matter
 	omitted bool             // some keys were not counted
 }
 
@@ -101,7 +104,7 @@ func (c *counter) rankAttributes() attributeList {
 	out.tested = len(lines)
 	var kinds [2][]*attributeLine
 	for i, differs := range discoveries(probabilities, attributeRate) {
-		if differs {
+		if differs && lines[i].score >= minScore {
 			lines[i].kind = c.kindOf(lines[i].key)
 			kinds[lines[i].kind] = append(kinds[lines[i].kind], lines[i])
 			out.differ++

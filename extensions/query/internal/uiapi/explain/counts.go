@@ -19,8 +19,8 @@ import (
 
 var errSlowest = errors.New("must be a share above 0 and below 1")
 
-// slowestParam parses the share of traces that are selected because they take longest. It is 0 if
-// the parameter is absent.
+// slowestParam parses the share of traces, or spans, that are selected because they take longest.
+// It is 0 if the parameter is absent.
 func slowestParam(ctx context.Context, b *core.Backend, v url.Values) (share float64, store tracestore.Aggregator, err error) {
 	store, ok := core.StoreAs[tracestore.Aggregator](ctx, b)
 	text := v.Get("sel_slowest")
@@ -40,22 +40,23 @@ func slowestParam(ctx context.Context, b *core.Backend, v url.Values) (share flo
 // counts are the numbers of all traces that the query finds. The heatmap of the same query shows
 // the same.
 type counts struct {
-	known         bool
-	exact         bool
-	traces        float64
-	failed        float64
-	slowest       float64
-	slowestReason tracestore.Reasons // why the limit of the slowest traces is not exact
+	known   bool
+	exact   bool
+	traces  float64
+	failed  float64
+	slowest float64
+	limits  tracestore.Reasons // why the least duration of a selection is not exact
 }
 
-// count counts the traces of the query. For a selection of the slowest ones it limits the selection
-// to a duration that their share of the counted traces reaches.
+// count counts the traces of the query. For a selection of the slowest traces, or spans, it limits
+// the selection to the duration that their share reaches.
 func (r *request) count(slot *core.Slot) (out counts, err error) {
 	if r.aggregator == nil {
 		return out, nil
 	}
 	var durations []uint64
-	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: true,
+	slowestSpans := r.slowest > 0 && r.durationOf == tracestore.Duration
+	agg := core.Aggregation{Store: r.aggregator, Window: core.Window{From: r.query.From, To: r.query.To}, Traces: !slowestSpans,
 		Set: storequery.Select{Where: r.query.Where}}
 	if r.slowest > 0 {
 		agg.Durations = &durations
@@ -68,13 +69,12 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 	if share <= 0 {
 		share = 1
 	}
-	out = counts{known: true, exact: share == 1 && found.Complete()}
+	out = counts{known: !slowestSpans, exact: share == 1 && found.Complete()}
 	out.traces, out.failed = float64(found.Spans)/share, float64(found.Errors)/share
 	if r.slowest > 0 {
 		least, n := slowestOf(durations, r.slowest)
-		r.threshold, out.slowest, out.slowestReason = least, float64(n)/share, found.Reasons
-		duration := tracestore.Field{Place: tracestore.TraceDuration}
-		limit := tracestore.Cond{Field: duration, Op: tracestore.Ge, Value: tracestore.Number(float64(least))}
+		r.threshold, out.slowest, out.limits = least, float64(n)/share, found.Reasons
+		limit := tracestore.Cond{Field: tracestore.Field{Place: r.durationOf}, Op: tracestore.Ge, Value: tracestore.Number(float64(least))}
 		r.selection.Where = tracestore.And{r.selection.Where, limit}
 	}
 	return out, nil

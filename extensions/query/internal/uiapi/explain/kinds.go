@@ -86,7 +86,8 @@ func (c *counter) spansOf(k *key) (all, failed int) {
 
 // Ranks of inputs that the same traces have. The first one names the others' line.
 const (
-	rankChange  = iota // what was deployed or switched
+	rankVersion = iota // what was deployed
+	rankFlag           // what was switched
 	rankRequest        // what a request brings along
 	rankPlace          // where it is processed
 )
@@ -94,8 +95,10 @@ const (
 func rankOf(k *key) int {
 	name, ofResource := strings.ToLower(k.key), k.place == tracestore.ResourceAttribute
 	switch {
-	case strings.HasPrefix(name, "feature_flag."), strings.HasPrefix(name, "deployment."), ofResource && strings.HasSuffix(name, "version"):
-		return rankChange
+	case strings.HasPrefix(name, "deployment."), ofResource && strings.HasSuffix(name, "version"):
+		return rankVersion
+	case strings.HasPrefix(name, "feature_flag."):
+		return rankFlag
 	case ofResource:
 		return rankPlace
 	}

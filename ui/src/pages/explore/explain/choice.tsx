@@ -4,7 +4,6 @@ import { Button, Segmented } from '../../../shell/controls';
 import { useKeys } from '../../../shell/keys';
 import { t } from '../../../shell/text';
 import { navigate, view } from '../../../shell/url';
-import { slowestBox } from './selection';
 import css from './choice.module.css';
 
 /** Explains the selected box; also with the key x. */
@@ -17,11 +16,10 @@ export function ExplainButton() {
 
 /** Selects what users often ask for, and explains it. */
 export function ExplainButtons({ data }: { data: Heatmap }) {
-  const box = slowestBox(data);
   return (
     <>
       {data.errors > 0 && <Button kind="quiet" onClick={explainErrors}>{t('Explain errors')}</Button>}
-      {box && <Button kind="quiet" onClick={() => navigate({ sel: box, tab: 'explain' })}>{t('Explain slowest 5 %')}</Button>}
+      {data.estimatedSpans > 0 && <Button kind="quiet" onClick={explainSlowest}>{t('Explain slowest 5 %')}</Button>}
     </>
   );
 }
@@ -31,11 +29,19 @@ export function explainErrors(): void {
   navigate({ q: withoutErrors(view.value.q), sel: 'errors', tab: 'explain' });
 }
 
-/** The selection of everything with errors. */
-export function ErrorSelection() {
+/** Selects the slowest 5 % of what the heatmap counts, and explains it. */
+export function explainSlowest(): void {
+  navigate({ sel: 'slowest', tab: 'explain' });
+}
+
+/** A selection that has a name instead of a box. */
+export function NamedSelection() {
+  const { sel, of } = view.value;
+  const traces = sel === 'slowest' ? t('The slowest 5 % of the traces are selected') : t('Traces with errors are selected');
+  const spans = sel === 'slowest' ? t('The slowest 5 % of the spans are selected') : t('Spans with errors are selected');
   return (
     <span class={css.selection}>
-      <b>{view.value.of === 'spans' ? t('Spans with errors are selected') : t('Traces with errors are selected')}</b>
+      <b>{of === 'spans' ? spans : traces}</b>
       <ExplainButton />
       <Button kind="quiet" icon="x" label={t('Clear the selection')} onClick={() => navigate({ sel: null })} />
     </span>

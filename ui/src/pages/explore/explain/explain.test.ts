@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { AttributeLine, CallPaths } from '../../../api/explain';
-import type { Heatmap } from '../../../api/types';
 import { hasStructure, withSet } from '../../../query/sets';
 import { emptyView, type View } from '../../../shell/url';
 import type { Run } from '../run';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
-import { explainParams, selectedSearch, slowestBox } from './selection';
+import { explainParams, selectedSearch } from './selection';
 import { ticks } from './values';
-import { differenceText, noteOf, numberText, valueName } from './words';
+import { callText, differenceText, noteOf, numberText, sameOf, valueName } from './words';
 
 // web > stock > db, web > mail; only selected traces call retry.
 const paths: CallPaths = {
-  parent: [-1, 0, 1, 0, 1], service: ['web', 'stock', 'db', 'mail', 'db'], name: ['GET', 'read', 'select', 'send', 'retry'], omitted: 0,
+  parent: [-1, 0, 1, 0, 1], service: ['web', 'stock', 'db', 'mail', 'db'], name: ['GET', 'read', 'select', 'send', 'retry'], peer: ['', '', '', 'smtp', ''], omitted: 0,
   selected: { self: [10, 20, 50, 0, 20], calls: [1, 1, 1, 1, 0.5] }, rest: { self: [10, 20, 10, 10, 0], calls: [1, 1, 1, 1, 0] },
 };
 
@@ -49,7 +48,7 @@ describe('icicle', () => {
 });
 
 describe('words of an explanation', () => {
-  const line = { field: 'span.amount', service: 'web', op: 'range', value: '', same: [] as AttributeLine['same'] } as AttributeLine;
+  const line = { field: 'span.amount', service: 'web', op: 'range', value: '', compared: 1, same: [] as AttributeLine['same'] } as AttributeLine;
 
   it('names values', () => {
     expect(valueName({ ...line, low: 180, high: 640.25 })).toBe('180 to 640.3');
@@ -61,8 +60,10 @@ describe('words of an explanation', () => {
   });
 
   it('says what is the same', () => {
-    const same = ['resource.pod', 'resource.host'].map((field) => ({ ...line, field }));
-    expect(noteOf({ ...line, same, deciles: [9, 10] })).toBe('web; deciles 9 to 10 of the others; same as pod, host');
+    const same = ['resource.pod', 'resource.host', 'resource.pod'].map((field) => ({ ...line, field, op: '=' as const, value: 'a' }));
+    expect(noteOf({ ...line, deciles: [9, 10] })).toBe('web; deciles 9 to 10 of the others');
+    expect(sameOf({ ...line, low: 5, same: [...same, { ...line, low: 5 }, { ...line, field: 'span.size', high: 7 }] })).toEqual(['pod = a', 'host = a', 'size = at most 7']);
+    expect([callText(paths, 0), callText(paths, 3)]).toEqual(['GET', 'send, waiting on smtp']);
     expect(differenceText(1.12e9)).toBe('▲ +1.12\u202fs');
     expect(differenceText(-9e6)).toBe('▼ −9.00\u202fms');
   });
@@ -80,6 +81,8 @@ describe('the selection', () => {
     expect(selectedSearch(run, view({ sel }), '{ .a = "b" }')).toEqual({
       q: '{ service = "web" && trace.duration >= 1s && trace.duration <= 2s } && { .a = "b" }', range: { from: '1970-01-01T00:00:01.000Z', to: '1970-01-01T00:00:05.000Z' },
     });
+    expect(explainParams(run, view({ sel: 'slowest', of: 'spans' }))).toMatchObject({ sel_slowest: 0.05, of: 'spans' });
+    expect(selectedSearch(run, view({ sel: 'slowest' }), '{ .a = "b" }', 1234567).q).toBe('{ service = "web" && trace.duration >= 1234.567us } && { .a = "b" }');
     expect(selectedSearch(run, view({ sel: 'errors' }), '{ .a = "b" }')).toEqual({ q: '{ service = "web" && error } && { .a = "b" }' });
   });
 
@@ -89,14 +92,6 @@ describe('the selection', () => {
     expect(withSet('{ root } || { error }', '{ .a = 1 }')).toBe('({ root } || { error }) && { .a = 1 }');
     expect(withSet('{ root } >> { error } | select(name)', '{ .a = 1 }')).toBe('{ root } >> { error } && { .a = 1 }');
     expect(['{ a = 1', '', '{ error }', '{ root } || { error }', '{ root } && { error }', '{ root } || { root } > {}'].map(hasStructure)).toEqual([false, false, false, false, true, true]);
-  });
-
-  it('finds the slowest 5 %', () => {
-    const bucket = Array.from({ length: 20 }, (_, i) => 200 + i);
-    const data = { of: 'traces', start: '0', step: 1e9, columns: 10, bucketsPerOctave: 8, spans: 1000, errors: 0, share: 1, estimatedSpans: 1000,
-      cells: { column: bucket.map(() => 0), bucket, count: bucket.map(() => 50), errors: bucket.map(() => 0) } } as unknown as Heatmap;
-    expect(slowestBox(data)).toMatchObject({ t0: 0, t1: 10_000, d0: Math.floor(2 ** (219 / 8)) });
-    expect(slowestBox({ ...data, estimatedSpans: 0, cells: { column: [], bucket: [], count: [], errors: [] } })).toBeNull();
   });
 });
 

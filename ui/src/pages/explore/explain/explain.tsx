@@ -12,23 +12,23 @@ import { useRequest } from '../../../shell/use-request';
 import type { Run } from '../run';
 import type { TabProps } from '../tabs';
 import { Attributes } from './attributes';
-import { explainErrors } from './choice';
+import { explainErrors, explainSlowest } from './choice';
 import { Icicle } from './icicle';
 import { ShapeList, TimeList } from './lists';
-import { explainParams, slowestBox } from './selection';
+import { explainParams } from './selection';
 import { Facts, Sentence } from './sentence';
 import { Values } from './values';
 import css from './explain.module.css';
 
 /** How the selected traces differ from the others: attributes, time and shape. */
-export default function ExplainTab({ run, heat, onRun }: TabProps) {
+export default function ExplainTab({ run, onRun }: TabProps) {
   const params = explainParams(run, view.value);
   const structure = hasStructure(run.q);
   const answer = useRequest<Explanation>(params && !structure ? 'explain' : null, params ?? {}, { maxAge: 300_000 });
   const { data, error, loading } = answer;
   useEffect(() => { if (data && !loading) announce(announcementOf(data)); }, [data, loading]);
   if (structure) return <div class={css.notice}><Empty title={t('Explain compares traces of searches that have no >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
-  if (!params) return <Unselected heat={heat} />;
+  if (!params) return <Unselected />;
   return (
     <div class={css.tab}>
       <Progress active={loading} label={t('Comparing traces')} />
@@ -40,13 +40,12 @@ export default function ExplainTab({ run, heat, onRun }: TabProps) {
 }
 
 /** Nothing is selected yet. */
-function Unselected({ heat }: { heat: TabProps['heat'] }) {
-  const box = heat.data && slowestBox(heat.data);
+function Unselected() {
   return (
     <div class={css.notice}>
       <Empty title={t('Select what should be explained: drag a box on the heatmap.')}>
         <Button onClick={explainErrors}>{t('Explain errors')}</Button>
-        {box && <Button onClick={() => navigate({ sel: box })}>{t('Explain slowest 5 %')}</Button>}
+        <Button onClick={explainSlowest}>{t('Explain slowest 5 %')}</Button>
         <span>{t('With the keyboard: focus the heatmap, then press Shift with the arrow keys.')}</span>
       </Empty>
     </div>

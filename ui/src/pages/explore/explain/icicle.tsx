@@ -6,7 +6,7 @@ import { serviceColor } from '../../../shell/service';
 import { t } from '../../../shell/text';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, type Frame, type IcicleSide, type PathTimes } from './icicle-model';
 import { PathTable } from './path-table';
-import { differenceText } from './words';
+import { callText, differenceText } from './words';
 import css from './icicle.module.css';
 
 interface IcicleProps {
@@ -115,7 +115,7 @@ function FrameView({ frame, paths, times, side, scale, width, chosen, focusable,
   const shade = side === 'difference' ? shadeOf(paths.selected.self[path] - paths.rest.self[path], scale) : 0;
   const px = frame.width * width;
   const text = side === 'difference' ? differenceText(difference) : duration(Math.round(times[side][path]));
-  const name = `${paths.service[path]} ${paths.name[path]}`;
+  const name = `${paths.service[path]} ${callText(paths, path)}`;
   return (
     <div
       role="treeitem" aria-level={frame.depth + 1} aria-selected={chosen} aria-label={`${name}, ${text}`} data-path={path} tabIndex={focusable ? 0 : -1} title={`${name}\n${text}`}
@@ -123,7 +123,7 @@ function FrameView({ frame, paths, times, side, scale, width, chosen, focusable,
       style={{ left: `${frame.x * 100}%`, top: `calc(var(--frame-h) * ${frame.depth})`, width: `calc(${frame.width * 100}% - 1px)`, '--c': serviceColor(paths.service[path]) }}
       onClick={onChoose}
     >
-      {px > 40 && <span class={css.name}>{px > 150 && <b>{paths.service[path]} </b>}{paths.name[path]}</span>}
+      {px > 40 && <span class={css.name}>{px > 150 && <b>{paths.service[path]} </b>}{callText(paths, path)}</span>}
       {px > 190 && <span class={css.change}>{text}</span>}
     </div>
   );
@@ -136,7 +136,7 @@ function Detail({ data, times, path, root, onRoot, href }: { data: Explanation; 
   const own = paths.selected.self[path] - paths.rest.self[path];
   return (
     <p class={css.detail} aria-live="polite">
-      <b>{paths.service[path]}</b> <span>{paths.name[path]}</span>
+      <b>{paths.service[path]}</b> <span>{callText(paths, path)}</span>
       <span>{t('selected {selected}, others {others}', { selected: duration(Math.round(times.selected[path])), others: duration(Math.round(times.rest[path])) })}</span>
       <span>{t('own time {change}', { change: differenceText(own) })}</span>
       <a href={href(path)}>{t('Show traces')}</a>

@@ -5,7 +5,7 @@ import { duration, percent } from '../../../shell/format';
 import { useRovingRows } from '../../../shell/roving';
 import { ServiceSwatch } from '../../../shell/service-mark';
 import { t, tn } from '../../../shell/text';
-import { differenceText } from './words';
+import { callText, differenceText } from './words';
 import css from './lists.module.css';
 
 interface ListProps {
@@ -30,7 +30,7 @@ export function TimeList({ data, path, onPath, href }: ListProps) {
       <tbody ref={body}>
         {lines.map((line) => (
           <tr key={line.filter} data-row class={classes(line.path === path && css.chosen)} onMouseEnter={() => onPath(line.path)}>
-            <th scope="row"><a href={href(line.filter)} title={t('Traces with {operation}', { operation: `${line.service} ${line.name}` })} onFocus={() => onPath(line.path)}><ServiceSwatch name={line.service} /><b>{line.service}</b><span>{line.name}</span></a></th>
+            <th scope="row"><a href={href(line.filter)} title={t('Traces with {operation}', { operation: `${line.service} ${line.name}` })} onFocus={() => onPath(line.path)}><ServiceSwatch name={line.service} /><b>{line.service}</b><span>{line.path < 0 ? line.name : callText(data.paths, line.path)}</span></a></th>
             <td class={css.number}>{duration(line.selected)}</td>
             <td class={classes(css.number, css.weak)}>{duration(line.rest)}</td>
             <td class={classes(css.difference, line.difference > 0 ? css.grew : css.shrank)}>{differenceText(line.difference)}</td>
@@ -86,7 +86,7 @@ function Calls({ of, against, hollow }: { of: Frequency; against: Frequency; hol
 /** A call with its caller. */
 function shortPath({ paths }: Explanation, { path }: ShapeLine): string {
   const parent = paths.parent[path];
-  return parent < 0 ? paths.name[path] : `${paths.name[parent]} › ${paths.name[path]}`;
+  return parent < 0 ? paths.name[path] : `${paths.name[parent]} › ${callText(paths, path)}`;
 }
 
 /** All calls from the root on. */

@@ -3,7 +3,7 @@ import { classes } from '../../../shell/controls';
 import { count, duration } from '../../../shell/format';
 import { t } from '../../../shell/text';
 import { treeOrder, type PathTimes } from './icicle-model';
-import { differenceText } from './words';
+import { callText, differenceText } from './words';
 import css from './icicle.module.css';
 
 const maxRows = 200;
@@ -30,7 +30,7 @@ export function PathTable({ paths, times, href }: { paths: CallPaths; times: Pat
             const own = paths.selected.self[i] - paths.rest.self[i];
             return (
               <tr key={i}>
-                <th scope="row" style={{ paddingLeft: `${Math.min(times.depth[i], 16) * 12}px` }}><a href={href(i)} title={`${paths.service[i]} ${paths.name[i]}`}><b>{paths.service[i]}</b> {paths.name[i]}</a></th>
+                <th scope="row" style={{ paddingLeft: `${Math.min(times.depth[i], 16) * 12}px` }}><a href={href(i)} title={`${paths.service[i]} ${paths.name[i]}`}><b>{paths.service[i]}</b> {callText(paths, i)}</a></th>
                 <td class={css.number}>{duration(Math.round(times.selected[i]))}</td>
                 <td class={css.number}>{duration(Math.round(times.rest[i]))}</td>
                 <td class={css.number}>{differenceText(times.selected[i] - times.rest[i])}</td>

@@ -1,8 +1,8 @@
 // Names, numbers and sentences of an explanation.
 
-import type { AttributeLine, AttributeName } from '../../../api/explain';
+import type { AttributeLine, AttributeName, CallPaths } from '../../../api/explain';
 import { fieldLabel } from '../../../query/field';
-import { duration } from '../../../shell/format';
+import { duration, percent } from '../../../shell/format';
 import { t } from '../../../shell/text';
 
 /** Key of an attribute without its scope. */
@@ -11,7 +11,7 @@ export function keyName(a: AttributeName): string {
 }
 
 /** Value of an attribute for readers: `7`, `180 to 640`, `at least 1`, `any`. */
-export function valueName(a: AttributeName & Partial<AttributeLine>): string {
+export function valueName(a: AttributeName): string {
   if (a.op === 'exists') return t('any');
   if (a.op === '=') return a.value || t('(empty)');
   const [low, high] = [a.low, a.high].map((n) => (n === undefined ? '' : numberText(n)));
@@ -25,13 +25,27 @@ export function numberText(n: number): string {
   return text.replace('-', '−').replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ',');
 }
 
-/** The small print of an attribute: its service, the deciles of a range, and the attributes that say the same. */
+/** An attribute as text: `tenant.id = acme`. */
+export function attributeText(a: AttributeName): string {
+  return `${keyName(a)} = ${valueName(a)}`;
+}
+
+/** What an operation of a call path does, as on the page of a trace: `POST`, or `POST, waiting on northpay`. */
+export function callText({ name, peer }: CallPaths, path: number): string {
+  return peer[path] ? t('{operation}, waiting on {peer}', { operation: name[path], peer: peer[path] }) : name[path];
+}
+
+/** The small print of an attribute: its service, the deciles of a range, and how many traces could be compared. */
 export function noteOf(a: AttributeLine): string {
   const parts = [a.service];
   if (a.deciles) parts.push(a.deciles[0] === a.deciles[1] ? t('decile {n} of the others', { n: a.deciles[0] }) : t('deciles {a} to {b} of the others', { a: a.deciles[0], b: a.deciles[1] }));
-  const keys = [...new Set(a.same.map(keyName))].filter((k) => k !== keyName(a));
-  if (keys.length > 0) parts.push(t('same as {keys}', { keys: keys.length > 3 ? t('{keys} and {n} more', { keys: keys.slice(0, 2).join(', '), n: keys.length - 2 }) : keys.join(', ') }));
+  if (a.compared < 0.95) parts.push(t('compared: {share} of the selected traces, which make such a call', { share: percent(a.compared) }));
   return parts.filter(Boolean).join('; ');
+}
+
+/** The attributes that the same traces have, each once. */
+export function sameOf(a: AttributeLine): string[] {
+  return [...new Set(a.same.map(attributeText))].filter((text) => text !== attributeText(a));
 }
 
 /** A difference with arrow and sign: `▲ +1.12 s`, `▼ −9.00 ms`. */
