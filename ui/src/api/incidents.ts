@@ -15,7 +15,7 @@ export interface SystemIncident {
   /** Those that call the source first; then slow ones with the same callers. */
   reached: AffectedService[];
   version: IncidentVersion | null;
-  /** Null if the store does not count them. */
+  /** Null if they are not known. */
   roots: RootRequests | null;
   /** The most frequent errors in the traces of failed requests, the innermost first. */
   errors: IncidentError[];
@@ -50,13 +50,14 @@ export interface VersionCounts {
   errors: number;
 }
 
-/** All spans without a parent in an incident: what users see. */
+/** Requests that begin traces, of the services that begin those with bad requests: what users see. */
 export interface RootRequests extends Red {
+  services: string[];
   /** Of the spans that was examined; numbers are estimates if it is below 1. */
   share: number;
   /** In quiet time before the incident, or null. */
   usual: Red | null;
-  /** The one with the most errors, or "". */
+  /** The one that begins the most of these traces. */
   operation: string;
   of: VersionCounts;
 }

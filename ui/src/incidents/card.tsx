@@ -50,7 +50,7 @@ function Card({ i, at, to }: { i: SystemIncident; at: TimeText; to: string }) {
       </div>
       <dl class={css.facts}>
         <Fact name={t('Requests')}>{requestsText(i)}</Fact>
-        {i.roots && <Fact name={t('Users see')} title={t('Requests to the system as a whole: spans without a parent, of all services')}>{usersText(i)}</Fact>}
+        {i.roots && <Fact name={t('Users see')} title={t('Requests without a caller: the first span of each trace')}>{usersText(i)}</Fact>}
         {i.reached.length > 0 && <Fact name={t('Also affected')}><Reached list={i.reached} /></Fact>}
         {i.errors.length > 0 && <Fact name={t('Errors')}><Chain list={i.errors} examined={i.examined} range={range} /></Fact>}
       </dl>
@@ -72,17 +72,18 @@ function requestsText({ source, version }: SystemIncident): string {
   return version.others.errors === 0 ? t('{of}, none of the others', { of }) : t('{of}, {share} of the others', { of, share: share(errorShare(version.others)) });
 }
 
-/** "7.8 % of all requests failed (215 of 2,754), usually 0.1 %; most in POST /checkout: 34.1 %". */
+/** "9.4 % of requests to frontend failed (215 of 2,278), usually 0.1 %; of POST /checkout 34.1 %". */
 function usersText({ source, roots }: SystemIncident): string {
   const { share: part, usual, operation, of, ...r } = roots!;
   const about = part < 1 ? t('about ') : '';
+  const services = roots!.services.join(', ');
   if (source.kind === 'slow') {
-    const p95 = t('{about}p95 {p95} of all requests', { about, p95: duration(r.p95 ?? 0) });
+    const p95 = t('{about}p95 {p95} of requests to {services}', { about, services, p95: duration(r.p95 ?? 0) });
     return usual?.p95 ? t('{text}, usually {usual}', { text: p95, usual: duration(usual.p95) }) : p95;
   }
-  const failed = t('{about}{share} of all requests failed ({errors} of {calls})', { about, share: share(errorShare(r)), errors: count(r.errors), calls: count(r.calls) });
+  const failed = t('{about}{share} of requests to {services} failed ({errors} of {calls})', { about, services, share: share(errorShare(r)), errors: count(r.errors), calls: count(r.calls) });
   const compared = usual ? t('{text}, usually {usual}', { text: failed, usual: share(errorShare(usual)) }) : failed;
-  return operation ? t('{text}; of {operation} {share}', { text: compared, operation, share: share(errorShare(of)) }) : compared;
+  return of.calls < r.calls ? t('{text}; of {operation} {share}', { text: compared, operation, share: share(errorShare(of)) }) : compared;
 }
 
 function Reached({ list }: { list: AffectedService[] }) {

@@ -84,7 +84,7 @@ describe('with data', () => {
     await cards.getByText(/^payment fails [\d.]+.% of requests, usually .*, since .*\d\d:\d\d( when|;) version 2\.14\.0 appeared/).waitFor();
     expect(await cards.getByRole('article').count()).toBe(1);
     await cards.getByText(/^\d+ of \d+ failed; [\d.]+.% of those to version 2\.14\.0$/).waitFor();
-    await cards.getByText(/^[\d.]+.% of all requests failed \(\d+ of \d+\), usually .*; of POST \/checkout [\d.]+.%$/).waitFor();
+    await cards.getByText(/^[\d.]+.% of requests to frontend failed \(\d+ of \d+\), usually .*; of POST \/checkout [\d.]+.%$/).waitFor();
     expect(await cards.locator('dd', { has: page.getByRole('link', { name: 'checkout' }) }).first().getByRole('link').allTextContents()).toEqual(['checkout', 'gateway', 'frontend', expect.any(String), expect.any(String)]); // cart and inventory are slow
     const errors = await cards.getByRole('list').getByRole('listitem').allTextContents();
     expect(errors[0]).toBe('UpstreamTimeout in payment');

@@ -124,7 +124,7 @@ func (s *ServiceSeries) judge(counted *series, p *Periods) {
 	}
 	known := s.Usual != nil && s.Usual.errorShare() < alwaysFailing
 	if r := s.Summary; s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
-		s.Incident = &Incident{Kind: Errors, Red: r}
+		s.Incident, s.Usual = &Incident{Kind: Errors, Red: r}, nil // such a share is not usual
 	}
 	s.Since = nil
 	if i := s.Incident; i != nil && i.End.IsZero() && !i.Start.IsZero() {

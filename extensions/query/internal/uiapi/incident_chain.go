@@ -32,6 +32,7 @@ const (
 type chain struct {
 	source  *spanmetrics.ServiceSeries
 	reached []*spanmetrics.ServiceSeries // from the source outwards, then slow ones of the same callers
+	roots   []rootOperation              // operations that begin the traces, the most frequent first
 }
 
 func (c *chain) hasAny(names []string) bool {

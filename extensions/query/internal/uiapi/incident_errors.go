@@ -3,6 +3,8 @@ package uiapi
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,9 +21,15 @@ const (
 	// maxIncidentTraces is the number of traces in which the errors of an incident are counted: the
 	// newest ones with an error of its source.
 	maxIncidentTraces = 200
+	// maxScannedSpans is the maximum number of spans in these traces. Those beyond are not read.
+	maxScannedSpans = 100_000
 	// maxIncidentSpans is the maximum number of failed spans of a trace that are examined.
 	maxIncidentSpans  = 1000
 	maxIncidentErrors = 5
+	// maxSlowTraces is the number of traces with slow requests whose roots are counted.
+	maxSlowTraces = 20
+	// maxRootServices is the maximum number of services that begin the traces of an incident.
+	maxRootServices = 3
 	// minErrorTraces is the minimum share of the examined traces with an error that is listed.
 	minErrorTraces = 0.03
 )
@@ -46,11 +54,15 @@ func (r *incidentReader) addErrors(c *chain, out *systemIncident) error {
 	bad := tracestore.And{requestOf(c.source), failedSpan()}
 	if i.Kind == spanmetrics.Slow {
 		bad[1] = core.WhereDuration(tracestore.Duration, tracestore.Ge, time.Duration(i.SlowFrom))
-		q.Where, q.Limit = bad, 1
+		q.Where, q.Limit = bad, maxSlowTraces
 	}
-	found := errorCounts{source: c.source.Name, byKey: make(map[errorKey]*errorCount)}
+	found := errorCounts{source: c.source.Name, byKey: make(map[errorKey]*errorCount), roots: make(map[rootOperation]int)}
 	held := r.slot.Held()
+	scanned := 0
 	outcome, err := r.slot.Find(q, nil, func(id otlpdata.TraceID, spans *otlpdata.Batch) error {
+		if scanned += spans.Len(); scanned > maxScannedSpans {
+			return errSampled
+		}
 		out.Examined++
 		if out.SpanID == "" {
 			if out.SpanID = newestMatch(spans, w, bad); out.SpanID != "" {
@@ -59,10 +71,11 @@ func (r *incidentReader) addErrors(c *chain, out *systemIncident) error {
 		}
 		return found.addTrace(spans)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errSampled) {
 		return err
 	}
 	r.reasons.Add(outcome.Reasons...)
+	c.roots = found.sortedRoots()
 	if i.Kind == spanmetrics.Errors {
 		out.Errors = found.answer(out.Examined)
 	}
@@ -98,6 +111,17 @@ type errorCount struct {
 type errorCounts struct {
 	source string
 	byKey  map[errorKey]*errorCount
+	roots  map[rootOperation]int // traces
+}
+
+// rootOperation is the operation of a span without a parent.
+type rootOperation struct{ service, name string }
+
+// sortedRoots returns the operations that begin the traces, the most frequent first.
+func (e *errorCounts) sortedRoots() []rootOperation {
+	return slices.SortedFunc(maps.Keys(e.roots), func(a, b rootOperation) int {
+		return cmp.Or(cmp.Compare(e.roots[b], e.roots[a]), strings.Compare(a.service, b.service), strings.Compare(a.name, b.name))
+	})
 }
 
 // failedNode is a failed span of a trace.
@@ -115,6 +139,9 @@ func (e *errorCounts) addTrace(spans *otlpdata.Batch) error {
 	failed := make(map[otlpdata.SpanID]*failedNode)
 	err := tracestore.WalkSpans(spans, func(s tracestore.Span) error {
 		parents[s.SpanID] = s.ParentID
+		if s.ParentID.IsZero() {
+			e.roots[rootOperation{strings.Clone(s.Resource.Service), strings.Clone(storequery.FacetText(s.Operation()))}]++
+		}
 		if s.StatusCode == otlpdata.StatusError && len(failed) < maxIncidentSpans {
 			n := &failedNode{source: s.Resource.Service == e.source, operation: strings.Clone(storequery.FacetText(s.Operation()))}
 			n.key = errorKey{service: strings.Clone(s.Resource.Service), title: strings.Clone(storequery.FacetText(failure.Title(s.Span)))}

@@ -2,6 +2,7 @@ package uiapi
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
@@ -39,13 +40,14 @@ type versionCounts struct {
 	Errors uint64 `json:"errors"`
 }
 
-// rootRequests is all spans without a parent in an incident, whatever their service: what users
-// see.
+// rootRequests is the requests in an incident that begin traces, of the services that begin those
+// with bad requests: what users see.
 type rootRequests struct {
+	Services []string `json:"services"`
 	redAnswer
 	Share     float64       `json:"share"`     // of the spans that was examined; numbers are estimates if it is below 1
 	Usual     *redAnswer    `json:"usual"`     // in quiet time before the incident; null if there is none
-	Operation string        `json:"operation"` // the one with the most errors, or ""
+	Operation string        `json:"operation"` // the one that begins the most of these traces
 	Of        versionCounts `json:"of"`        // requests of that operation
 }
 
@@ -155,24 +157,30 @@ func mostFrequent(f *tracestore.Facet) string {
 	return most.Text
 }
 
-// roots counts the root requests in the incident, and in quiet time before.
+// roots counts the root requests in the incident, and in quiet time before. It returns nil if no
+// trace with a bad request has a root.
 func (f *incidentFacts) roots() (*rootRequests, error) {
-	now, share, err := f.rootsIn(f.window)
+	out := &rootRequests{}
+	for _, r := range f.chain.roots {
+		if len(out.Services) < maxRootServices && !slices.Contains(out.Services, r.service) {
+			out.Services = append(out.Services, r.service)
+		}
+	}
+	if len(out.Services) == 0 {
+		return nil, nil
+	}
+	where := rootSpans(out.Services)
+	now, share, err := f.red(f.window, where)
 	if err != nil {
 		return nil, err
 	}
-	out := &rootRequests{redAnswer: *now, Share: share}
-	if f.chain.source.Incident.Kind == spanmetrics.Errors && now.Errors > 0 {
-		names, err := f.values(f.window, rootSpan(), tracestore.Field{Place: tracestore.Name})
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range names.Values {
-			if v.Selected > out.Of.Errors {
-				out.Operation, out.Of = v.Text, versionCounts{v.Count, v.Selected}
-			}
-		}
+	out.redAnswer, out.Share = *now, share
+	most := f.chain.roots[0]
+	of, _, err := f.red(f.window, tracestore.And{rootSpans([]string{most.service}), is(tracestore.Name, "", most.name)})
+	if err != nil {
+		return nil, err
 	}
+	out.Operation, out.Of = most.name, versionCounts{of.Calls, of.Errors}
 	names := []string{f.chain.source.Name}
 	for _, s := range f.chain.reached {
 		names = append(names, s.Name)
@@ -190,19 +198,24 @@ func (f *incidentFacts) roots() (*rootRequests, error) {
 	if from := w.To.Add(1 - usualRoots); from.After(w.From) {
 		w.From = from
 	}
-	out.Usual, _, err = f.rootsIn(w)
+	out.Usual, _, err = f.red(w, where)
 	return out, err
 }
 
-// rootSpan is the condition that a span has no parent.
-func rootSpan() tracestore.Expr {
-	return tracestore.Not{Expr: tracestore.Cond{Field: tracestore.Field{Place: tracestore.ParentID}, Op: tracestore.Exists}}
+// rootSpans is the condition for the spans of some services that have no parent.
+func rootSpans(services []string) tracestore.Expr {
+	var of tracestore.Or
+	for _, s := range services {
+		of = append(of, is(tracestore.Service, "", s))
+	}
+	hasParent := tracestore.Cond{Field: tracestore.Field{Place: tracestore.ParentID}, Op: tracestore.Exists}
+	return tracestore.And{of, tracestore.Not{Expr: hasParent}}
 }
 
-// rootsIn counts the root requests in a window, and says of which share of the spans.
-func (f *incidentFacts) rootsIn(w core.Window) (_ *redAnswer, share float64, _ error) {
+// red counts spans in a window, and says which share of them was examined.
+func (f *incidentFacts) red(w core.Window, where tracestore.Expr) (_ *redAnswer, share float64, _ error) {
 	step := divideUp(divideUp(w.To.Sub(w.From), incidentColumns), time.Minute) * time.Minute
-	got, err := f.aggregate(w, rootSpan(), tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: max(step, time.Minute)}})
+	got, err := f.aggregate(w, where, tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: max(step, time.Minute)}})
 	if err != nil || got.Heatmap == nil {
 		return &redAnswer{}, 1, err
 	}

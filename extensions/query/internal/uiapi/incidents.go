@@ -27,7 +27,7 @@ type systemIncident struct {
 	Reached []affectedService `json:"reached"` // those that call the source first; then slow ones with the same callers
 	// Version is the version of the source that appeared with the incident, or null.
 	Version *incidentVersion `json:"version"`
-	Roots   *rootRequests    `json:"roots"` // null if the store does not count them
+	Roots   *rootRequests    `json:"roots"` // null if they are not known
 	// Errors are the most frequent errors in the traces of failed requests, the innermost first.
 	Errors   []incidentError `json:"errors"`
 	Examined int             `json:"examined"` // traces in which errors were counted

@@ -31,6 +31,7 @@ type plantedSystem struct {
 // innerSpan is what the innermost service does.
 type innerSpan struct {
 	failed, absent bool
+	mobile         bool // the trace begins in mobile, not in web
 	slower         float64
 	besides        float64 // how much slower another callee of checkout is, which does not fail
 	version        string
@@ -77,6 +78,13 @@ func plantedSystems() []plantedSystem {
 		}, []string{
 			"payment errors since 40m0s, reached checkout, web: " + payment, "search errors since 25m0s, reached catalog, web: " + search,
 		}},
+		{"two of different users", 300, func(before time.Duration, service string, random *rand.Rand) innerSpan {
+			since := map[string]time.Duration{"payment": 40 * m, "search": 25 * m}[service]
+			return innerSpan{failed: before <= since && random.Float64() < 0.4, mobile: service == "search"}
+		}, []string{
+			"payment errors since 40m0s, reached checkout, web: " + payment,
+			"search errors since 25m0s, reached catalog, mobile: search Timeout, then catalog, then mobile",
+		}},
 		{"few requests", 40, failing("search", 0.6, last(time.Hour)),
 			[]string{"search errors since 1h0m0s, reached catalog, web: " + search}},
 		{"a new service", 300, func(before time.Duration, service string, random *rand.Rand) innerSpan {
@@ -101,8 +109,8 @@ func plantedSystems() []plantedSystem {
 	}
 }
 
-// traces returns the spans of a system, and the number of failed root requests from a time on.
-func (p *plantedSystem) traces() (td ptrace.Traces, roots func(from, to time.Time) (calls, errors int)) {
+// traces returns the spans of a system, and counts the root requests to a service in a time range.
+func (p *plantedSystem) traces() (td ptrace.Traces, roots func(service string, from, to time.Time) (calls, errors int)) {
 	td = ptrace.NewTraces()
 	random := rand.New(rand.NewPCG(3, 5))
 	spans := make(map[string]ptrace.ScopeSpans)
@@ -123,8 +131,9 @@ func (p *plantedSystem) traces() (td ptrace.Traces, roots func(from, to time.Tim
 		}
 	}
 	type root struct {
-		at     time.Time
-		failed bool
+		service string
+		at      time.Time
+		failed  bool
 	}
 	var all []root
 	gap := time.Hour / time.Duration(p.perHour)
@@ -142,7 +151,11 @@ func (p *plantedSystem) traces() (td ptrace.Traces, roots func(from, to time.Tim
 		took := time.Duration((20 + 20*random.Float64()) * max(1, s.slower) * float64(time.Millisecond))
 		trace := pcommon.TraceID{12: 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}
 		failed := s.failed && !s.absent
-		add(1, 0, trace, "web", "1.0", at, took+20*time.Millisecond, failed, "")
+		users := "web"
+		if s.mobile {
+			users = "mobile"
+		}
+		add(1, 0, trace, users, "1.0", at, took+20*time.Millisecond, failed, "")
 		add(2, 1, trace, middle, "1.0", at, took+10*time.Millisecond, failed, "")
 		if !s.absent {
 			add(3, 2, trace, inner, s.version, at, took, failed, "Timeout")
@@ -150,11 +163,11 @@ func (p *plantedSystem) traces() (td ptrace.Traces, roots func(from, to time.Tim
 		if middle == "checkout" {
 			add(4, 2, trace, "stock", "1.0", at, time.Duration(max(1, s.besides)*float64(5*time.Millisecond)), false, "")
 		}
-		all = append(all, root{at, failed})
+		all = append(all, root{users, at, failed})
 	}
-	return td, func(from, to time.Time) (calls, errors int) {
+	return td, func(service string, from, to time.Time) (calls, errors int) {
 		for _, r := range all {
-			if !r.at.Before(from) && r.at.Before(to) {
+			if r.service == service && !r.at.Before(from) && r.at.Before(to) {
 				calls++
 				if r.failed {
 					errors++
@@ -178,6 +191,8 @@ type cardJSON struct {
 		Of, Others struct{ Calls, Errors int }
 	}
 	Roots *struct {
+		Services      []string
+		Operation     string
 		Calls, Errors int
 		P95           *int64
 		Usual         *struct {
@@ -262,14 +277,21 @@ func TestIncidents(t *testing.T) {
 				if c.Source.End != nil {
 					to = nanosTime(t, *c.Source.End)
 				}
-				calls, errors := roots(from, to)
-				if c.Roots == nil || c.Roots.Calls != calls || c.Roots.Errors != errors {
+				if c.Roots == nil || len(c.Roots.Services) != 1 {
+					t.Fatalf("root requests of %s: %+v", c.Source.Name, c.Roots)
+				}
+				service := c.Roots.Services[0]
+				calls, errors := roots(service, from, to)
+				if c.Roots.Operation != "handle "+service || c.Roots.Calls != calls || c.Roots.Errors != errors {
 					t.Errorf("root requests of %s: %+v, want %d of %d failed", c.Source.Name, c.Roots, errors, calls)
 				} else if u := c.Roots.Usual; u == nil && c.Source.Usual != nil || u != nil && (u.Calls == 0 || u.Errors > u.Calls/50) {
 					t.Errorf("usual root requests of %s: %+v", c.Source.Name, u)
 				}
 				if v := c.Version; v != nil && (v.Of.Errors*2 < v.Of.Calls || v.Others.Errors > 0 || v.Of.Calls+v.Others.Calls != c.Source.Calls) {
 					t.Errorf("version %+v of %+v", v, c.Source)
+				}
+				if u := c.Source.Usual; u != nil && 4*u.Errors >= u.Calls {
+					t.Errorf("%s: %+v is not usual", c.Source.Name, u)
 				}
 				if c.TraceID == "" || c.SpanID == "" {
 					t.Errorf("%s has no example", c.Source.Name)
