@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // receiver counts the spans of requests, and refuses what refuse selects by number, from 1.
@@ -54,6 +55,7 @@ func testOptions(url string) Options {
 
 // All spans of a run are acknowledged, or counted as not acknowledged.
 func TestCounts(t *testing.T) {
+	soak.SkipIfRaced(t)
 	f := func(refuse func(int64) bool, complete bool) {
 		t.Helper()
 		url, spans := receiver(t, refuse)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // TestMergeOfDamage checks that a flipped bit stops a merge, or costs only the rows that it makes
@@ -17,11 +18,12 @@ import (
 func TestMergeOfDamage(t *testing.T) {
 	golden := readGolden(t)
 	sound := openTest(t, put(t, golden), "s")
+	places := int64(soak.Rounds(t, 40, 10)) // in each part
 	for _, p := range partsOf(t, sound) {
 		if p.name == "trailer" || p.name == "directory" || p.kind == kindInfo {
 			continue // cannot be opened
 		}
-		step := max(1, (p.to-p.from)/40)
+		step := max(1, (p.to-p.from)/places)
 		for at := p.from; at < p.to; at += step {
 			data := bytes.Clone(golden)
 			data[at] ^= 1 << (at % 8)

@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
@@ -50,7 +51,7 @@ func split(tb testing.TB, fsys vfs.FS, s *sample, n int, rng *rand.Rand) []sourc
 
 // TestMerge compares a merge of segments with one segment of all their rows.
 func TestMerge(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(soak.Rounds(t, 60, 20)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			s := randomSample(t, seed, 1+int(seed))
