@@ -44,8 +44,9 @@ describe('links', () => {
     const requests = '{ service = "pay" && (kind = server || kind = consumer) }';
     expect(params(failing)).toEqual({ q: requests, from: '2026-11-22T13:46:00.000Z', of: 'spans', sel: 'errors', tab: 'explain' });
     expect(params({ ...slow, end: ended })).toEqual({
-      q: requests, from: '2026-11-22T13:46:00.000Z', to: '2026-11-22T13:56:00.000Z', of: 'spans', tab: 'explain', sel: `${start},${start + 10 * minute},155000000,4000000000`,
+      q: requests, from: '2026-11-22T13:16:00.000Z', to: '2026-11-22T13:56:00.000Z', of: 'spans', tab: 'explain', sel: `${start},${start + 10 * minute},155000000,4000000000`,
     });
+    expect(params({ ...failing, errors: 1100, end: ended })).toMatchObject({ from: '2026-11-22T13:16:00.000Z', sel: 'errors' });
     expect(params({ ...failing, allSpans: true }).q).toBe('{ service = "pay" }');
   });
   it('ends where the page ends', () => {

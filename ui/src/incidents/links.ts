@@ -25,10 +25,14 @@ export function badQuery(s: AffectedService): string {
 
 const longest = 10; // times p99: the end of the box of slow requests
 
-/** Explains what failed or slow requests have in common, compared with the others of the same time. */
+const minBefore = 1_800_000; // milliseconds
+
+/** Explains what failed or slow requests have in common, compared with the others; where most requests are bad, also with those before. */
 export function explainLink(s: AffectedService, to: string): string {
-  const range = rangeOf(s, to);
-  const end = resolveTime(range.to, Date.now()) ?? Date.now();
-  const sel = s.kind === 'errors' ? 'errors' as const : { t0: resolveTime(range.from, Date.now()) ?? 0, t1: end, d0: s.slowFrom, d1: (s.p99 ?? s.slowFrom) * longest };
+  const during = rangeOf(s, to);
+  const [t0, t1] = [during.from, during.to].map((text) => resolveTime(text, Date.now()) ?? Date.now());
+  const mostly = s.kind === 'slow' || s.errors > s.calls / 2;
+  const range = mostly ? { ...during, from: iso(t0 - Math.max(t1 - t0, minBefore)) } : during;
+  const sel = s.kind === 'errors' ? 'errors' as const : { t0, t1, d0: s.slowFrom, d1: (s.p99 ?? s.slowFrom) * longest };
   return link({ page: 'explore' }, { q: requestsQuery(s), of: 'spans', sel, tab: 'explain', range });
 }
