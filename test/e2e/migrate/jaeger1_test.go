@@ -37,7 +37,6 @@ func TestMigratedFlagsAgree(t *testing.T) {
 		default:
 			continue
 		}
-		in.real = true
 		if slices.Contains(args, "ingester") {
 			env = slices.Concat(ingesterDefaults, env)
 		}
