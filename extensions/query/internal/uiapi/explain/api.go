@@ -149,13 +149,21 @@ func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (
 
 // run asks the store.
 func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
-	all, err := r.count(slot)
-	if err != nil {
-		return nil, nil, err
+	var all counts
+	var err error
+	if r.slowest > 0 {
+		if all, err = r.count(slot); err != nil {
+			return nil, nil, err
+		}
 	}
 	profile, err := r.profile(slot)
 	if err != nil {
 		return nil, nil, err
+	}
+	if r.slowest == 0 && r.baseline == allOthers && min(profile.Selected.Share, profile.Rest.Share) < 1 {
+		if all, err = r.count(slot); err != nil {
+			return nil, nil, err
+		}
 	}
 	profile.Reasons.Add(all.limits...)
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
