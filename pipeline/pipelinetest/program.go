@@ -119,6 +119,9 @@ extensions: {pipelinetest: {exporter: %[1]s}}
 service: {extensions: [pipelinetest], pipelines: {traces: {receivers: [pipelinetest], exporters: [%[1]s]}}}`
 )
 
+// maxWait is long enough for the concurrent callers of the suite on a busy machine.
+const maxWait = defaultTimeout / 2
+
 // load loads the configuration of a program as the command line does.
 func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 	const name = "pipelinetest.yaml"
@@ -146,6 +149,7 @@ func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 	o.Overrides = []app.Override{
 		{Flag: "the configuration under test", Path: []string{section, f.Type()}, Value: block},
 		{Flag: "the suite", Path: []string{"service", "data_dir"}, Value: dir},
+		{Flag: "the suite", Path: []string{"service", "limits", "max_wait"}, Value: maxWait.String()},
 	}
 	if t := reflect.TypeOf(f.Defaults()).Elem(); delivers(t) {
 		o.Overrides = append(o.Overrides,

@@ -13,7 +13,7 @@ import (
 )
 
 // defaultTimeout is the time after which the suite reports an operation as hung.
-const defaultTimeout = 20 * time.Second
+const defaultTimeout = 2 * time.Minute
 
 // ReceiverOptions describe the configuration of a receiver and a client for it.
 type ReceiverOptions struct {
