@@ -204,7 +204,7 @@ func TestErrors(t *testing.T) {
 			}
 			var a struct {
 				Data struct {
-					Examined int
+					Spans    int
 					Complete bool
 					Groups   []struct {
 						Service, Operation, Pattern, Message, TraceID, SpanID string
