@@ -57,7 +57,7 @@ func (c *rowColumns) add(fields ...tracestore.Field) {
 		case f.Place.HasKey():
 			c.keys = append(c.keys, keysOf(f)...)
 		case f.Place == tracestore.AnyText:
-			for _, p := range where.TextPlaces() {
+			for _, p := range tracestore.TextPlaces() {
 				c.properties[p] = struct{}{}
 			}
 			c.allKeys = true
@@ -280,7 +280,7 @@ func (r *spanRow) hasText(c tracestore.Cond, s tracestore.Span) bool {
 			return true
 		}
 	}
-	for _, p := range where.TextPlaces() {
+	for _, p := range tracestore.TextPlaces() {
 		if c.Field.Place = p; tracestore.Match(c, s) {
 			return true
 		}

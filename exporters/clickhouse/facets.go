@@ -256,8 +256,8 @@ func (a *aggregation) groupCounts() string {
 		"sum(toUInt128(duration)) AS time, min(start) AS first_start, max(start) AS last_start"
 }
 
-// groupColumns returns the columns that add up those of groupCounts, as groupRow.counted receives
-// them.
+// groupColumns returns the sums and lists of the columns of groupCounts, in the order of
+// groupRow.counted.
 func groupColumns() string {
 	return "sum(n) AS spans, sum(failed), " + saturated("sum(time)") +
 		", min(first_start), max(last_start), groupArray(bucket), groupArray(part), groupArray(n)"

@@ -152,7 +152,7 @@ func (w *explainedWorld) visit(at time.Time) time.Time {
 	w.ids++
 	r := &worldRequest{inputs: map[string]string{}, items: 1 + int(w.random.ExpFloat64()*5)}
 	op := w.pick(0.3, 0.3, 0.15, 0.25)
-	// The shares of tenants depend on the operation, and those of regions and plans on the tenant.
+	// Some operations have more requests of some tenants, and these more of some regions and plans.
 	tenant := w.pick([][]float64{{0.5, 0.3, 0.1, 0.1}, {0.5, 0.3, 0.1, 0.1}, {0.3, 0.3, 0.2, 0.2}, {0.3, 0.3, 0.2, 0.2}}[op]...)
 	r.inputs["tenant.id"] = []string{"acme", "initech", "globex", "umbrella"}[tenant]
 	r.inputs["user.plan"] = []string{"free", "gold"}[w.pick(0.7, 0.3)]

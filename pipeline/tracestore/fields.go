@@ -214,6 +214,12 @@ func (p Place) Info() *PlaceInfo {
 	return &places[p]
 }
 
+// TextPlaces returns the properties that are values of [AnyText], besides all attributes. Callers
+// must not change the list.
+func TextPlaces() []Place { return textPlaces }
+
+var textPlaces = []Place{Service, Name, StatusMessage, EventName}
+
 func (p Place) known() bool { return int(p) < len(places) }
 
 // HasKey reports whether fields of this place are looked up by key.

@@ -120,7 +120,11 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	case LinkAttribute:
 		visitLinks(s, f.Key, yield)
 	case EventName:
-		visitEventNames(s, yield)
+		for i := range s.Events {
+			if !yield(otlpdata.StringValue(s.Events[i].Name)) {
+				return
+			}
+		}
 	case AnyText:
 		visitText(s, yield)
 	}
@@ -128,12 +132,14 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 
 // visitText visits all values of AnyText.
 func visitText(s Span, yield func(otlpdata.Value) bool) {
-	for _, text := range []string{s.Resource.Service, s.Operation(), s.StatusMessage} {
-		if !yield(otlpdata.StringValue(text)) {
-			return
-		}
+	goesOn := true
+	for _, p := range textPlaces {
+		Field{Place: p}.visit(s, func(v otlpdata.Value) bool {
+			goesOn = goesOn && yield(v)
+			return goesOn
+		})
 	}
-	if !visitEventNames(s, yield) || !visitAll(s.Attributes, yield) || !visitAll(s.Resource.Attributes, yield) ||
+	if !goesOn || !visitAll(s.Attributes, yield) || !visitAll(s.Resource.Attributes, yield) ||
 		!visitAll(s.Scope.Attributes, yield) {
 		return
 	}
@@ -147,15 +153,6 @@ func visitText(s Span, yield func(otlpdata.Value) bool) {
 			return
 		}
 	}
-}
-
-func visitEventNames(s Span, yield func(otlpdata.Value) bool) bool {
-	for i := range s.Events {
-		if !yield(otlpdata.StringValue(s.Events[i].Name)) {
-			return false
-		}
-	}
-	return true
 }
 
 func visitAll(kvs []otlpdata.KeyValue, yield func(otlpdata.Value) bool) bool {

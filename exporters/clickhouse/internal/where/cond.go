@@ -87,16 +87,11 @@ func overArray(b bounds, array string) bounds {
 
 func eventNameCond(c tracestore.Cond) bounds { return overArray(textCond("v", c), "event_names") }
 
-// TextPlaces returns the properties that are values of tracestore.AnyText.
-func TextPlaces() []tracestore.Place {
-	return []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.StatusMessage, tracestore.EventName}
-}
-
 // anyTextCond holds if the condition holds for the service, the name, the status message, the name
 // of an event, or an attribute.
 func anyTextCond(c tracestore.Cond) bounds {
 	var parts []bounds
-	for _, p := range TextPlaces() {
+	for _, p := range tracestore.TextPlaces() {
 		c.Field.Place = p
 		parts = append(parts, builder{}.cond(c))
 	}

@@ -147,8 +147,8 @@ func (b *binder) match(c int, place tracestore.Place) verdict {
 // the resource.
 func (b *binder) common(c int) verdict {
 	v := no
-	for _, p := range []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.StatusMessage} {
-		if !BindingOf(p).HasCell(b.plan.Tables, b.shape) {
+	for _, p := range tracestore.TextPlaces() {
+		if at := BindingOf(p); at.InShape && !at.HasCell(b.plan.Tables, b.shape) {
 			v = or(v, b.match(c, p))
 		}
 	}

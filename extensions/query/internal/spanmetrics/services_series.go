@@ -20,8 +20,8 @@ type ServiceSeries struct {
 	Usual   *Usual // nil if too little is known
 	// Incident is the latest one that has not ended before the range, or nil.
 	Incident *Incident
-	// Since is the calls since the start of the incident that goes on, or nil. For a sum of several
-	// services it is that of the first of their incidents, for an operation that of its service.
+	// Since is the calls since the start of an incident that goes on, or nil. The incident is that
+	// of the service, for an operation, too, and for a sum of services the earliest of theirs.
 	Since *Since
 	// AllSpans reports whether a service has no requests, so that all its spans count.
 	AllSpans bool

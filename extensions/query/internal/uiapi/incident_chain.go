@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// sameTime is the maximum distance between the starts, and the ends, of incidents of which one
-	// is the cause of the other. Those of services with few requests are not found exactly.
+	// sameTime is how far the start of an incident may lie before the start of its cause, and its
+	// end after the end of its cause: both are inexact for services with few requests.
 	sameTime = 15 * time.Minute
 	// laterTime is how much later the incident of a caller may start, or half the length of the
 	// incident of the callee if that is longer: a growing share of errors exceeds what is usual

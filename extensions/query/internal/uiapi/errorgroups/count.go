@@ -60,7 +60,7 @@ type counter struct {
 	// grouper finds the ids of spans that are read.
 	grouper failure.Grouper
 	store   tracestore.Aggregator // nil: it cannot
-	// examples are those of the groups by id, as far as they were read.
+	// examples has the example of each group for which one was read, by id of the group.
 	examples map[string]*example
 }
 

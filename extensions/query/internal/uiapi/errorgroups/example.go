@@ -1,7 +1,6 @@
 package errorgroups
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -108,8 +107,10 @@ func (c *counter) lookUp(g *group) error {
 		is = tracestore.And{c.where.where, is}
 	}
 	r := newReader(c.slot, core.Window{From: last, To: last}, condition{where: is, set: c.where.set}, func(s tracestore.Span) error {
-		_, err := c.addExample(s)
-		return errors.Join(err, errEnough)
+		if _, err := c.addExample(s); err != nil {
+			return err
+		}
+		return errEnough
 	})
 	_, err := r.read()
 	return err

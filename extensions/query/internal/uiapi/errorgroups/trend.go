@@ -57,8 +57,9 @@ func (c *counted) trendOf(g *group, before *counted) trend {
 	return c.rise(counts)
 }
 
-// countsOf returns the counts of a group in the parts of the window, after those of the time before
-// if that was counted, from the first part on that was counted and had spans, and where they begin.
+// countsOf returns the counts of a group in the parts of the time before, if that was counted, and
+// then of the window. It leaves out the parts at the beginning that were not counted or in which
+// nothing was stored. first is the start of the first count.
 func (c *counted) countsOf(g *group, before *counted) (counts []float64, first uint64) {
 	add := func(from *counted, of []uint64) {
 		for i := range from.parts.N {

@@ -165,7 +165,7 @@ func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
 			return nil, nil, err
 		}
 	}
-	profile.Reasons.Add(all.limits...)
+	profile.Reasons.Add(all.reasons...)
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer memory.Release()
 	c := newCounter(memory, r.selection.Where)

@@ -79,9 +79,9 @@ type attributeList struct {
 //
 // For each key, the shares of traces that meet each of several conditions are compared: the key has
 // a value, the key exists, and for numbers, the highest one lies in one of the deciles of the
-// others. Traces are compared with those of the same root operation, if both make a call on which
-// the condition can be met (see base). The key's probability is that of its clearest condition,
-// multiplied by the number of conditions (Bonferroni). The keys that differ are selected as by
+// others. Only traces that make a call on which the condition can be met are compared, and only
+// with traces of the same root operation (see base). The probability of a key is the lowest of its
+// conditions, multiplied by their number (Bonferroni). The keys that differ are selected as by
 // discoveries, and sorted by score: the largest difference of shares times the share of selected
 // traces that were compared. Inputs are listed before outcomes.
 func (c *counter) rankAttributes() attributeList {

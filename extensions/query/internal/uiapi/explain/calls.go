@@ -20,8 +20,8 @@ const (
 	spanMemory      = 96 // of the current trace
 )
 
-// callIndex records which operations the counted traces call. A call is an operation with that of
-// its caller.
+// callIndex records the calls in the counted traces. A call is a pair of operations: of the caller
+// and of what it calls.
 type callIndex struct {
 	operations map[operationID]int32
 	byID       map[callID]int32

@@ -45,7 +45,7 @@ type counts struct {
 	traces  float64
 	failed  float64
 	slowest float64
-	limits  tracestore.Reasons // why the least duration of a selection is not exact
+	reasons tracestore.Reasons // why the threshold of the slowest is not exact
 }
 
 // count counts the traces of the query. For a selection of the slowest traces, or spans, it limits
@@ -73,7 +73,7 @@ func (r *request) count(slot *core.Slot) (out counts, err error) {
 	out.traces, out.failed = float64(found.Spans)/share, float64(found.Errors)/share
 	if r.slowest > 0 {
 		least, n := slowestOf(durations, r.slowest)
-		r.threshold, out.slowest, out.limits = least, float64(n)/share, found.Reasons
+		r.threshold, out.slowest, out.reasons = least, float64(n)/share, found.Reasons
 		limit := tracestore.Cond{Field: tracestore.Field{Place: r.durationOf}, Op: tracestore.Ge, Value: tracestore.Number(float64(least))}
 		r.selection.Where = tracestore.And{r.selection.Where, limit}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // falseDiscoveryRate is the expected share of lines that differ only by chance. attributeRate is
-// that of attributes: a line of this list is taken for the cause.
+// the one for attributes. It is lower because users take these lines for the cause.
 const falseDiscoveryRate, attributeRate = 0.01, 0.001
 
 // minTraces is the minimum number of traces of each side. With fewer, shares say little.
