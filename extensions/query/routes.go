@@ -47,7 +47,7 @@ func apiRoutes(b *core.Backend, o uiapi.Options, tails *live.API, others []httpa
 		servicemap.New(b).Routes(),
 		baseline.New(b).Routes(),
 		spangroups.New(b).Routes(),
-		[]httpapi.Route{explain.Route(b)},
+		explain.Routes(b),
 		errorgroups.New(b).Routes(),
 		tempo.New(b, o.Version).Routes(),
 		others,

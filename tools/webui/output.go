@@ -19,7 +19,7 @@ import (
 // everything.
 const (
 	maxStart = 80 << 10
-	maxTotal = 268 << 10
+	maxTotal = 290 << 10
 )
 
 const indexName = "index.html"

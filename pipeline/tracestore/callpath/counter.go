@@ -280,11 +280,17 @@ func (c *Counter) Traces(selected bool) int {
 
 // Answer returns the profile. It is complete unless paths were not counted. The shares are 1.
 func (c *Counter) Answer() tracestore.PathProfile {
-	out := tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0]}
+	out, _ := c.answer()
+	return out
+}
+
+// answer is like Answer, and returns the index in c.paths of each path.
+func (c *Counter) answer() (out tracestore.PathProfile, order []int32) {
+	out = tracestore.PathProfile{Selected: c.sets[1], Rest: c.sets[0]}
 	for _, set := range []*tracestore.PathSet{&out.Selected, &out.Rest} {
 		set.Share = 1
 	}
-	out.Paths = c.arrange()
+	out.Paths, order = c.arrange()
 	for i := range c.operations {
 		o := &c.operations[i]
 		out.Operations = append(out.Operations, tracestore.OperationProfile{
@@ -300,11 +306,11 @@ func (c *Counter) Answer() tracestore.PathProfile {
 	case c.short:
 		out.Reasons = tracestore.Because(tracestore.ReasonLimit, "not enough memory for all call paths; some are not counted")
 	}
-	return out
+	return out, order
 }
 
-// arrange returns the paths in the order of PathProfile.Paths.
-func (c *Counter) arrange() []tracestore.CallPath {
+// arrange returns the paths in the order of PathProfile.Paths, and the index in c.paths of each.
+func (c *Counter) arrange() (out []tracestore.CallPath, indexes []int32) {
 	order := make([]int32, len(c.paths))
 	for i := range order {
 		order[i] = int32(i)
@@ -319,7 +325,7 @@ func (c *Counter) arrange() []tracestore.CallPath {
 	for _, i := range order {
 		children[c.paths[i].parent] = append(children[c.paths[i].parent], i)
 	}
-	out := make([]tracestore.CallPath, 0, len(c.paths))
+	out, indexes = make([]tracestore.CallPath, 0, len(c.paths)), make([]int32, 0, len(c.paths))
 	type entry struct {
 		path   int32
 		parent int
@@ -337,7 +343,8 @@ func (c *Counter) arrange() []tracestore.CallPath {
 		o := &c.operations[p.operation]
 		out = append(out, tracestore.CallPath{Parent: e.parent, Service: o.service, Name: o.name.name, Kind: p.kind,
 			Selected: p.sets[1], Rest: p.sets[0]})
+		indexes = append(indexes, e.path)
 		stack = push(stack, e.path, len(out)-1)
 	}
-	return out
+	return out, indexes
 }

@@ -1,9 +1,11 @@
 // Package callpath finds the critical path of a trace, and compares the critical paths and call
-// paths of two sets of traces. It is the reference implementation of [tracestore.PathProfiler].
+// paths of two sets of traces. It is the reference implementation of [tracestore.PathProfiler]. It
+// also sums up traces as one tree.
 //
 //	tree.go     the tree of calls of a trace
 //	critical.go the critical path, as the trace page of the web UI draws it
 //	counter.go  sums over traces
+//	waterfall.go when and how long the calls of each path run
 //	profile.go  the traces that are examined, and how they are read
 //	sample.go   a sample of the traces that match, spread over the window
 //	verdict.go  which of them are selected

@@ -101,6 +101,7 @@ func otherPaths(start time.Time, service, id string) []string {
 	return []string{
 		"/api/ui/v1/map?" + window, "/api/ui/v1/groups?by=service&" + window, "/api/ui/v1/ingest", "/api/ui/v1/baseline/" + id,
 		"/api/ui/v1/typical/" + id, "/api/ui/v1/explain?sel_q=" + url.QueryEscape(`{ status = error }`) + "&" + window,
+		"/api/ui/v1/tree?" + window,
 		"/api/ui/v1/sampling/explain?service=" + service,
 		"/api/ui/v1/keys?prefix=http&q=" + url.QueryEscape(`{ kind = server }`) + "&" + window,
 		"/api/v3/operations?service=" + service, "/api/v3/traces?" + v3, "/api/v3/trace-summaries?" + v3,

@@ -82,6 +82,29 @@ test('explains the slowest traces by mouse', () => visit(url + '/search', async 
   await expect.poll(() => paramOf(page, 'by')).toBe('span.db.shard');
 }));
 
+test('sums up traces as one tree, by keyboard', () => visit(url + '/search?tab=tree', async (page) => {
+  const rows = page.getByRole('table', { name: 'Traces as one tree' }).locator('tbody').getByRole('row');
+  await page.getByText('All 400 traces').waitFor();
+  await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringMatching(/web GET \/cart[^]*\b1\s+12\.5\s%/u), expect.stringMatching(/stock SELECT items[^]*\b1\.25\s+0\s[^]*\b400\sms/u)]);
+  // One tab stop; the tree folds.
+  await page.getByRole('button', { name: 'Fold web GET /cart' }).focus();
+  await page.keyboard.press('Enter');
+  await expect.poll(() => rows.count()).toBe(1);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => rows.count()).toBe(2);
+  // The same selection as Explain.
+  await page.getByRole('tab', { name: 'Explain' }).click();
+  await page.getByRole('button', { name: 'Explain errors' }).last().click();
+  await page.getByRole('tab', { name: 'Tree' }).click();
+  await page.getByText('All 50 selected traces').waitFor();
+  await expect.poll(() => rows.last().innerText()).toMatch(/stock SELECT items[^]*\b3\s+0\s/u);
+  // An example.
+  await rows.first().getByRole('link', { name: /%/ }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('treegrid', { name: 'Spans' }).getByRole('row').first().waitFor();
+  expect(paramOf(page, 'span')).not.toBe('');
+}));
+
 test('explains errors by keyboard', () => visit(url + '/search?tab=explain', async (page) => {
   await page.getByText('Select what should be explained').waitFor();
   await page.getByRole('button', { name: 'Explain errors' }).last().focus();

@@ -37,6 +37,7 @@ const types: [path: RegExp, type: string | null][] = [
   [/^map$/, 'Envelope<ServiceMap>'],
   [/^groups$/, 'Envelope<Groups>'],
   [/^explain$/, 'Envelope<Explanation>'],
+  [/^tree$/, 'Envelope<TraceTree>'],
   [/^status$/, 'Envelope<Processes<Details>>'],
   [/^sampling$/, 'Envelope<Processes<Strategies>>'],
   [/^sampling\/explain$/, 'Envelope<MissingTrace>'],
@@ -69,7 +70,7 @@ function answers(file: string): Answer[] {
 function code(all: Answer[]): string {
   const lines: string[] = [];
   const known = new Set<string>();
-  for (const module of new Set([...Object.values(modules), 'attributes.ts', 'incidents.ts', 'service.ts'])) {
+  for (const module of new Set([...Object.values(modules), 'attributes.ts', 'incidents.ts', 'service.ts', 'tree.ts'])) {
     const source = readFileSync(join(ui, 'src/api', module), 'utf8');
     const declared = [...source.matchAll(/^export (?:type|interface) (\w+)/gm)].map((m) => m[1]!).filter((n) => !known.has(n));
     for (const name of declared) known.add(name);

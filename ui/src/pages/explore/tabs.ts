@@ -29,6 +29,7 @@ export const exploreTabs: ExploreTab[] = [
   { id: 'spans', label: () => t('Spans'), offered: () => capable('aggregates'), View: lazy(() => import('./span-table')) },
   { id: 'groups', label: () => t('Groups'), offered: () => capable('aggregates'), View: lazy(() => import('./groups/groups')) },
   { id: 'explain', label: () => t('Explain'), offered: () => capable('aggregates'), View: lazy(() => import('./explain/explain')) },
+  { id: 'tree', label: () => t('Tree'), offered: () => capable('aggregates'), View: lazy(() => import('./tree')) },
   { id: 'errors', label: () => t('Errors'), View: lazy(() => import('./errors-tab')) },
 ];
 

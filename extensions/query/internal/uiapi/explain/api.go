@@ -13,25 +13,34 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Route returns GET /api/ui/v1/explain, which tells how selected traces differ from others.
-func Route(b *core.Backend) httpapi.Route {
-	parse := func(ctx context.Context, v url.Values) (route.Query, error) {
-		r, err := parseRequest(ctx, b, v)
-		if err != nil {
-			return nil, err
+// Routes returns GET /api/ui/v1/explain, which tells how selected traces differ from others, and
+// GET /api/ui/v1/tree, which sums up traces as one tree.
+func Routes(b *core.Backend) []httpapi.Route {
+	explain := func(ctx context.Context, v url.Values) (route.Query, error) {
+		r, err := parseRequest(ctx, b, v, tracestore.MaxPathTraces)
+		if err == nil && !selects(v) {
+			err = route.ErrNoSelection
 		}
-		return r.run, nil
+		return r.run, err
 	}
-	return httpapi.Route{Pattern: "GET /api/ui/v1/explain", Handler: route.Handler(b, core.OpExplain, parse)}
+	tree := func(ctx context.Context, v url.Values) (route.Query, error) {
+		r, err := parseRequest(ctx, b, v, defaultTreeTraces)
+		return r.tree, err
+	}
+	return []httpapi.Route{
+		{Pattern: "GET /api/ui/v1/explain", Handler: route.Handler(b, core.OpExplain, explain)},
+		{Pattern: "GET /api/ui/v1/tree", Handler: route.Handler(b, core.OpExplain, tree)},
+	}
 }
 
-// request is a request to explain a selection.
+// request is a request about the traces of a selection.
 type request struct {
 	store     tracestore.PathProfiler
 	query     tracestore.Query // without tenant and budget
 	selection tracestore.Selection
 	baseline  baseline
-	traces    int // of each side
+	traces    int  // of each side
+	all       bool // nothing is excluded by the selection
 	// slowest is the share of traces, or spans, that are selected because they take longest, at
 	// least threshold, which count sets; 0: none.
 	slowest    float64
@@ -51,7 +60,8 @@ var (
 	errStructure = errors.New("must be a search without the operators >>, > and && between braces")
 )
 
-func parseRequest(ctx context.Context, b *core.Backend, v url.Values) (r request, err error) {
+// parseRequest parses the parameters of a request. traces is the default number of traces.
+func parseRequest(ctx context.Context, b *core.Backend, v url.Values, traces int) (r request, err error) {
 	var ok bool
 	if r.store, ok = core.StoreAs[tracestore.PathProfiler](ctx, b); !ok {
 		return r, fmt.Errorf("%w compare the critical paths of traces", route.ErrUnsupported)
@@ -73,9 +83,10 @@ func parseRequest(ctx context.Context, b *core.Backend, v url.Values) (r request
 	if r.selection, err = selectionParams(v, w, r.durationOf); err != nil {
 		return r, err
 	}
-	if r.traces, err = route.CountParam(v, "traces", tracestore.MaxPathTraces, tracestore.MaxPathTraces); err != nil {
+	if r.traces, err = route.CountParam(v, "traces", traces, tracestore.MaxPathTraces); err != nil {
 		return r, err
 	}
+	r.all = !selects(v)
 	r.baseline, err = baselineParam(v)
 	return r, err
 }
@@ -120,11 +131,12 @@ func durationOfParam(v url.Values) (tracestore.Place, error) {
 	return 0, httpapi.ParamError("of", errOf)
 }
 
-// selectionParams parses a box of the heatmap, and a further condition.
+// selects reports whether there is a selection.
+func selects(v url.Values) bool { return route.HasSelection(v) || v.Get("sel_slowest") != "" }
+
+// selectionParams parses a box of the heatmap, and a further condition. Without them, all is
+// selected.
 func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (s tracestore.Selection, err error) {
-	if !route.HasSelection(v) && v.Get("sel_slowest") == "" {
-		return s, route.ErrNoSelection
-	}
 	if s.From, err = route.NanosParam(v, "sel_start", w.From); err != nil {
 		return s, err
 	}
@@ -149,12 +161,9 @@ func selectionParams(v url.Values, w core.Window, durationOf tracestore.Place) (
 
 // run asks the store.
 func (r request) run(slot *core.Slot) (any, tracestore.Reasons, error) {
-	var all counts
-	var err error
-	if r.slowest > 0 {
-		if all, err = r.count(slot); err != nil {
-			return nil, nil, err
-		}
+	all, err := r.countSlowest(slot)
+	if err != nil {
+		return nil, nil, err
 	}
 	profile, err := r.profile(slot)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func TestAnswers(t *testing.T) {
 	g := querytest.Golden{
 		Headers: []string{"Content-Type"},
-		Routes:  func(b *core.Backend) http.Handler { return httpapi.NewMux("", []httpapi.Route{Route(b)}) },
+		Routes:  func(b *core.Backend) http.Handler { return httpapi.NewMux("", Routes(b)) },
 		Store: func(t *testing.T, name string) core.Store {
 			if name == "lacking" {
 				return querytest.NewStore(calls())

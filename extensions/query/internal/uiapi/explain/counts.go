@@ -48,6 +48,14 @@ type counts struct {
 	reasons tracestore.Reasons // why the threshold of the slowest is not exact
 }
 
+// countSlowest counts the traces of the query if the slowest ones are selected.
+func (r *request) countSlowest(slot *core.Slot) (out counts, err error) {
+	if r.slowest == 0 {
+		return out, nil
+	}
+	return r.count(slot)
+}
+
 // count counts the traces of the query. For a selection of the slowest traces, or spans, it limits
 // the selection to the duration that their share reaches.
 func (r *request) count(slot *core.Slot) (out counts, err error) {
@@ -102,14 +110,26 @@ func (n *counts) apply(out *answer, r *request, p *tracestore.PathProfile) {
 	if !n.known || r.baseline != allOthers || out.Selected.Exact && out.Rest.Exact {
 		return
 	}
-	switch {
-	case r.slowest > 0:
-		out.Selected.Estimated, out.Selected.Exact = round(n.slowest), n.exact
-	case r.query.Where == nil && selectsErrors(r.selection):
-		out.Selected.Estimated, out.Selected.Exact = round(n.failed), n.exact
+	if selected, ok := n.selected(r); ok {
+		out.Selected.Estimated, out.Selected.Exact = round(selected), n.exact
 	}
 	out.Rest.Estimated = round(max(n.traces-float64(out.Selected.Estimated), float64(out.Rest.Traces)))
 	out.Rest.Exact = out.Selected.Exact && n.exact
+}
+
+// selected returns the number of selected traces, if it can be told from these counts.
+func (n *counts) selected(r *request) (float64, bool) {
+	switch {
+	case !n.known:
+		return 0, false
+	case r.slowest > 0:
+		return n.slowest, true
+	case r.query.Where == nil && selectsErrors(r.selection):
+		return n.failed, true
+	case r.all:
+		return n.traces, true
+	}
+	return 0, false
 }
 
 // selectsErrors reports whether a selection is all traces with a failed span.

@@ -16,4 +16,5 @@
 //	time.go         ranks operations and call paths by time
 //	shape.go        ranks call paths by frequency
 //	answer*.go      the answer
+//	tree*.go        selected traces as one tree
 package explain
