@@ -47,6 +47,7 @@ describe('url', () => {
     expect(at('/monitor?timeframe=7200000&endTs=1700000000000').range).toEqual({ from: '2023-11-14T20:13:20.000Z', to: '2023-11-14T22:13:20.000Z' });
     expect(at('/monitor?lookback=7200000&from=now-5m').range).toEqual({ from: 'now-5m', to: 'now' });
     expect(at('/services/a?operation=GET%20%2F').operation).toBe('GET /');
+    expect(format(at('/services/a?kind=calls&tab=errors'), '')).toBe('/services/a?kind=calls&tab=errors');
   });
 
   it('ignores bad values', () => {

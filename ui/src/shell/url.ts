@@ -71,6 +71,8 @@ export interface View {
   live: boolean;
   /** Page of a service: the marked operation. */
   operation: string;
+  /** Page of a service: the kind of its spans, named as a role; "" for its main one. */
+  kind: string;
   /** Chosen tab of a page, "" for its first one. */
   tab: string;
   /** Trace page. */
@@ -117,7 +119,7 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 /** The view of an empty URL for a route. */
 export function emptyView(route: Route): View {
   return {
-    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', tab: '',
+    route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', kind: '', tab: '',
     base: '',
     span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], saved: '', ask: { service: '', operation: '', trace: '' }, embedOptions: {},
   };
@@ -202,6 +204,7 @@ export function parse(url: URL, basePath = base): View {
   v.error = p.get('error') ?? '';
   v.live = p.get('live') === '1';
   v.operation = v.route.page === 'service' ? p.get('operation') ?? '' : '';
+  v.kind = v.route.page === 'service' ? p.get('kind') ?? '' : '';
   v.tab = p.get('tab') ?? '';
   v.span = p.get('span') ?? '';
   v.zoom = parseZoom(p.get('zoom'));
@@ -247,7 +250,10 @@ export function format(v: View, basePath = base): string {
   set('limit', v.limit ? String(v.limit) : '');
   set('error', v.error);
   set('live', v.live ? '1' : '');
-  if (v.route.page === 'service') set('operation', v.operation);
+  if (v.route.page === 'service') {
+    set('operation', v.operation);
+    set('kind', v.kind);
+  }
   set('tab', v.tab);
   set('span', v.span);
   set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(6))).join(',') : '');

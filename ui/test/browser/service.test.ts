@@ -82,6 +82,26 @@ test('the errors of a service are explained', () => visit('/services/payment', a
   await page.getByRole('tab', { name: 'Explain', selected: true }).waitFor();
 }));
 
+test('errors and instances of a service, of a kind of spans, by keyboard', () => visit('/services/payment', async (page) => {
+  await page.getByRole('tab', { name: 'Summary', selected: true }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('tab', { name: /^Errors/, selected: true }).waitFor();
+  await page.getByRole('button', { name: /^payment failed after/ }).waitFor();
+  await page.getByRole('radio', { name: 'Outgoing calls' }).check();
+  await page.getByRole('button', { name: 'UpstreamTimeout' }).waitFor();
+  await expect.poll(() => page.getByRole('button', { name: /^payment failed after/ }).count(), eventually).toBe(0);
+  await page.getByRole('tab', { name: /^Errors/ }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.getByRole('tab', { name: /^Instances\s*6$/, selected: true }).waitFor();
+  const rows = page.getByRole('table', { name: /^Groups by/ }).locator('tbody').getByRole('row');
+  await expect.poll(() => rows.count(), eventually).toBe(6);
+  await page.getByRole('radio', { name: 'host.name' }).check();
+  await expect.poll(() => rows.first().textContent(), eventually).toMatch(/^node-\d/);
+  await expect.poll(() => new URL(page.url()).search, eventually).toBe('?by=resource.host.name&kind=calls&tab=instances');
+  await rows.first().getByRole('link').first().click();
+  await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
+}));
+
 test.each([
   ['job', /only internal spans/, 'job work'],
   ['caller', /only client and producer spans/, 'caller work'],

@@ -12,7 +12,7 @@ const firstGroups = 50;
 const allGroups = 1000;
 
 /** The failed ones of the matching spans, in groups. */
-export default function ErrorsTab({ run }: TabProps) {
+export default function ErrorsTab({ run }: Pick<TabProps, 'run'>) {
   const [limit, setLimit] = useState(firstGroups);
   const [order, setOrder] = useState<Order>('count');
   const answer = useRequest<Errors>('errors', { q: run.q, start: run.start, end: run.end, before: 1, limit, sort: order }, { maxAge: 300_000 });

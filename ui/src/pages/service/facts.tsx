@@ -11,12 +11,21 @@ import css from './service.module.css';
 const instanceFields = ['resource.service.instance.id', 'resource.k8s.pod.name', 'resource.host.name'];
 const fields = ['resource.service.version', 'resource.telemetry.sdk.language', ...instanceFields];
 
+/** The values of the attributes that describe a service. */
+export function useFacets(service: string, start: Nanos, end: Nanos): Facets | undefined {
+  return useRequest<Facets>('facets', { q: spansOf(service), start, end, fields: fields.join(', '), values: 3 }, { maxAge: 60_000 }).data;
+}
+
+/** The attributes of instances that spans have, the most precise one first. */
+export function instancesIn(data: Facets | undefined): Facets['facets'] {
+  return instanceFields.flatMap((name) => data?.facets.filter((f) => f.field === name && f.spans > 0) ?? []);
+}
+
 /** Version, instances and language of a service, from the attributes of its spans. */
-export function Facts({ service, start, end, version }: { service: string; start: Nanos; end: Nanos; version: Change | undefined }) {
-  const { data } = useRequest<Facets>('facets', { q: spansOf(service), start, end, fields: fields.join(', '), values: 3 }, { maxAge: 60_000 });
+export function Facts({ service, data, end, version }: { service: string; data: Facets | undefined; end: Nanos; version: Change | undefined }) {
   const facet = (name: string) => data?.facets.find((f) => f.field === name && f.spans > 0);
   const versions = facet(fields[0])?.values.text ?? [];
-  const instance = instanceFields.map(facet).find(Boolean);
+  const instance = instancesIn(data)[0];
   const instances = instance?.distinct ?? 0;
   const groups = (field: string): string => link({ page: 'explore' }, { q: spansOf(service), tab: 'groups', by: [field], of: 'spans' });
   const language = facet(fields[1])?.values.text ?? [];
@@ -25,7 +34,7 @@ export function Facts({ service, start, end, version }: { service: string; start
     <span class={css.facts}>
       {current && <span><Text of="version {version}" version={<b>{current}</b>} />{version && <span class={css.since}>{' '}{t('since {time}', { time: time(millis(version.at), zone.value, millis(end), 0) })}</span>}</span>}
       {!current && versions.length > 1 && <a href={groups(fields[0])} title={t('Requests, errors and durations of each version')}>{t('versions {list}', { list: versions.join(', ') })}</a>}
-      {instances > 0 && <a href={groups(instance!.field)} title={t('Requests, errors and durations of each instance')}><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></a>}
+      {instances > 0 && <a href={link({ page: 'service', name: service }, { tab: 'instances' })} title={t('Requests, errors and durations of each instance')}><TextN count={instances} one="{n} instance" other="{n} instances" n={<b>{count(instances)}</b>} /></a>}
       {language.length > 0 && <span>{language.join(', ')}</span>}
     </span>
   );

@@ -3,30 +3,31 @@ import type { Incidents } from '../../api/incidents';
 import type { ServiceMap } from '../../api/map';
 import type { OneService, RoleName } from '../../api/service';
 import type { Changes } from '../../api/types';
-import { Button } from '../../shell/controls';
+import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { Mark } from '../../shell/icons';
 import { IncidentCards } from '../../incidents/card';
 import { rangeOf } from '../../incidents/links';
-import { iso, millis, time } from '../../shell/format';
+import { iso, millis, short, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { isRelative } from '../../shell/range';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
-import { format, link, linked, view, visit, type Range } from '../../shell/url';
+import { format, link, linked, navigate, view, visit, type Range } from '../../shell/url';
 import { rangeParams, useRequest, type RequestState } from '../../shell/use-request';
 import { ChartRow } from '../overview/chart-row';
 import { figuresOf, figuresSeconds, figuresText, hadErrors, judge, silentSince } from '../overview/health';
 import { Examples } from './examples';
-import { Facts } from './facts';
+import { Facts, instancesIn, useFacets } from './facts';
 import { OperationHeat } from './heat';
 import { Neighbours } from './neighbours';
 import { Operations } from './operations';
 import { roleQuery, spansOf } from './queries';
-import { asServices, mainRole, markedOperation, missingKind, roleOf, used } from './roles';
+import { asServices, mainRole, markedOperation, missingKind, roleOf, roleOfKind, used } from './roles';
 import { causesOf, serviceSentence, type Cause } from './sentence';
+import { KindChoice, offeredTabs, SpansTab } from './tabs';
 import css from './service.module.css';
 
 const every = 30_000;
@@ -65,6 +66,7 @@ interface ServiceProps {
 }
 
 function Service({ name, answer, data, changes, map, incidents }: ServiceProps) {
+  const facets = useFacets(name, data.start, data.end);
   const main = mainRole(data);
   if (!main) return <Nothing name={name} answer={answer} map={map} />;
   const services = asServices(data, name, main);
@@ -77,11 +79,14 @@ function Service({ name, answer, data, changes, map, incidents }: ServiceProps) 
   const missing = missingKind(data);
   const marked = markedOperation(data, view.value.operation);
   const version = changes.find((c) => c.kind === 'version');
+  const role = roleOfKind(data, view.value.kind) ?? main;
+  const selected = offeredTabs().find((o) => o.id === view.value.tab)?.id ?? 'summary';
+  const counts: Record<string, number> = { errors: role.total.summary.errors, instances: instancesIn(facets)[0]?.distinct ?? 0 };
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
       <Head name={name} role={main.role} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={told}>
-        <Facts service={name} start={data.start} end={data.end} version={version} />
+        <Facts service={name} data={facets} end={data.end} version={version} />
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
@@ -90,17 +95,28 @@ function Service({ name, answer, data, changes, map, incidents }: ServiceProps) 
       {told && health.state !== 'ended' && <Sentence mark="" text="" causes={causes} />}
       {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
       <div class={css.notice}><Messages messages={answer.messages} /></div>
-      <ChartRow data={services} changes={changes} judged={[health]} />
-      <div class={css.columns}>
-        <div class={css.main}>
-          <Operations data={data} service={name} marked={marked?.operation} />
-          {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
-        </div>
-        <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
-          {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
-          <Examples service={name} role={main.role} p95={figuresOf(main.total).p95} start={data.start} end={data.end} />
-        </aside>
+      <div class={css.tabs}>
+        <Tabs
+          label={t('Views of the service')} name="service" selected={selected} onSelect={(id) => navigate({ tab: id === 'summary' ? '' : id, error: '', sort: '' }, { replace: true })}
+          tabs={offeredTabs().map((o) => ({ ...o, count: counts[o.id] ? short(counts[o.id]) : undefined }))}
+          end={<KindChoice data={data} main={main} role={role} />}
+        />
       </div>
+      <TabPanel name="service" selected={selected} class={selected === 'summary' ? css.summary : css.tab}>
+        {selected !== 'summary' ? <SpansTab id={selected} service={name} role={role.role} start={data.start} end={data.end} facets={facets} /> : <>
+          <ChartRow data={asServices(data, name, role)} changes={changes} judged={role === main ? [health] : judge(asServices(data, name, role))} />
+          <div class={css.columns}>
+            <div class={css.main}>
+              <Operations data={data} service={name} marked={marked?.operation} />
+              {marked && capable('aggregates') && <OperationHeat service={name} operation={marked.operation.name} start={data.start} end={data.end} />}
+            </div>
+            <aside class={css.aside} aria-label={t('Callers, calls and examples')}>
+              {capable('dependencies') ? <Neighbours answer={map} service={name} seconds={figuresSeconds(main.total, data)} of={figuresText(main.total, data)} outgoing={used(roleOf(data, 'calls').total)} /> : <Partial>{t('The store of this server does not count calls between services.')}</Partial>}
+              <Examples key={role.role} service={name} role={role.role} p95={figuresOf(role.total).p95} start={data.start} end={data.end} />
+            </aside>
+          </div>
+        </>}
+      </TabPanel>
     </div>
   );
 }

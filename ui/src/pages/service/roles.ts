@@ -19,6 +19,11 @@ export function roleOf(s: OneService, name: RoleName): ServiceRole {
   return s.roles.find((r) => r.role === name)!;
 }
 
+/** The role of a name in the URL, if the service has such spans. */
+export function roleOfKind(s: OneService, kind: string): ServiceRole | undefined {
+  return s.roles.find((r) => r.role === kind && used(r.total));
+}
+
 /** The answer as one of `services`, for the parts that both pages share. */
 export function asServices(s: OneService, name: string, role: ServiceRole): Services {
   return { ...s, total: role.total, services: [{ ...role.total, name, inferred: false }] };

@@ -5,7 +5,7 @@ import { count, duration, share, short } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
 import { ServiceMark } from '../../../shell/service-mark';
 import { t } from '../../../shell/text';
-import { link, navigate, view } from '../../../shell/url';
+import { link, navigate } from '../../../shell/url';
 import type { Run } from '../run';
 import { onlyGroup, withoutGroup, type GroupRow, type Order } from './model';
 import css from './groups.module.css';
@@ -53,7 +53,7 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
               <td key={id} class={classes(css.number, css[id])}><span>{duration(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
             ))}
             <td class={classes(css.number, css.time)}><span>{share(r.time / time)}</span><Bar part={r.time / time} /></td>
-            <td class={css.actions}><Actions row={r} onRun={onRun} /></td>
+            <td class={css.actions}><Actions q={run.q} row={r} onRun={onRun} /></td>
           </tr>
         ))}
       </tbody>
@@ -84,14 +84,14 @@ function Bar({ part, failed = 0 }: { part: number; failed?: number }) {
   return <i class={css.track} aria-hidden="true"><i style={{ width: `${part * 100}%` }} />{failed > 0 && <b style={{ left: `${(part - failed) * 100}%`, width: `max(2px, ${failed * 100}%)` }} />}</i>;
 }
 
-function Actions({ row, onRun }: { row: GroupRow; onRun: (text: string) => void }) {
+function Actions({ q, row, onRun }: { q: string; row: GroupRow; onRun: (text: string) => void }) {
   const name = row.values.map((v) => v ?? t('(no value)')).join(', ');
   const explain = row.errors > 0 ? t('Explain errors of {name}', { name }) : t('Explain durations of {name}', { name });
   return (
     <span class={css.buttons}>
-      <Button kind="quiet" icon="plus" label={t('Only {name}', { name })} onClick={() => onRun(onlyGroup(view.value.q, row.where))} />
-      <a class={css.explain} href={link({ page: 'explore' }, { q: onlyGroup(view.value.q, row.where), of: 'spans', tab: 'explain', sel: row.errors > 0 ? 'errors' : null })} aria-label={explain} title={explain}><Icon name="compare" /></a>
-      <Button kind="quiet" icon="minus" label={t('Without {name}', { name })} onClick={() => onRun(withoutGroup(view.value.q, row.where))} />
+      <Button kind="quiet" icon="plus" label={t('Only {name}', { name })} onClick={() => onRun(onlyGroup(q, row.where))} />
+      <a class={css.explain} href={link({ page: 'explore' }, { q: onlyGroup(q, row.where), of: 'spans', tab: 'explain', sel: row.errors > 0 ? 'errors' : null })} aria-label={explain} title={explain}><Icon name="compare" /></a>
+      <Button kind="quiet" icon="minus" label={t('Without {name}', { name })} onClick={() => onRun(withoutGroup(q, row.where))} />
     </span>
   );
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { Groups } from '../../../api/groups';
 import { Button } from '../../../shell/controls';
@@ -16,10 +17,15 @@ import css from './groups.module.css';
 const firstRows = 50;
 const allRows = 1000;
 
+interface GroupsProps extends Pick<TabProps, 'run' | 'onRun'> {
+  /** The keys and what chooses them, instead of those of the URL. */
+  fixed?: { keys: string[]; choice: ComponentChildren };
+}
+
 /** The matching spans in groups with the same values of one or two fields. */
-export default function GroupsTab({ run, onRun }: TabProps) {
+export default function GroupsTab({ run, onRun, fixed }: GroupsProps) {
   const { by, sort } = view.value;
-  const keys = keysOf(by, run.q);
+  const keys = fixed?.keys ?? keysOf(by, run.q);
   const order = orderOf(sort);
   const [limit, setLimit] = useState(firstRows);
   const of = ofTraces(keys) ? 'traces' : 'spans';
@@ -31,7 +37,7 @@ export default function GroupsTab({ run, onRun }: TabProps) {
   return (
     <div class={css.tab}>
       <div class={css.head}>
-        <KeyChoice keys={keys} run={run} />
+        {fixed ? fixed.choice : <KeyChoice keys={keys} run={run} />}
         {data && <span class={css.facts}>{summary(data)}</span>}
       </div>
       <Progress active={loading} label={t('Counting groups')} />
