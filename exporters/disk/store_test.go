@@ -8,7 +8,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
@@ -33,13 +32,11 @@ func TestStore(t *testing.T) {
 			slices.Concat(layoutChecks, concurrentChecks)...)
 	})
 	t.Run("segments", func(t *testing.T) {
-		soak.SkipIfRaced(t)
 		storetest.Variant(t, func(tb testing.TB) storetest.Subject {
 			return flushing{newSetup(vfstest.NewMem()).open(tb), tb}
 		}, layoutChecks...)
 	})
 	t.Run("merged", func(t *testing.T) {
-		soak.SkipIfRaced(t)
 		storetest.Variant(t, func(tb testing.TB) storetest.Subject {
 			s := newSetup(vfstest.NewMem())
 			s.config.Merge.MinSegments = 2

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // askWorld explains the failed, or the slowest, traces of a world.
@@ -46,6 +48,7 @@ func (e *explained) inputs() (out []string) {
 // TestExplainFindsPlantedInputs checks that the planted input is in the first line of the
 // attributes, for causes of several kinds, that make requests slow or fail.
 func TestExplainFindsPlantedInputs(t *testing.T) {
+	soak.SkipIfRaced(t)
 	seeds := uint64(3)
 	if testing.Short() {
 		seeds = 1
@@ -80,6 +83,7 @@ func TestExplainFindsPlantedInputs(t *testing.T) {
 
 // TestExplainClaimsNothingWithoutCause checks that no input is listed if none matters.
 func TestExplainClaimsNothingWithoutCause(t *testing.T) {
+	soak.SkipIfRaced(t)
 	seeds := uint64(20)
 	if testing.Short() {
 		seeds = 3

@@ -120,6 +120,7 @@ func TestExplainPlantedCauses(t *testing.T) {
 // TestExplainWithoutCause checks that the lists are short if the selected traces are not special,
 // and if they are only the slowest by chance.
 func TestExplainWithoutCause(t *testing.T) {
+	soak.SkipIfRaced(t)
 	const most = 5
 	for seed := range uint64(soak.Rounds(t, 20, 4)) {
 		shop := newExplainedShop(100+seed, "", 1500)

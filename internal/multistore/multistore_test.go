@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
@@ -20,7 +19,6 @@ func TestStore(t *testing.T) {
 				storetest.Store(t, open)
 				return
 			}
-			soak.SkipIfRaced(t) // two stores are asked concurrently, too
 			storetest.Variant(t, open, append([]string{"random span sets", "random calls", "random rates, errors and durations",
 				"random aggregates", "random path profiles", "random deletions"}, searches...)...)
 		})

@@ -48,12 +48,15 @@ func Rounds(tb testing.TB, normal, short int) int {
 	return n * int(number(tb, RoundsVariable, 1))
 }
 
-// SkipIfRaced skips a test with -short and the race detector, as in `make race`. It is for long
-// tests in which the race detector has nothing to find, because nothing runs concurrently or
-// because the program runs as a process of its own. `make test-long` runs them.
+// Raced reports whether tests run with -short and the race detector, as in `make race`.
+func Raced() bool { return raceDetector && testing.Short() }
+
+// SkipIfRaced skips a test if tests are Raced. It is for long tests in which the race detector has
+// nothing to find, because nothing runs concurrently or because the program runs as a process of
+// its own. `make test-long` runs them.
 func SkipIfRaced(tb testing.TB) {
 	tb.Helper()
-	if raceDetector && testing.Short() {
+	if Raced() {
 		tb.Skip("the race detector has nothing to find here; the test runs without it")
 	}
 }

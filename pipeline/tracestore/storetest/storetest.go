@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -42,14 +43,21 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 }
 
 // Variant runs the suite for a further configuration of a store with which Store runs already. With
-// -short, only the named checks run: those whose outcome may differ.
+// -short, only the named checks run: those whose outcome may differ. Under the race detector, only
+// those of them run that are concurrent.
 func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string) {
-	if testing.Short() {
-		Checks(t, open, differing...)
+	if !testing.Short() {
+		Store(t, open)
 		return
 	}
-	Store(t, open)
+	if soak.Raced() {
+		differing = slices.DeleteFunc(slices.Clone(differing), func(name string) bool { return !slices.Contains(concurrent, name) })
+	}
+	Checks(t, open, differing...)
 }
+
+// concurrent are the checks that write and read, or cancel, at the same time.
+var concurrent = []string{"cancelled queries", "early stop and writes while reading", "concurrent writers and readers"}
 
 // Checks runs the named checks of the suite, for stores with which the whole suite takes long.
 func Checks(t *testing.T, open func(tb testing.TB) Subject, names ...string) {
