@@ -102,7 +102,7 @@ test-engines: engines ## run the tests on real ClickHouse engines and Kafka brok
 	TRACING_ENGINES=1 go test -count 1 -timeout 90m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
 
 test-engines-smoke: engines ## run the short ones of test-engines (at most 4 minutes on two idle cores)
-	TRACING_ENGINES=1 go test -count 1 -short -timeout 15m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
+	@$(STAGE) 'short tests on engines' env TRACING_ENGINES=1 go test -vet=off -count 1 -short -timeout 15m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
 
 engines: # download the ClickHouse engines and the Kafka brokers; without them, their tests are skipped
 	@for e in clickhouse/engine clickhouse/cluster kafka/broker; do go run ./test/engines/$$e/install || \
@@ -153,8 +153,8 @@ generate: ## generate the Go code of the files in internal/wire/proto
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@$(STAGE) fuzzing .ci/fuzz $(or $(FUZZTIME),20s)
 
-fuzz-changed: ## like fuzz for the packages that have changed since the commit BASE (where the branch left origin/main, or the last commit)
-	@$(STAGE) 'fuzzing of changed packages' env BASE=$(BASE) .ci/fuzz --changed $(or $(FUZZTIME),20s)
+fuzz-changed: ## fuzz the packages that have changed since the commit BASE (where the branch left origin/main, or the last commit) for FUZZSECONDS (90) in all
+	@$(STAGE) 'fuzzing of changed packages' env BASE=$(BASE) .ci/fuzz --changed $(or $(FUZZSECONDS),90)
 
 soak: ## run every fuzz target for 10 minutes, and the tests with random input with random seeds and many rounds (hours)
 	@./.ci/fuzz 10m

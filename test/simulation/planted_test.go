@@ -158,7 +158,7 @@ func buildPlanted(root, dir string, bugs []plantedBug) (program string, err erro
 		return "", err
 	}
 	program = filepath.Join(dir, "planted.test")
-	build := exec.Command("go", "test", "-c", "-overlay", file, "-ldflags", "-s -w", "-o", program, "./test/simulation")
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", file, "-ldflags", "-s -w", "-o", program, "./test/simulation")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building with planted bugs: %w\n%s", err, out)
