@@ -1,7 +1,7 @@
 import { Badge, classes } from '../shell/controls';
 import { count, duration, none } from '../shell/format';
 import { Mark } from '../shell/icons';
-import { serviceColor } from '../shell/service';
+import { serviceColor } from '../shell/service-color';
 import { t } from '../shell/text';
 import { link } from '../shell/url';
 import { operation, serviceName, shownService, spanID } from '../trace/model/span';

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { duration, percent } from '../shell/format';
 import { theme } from '../shell/preferences';
-import { serviceColor } from '../shell/service';
+import { serviceColor, serviceSteps } from '../shell/service-color';
 import { t } from '../shell/text';
 import { pathStrip } from '../trace/model/minimap';
 import type { TraceModel } from '../trace/model/types';
@@ -17,8 +17,9 @@ export function Strip({ model, longest }: { model: TraceModel; longest: number }
   const { width } = useSize(box);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
+  const steps = serviceSteps.value;
   const used = Math.max(1, Math.round((width * model.duration) / Math.max(1, longest)));
-  useEffect(() => { if (width > 0) draw(canvas.current!, model, used); }, [model, used, width, dark, chosen]);
+  useEffect(() => { if (width > 0) draw(canvas.current!, model, used); }, [model, used, width, dark, chosen, steps]);
   const parts = model.sentence.map((p) => `${percent(p.share)} ${p.text}`).join(', ');
   return <div ref={box} class={css.strip}><canvas ref={canvas} role="img" aria-label={t('Critical path of {total}: {parts}', { total: duration(model.duration), parts })} /></div>;
 }

@@ -3,6 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Typical } from '../api/baseline';
 import { authorization, get, tenant } from '../api/client';
+import { showServices } from '../shell/service-color';
 import { view } from '../shell/url';
 import { serverSource } from '../trace/client';
 import type { TraceModel, TraceSource } from '../trace/model/types';
@@ -52,7 +53,9 @@ export function usePair(a: string, b: string, sourceOf: SourceOf = serverSource)
     };
     setState({ pair: null, obstacle: null });
     load(a, b, open, abort.signal).then((found) => {
-      if (!abort.signal.aborted) setState('comparison' in found ? { pair: found, obstacle: null } : { pair: null, obstacle: found });
+      if (abort.signal.aborted) return;
+      if ('comparison' in found) showServices([...found.a.services, ...found.b.services]);
+      setState('comparison' in found ? { pair: found, obstacle: null } : { pair: null, obstacle: found });
     }, () => undefined);
     return () => {
       abort.abort();

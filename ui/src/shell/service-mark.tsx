@@ -1,4 +1,5 @@
-import { serviceColor, serviceLabel } from './service';
+import { serviceLabel } from './service';
+import { serviceColor } from './service-color';
 import { classes } from './controls';
 import { t } from './text';
 import css from './service-mark.module.css';

@@ -8,6 +8,7 @@ import { announce, announcement } from './live-region';
 import { Login } from './login';
 import { Palette } from './palette';
 import { applyTheme } from './preferences';
+import { loadServices } from './service-color';
 import { t } from './text';
 import { applyTitle, title } from './title';
 import { Toaster } from './toast';
@@ -39,7 +40,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function start(): () => void {
-  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), () => removeEventListener('keydown', dispatchKey)];
+  const stops = [startRouter(), applyTheme(), applyTitle(), loadConfig(), loadServices(), () => removeEventListener('keydown', dispatchKey)];
   addEventListener('keydown', dispatchKey);
   return () => stops.forEach((stop) => stop());
 }

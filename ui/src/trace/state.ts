@@ -1,6 +1,7 @@
 // What the trace page shows. The URL holds what can be shared; this holds the rest and derives from both.
 
 import { computed, effect, signal, type ReadonlySignal } from '@preact/signals';
+import { serviceColor, showServices } from '../shell/service-color';
 import { navigate, view, type View } from '../shell/url';
 import { reveal, visibleRows } from './model/rows';
 import { criticalPath } from './model/path';
@@ -22,6 +23,8 @@ export interface Goal {
 export class TraceState {
   /** Set once the trace is loaded; again when it grows. */
   readonly model = signal<TraceModel>(null!);
+  /** Colours of the services of the model. */
+  readonly colors = computed(() => this.model.value.services.map(serviceColor));
   /** Spans (index) and groups (~index) whose fold state differs from the default. */
   readonly toggled = signal<ReadonlySet<number>>(new Set());
   /** Span, or ~group, of the row with the cursor, or null. */
@@ -87,7 +90,7 @@ export class TraceState {
 
   constructor(readonly source: TraceSource, model: TraceModel) {
     this.model.value = model;
-    this.stops.push(this.followLevel(), this.followSelection());
+    this.stops.push(effect(() => showServices(this.model.value.services)), this.followLevel(), this.followSelection());
   }
 
   /** Ends the subscriptions to the URL. */

@@ -3,7 +3,7 @@ import { edgePath } from '../../charts/graph-layout';
 import { Button, classes } from '../../shell/controls';
 import { duration, rate, share } from '../../shell/format';
 import { useKeys } from '../../shell/keys';
-import { serviceColor } from '../../shell/service';
+import { serviceColor } from '../../shell/service-color';
 import { t, tn } from '../../shell/text';
 import { isFailing, isSlow, type Graph, type MapEdge, type MapNode } from './model';
 import { isLabelled, shortName, valueOf, widthOf, type Metric } from './picture';

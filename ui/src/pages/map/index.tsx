@@ -1,5 +1,6 @@
-import { useMemo } from 'preact/hooks';
+import { useLayoutEffect, useMemo } from 'preact/hooks';
 import type { ServiceMap } from '../../api/map';
+import { showServices } from '../../shell/service-color';
 import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
@@ -49,6 +50,7 @@ function Explorer({ all, cut }: { all: Graph; cut: boolean }) {
   const { focus, depth, least, groups, pick, sort, tab, only } = view.value;
   const choice = useMemo((): Choice => ({ focus, depth, least, groups }), [focus, depth, least, groups.join('\n')]);
   const picture = useMemo(() => pictureOf(all, choice), [all, choice]);
+  useLayoutEffect(() => showServices(picture.graph.nodes.map((n) => n.name)), [picture]);
   const metric: Metric = tab === 'errors' || tab === 'p95' ? tab : 'requests';
   const onFocus = (name: string): void => navigate({ focus: name, depth: depth || (all.nodes.length > largeMap ? nearDepth : 0), pick: [] });
   const onPick = (names: string[]): void => navigate({ pick: names.join('\n') === pick.join('\n') ? [] : names }, { replace: true });

@@ -1,6 +1,6 @@
 // Draws the flame graph: bars of the visible lanes, reduced to what can be seen.
 
-import { serviceColor } from '../../shell/service';
+import { colorSteps } from '../../shell/service-color';
 import { firstAfter, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, type CriticalPath, type TraceModel } from '../model/types';
@@ -13,6 +13,8 @@ export const laneHeight = 20;
 /** What is drawn. */
 export interface Scene {
   model: TraceModel;
+  /** Colours of the services of the model. */
+  services: readonly string[];
   index: LaneIndex;
   axis: Axis;
   path: CriticalPath | null;
@@ -33,7 +35,7 @@ interface Colors {
   solid: Map<string, string>;
   text: string;
   error: string;
-  hatch: string;
+  errorSoft: string;
   accent: string;
   ink: string;
   font: string;
@@ -50,10 +52,10 @@ function colorsIn(theme: string, at: Element): Colors {
     probe.style.color = value;
     return style.color;
   };
-  const steps = Array.from({ length: 12 }, (_, i) => `var(--svc-${i + 1})`);
+  const steps = Array.from({ length: colorSteps }, (_, i) => `var(--svc-${i + 1})`);
   const colors = {
     bar: new Map(steps.map((c) => [c, color(`color-mix(in oklab, ${c} 26%, var(--bg))`)])), solid: new Map(steps.map((c) => [c, color(c)])),
-    text: color('var(--text)'), error: color('var(--error)'), hatch: color('var(--error-hatch)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: `11px ${style.fontFamily}`,
+    text: color('var(--text)'), error: color('var(--error)'), errorSoft: color('var(--error-soft)'), accent: color('var(--accent)'), ink: color('var(--ink)'), font: `11px ${style.fontFamily}`,
   };
   probe.remove();
   kept = { theme, colors };
@@ -71,31 +73,13 @@ export function drawFlame(canvas: HTMLCanvasElement, s: Scene, theme: string): n
   ctx.scale(scale, scale);
   ctx.font = colors.font;
   ctx.textBaseline = 'middle';
-  const hatch = hatching(ctx, colors.hatch);
-  const byService = s.model.services.map(serviceColor);
   const last = Math.min(s.index.lanes, Math.ceil((s.top + s.height) / laneHeight));
-  for (let lane = Math.floor(s.top / laneHeight); lane < last; lane++) drawLane(ctx, s, lane, colors, byService, hatch);
+  for (let lane = Math.floor(s.top / laneHeight); lane < last; lane++) drawLane(ctx, s, lane, colors);
   ctx.globalAlpha = 1;
   return performance.now() - began;
 }
 
-/** Diagonal lines, the sign of errors beside their colour. */
-function hatching(ctx: CanvasRenderingContext2D, color: string): CanvasPattern {
-  const tile = document.createElement('canvas');
-  tile.width = tile.height = 6;
-  const item = tile.getContext('2d')!;
-  item.strokeStyle = color;
-  item.lineWidth = 1.2;
-  item.beginPath();
-  for (const x of [-6, 0, 6]) {
-    item.moveTo(x, 6);
-    item.lineTo(x + 6, 0);
-  }
-  item.stroke();
-  return ctx.createPattern(tile, 'repeat')!;
-}
-
-function drawLane(ctx: CanvasRenderingContext2D, s: Scene, lane: number, c: Colors, byService: string[], hatch: CanvasPattern): void {
+function drawLane(ctx: CanvasRenderingContext2D, s: Scene, lane: number, c: Colors): void {
   const { model: m, index, axis } = s;
   const y = lane * laneHeight - s.top;
   let covered = -1; // pixels that have a bar
@@ -109,28 +93,31 @@ function drawLane(ctx: CanvasRenderingContext2D, s: Scene, lane: number, c: Colo
     const left = Math.max(bar.left, Math.min(covered, bar.right - 1));
     const width = Math.max(1, bar.right - left - (bar.right - left > 3 ? 1 : 0));
     ctx.globalAlpha = s.bright && !s.bright[span] ? 0.3 : 1;
-    const color = byService[m.peer[span] >= 0 ? m.peer[span] : m.service[span]];
+    const color = s.services[m.peer[span] >= 0 ? m.peer[span] : m.service[span]];
     const onPath = s.path !== null && s.path.offset[span + 1] > s.path.offset[span];
-    ctx.fillStyle = (width < 4 && onPath ? c.solid : c.bar).get(color)!;
+    ctx.fillStyle = failed ? c.errorSoft : (width < 4 && onPath ? c.solid : c.bar).get(color)!;
     ctx.fillRect(left, y + 1, width, laneHeight - 2);
     if (width >= 4) {
       if (onPath) drawPath(ctx, s, span, bar, y, c.solid.get(color)!);
-      if (failed) {
-        ctx.globalAlpha *= 0.45;
-        fill(ctx, hatch, left, y + 1, width, laneHeight - 2);
-        ctx.globalAlpha /= 0.45;
-      }
-      if (width > 28) drawName(ctx, s, span, left, width, y, c, failed);
+      if (width > 28) drawName(ctx, s, span, left, width, y, c);
     }
-    if (failed) fill(ctx, c.error, left, y + 1, Math.min(2, width), laneHeight - 2);
+    if (failed) edge(ctx, c.error, left, y, width);
     if (span === s.selected || span === s.cursor) outline(ctx, span === s.selected ? c.accent : c.ink, left, y, width);
     covered = Math.max(covered, bar.right);
   }
 }
 
-function fill(ctx: CanvasRenderingContext2D, style: string | CanvasPattern, x: number, y: number, width: number, height: number): void {
+function fill(ctx: CanvasRenderingContext2D, style: string, x: number, y: number, width: number, height: number): void {
   ctx.fillStyle = style;
   ctx.fillRect(x, y, width, height);
+}
+
+/** The red edge of a failed span. Where there is space for nothing else, it is the bar. */
+function edge(ctx: CanvasRenderingContext2D, color: string, x: number, y: number, width: number): void {
+  if (width < 5) return fill(ctx, color, x, y + 1, Math.min(2, width), laneHeight - 2);
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5;
+  ctx.strokeRect(x + 0.75, y + 1.75, width - 1.5, laneHeight - 3.5);
 }
 
 /** Own time on the critical path is a solid line at the bottom; gaps are dotted. */
@@ -145,18 +132,15 @@ function drawPath(ctx: CanvasRenderingContext2D, s: Scene, span: number, bar: Re
 /** Width of a character of the name, about. */
 const character = 5.9;
 
-function drawName(ctx: CanvasRenderingContext2D, s: Scene, span: number, left: number, width: number, y: number, c: Colors, failed: boolean): void {
+function drawName(ctx: CanvasRenderingContext2D, s: Scene, span: number, left: number, width: number, y: number, c: Colors): void {
   const { model: m } = s;
   const parent = m.parent[span];
   const service = shownService(m, span);
   const name = parent >= 0 && shownService(m, parent) === service ? operation(m, span) : `${serviceName(m, service)}  ${operation(m, span)}`;
-  const from = Math.max(left, 0) + (failed ? 6 : 4);
+  const from = Math.max(left, 0) + 4;
   const fits = Math.floor((Math.min(left + width, s.width) - from - 3) / character);
   if (fits < 3) return;
   const text = name.length <= fits ? name : `${name.slice(0, fits - 1)}…`;
-  if (failed) { // a background, so that it can be read on the hatching
-    fill(ctx, c.bar.get(serviceColor(m.services[service]))!, from - 2, y + 2, Math.min(ctx.measureText(text).width + 4, width - 6), laneHeight - 7);
-  }
   ctx.fillStyle = c.text;
   ctx.fillText(text, from, y + laneHeight / 2 - 1);
 }

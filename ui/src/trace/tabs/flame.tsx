@@ -43,7 +43,7 @@ function Chart({ state, extras }: { state: TraceState; extras: Extras }) {
   const cursor = activeSpan(state) ?? -1;
   const bright = useBright(state);
   const scene = useRef<Scene>(null!);
-  scene.current = { model, index, axis, path: state.path.value, bright, selected: state.selected.value, cursor, top: scene.current?.top ?? 0, width: size.width, height: size.height };
+  scene.current = { model, services: state.colors.value, index, axis, path: state.path.value, bright, selected: state.selected.value, cursor, top: scene.current?.top ?? 0, width: size.width, height: size.height };
   const canvas = useCanvas(scroller, scene);
   useWheelZoom(state, scroller, axis, 0);
   useFlameKeys(state, index, extras, base);
@@ -98,8 +98,8 @@ function useCanvas(scroller: { current: HTMLDivElement | null }, scene: { curren
   latest.current = draw;
   const drawn = useRef<unknown[]>([]);
   useLayoutEffect(() => {
-    const { model, index, axis, path, bright, selected, cursor, width, height } = scene.current;
-    const now = [model, index, axis, path, bright, selected, cursor, width, height, theme];
+    const { model, services, index, axis, path, bright, selected, cursor, width, height } = scene.current;
+    const now = [model, services, index, axis, path, bright, selected, cursor, width, height, theme];
     if (now.every((x, i) => x === drawn.current[i])) return; // only the tip has changed
     drawn.current = now;
     draw();

@@ -1,9 +1,8 @@
 import type { ComponentChildren, CSSProperties } from 'preact';
 import { count, duration } from '../../shell/format';
-import { serviceColor } from '../../shell/service';
 import { t } from '../../shell/text';
 import { shownService } from '../model/span';
-import { flag, type TraceModel } from '../model/types';
+import { flag } from '../model/types';
 import { eventMarks, extent, pieces, slivers, type EventMark, type Extent } from './bars';
 import { labelGap, placeLabel, textWidth } from './labels';
 import { layers, usualRange } from './layers';
@@ -11,7 +10,7 @@ import type { RowContext } from './row';
 import css from './row.module.css';
 
 /** Colour of the shown service. The bar takes it as its text colour: custom properties would be inherited by each row at a cost. */
-const colorOf = (model: TraceModel, span: number): string => serviceColor(model.services[shownService(model, span)]);
+const colorOf = ({ model, colors }: RowContext, span: number): string => colors[shownService(model, span)];
 const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
 
 /** The cell of a bar. */
@@ -20,7 +19,7 @@ function Cell({ copy, usual, style, children }: { copy?: boolean; usual?: string
 }
 
 /**
- * The bar of a span: solid on the critical path, hollow off it, hatched where it waits or failed, with its events and duration, and below it the
+ * The bar of a span: solid on the critical path, hollow off it, hatched where it waits, light with a red edge where it failed, with its events and duration, and below it the
  * usual p50 to p95. What lies on the path and what is usual are backgrounds: rows with fewer elements scroll faster.
  */
 export function SpanBar({ context: c, span, folded, copy }: { context: RowContext; span: number; folded: boolean; copy?: boolean }) {
@@ -34,11 +33,12 @@ export function SpanBar({ context: c, span, folded, copy }: { context: RowContex
   const lastEvent = events.length > 0 ? events[events.length - 1].at + 5 : 0;
   const range = usual && usualRange(usual, model, span, axis);
   const mark = usual?.mark[span] ?? 0;
-  const names = [width < 5 ? css.tiny : css.bar, failed && css.failed];
-  const drawn = layers(path ? pieces(model, path, span, folded, axis, bar) : [], width, failed);
+  const tiny = width < 5;
+  const names = [tiny ? css.tiny : css.bar, failed && css.failed];
+  const drawn = layers(path && !(tiny && failed) ? pieces(model, path, span, folded, axis, bar) : []);
   return (
     <Cell copy={copy} usual={range ? (mark ? css.slow : css.usual) : undefined} style={range ?? undefined}>
-      <span class={names.filter(Boolean).join(' ')} style={{ color: colorOf(model, span), left: px(bar.left), width: px(width), ...drawn }} />
+      <span class={names.filter(Boolean).join(' ')} style={{ color: colorOf(c, span), left: px(bar.left), width: px(width), ...drawn }} />
       {events.map((e) => <Event mark={e} model={c.model} />)}
       <Label bar={lastEvent > bar.right ? { ...bar, right: lastEvent } : bar} text={text} percentile={mark === 2 ? usual!.percentile(span) : ''} width={axis.width} />
     </Cell>
@@ -52,7 +52,7 @@ export function GroupBar({ context: c, group, start, end, copy }: { context: Row
   const bar = extent(axis, start, end);
   const text = t('sum {sum}, p50 {p50}, max {max}', { sum: duration(groups.sum[group]), p50: duration(groups.p50[group]), max: duration(groups.max[group]) });
   if (bar.outside) return <Cell copy={copy}><Outside bar={bar} text={text} /></Cell>;
-  const color = colorOf(model, groups.members[groups.offset[group]]);
+  const color = colorOf(c, groups.members[groups.offset[group]]);
   return (
     <Cell copy={copy}>
       {slivers(model, group, axis).map((s) => <span class={css.sliver} style={{ color, left: px(s.left), width: px(s.width) }} />)}

@@ -15,19 +15,13 @@ const px = (n: number): string => `${Math.round(n * 10) / 10}px`;
 
 const solid = 'linear-gradient(currentColor 0 0)';
 const gap = 'repeating-linear-gradient(135deg,currentColor 0 1.5px,var(--bg) 1.5px 5px)';
-const error = 'repeating-linear-gradient(135deg,var(--error-hatch) 0 2px,transparent 2px 6px)';
 
-/** The pieces of a bar on the critical path, under the hatching of errors; null if there are none. */
-export function layers(pieces: Piece[], width: number, failed: boolean): Layers | null {
-  if (pieces.length === 0 && !failed) return null;
-  const images: string[] = pieces.map((p) => (p.gap ? gap : solid));
+/** The pieces of a bar on the critical path; null if there are none. */
+export function layers(pieces: Piece[]): Layers | null {
+  if (pieces.length === 0) return null;
+  const images = pieces.map((p) => (p.gap ? gap : solid));
   const positions = pieces.map((p) => px(p.left));
   const sizes = pieces.map((p) => px(p.width));
-  if (failed) {
-    images.unshift(error);
-    positions.unshift('0');
-    sizes.unshift(px(width));
-  }
   return { backgroundImage: images.join(), backgroundPosition: positions.join(), backgroundSize: sizes.join() };
 }
 

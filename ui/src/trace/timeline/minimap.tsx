@@ -1,7 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { duration, percent } from '../../shell/format';
 import { theme } from '../../shell/preferences';
-import { serviceColor } from '../../shell/service';
 import { t, Text } from '../../shell/text';
 import { minimap, pathStrip } from '../model/minimap';
 import type { TraceModel } from '../model/types';
@@ -39,7 +38,7 @@ export function Minimap({ state }: { state: TraceState }) {
         </span>
       </div>
       <div ref={area} class={css.area} onPointerDown={select} onDblClick={() => setZoom(state, [0, 1])} title={t('Drag to zoom')}>
-        <Drawing model={model} width={length} showPath={state.showPath.value} />
+        <Drawing model={model} services={state.colors.value} width={length} showPath={state.showPath.value} />
         <Window state={state} length={length} />
         <div ref={mark} class={css.range} hidden />
       </div>
@@ -47,14 +46,14 @@ export function Minimap({ state }: { state: TraceState }) {
   );
 }
 
-function Drawing({ model, width, showPath }: { model: TraceModel; width: number; showPath: boolean }) {
+function Drawing({ model, services, width, showPath }: { model: TraceModel; services: readonly string[]; width: number; showPath: boolean }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
   // After the frame with the rows, which are what people wait for.
   useEffect(() => {
-    if (width > 1) draw(canvas.current!, model, Math.floor(width), showPath);
-  }, [model, width, showPath, dark, chosen]);
+    if (width > 1) draw(canvas.current!, model, services, Math.floor(width), showPath);
+  }, [model, services, width, showPath, dark, chosen]);
   const text = `${duration(model.duration)}: ${model.sentence.map((p) => `${percent(p.share)} ${p.text}`).join(', ')}`;
   return <canvas ref={canvas} class={css.canvas} role="img" aria-label={t('Critical path of {text}', { text })} />;
 }
@@ -77,7 +76,7 @@ function resolver(canvas: HTMLCanvasElement): (color: string) => string {
   return resolve;
 }
 
-function draw(canvas: HTMLCanvasElement, model: TraceModel, width: number, showPath: boolean): void {
+function draw(canvas: HTMLCanvasElement, model: TraceModel, services: readonly string[], width: number, showPath: boolean): void {
   const scale = Math.min(2, devicePixelRatio || 1);
   canvas.width = width * scale;
   canvas.height = 72 * scale;
@@ -85,7 +84,7 @@ function draw(canvas: HTMLCanvasElement, model: TraceModel, width: number, showP
   const g = canvas.getContext('2d')!;
   g.scale(scale, scale);
   const resolve = resolver(canvas);
-  const colors = model.services.map((s) => resolve(serviceColor(s)));
+  const colors = services.map(resolve);
   if (showPath) drawStrip(g, model, width, colors, resolve('var(--text-3)'));
   drawSpans(g, model, width, colors, resolve('var(--error)'));
 }

@@ -1,7 +1,6 @@
 import type { HTMLAttributes } from 'preact';
 import { count, duration } from '../../shell/format';
 import { Mark } from '../../shell/icons';
-import { serviceColor } from '../../shell/service';
 import { t } from '../../shell/text';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, fold, type CriticalPath, type Rows, type TraceModel, type UsualTexts } from '../model/types';
@@ -13,6 +12,8 @@ import css from './row.module.css';
 /** What all rows have in common. A new object means that all rows change. */
 export interface RowContext {
   model: TraceModel;
+  /** Colours of the services of the model. */
+  colors: readonly string[];
   rows: Rows;
   axis: Axis;
   path: CriticalPath | null;
@@ -97,7 +98,7 @@ function RowName({ context: c, index, span, folds }: { context: RowContext; inde
     <>
       <span
         class={model.peer[span] >= 0 ? css.inferred : css.lead} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}
-        style={{ color: serviceColor(model.services[service]), paddingLeft: `${12 * Math.min(level, c.levels)}px` }}
+        style={{ color: c.colors[service], paddingLeft: `${12 * Math.min(level, c.levels)}px` }}
       />
       <span class={same ? css.sameService : css.service}>{serviceName(model, service)} </span>
       <span class={css.operation}>{operation(model, span)}</span>

@@ -2,7 +2,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { CallPaths, Explanation } from '../../../api/explain';
 import { Button, classes, Segmented } from '../../../shell/controls';
 import { duration } from '../../../shell/format';
-import { serviceColor } from '../../../shell/service';
+import { serviceColor } from '../../../shell/service-color';
 import { t } from '../../../shell/text';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, type Frame, type IcicleSide, type PathTimes } from './icicle-model';
 import { PathTable } from './path-table';

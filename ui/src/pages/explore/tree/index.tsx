@@ -8,7 +8,8 @@ import { axisDuration, count, duration, percent, share } from '../../../shell/fo
 import { Icon } from '../../../shell/icons';
 import { announce } from '../../../shell/live-region';
 import { useRovingRows } from '../../../shell/roving';
-import { serviceColor, serviceLabel } from '../../../shell/service';
+import { serviceLabel } from '../../../shell/service';
+import { serviceColor } from '../../../shell/service-color';
 import { ServiceSwatch } from '../../../shell/service-mark';
 import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';

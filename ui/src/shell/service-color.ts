@@ -1,0 +1,135 @@
+// Colours of services. A name prefers a colour by its hash; services that the server knows get distinct ones.
+
+import { computed, effect, signal } from '@preact/signals';
+import { get } from '../api/client';
+import type { Names } from '../api/types';
+import { config } from './config';
+
+/** Number of colour steps for services, `--svc-1` to `--svc-23`: a prime number, so that every stride reaches all of them. */
+export const colorSteps = 23;
+
+/** Maximum number of names whose steps are kept in the browser. */
+const maxKept = 500;
+
+/** Colour steps by name of the service. */
+export type Steps = ReadonlyMap<string, number>;
+
+/** Folded FNV-1a. */
+function hash(name: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < name.length; i++) {
+    h ^= name.charCodeAt(i);
+    h = Math.imul(h, 0x01000193);
+  }
+  return (h ^ (h >>> 15)) >>> 0; // the low bits alone differ little between short names
+}
+
+/** Counts the names that have each step. */
+function usesOf(steps: Iterable<number>): number[] {
+  const uses = new Array<number>(colorSteps).fill(0);
+  for (const s of steps) uses[s]++;
+  return uses;
+}
+
+/** The step with the fewest uses. Where several have, the name chooses: it prefers the steps in an order of its own. */
+function choose(name: string, uses: readonly number[]): number {
+  const h = hash(name);
+  const stride = 1 + ((h >>> 8) % (colorSteps - 1));
+  let best = h % colorSteps;
+  for (let i = 1, step = best; i < colorSteps; i++) {
+    step = (step + stride) % colorSteps;
+    if (uses[step] < uses[best]) best = step;
+  }
+  return best;
+}
+
+/** Gives steps to names. Names with a step keep it; each other name takes one of the least used. Equal lists give equal steps. */
+export function addServices(known: Steps, names: readonly string[]): Steps {
+  const all = new Map(known);
+  const uses = usesOf(known.values());
+  for (const name of [...new Set(names)].sort()) {
+    if (all.has(name)) continue;
+    const step = choose(name, uses);
+    uses[step]++;
+    all.set(name, step);
+  }
+  return all;
+}
+
+/** Steps of services that are shown together: their known ones, as far as these are distinct. Only the others of a step take another one, first of those that no known service has. */
+export function distinctSteps(known: Steps, shown: readonly string[]): Steps {
+  const all = new Map(known);
+  const uses = usesOf(known.values());
+  const taken = new Set<number>();
+  const rest: string[] = [];
+  for (const name of [...new Set(shown)].sort()) {
+    const step = known.get(name);
+    if (step === undefined || taken.has(step)) rest.push(name);
+    else taken.add(step);
+  }
+  for (const s of taken) uses[s] += known.size + shown.length;
+  for (const name of rest) {
+    const step = choose(name, uses);
+    uses[step] += known.size + shown.length;
+    all.set(name, step);
+  }
+  return all;
+}
+
+const key = 'tracing.services';
+
+function stored(): Steps {
+  try {
+    const entries = Object.entries(JSON.parse(localStorage.getItem(key) ?? '{}') as Record<string, unknown>);
+    return new Map(entries.filter((e): e is [string, number] => Number.isInteger(e[1]) && (e[1] as number) >= 0 && (e[1] as number) < colorSteps).slice(0, maxKept));
+  } catch {
+    return new Map();
+  }
+}
+
+/** Services that the server knows, in this browser's memory: the colour of a service stays when others appear. */
+const known = signal<Steps>(typeof localStorage === 'undefined' ? new Map() : stored());
+
+/** Services that the page shows together. */
+const shown = signal<readonly string[]>([]);
+
+/** Steps of services. A new object means that colours have changed. */
+export const serviceSteps = computed(() => distinctSteps(known.value, shown.value));
+
+const knownUses = computed(() => usesOf(known.value.values()));
+
+/** Takes the names of all services from the server. Names that are gone lose their steps. */
+export function learnServices(names: readonly string[]): void {
+  const still = new Set(names);
+  const next = addServices(new Map([...known.peek()].filter(([name]) => still.has(name))), names);
+  if (next.size === known.peek().size && [...next].every(([name, step]) => known.peek().get(name) === step)) return;
+  known.value = next;
+  try {
+    localStorage.setItem(key, JSON.stringify(Object.fromEntries([...next].slice(0, maxKept))));
+  } catch {
+    // Without storage, the steps last as long as the page.
+  }
+}
+
+/** Services that the page shows together get distinct colours, as far as there are enough. */
+export function showServices(names: readonly string[]): void {
+  if (names.length !== shown.peek().length || names.some((n, i) => n !== shown.peek()[i])) shown.value = names;
+}
+
+/** CSS colour of a service. Many services share colours: always show the name, too. */
+export function serviceColor(name: string): string {
+  return `var(--svc-${(serviceSteps.value.get(name) ?? choose(name, knownUses.value)) + 1})`;
+}
+
+/** Number of services that are asked for, as the jump box does. */
+const listed = 200;
+
+/** Asks for the names of all services, again after a change of credentials or tenant. Returns a function that stops it. */
+export function loadServices(): () => void {
+  return effect(() => {
+    if (!config.value) return undefined;
+    const abort = new AbortController();
+    get<Names>('values', { key: 'service', prefix: '', limit: listed }, { signal: abort.signal }).then((a) => learnServices(a.data.names), () => undefined); // without them, names choose
+    return () => abort.abort();
+  });
+}
