@@ -99,6 +99,9 @@ func (s *site) addBundle(ui, entry string, sheets []string, workers map[string]s
 		fmt.Fprintf(sum, "%q%q%q", name, b.groups[name].script, b.groups[name].style)
 	}
 	b.hash = hex.EncodeToString(sum.Sum(nil))[:8]
+	for name, font := range b.fonts {
+		s.files["assets/"+name] = font
+	}
 	for name, g := range b.groups {
 		s.files[b.file(name, ".js")] = strings.ReplaceAll(g.script, hashPlace, b.hash)
 		if g.style != "" {
@@ -137,7 +140,11 @@ func (s *site) addIndex(ui string, b *bundle) error {
 		return err
 	}
 	root := b.chunks[b.root].group
-	tags := fmt.Sprintf("    <script type=\"module\" crossorigin src=\"./%s\"></script>\n", b.file(root.name, ".js"))
+	var tags string
+	for _, name := range sorted(b.fonts) { // loaded early: a font that comes late is not used
+		tags += fmt.Sprintf("    <link rel=\"preload\" as=\"font\" type=\"font/woff2\" crossorigin href=\"./assets/%s\">\n", name)
+	}
+	tags += fmt.Sprintf("    <script type=\"module\" crossorigin src=\"./%s\"></script>\n", b.file(root.name, ".js"))
 	for _, name := range sorted(b.groups) {
 		g := b.groups[name]
 		if g.everyPage && g != root {

@@ -17,9 +17,10 @@ type bundle struct {
 	root   string // chunk of the entry point
 	chunks map[string]*chunk
 	groups map[string]*group
-	sheets []sheet  // in the order of their rules
-	inputs []string // sources, each after those that it imports
-	hash   string   // of all files
+	sheets []sheet           // in the order of their rules
+	inputs []string          // sources, each after those that it imports
+	fonts  map[string]string // files that style sheets load, by name
+	hash   string            // of all files
 }
 
 // chunk is a module that esbuild makes from the sources that the same entry points need. An entry
@@ -50,6 +51,10 @@ type metafile struct {
 	}
 }
 
+// fontExt is the extension of fonts, which have the hash of their content in their names: browsers
+// keep a font that has not changed when they load another version of the UI.
+const fontExt = ".woff2"
+
 // options are those of each use of esbuild.
 func options(ui string, plugin api.Plugin) api.BuildOptions {
 	return api.BuildOptions{
@@ -59,6 +64,7 @@ func options(ui string, plugin api.Plugin) api.BuildOptions {
 		Format:        api.FormatESModule,
 		Target:        api.ES2022,
 		Charset:       api.CharsetUTF8,
+		Loader:        map[string]api.Loader{fontExt: api.LoaderFile},
 		Plugins:       []api.Plugin{plugin},
 
 		MinifyIdentifiers: true,
@@ -81,7 +87,7 @@ func failure(r api.BuildResult) error {
 func split(ui, entry string, sheets []string) (*bundle, error) {
 	o := options(ui, packages(ui))
 	o.EntryPoints = append([]string{entry}, sheets...)
-	o.EntryNames, o.ChunkNames = "[name]-[hash]", "[name]-[hash]"
+	o.EntryNames, o.ChunkNames, o.AssetNames = "[name]-[hash]", "[name]-[hash]", "[name]-[hash]"
 	o.Splitting, o.Metafile = true, true
 	result := api.Build(o)
 	if err := failure(result); err != nil {
@@ -95,12 +101,16 @@ func split(ui, entry string, sheets []string) (*bundle, error) {
 	for _, f := range result.OutputFiles {
 		texts[filepath.Base(f.Path)] = string(f.Contents)
 	}
-	b := &bundle{chunks: map[string]*chunk{}, groups: map[string]*group{}}
+	b := &bundle{chunks: map[string]*chunk{}, groups: map[string]*group{}, fonts: map[string]string{}}
 	styles, chunkOf := map[string]string{}, map[string]string{} // by source
 	for file, out := range meta.Outputs {
 		name := filepath.Base(file)
-		if filepath.Ext(name) == ".css" {
+		switch filepath.Ext(name) {
+		case ".css":
 			styles[out.EntryPoint] = texts[name]
+			continue
+		case fontExt:
+			b.fonts[name] = texts[name]
 			continue
 		}
 		c := &chunk{entry: out.EntryPoint, text: texts[name], exports: out.Exports}

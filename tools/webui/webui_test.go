@@ -51,7 +51,7 @@ func TestFiles(t *testing.T) {
 	if all["assets/old-12345678.js.gz"] != "" {
 		t.Error("a file of the build before is left")
 	}
-	names := regexp.MustCompile(`[\w-]+-[0-9a-f]{8}\.(?:js|css)`)
+	names := regexp.MustCompile(`[\w-]+-(?:[0-9a-f]{8}\.(?:js|css)|[0-9A-Z]{8}\.woff2)`)
 	used := map[string]bool{}
 	for name, content := range all {
 		for _, n := range names.FindAllString(unzip(t, content), -1) {
@@ -67,7 +67,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	page := unzip(t, all["index.html.gz"])
-	for _, want := range []string{`<base href="/">`, `<script type="application/json" id="boot">{}</script>`, `<link rel="modulepreload"`} {
+	for _, want := range []string{`<base href="/">`, `<script type="application/json" id="boot">{}</script>`, `<link rel="modulepreload"`, `<link rel="preload" as="font" type="font/woff2" crossorigin href="./assets/inter-`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("index.html: no %s: %s", want, page)
 		}
@@ -76,15 +76,15 @@ func TestFiles(t *testing.T) {
 		t.Errorf("index.html has %s", inline)
 	}
 	texts := unzip(t, all["THIRD_PARTY_LICENSES.txt.gz"])
-	heads := regexp.MustCompile(`(?m)^(\S+) [0-9.]+ \(MIT\)$`).FindAllStringSubmatch(texts, -1)
+	heads := regexp.MustCompile(`(?m)^(\S+) [0-9.]+ \((?:MIT|OFL-1\.1)\)$`).FindAllStringSubmatch(texts, -1)
 	var packages []string
 	for _, h := range heads {
 		packages = append(packages, h[1])
 	}
-	if want := []string{"@preact/signals", "@preact/signals-core", "preact"}; !slices.Equal(packages, want) {
+	if want := []string{"@preact/signals", "@preact/signals-core", "inter-ui", "preact"}; !slices.Equal(packages, want) {
 		t.Errorf("licences of %v, want %v", packages, want)
 	}
-	if n := strings.Count(texts, "Permission is hereby granted"); n != len(packages) {
+	if n := strings.Count(strings.ToLower(texts), "permission is hereby granted"); n != len(packages) {
 		t.Errorf("%d licences for %d packages", n, len(packages))
 	}
 }
@@ -161,6 +161,10 @@ func TestBudget(t *testing.T) {
 	f(maxStart, maxTotal, "")
 	f(maxStart+1, maxTotal, "budget: page")
 	f(maxStart, maxTotal+1, "budget: total")
+	err := check(map[string][]byte{"a.woff2.gz": make([]byte, maxFonts+1)}, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "budget: fonts") {
+		t.Errorf("large font: %v", err)
+	}
 }
 
 // smallUI writes a small UI, with some files replaced, and returns its folder.

@@ -177,8 +177,8 @@ func (c *collector) item() (Item, error) {
 	return i, i.check()
 }
 
-// allowed are the licenses under which code may be linked into the program.
-var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0"}
+// allowed are the licenses under which code and fonts may be linked into the program.
+var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "OFL-1.1"}
 
 // check returns an error if an item has no license, or one that is not allowed.
 func (i Item) check() error {
