@@ -1,6 +1,7 @@
 import { Badge, classes } from '../shell/controls';
 import { count, duration, none } from '../shell/format';
 import { Mark } from '../shell/icons';
+import { Name } from '../shell/name';
 import { serviceColor } from '../shell/service-color';
 import { t } from '../shell/text';
 import { link } from '../shell/url';
@@ -43,7 +44,7 @@ export function CompareRow({ context: x, row, index, top, active }: { context: R
   const own = (inA ? c.a.own[row] : 0) - (inB ? c.b.own[row] : 0);
   return (
     <div class={classes(css.row, active && css.active)} role="row" id={rowID(row)} aria-rowindex={index + 2} style={{ top: `${top}px` }} data-index={index}>
-      <div class={css.path} role="gridcell"><Name context={x} row={row} model={model} span={span} color={color} /></div>
+      <div class={css.path} role="gridcell"><Path context={x} row={row} model={model} span={span} color={color} /></div>
       <div class={css.bars} role="gridcell" style={{ color }}>
         {inA && strokes(a, c.a, row, x.scale).map((s) => <i class={css.barA} style={{ left: `${s.left}px`, width: `${s.width}px` }} />)}
         {inB && strokes(b, c.b, row, x.scale).map((s) => <i class={css.barB} style={{ left: `${s.left}px`, width: `${s.width}px` }} />)}
@@ -60,7 +61,7 @@ export function CompareRow({ context: x, row, index, top, active }: { context: R
 }
 
 /** Service, where it differs from the row above, operation, and what is in one trace only. */
-function Name({ context: x, row, model, span, color }: { context: RowContext; row: number; model: TraceModel; span: number; color: string }) {
+function Path({ context: x, row, model, span, color }: { context: RowContext; row: number; model: TraceModel; span: number; color: string }) {
   const { comparison: c } = x.pair;
   const service = model.services[shownService(model, span)];
   const p = c.parent[row];
@@ -73,7 +74,7 @@ function Name({ context: x, row, model, span, color }: { context: RowContext; ro
     <>
       <i class={model.peer[span] >= 0 ? css.inferred : css.swatch} style={{ color, marginLeft: x.tree ? `${14 * Math.min(c.depth[row], 12)}px` : '0' }} />
       <span class={same ? css.sameService : css.service}>{serviceName({ services: [service] }, 0)} </span>
-      <a class={css.operation} href={link(x.places.trace(model.traceID), { span: spanID(model, span) })} tabIndex={-1} title={`${service}: ${name}`}>{name}</a>
+      <a class={css.operation} href={link(x.places.trace(model.traceID), { span: spanID(model, span) })} tabIndex={-1} title={`${service}: ${name}`}><Name text={name} title="" /></a>
       {(bits & change.onlyA) !== 0 && <Badge>{t('only in A')}</Badge>}
       {(bits & change.onlyB) !== 0 && <Badge>{t('only in B')}</Badge>}
       {(bits & change.errors) !== 0 ? <Badge kind="error"><Mark kind="error" size={11} label="" />{failsInA ? t('fails in A') : t('fails in B')}</Badge> : c.a.errors[row] + c.b.errors[row] > 0 && <Mark kind="error" size={12} />}

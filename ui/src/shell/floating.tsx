@@ -113,6 +113,8 @@ export interface MenuItem {
   /** For a choice: whether it is the current one. */
   checked?: boolean;
   disabled?: boolean;
+  /** The first of a group of choices: a line stands above it. */
+  group?: boolean;
   /** Why it is disabled, or what it does. */
   title?: string;
 }
@@ -138,7 +140,7 @@ function MenuItems({ items, close }: { items: MenuItem[]; close: () => void }) {
     <div ref={list} role="presentation" class={css.menu} onKeyDown={key}>
       {items.map((item) => (
         <button
-          key={item.label} type="button" class={css.item} tabIndex={-1} title={item.title} aria-disabled={item.disabled ? 'true' : undefined}
+          key={item.label} type="button" class={classes(css.item, item.group && css.group)} tabIndex={-1} title={item.title} aria-disabled={item.disabled ? 'true' : undefined}
           {...(item.checked === undefined ? { role: 'menuitem' } : { role: 'menuitemradio', 'aria-checked': item.checked })}
           onClick={() => { if (!item.disabled) { close(); item.onSelect(); } }}
         >

@@ -32,17 +32,28 @@ export const themeChoice = stored<ThemeChoice>('tracing.theme', ['system', 'ligh
 /** Stored choice of time zone. */
 export const zoneChoice = stored<Zone>('tracing.zone', ['utc', 'local'], 'utc');
 
+/** How much space rows have. */
+export type Density = 'compact' | 'roomy';
+
+/** Stored choice of the height of rows. */
+export const density = stored<Density>('tracing.density', ['compact', 'roomy'], 'compact');
+
+/** Heights of rows in pixels, as in tokens.css: of a trace, and of tables. */
+export const rowHeights = computed(() => (density.value === 'roomy' ? { trace: 32, table: 36 } : { trace: 24, table: 28 }));
+
 /** Theme of this page: the URL wins over the choice. */
 export const theme = computed<ThemeChoice>(() => view.value.theme || themeChoice.value);
 
 /** Time zone of this page: the URL wins over the choice. */
 export const zone = computed<Zone>(() => view.value.zone || zoneChoice.value);
 
-/** Keeps `<html data-theme>` up to date. Returns a function that stops it. */
+/** Keeps `<html data-theme>` and `data-density` up to date. Returns a function that stops it. */
 export function applyTheme(): () => void {
   return effect(() => {
     const { dataset } = document.documentElement;
     if (theme.value === 'system') delete dataset.theme;
     else dataset.theme = theme.value;
+    if (density.value === 'compact') delete dataset.density;
+    else dataset.density = density.value;
   });
 }

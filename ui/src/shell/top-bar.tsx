@@ -11,7 +11,7 @@ import { Icon, Logo, Mark } from './icons';
 import { currentRate, hiddenFromTenants, ingest, troubled } from './ingest';
 import { loginDismissed } from './login';
 import { isMac } from './keys';
-import { themeChoice, type ThemeChoice } from './preferences';
+import { density, themeChoice, type Density, type ThemeChoice } from './preferences';
 import { t, Text } from './text';
 import { TimePicker } from './time-picker';
 import { link, navigate, view, visit, type Route } from './url';
@@ -79,14 +79,19 @@ function LiveButton() {
 function ThemeMenu({ onTheme }: { onTheme: (item: ThemeChoice) => void }) {
   return (
     <Menu
-      label={t('Theme')} align="end"
-      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label={t('Theme')} />}
-      items={themes.map(([value, label]) => ({ label, checked: themeChoice.value === value, onSelect: () => onTheme(value) }))}
+      label={t('Theme and density')} align="end"
+      trigger={(props) => <Button {...props} kind="quiet" icon="theme" label={t('Theme and density')} />}
+      items={[
+        ...themes.map(([value, label]) => ({ label, checked: themeChoice.value === value, onSelect: () => onTheme(value) })),
+        ...densities.map(([value, label], i) => ({ label, group: i === 0, checked: density.value === value, onSelect: () => { density.value = value; } })),
+      ]}
     />
   );
 }
 
 const themes: [ThemeChoice, string][] = [['system', t('As the system')], ['light', 'Light'], ['dark', 'Dark']];
+
+const densities: [Density, string][] = [['compact', t('Compact rows')], ['roomy', t('Roomy rows')]];
 
 /** Name of a page for the menu of narrow windows. */
 const names: Partial<Record<PageName, string>> = { trace: 'Trace', compare: 'Compare', open: 'Open', status: 'Status', sampling: 'Sampling', unknown: 'Pages' };

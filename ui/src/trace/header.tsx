@@ -4,6 +4,7 @@ import { Menu } from '../shell/floating';
 import { count, duration, percent, short, shortID } from '../shell/format';
 import { Icon, Mark } from '../shell/icons';
 import { lazy } from '../shell/lazy';
+import { Name } from '../shell/name';
 import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
 import { t, Text } from '../shell/text';
 import { Time } from '../shell/time';
@@ -39,7 +40,7 @@ function Crumb({ state }: { state: TraceState }) {
       {state.source.kind === 'server' ? <a href={link({ page: 'explore' })}>{t('Explore')}</a> : <a href={link({ page: 'open' })}>{t('Open')}</a>}
       <span class={css.slash} aria-hidden="true">/</span>
       {root >= 0 && <ServiceMark name={serviceName(model, shownService(model, root))} strong />}
-      <span class={css.operation}>{root >= 0 ? operation(model, root) : t('Trace without spans')}</span>
+      <Name class={css.operation} text={root >= 0 ? operation(model, root) : t('Trace without spans')} />
       <code class={css.id} title={model.traceID}>{shownID(model.traceID)}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
       <span class={css.grow} />

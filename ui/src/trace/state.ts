@@ -1,6 +1,7 @@
 // What the trace page shows. The URL holds what can be shared; this holds the rest and derives from both.
 
 import { computed, effect, signal, type ReadonlySignal } from '@preact/signals';
+import { cutAt, cutsOf } from '../shell/cut';
 import { serviceColor, showServices } from '../shell/service-color';
 import { navigate, view, type View } from '../shell/url';
 import { reveal, visibleRows } from './model/rows';
@@ -11,6 +12,9 @@ import { intersect } from './spans';
 import { whole, type Zoom } from './timeline/zoom';
 
 const member = <K extends keyof View>(key: K): ReadonlySignal<View[K]> => computed(() => view.value[key]);
+
+/** Most names that are compared with each other. */
+const maxCompared = 5000;
 
 /** A request to scroll to a row. Each request is a new object. */
 export interface Goal {
@@ -25,6 +29,8 @@ export class TraceState {
   readonly model = signal<TraceModel>(null!);
   /** Colours of the services of the model. */
   readonly colors = computed(() => this.model.value.services.map(serviceColor));
+  /** Where names that are too long are cut. */
+  private readonly cuts = computed(() => cutsOf(this.model.value.names.slice(0, maxCompared)));
   /** Spans (index) and groups (~index) whose fold state differs from the default. */
   readonly toggled = signal<ReadonlySet<number>>(new Set());
   /** Span, or ~group, of the row with the cursor, or null. */
@@ -117,6 +123,11 @@ export class TraceState {
       if (span >= 0 && span !== before) queueMicrotask(() => this.show(span, nearby));
       before = span;
     });
+  }
+
+  /** Index at which a name of the model can be cut, so that it differs from similar ones. */
+  cut(name: string): number {
+    return this.cuts.peek().get(name) ?? cutAt(name);
   }
 
   /** Index of the row of a span or ~group, or of the row that hides it; -1 if there is none. */

@@ -4,14 +4,17 @@ import { conditionsOf, conditionsOn } from '../../query/edit';
 import { canonical, fieldLabel } from '../../query/field';
 import { parseQuery } from '../../query/parse';
 import { Button, classes, Input } from '../../shell/controls';
+import { cutsOf } from '../../shell/cut';
 import { count, percent, share } from '../../shell/format';
 import { Icon } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { view } from '../../shell/url';
 import { orderFacets } from './facet-order';
+import { useFacetServices } from './facet-services';
 import type { Run } from './run';
 import css from './facets.module.css';
 
@@ -83,6 +86,8 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter, onRows }:
     { q: run.q, start: run.start, end: run.end, sel_q: '{ error }', fields: facet.field, values: moreValues }, { maxAge: 60_000 });
   const full = rest.data?.facets[0] ?? facet;
   const values = useMemo(() => byCount(full), [full]);
+  const cuts = useMemo(() => cutsOf(full.values.text), [full]);
+  const services = useFacetServices(facet.field, open, run);
   const shown = all ? values : values.slice(0, shownValues);
   useEffect(onRows, [open, shown.length]);
   return (
@@ -94,7 +99,7 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter, onRows }:
           <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' ' + t('value') : ' ' + t('values')}</span>
         </button>
       </h2>
-      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} spans={spans} onFilter={onFilter} />)}</ul>}
+      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <div data-row><Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button></div>}
       {open && all && rest.error && <Failure what={t('More values')} error={rest.error} retry={rest.retry} />}
       {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other) })}</p>}
@@ -116,14 +121,14 @@ function byCount(f: Facet): Value[] {
   return f.values.text.map((text, i) => ({ text, count: f.values.count[i], errors: f.values.selected[i] })).sort((a, b) => b.count - a.count);
 }
 
-function ValueRow({ field, value: v, spans, onFilter }: { field: string; value: Value; spans: number; onFilter: FacetListProps['onFilter'] }) {
+function ValueRow({ field, value: v, cut, service, spans, onFilter }: { field: string; value: Value; cut?: number; service?: string; spans: number; onFilter: FacetListProps['onFilter'] }) {
   const part = (n: number): string => `${(n / Math.max(1, spans)) * 100}%`;
   const conditions = conditionsOn(view.value.q, field);
   const chosen = conditions.some((c) => c.op === '=' && c.value === v.text);
   const text = v.text || '(empty)';
   return (
     <li data-row class={classes(css.value, chosen && css.chosen)}>
-      <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><span class={css.text}>{text}</span></button>
+      <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><Name text={text} cut={cut} title="" />{service && <span class={css.of}>{service}</span>}</button>
       <button type="button" class={css.exclude} aria-label={t('Exclude {field} {text}', { field: fieldLabel(field), text })} title={t('Exclude')} onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
       <span class={css.count} title={v.errors ? t('{errors} with errors ({count})', { errors: count(v.errors), count: share(v.errors / v.count) }) : t('none with errors')}>{count(v.count)}</span>
       <span class={css.bar} aria-hidden="true">

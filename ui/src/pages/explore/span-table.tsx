@@ -1,8 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import type { Heatmap } from '../../api/types';
 import { Badge, classes } from '../../shell/controls';
+import { ColumnEdge, columnHead, columnKeys, columnWidths } from '../../shell/columns';
+import { cutsOf } from '../../shell/cut';
 import { count, duration, millis, percent, shortID, zoneName } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { zone } from '../../shell/preferences';
 import { ServiceMark } from '../../shell/service-mark';
 import { Empty, Failure, Messages, Partial, Skeleton } from '../../shell/states';
@@ -17,6 +20,8 @@ import table from './trace-table.module.css';
 import css from './span-table.module.css';
 
 const examples = 200;
+
+const columns = columnWidths('spans');
 
 interface Example {
   trace: string;
@@ -53,15 +58,16 @@ export default function SpanTable({ run }: { run: Run }) {
 function Rows({ list, run }: { list: Example[]; run: Run }) {
   const href = (e: Example): string => link({ page: 'trace', id: e.trace }, { span: e.span, find: findOf(run.q) });
   const rows = useRows(list.length, (i) => href(list[i]));
+  const cuts = useMemo(() => cutsOf(list.map((e) => e.name)), [list]);
   const max = Math.max(...list.map((e) => e.duration), 1);
   return (
     <table class={classes(table.table, css.table)} role="grid" aria-label={t('Spans')} aria-rowcount={list.length + 1}>
       <thead role="rowgroup">
-        <tr role="row">
-          <th scope="col" role="columnheader" class={table.start}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</th>
-          <th scope="col" role="columnheader" class={css.service}>{t('Service')}</th>
-          <th scope="col" role="columnheader" class={css.name}>{t('Operation')}</th>
-          <th scope="col" role="columnheader" class={table.duration}>{t('Duration')}</th>
+        <tr role="row" onKeyDown={columnKeys(columns)}>
+          <th scope="col" role="columnheader" class={table.start} {...columnHead(columns, 'start')}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}<ColumnEdge columns={columns} /></th>
+          <th scope="col" role="columnheader" class={css.service} {...columnHead(columns, 'service')}>{t('Service')}<ColumnEdge columns={columns} /></th>
+          <th scope="col" role="columnheader" class={css.name} {...columnHead(columns, 'name')}>{t('Operation')}<ColumnEdge columns={columns} /></th>
+          <th scope="col" role="columnheader" class={table.duration} {...columnHead(columns, 'duration')}>{t('Duration')}<ColumnEdge columns={columns} /></th>
           <th scope="col" role="columnheader" class={table.id}>{t('Trace ID')}</th>
         </tr>
       </thead>
@@ -71,7 +77,7 @@ function Rows({ list, run }: { list: Example[]; run: Run }) {
             <td role="gridcell" class={table.start}><Time at={e.start} /></td>
             <td role="gridcell" class={css.service}><ServiceMark name={e.service} /></td>
             <td role="gridcell" class={css.name}>
-              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}>{e.name || '(no name)'}</a>{e.error && <Badge kind="error" title={e.errorType}><Mark kind="error" size={11} label={e.errorType && t('error')} /><span class={css.errorType}>{e.errorType || t('error')}</span></Badge>}</span>
+              <span class={table.rootCell}><a class={table.link} href={href(e)} tabIndex={-1} title={e.name}><Name text={e.name || '(no name)'} cut={cuts.get(e.name)} title="" /></a>{e.error && <Badge kind="error" title={e.errorType}><Mark kind="error" size={11} label={e.errorType && t('error')} /><span class={css.errorType}>{e.errorType || t('error')}</span></Badge>}</span>
             </td>
             <td role="gridcell" class={table.duration}>
               <span class={table.bar}><span class={table.value}>{duration(e.duration)}</span><span class={table.track} aria-hidden="true"><i class={classes(e.error && table.failed)} style={{ width: `${Math.max(2, (e.duration / max) * 100)}%` }} /></span></span>

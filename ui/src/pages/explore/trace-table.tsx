@@ -1,10 +1,14 @@
 import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
 import type { TraceSummary } from '../../api/types';
 import { Pick } from '../../compare/pick';
 import { canonical, fieldLabel } from '../../query/field';
 import { Badge, classes } from '../../shell/controls';
+import { ColumnEdge, columnHead, columnKeys, columnWidths } from '../../shell/columns';
+import { cutsOf } from '../../shell/cut';
 import { count, duration, none, shortID, zoneName } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { zone } from '../../shell/preferences';
 import { serviceLabel } from '../../shell/service';
 import { serviceColor } from '../../shell/service-color';
@@ -17,6 +21,8 @@ import type { Run } from './run';
 import { nextSort, parseSort, type SortKey } from './sort';
 import { useRows } from './use-rows';
 import css from './trace-table.module.css';
+
+const columns = columnWidths('traces');
 
 interface TraceTableProps {
   traces: TraceSummary[];
@@ -33,20 +39,21 @@ interface TraceTableProps {
 /** Found traces: one tab stop, arrow keys or j and k move, Enter opens. */
 export function TraceTable({ traces, fields, run, checked = [], onCheck, arriving }: TraceTableProps) {
   const rows = useRows(traces.length, (i) => traceLink(traces[i], run), onCheck && ((i) => onCheck(traces[i].traceID)));
+  const cuts = useMemo(() => cutsOf(traces.map((trace) => trace.rootName)), [traces]);
   const scale = durationScale(traces);
   const matched = !selectsAll(run.q); // otherwise all spans match
   return (
     <table class={css.table} role="grid" aria-label={t('Traces')} aria-rowcount={traces.length + 1}>
       <thead role="rowgroup">
-        <tr role="row">
+        <tr role="row" onKeyDown={columnKeys(columns)}>
           {onCheck && <th scope="col" role="columnheader" class={css.pick}><span class="visually-hidden">{text('Compare')}</span></th>}
           <SortHead by="start" fixed={arriving} class={css.start}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</SortHead>
-          <th scope="col" role="columnheader" class={css.root}>{t('Root')}</th>
+          <th scope="col" role="columnheader" class={css.root} {...columnHead(columns, 'root')}>{t('Root')}<ColumnEdge columns={columns} /></th>
           <SortHead by="duration" fixed={arriving} class={css.duration}>{t('Duration')}</SortHead>
-          <th scope="col" role="columnheader" class={css.mix}>{t('Spans by service')}</th>
+          <th scope="col" role="columnheader" class={css.mix} {...columnHead(columns, 'mix')}>{t('Spans by service')}<ColumnEdge columns={columns} /></th>
           <SortHead by="spans" fixed={arriving} class={css.number}>{t('Spans')}</SortHead>
           {matched && <SortHead by="matched" fixed={arriving} class={css.number} title={t('Spans that match the search')}>{t('Matched')}</SortHead>}
-          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f}><bdi>{fieldLabel(f)}</bdi></th>)}
+          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f} {...columnHead(columns, f)}><bdi>{fieldLabel(f)}</bdi><ColumnEdge columns={columns} /></th>)}
           <th scope="col" role="columnheader" class={css.id}>{t('Trace ID')}</th>
         </tr>
       </thead>
@@ -55,7 +62,7 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
           <tr key={trace.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
             {onCheck && <td role="gridcell" class={css.pick}><Pick name={`${trace.rootName} ${shortID(trace.traceID)}`} checked={checked.includes(trace.traceID)} onCheck={() => onCheck(trace.traceID)} /></td>}
             <td role="gridcell" class={css.start}><Time at={trace.start} /></td>
-            <td role="gridcell" class={css.root}><Root trace={trace} href={traceLink(trace, run)} /></td>
+            <td role="gridcell" class={css.root}><Root trace={trace} href={traceLink(trace, run)} cut={(name) => cuts.get(name)} /></td>
             <td role="gridcell" class={css.duration}>
               <span class={css.bar}>
                 <span class={css.value}>{duration(trace.duration)}</span>
@@ -85,26 +92,27 @@ function FieldCell({ values }: { values: string[] }) {
 }
 
 function SortHead({ by, class: extra, title, fixed, children }: { by: SortKey; class: string; title?: string; fixed?: boolean; children: ComponentChildren }) {
-  if (fixed) return <th scope="col" role="columnheader" class={extra} title={title}>{children}</th>;
+  if (fixed) return <th scope="col" role="columnheader" class={extra} title={title} {...columnHead(columns, by)}>{children}<ColumnEdge columns={columns} /></th>;
   const sort = parseSort(view.value.sort);
   // Without a chosen column, the newest match is first.
   const down = sort ? sort.key === by && sort.down : by === 'start';
   const up = sort?.key === by && !sort.down;
   return (
-    <th scope="col" role="columnheader" class={classes(extra, (down || up) && css.sorted)} title={title} aria-sort={down ? 'descending' : up ? 'ascending' : undefined}>
+    <th scope="col" role="columnheader" class={classes(extra, (down || up) && css.sorted)} title={title} aria-sort={down ? 'descending' : up ? 'ascending' : undefined} {...columnHead(columns, by)}>
       <button type="button" class={css.sort} onClick={() => navigate({ sort: nextSort(view.value.sort, by) }, { replace: true })}>
         {children}{(down || up) && <Icon name={down ? 'down' : 'up'} size={12} />}
       </button>
+      <ColumnEdge columns={columns} />
     </th>
   );
 }
 
-function Root({ trace, href }: { trace: TraceSummary; href: string }) {
+function Root({ trace, href, cut }: { trace: TraceSummary; href: string; cut: (name: string) => number | undefined }) {
   return (
     <span class={css.rootCell}>
       {trace.rootService && <ServiceSwatch name={trace.rootService} />}
       <a class={css.link} href={href} tabIndex={-1} title={trace.rootService ? `${trace.rootService}: ${trace.rootName}` : t('The root span was not received')}>
-        {trace.rootService ? <>{trace.rootName || '(no name)'} <span class={css.service}>{serviceLabel(trace.rootService)}</span></> : <span class={css.service}>{t('root not received')}</span>}
+        {trace.rootService ? <><Name text={trace.rootName || '(no name)'} cut={cut(trace.rootName)} title="" /> <span class={css.service}>{serviceLabel(trace.rootService)}</span></> : <span class={css.service}>{t('root not received')}</span>}
       </a>
       {trace.errors > 0 && <Badge kind="error" title={t('{errors} spans with errors', { errors: count(trace.errors) })}><Mark kind="error" size={11} label={t('errors:')} />{count(trace.errors)}</Badge>}
       {trace.orphans > 0 && <Badge title={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parent of {orphans} spans was not received', { orphans: count(trace.orphans) })}><Mark kind="partial" size={11} label={t('incomplete, missing parents:')} />{count(trace.orphans)}</Badge>}

@@ -1,6 +1,7 @@
 // From the whole map to what is drawn.
 
 import { grouped, maxNodes } from './groups';
+import { shorten } from '../../shell/cut';
 import { serviceLabel } from '../../shell/service';
 import { busiest, connected, isFailing, isSlow, strong, surroundings, type Graph, type MapEdge, type MapNode } from './model';
 
@@ -82,6 +83,5 @@ const maxName = 24;
 
 /** A name that fits into a node. */
 export function shortName(name: string): string {
-  const label = serviceLabel(name);
-  return label.length > maxName ? label.slice(0, maxName - 1) + '…' : label;
+  return shorten(serviceLabel(name), maxName);
 }

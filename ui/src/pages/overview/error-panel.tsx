@@ -6,6 +6,7 @@ import { NotCounted } from '../../errors/not-counted';
 import { countText, secondLine, titleOf, trendText, uncounted } from '../../errors/trend';
 import { classes } from '../../shell/controls';
 import { count } from '../../shell/format';
+import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
@@ -64,7 +65,7 @@ function Group({ g, data, start, end }: { g: ErrorGroup; data: Errors; start: nu
       <span class={css.text} title={g.message || g.operation}>{second}</span>
       <span class={css.facts}>
         <ServiceMark name={g.service} />
-        {!trend && g.type && second !== g.operation && <span class={css.operation} title={g.operation}>{g.operation}</span>}
+        {!trend && g.type && second !== g.operation && <Name class={css.operation} text={g.operation} />}
         <a class={classes(css.example, trend && css.grown)} href={link({ page: 'trace', id: g.traceID }, { span: g.spanID })} title={t('Open the newest example')}>
           <span class="visually-hidden">{t('Newest example of {heading}: ', { heading })}</span>
           {trend || <Time at={g.last} precision={0} onlyAge />}

@@ -5,8 +5,10 @@ import { errorShare } from '../../incidents/words';
 import { maxOf } from '../../charts/scale';
 import { MiniBars, Sparkline } from '../../charts/sparkline';
 import { classes } from '../../shell/controls';
+import { cutsOf } from '../../shell/cut';
 import { count, duration, none, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { Partial } from '../../shell/states';
 import { t, tn } from '../../shell/text';
@@ -60,15 +62,16 @@ interface RoleProps {
 }
 
 function Role({ role, data, service, marked, scale }: RoleProps) {
+  const cuts = cutsOf(role.operations.map((o) => o.name));
   return (
     <tbody>
       {role.role !== 'requests' && <tr class={css.group}><th scope="rowgroup" colSpan={3}>{roleNames[role.role]()}</th><td colSpan={6} class={css.wide} /></tr>}
-      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} role={role} data={data} service={service} marked={o === marked} scale={scale} />)}
+      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} cut={cuts.get(o.name)} role={role} data={data} service={service} marked={o === marked} scale={scale} />)}
     </tbody>
   );
 }
 
-function Row({ o, role, data, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; marked: boolean }) {
+function Row({ o, cut, role, data, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; cut?: number; marked: boolean }) {
   const failing = isFailing(o);
   const figures = figuresOf(o);
   const slow = slowdown(figures, o.usual);
@@ -80,7 +83,7 @@ function Row({ o, role, data, service, marked, scale }: Omit<RoleProps, 'marked'
       <th scope="row" class={css.name}>
         <span class={css.operation}>
           <span class={css.sign}>{(failing || isSlow) && <Mark kind={failing ? 'error' : 'warn'} size={13} label={failing ? t('failing') : t('slow')} />}</span>
-          <button type="button" class={css.mark} onClick={() => navigate({ operation: o.name }, { replace: true })} title={o.name}>{o.name || t('(no name)')}</button>
+          <button type="button" class={css.mark} onClick={() => navigate({ operation: o.name }, { replace: true })} title={o.name}><Name text={o.name || t('(no name)')} cut={cut} title="" /></button>
           <a class={css.traces} href={explore()} aria-label={t('Traces of {name}', { name: o.name })}>{t('Traces')}</a>
         </span>
       </th>

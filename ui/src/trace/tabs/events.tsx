@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { SpanDetail } from '../../api/types';
 import { Check } from '../../shell/controls';
 import { count, duration } from '../../shell/format';
+import { Name } from '../../shell/name';
 import { ServiceMark } from '../../shell/service-mark';
 import { t, tn } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
@@ -155,8 +156,8 @@ function cells(state: TraceState, m: TraceModel, item: Item, text: string): Reco
   };
   return {
     at: `+${duration(timeOf(m, item))}`,
-    event: <><span class={m.eventException[event] ? css.exception : css.diamond} aria-hidden="true" /><span class={m.eventException[event] ? css.error : css.strong} title={name}>{name}</span></>,
-    span: <><ServiceMark name={serviceName(m, shownService(m, span))} inferred={m.peer[span] >= 0} /><span title={operation(m, span)}>{operation(m, span)}</span></>,
+    event: <><span class={m.eventException[event] ? css.exception : css.diamond} aria-hidden="true" /><Name class={m.eventException[event] ? css.error : css.strong} text={name} cut={state.cut(name)} /></>,
+    span: <><ServiceMark name={serviceName(m, shownService(m, span))} inferred={m.peer[span] >= 0} /><Name text={operation(m, span)} cut={state.cut(operation(m, span))} /></>,
     text: <span class={css.mono} title={text}>{text}</span>,
     jump: <button type="button" class={css.jump} tabIndex={-1} onClick={jump}>{t('Timeline')}</button>,
   };

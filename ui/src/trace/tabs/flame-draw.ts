@@ -1,5 +1,6 @@
 // Draws the flame graph: bars of the visible lanes, reduced to what can be seen.
 
+import { shorten } from '../../shell/cut';
 import { colorSteps } from '../../shell/service-color';
 import { firstAfter, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
@@ -140,7 +141,7 @@ function drawName(ctx: CanvasRenderingContext2D, s: Scene, span: number, left: n
   const from = Math.max(left, 0) + 4;
   const fits = Math.floor((Math.min(left + width, s.width) - from - 3) / character);
   if (fits < 3) return;
-  const text = name.length <= fits ? name : `${name.slice(0, fits - 1)}…`;
+  const text = shorten(name, fits);
   ctx.fillStyle = c.text;
   ctx.fillText(text, from, y + laneHeight / 2 - 1);
 }

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { edgePath, layoutGraph, type GraphLayout } from '../../charts/graph-layout';
 import { Button, classes, Segmented } from '../../shell/controls';
 import { count, duration } from '../../shell/format';
+import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Failure, Partial, Progress } from '../../shell/states';
@@ -115,8 +116,8 @@ function Node({ model: m, graph, totals, group, index, layout, mode, selected, o
   return (
     <div role="listitem" data-row class={css.place} style={{ left: `${layout.x[index] - width / 2}px`, top: `${layout.y[index] - height / 2}px`, width: `${width}px`, height: `${height}px` }}>
       <button type="button" class={classes(css.node, selected && css.selected, errors > 0 && css.failed)} title={title} aria-label={title} onClick={() => onOpen(slowest)}>
-        <span class={css.name}><ServiceSwatch name={service} inferred={m.peer[slowest] >= 0} /><span>{service}</span></span>
-        {mode === 'operation' && <span class={css.operation}>{operation(m, slowest)}</span>}
+        <span class={css.name}><ServiceSwatch name={service} inferred={m.peer[slowest] >= 0} /><Name text={service} title="" /></span>
+        {mode === 'operation' && <Name class={css.operation} text={operation(m, slowest)} title="" />}
         <span class={css.facts}>{facts.slice(0, 2).join('  ')}{errors > 0 && <span class={css.errors}> {facts[2]}</span>}</span>
       </button>
     </div>

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { classes } from '../../shell/controls';
 import { Icon } from '../../shell/icons';
 import { useKeys } from '../../shell/keys';
+import { rowHeights } from '../../shell/preferences';
+import { ColumnEdge, columnKeys, columnWidths, type ColumnWidths } from '../../shell/columns';
 import { useRovingRows } from '../../shell/roving';
 import { t } from '../../shell/text';
 import { areaHeight, rowAt, scrollToRow, windowAt, type List } from '../timeline/rowwindow';
@@ -63,8 +65,9 @@ export function Grid(props: GridProps) {
   const size = useSize(scroller);
   const [scroll, setScroll] = useState(0);
   const narrow = useMedia('(max-width: 640px)');
+  const widths = useMemo(() => columnWidths(`trace.${label}`), [label]);
   const columns = props.columns.filter((c) => c.main || !narrow);
-  const list: List = { count, height: narrow ? 40 : 28, view: Math.max(0, size.height - headHeight) };
+  const list: List = { count, height: narrow ? 40 : rowHeights.value.table, view: Math.max(0, size.height - headHeight) };
   useGridKeys(props, list);
   useScroll(scroller, list, active, props.goal);
   const seen = windowAt(list, scroll, extraRows);
@@ -81,10 +84,10 @@ export function Grid(props: GridProps) {
   return (
     <div
       ref={scroller} id="spans" class={css.scroller} role={tree ? 'treegrid' : 'grid'} aria-label={label} tabIndex={0} aria-rowcount={count + 1} aria-colcount={columns.length}
-      aria-activedescendant={active >= 0 && active < count ? `grid-row-${active}` : undefined} style={{ '--columns': columns.map((c) => c.width).join(' ') }}
+      aria-activedescendant={active >= 0 && active < count ? `grid-row-${active}` : undefined} style={{ '--columns': columns.map((c) => (widths.widths.value[c.id] ? `${widths.widths.value[c.id]}px` : c.width)).join(' ') }}
       onScroll={(e) => setScroll(e.currentTarget.scrollTop)} onFocus={(e) => { if (e.target === e.currentTarget && active < 0 && count > 0) props.onActive(rowAt(list, scroll, 0)); }} onClick={click}
     >
-      <Head columns={columns} sort={props.sort} onSort={props.onSort} />
+      <Head columns={columns} widths={widths} sort={props.sort} onSort={props.onSort} />
       {count === 0 && <div class={css.empty}>{props.empty}</div>}
       <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{rows}</div>
     </div>
@@ -94,21 +97,22 @@ export function Grid(props: GridProps) {
 const headHeight = 28;
 
 /** Names of the columns; a click sorts, again the other way round. */
-function Head({ columns, sort, onSort }: { columns: Column[]; sort: string; onSort: (sort: string) => void }) {
+function Head({ columns, widths, sort, onSort }: { columns: Column[]; widths: ColumnWidths; sort: string; onSort: (sort: string) => void }) {
   const head = useRef<HTMLDivElement>(null);
   useRovingRows(head);
   const by = sort.replace(/^-/, '');
   const down = sort.startsWith('-');
   return (
     <div ref={head} role="rowgroup" class={css.head}>
-      <div role="row" class={css.columns} data-row aria-rowindex={1}>
+      <div role="row" class={css.columns} data-row aria-rowindex={1} onKeyDown={columnKeys(widths)}>
         {columns.map((c) => (
-          <div key={c.id} role="columnheader" class={classes(css.title, c.number && css.number)} aria-sort={c.fixed ? undefined : by === c.id ? (down ? 'descending' : 'ascending') : 'none'} title={c.title}>
+          <div key={c.id} role="columnheader" data-column={c.id} class={classes(css.title, c.number && css.number)} aria-sort={c.fixed ? undefined : by === c.id ? (down ? 'descending' : 'ascending') : 'none'} title={c.title}>
             {c.fixed ? <span>{c.label}</span> : (
               <button type="button" class={css.sort} onClick={() => onSort(by === c.id ? (down ? c.id : `-${c.id}`) : c.number ? `-${c.id}` : c.id)}>
                 {c.label}{by === c.id && <Icon name={down ? 'down' : 'up'} size={12} />}
               </button>
             )}
+            <ColumnEdge columns={widths} />
           </div>
         ))}
       </div>

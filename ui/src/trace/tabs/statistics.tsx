@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { count, duration, none, share } from '../../shell/format';
+import { Name } from '../../shell/name';
 import { ServiceMark } from '../../shell/service-mark';
 import { t, tn } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
@@ -88,7 +89,7 @@ function slowest(m: TraceModel, g: Grouping, group: number): number {
 }
 
 function cells(m: TraceModel, keys: string[], columns: KeyValues[], g: Grouping, sums: Totals, i: number, selfKnown: boolean): Record<string, ComponentChildren> {
-  const values = keys.map((key, k) => [`key${k}`, key === 'service' ? <ServiceMark name={serviceName(m, g.key[k][i])} /> : <span class={css.strong} title={valueText(columns[k], g.key[k][i])}>{valueText(columns[k], g.key[k][i])}</span>]);
+  const values = keys.map((key, k) => [`key${k}`, key === 'service' ? <ServiceMark name={serviceName(m, g.key[k][i])} /> : <Name class={css.strong} text={valueText(columns[k], g.key[k][i])} />]);
   return {
     ...(Object.fromEntries(values) as Record<string, ComponentChildren>), count: count(sums.count[i]), total: duration(sums.total[i]),
     onPath: <><Meter share={sums.onPath[i] / Math.max(1, m.duration)} /><span>{duration(sums.onPath[i])}</span></>, offPath: selfKnown ? duration(sums.offPath[i]) : '…', p50: duration(sums.p50[i]), p95: duration(sums.p95[i]),

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { count, duration, none } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { ServiceMark } from '../../shell/service-mark';
 import { t, tn } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
@@ -18,7 +19,6 @@ import css from './tools.module.css';
 
 /** The spans as a table: sorted by any column, grouped by any key. Pinned attributes are columns. */
 export default function Table({ state }: TabProps) {
-  const model = state.model.value;
   const attributes = useTraceKeys(state);
   const by = view.value.by[0] ?? '';
   const pins = state.pins.value.map((key) => attributes.find((a) => a === `span.${key}`) ?? attributes.find((a) => a === `resource.${key}`) ?? `span.${key}`);
@@ -55,7 +55,7 @@ export default function Table({ state }: TabProps) {
       </div>
       <Grid
         label={t('Table of spans')} columns={columnsOf(pins)} count={rows.length} sort={data.sort} onSort={(sort) => navigate({ sort }, { replace: true })} active={active} goal={state.goal.value}
-        cells={(i) => (rows[i] < 0 ? groupCells(data, ~rows[i]) : spanCells(model, data, rows[i], pins, pinned))} stateOf={stateOf}
+        cells={(i) => (rows[i] < 0 ? groupCells(data, ~rows[i]) : spanCells(state, data, rows[i], pins, pinned))} stateOf={stateOf}
         onActive={move} onOpen={(i) => (rows[i] < 0 ? toggle(~rows[i]) : openSpan(state, rows[i]))} onArrow={data.groups ? arrow : undefined} empty={t('No span is left by the filters.')}
       />
     </>
@@ -159,10 +159,11 @@ function groupCells(d: Data, g: number): Record<string, ComponentChildren> {
   };
 }
 
-function spanCells(m: TraceModel, d: Data, s: number, pins: string[], pinned: KeyValues[]): Record<string, ComponentChildren> {
+function spanCells(state: TraceState, d: Data, s: number, pins: string[], pinned: KeyValues[]): Record<string, ComponentChildren> {
+  const m = state.model.value;
   const events = m.eventFirst[s + 1] - m.eventFirst[s];
   return {
-    span: <>{(m.flags[s] & flag.error) !== 0 && <Mark kind="error" size={12} />}<ServiceMark name={serviceName(m, shownService(m, s))} inferred={m.peer[s] >= 0} /><span class={css.strong} title={operation(m, s)}>{operation(m, s)}</span></>,
+    span: <>{(m.flags[s] & flag.error) !== 0 && <Mark kind="error" size={12} />}<ServiceMark name={serviceName(m, shownService(m, s))} inferred={m.peer[s] >= 0} /><Name class={css.strong} text={operation(m, s)} cut={state.cut(operation(m, s))} /></>,
     kind: kindOf(m, s), start: `+${duration(m.start[s])}`, duration: duration(m.end[s] - m.start[s]), self: d.self ? duration(d.self[s]) : '…', path: d.onPath[s] > 0 ? duration(d.onPath[s]) : none,
     events: events > 0 ? count(events) : '', ...Object.fromEntries(pins.map((key, i) => [key, <span class={css.mono}>{valueText(pinned[i], pinned[i].value[s])}</span>])),
   };

@@ -1,6 +1,7 @@
 import type { HTMLAttributes } from 'preact';
 import { count, duration } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { t } from '../../shell/text';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, fold, type CriticalPath, type Rows, type TraceModel, type UsualTexts } from '../model/types';
@@ -27,6 +28,10 @@ export interface RowContext {
   pinned: (span: number) => string;
   /** Most levels that are indented. */
   levels: number;
+  /** Characters for which the name column has space, about. */
+  characters: number;
+  /** Index at which a name can be cut. */
+  cut: (name: string) => number;
 }
 
 /** Id of the element of a row. */
@@ -52,17 +57,18 @@ export function Row({ context: c, index, top, copy }: RowProps) {
   const matched = c.matches !== null && (isGroup ? groupMatches(c, ~key) : c.matches.has(span));
   const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, copy && css.copy];
   const pins = isGroup ? '' : c.pinned(span);
+  const long = nameLength(c, index, span) + pins.length > c.characters;
   const semantics: HTMLAttributes<HTMLDivElement> = copy ? { 'aria-hidden': 'true' } : {
     role: 'row', id: rowID(key), 'aria-level': c.rows.level[index] + 1, 'aria-rowindex': index + 1, 'aria-selected': key >= 0 && key === c.selected ? 'true' : 'false',
     'aria-expanded': folds === fold.leaf ? undefined : folds === fold.open ? 'true' : 'false',
   };
   return (
     <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px` }} data-row={index}>
-      <div class={css.name} role={copy ? undefined : 'gridcell'}>
+      <div class={long ? `${css.name} ${css.long}` : css.name} role={copy ? undefined : 'gridcell'}>
         {key >= 0 && c.chosen.includes(key) && <span class={css.chosen}><span class="visually-hidden">{t('chosen')} </span></span>}
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         {pins && <span class={css.pins}>{pins}</span>}
-        <RowName context={c} index={index} span={span} folds={folds} />
+        <RowName context={c} index={index} span={span} folds={folds} long={long} />
         {isGroup && <> <span class={css.badge}>×{count(c.model.groups.offset[~key + 1] - c.model.groups.offset[~key])}</span></>}
         {!isGroup && c.rows.hidden[index] > 0 && <> <span class={css.badge} title={t('{hidden} spans are hidden', { hidden: count(c.rows.hidden[index]) })}>+{count(c.rows.hidden[index])}</span></>}
       </div>
@@ -87,21 +93,33 @@ function RowMark({ flags, errors, group }: { flags: number; errors: number; grou
   return null;
 }
 
+/** Whether the service stands already in the row above in the tree. */
+function sameAsParent({ model, rows }: RowContext, index: number, span: number): boolean {
+  const parent = model.parent[span];
+  return parent >= 0 && rows.level[index] > 0 && shownService(model, parent) === shownService(model, span);
+}
+
+/** Characters of a row: indentation, service and operation, and what may follow. */
+function nameLength(c: RowContext, index: number, span: number): number {
+  const { model, rows } = c;
+  const service = sameAsParent(c, index, span) ? 0 : model.services[shownService(model, span)].length + 1;
+  return 2 * Math.min(rows.level[index], c.levels) + service + operation(model, span).length + (rows.fold[index] === fold.folded ? 8 : 0);
+}
+
 /** Indentation, fold arrow and mark of the service in one element; the service, visible only where it differs from the row above in the tree; the operation. */
-function RowName({ context: c, index, span, folds }: { context: RowContext; index: number; span: number; folds: number }) {
+function RowName({ context: c, index, span, folds, long }: { context: RowContext; index: number; span: number; folds: number; long: boolean }) {
   const { model } = c;
   const service = shownService(model, span);
-  const parent = model.parent[span];
-  const level = c.rows.level[index];
-  const same = parent >= 0 && level > 0 && shownService(model, parent) === service;
+  const same = sameAsParent(c, index, span);
+  const name = operation(model, span);
   return (
     <>
       <span
         class={model.peer[span] >= 0 ? css.inferred : css.lead} data-fold={folds === fold.leaf ? undefined : folds === fold.open ? 'open' : 'folded'}
-        style={{ color: c.colors[service], paddingLeft: `${12 * Math.min(level, c.levels)}px` }}
+        style={{ color: c.colors[service], paddingLeft: `${12 * Math.min(c.rows.level[index], c.levels)}px` }}
       />
       <span class={same ? css.sameService : css.service}>{serviceName(model, service)} </span>
-      <span class={css.operation}>{operation(model, span)}</span>
+      {long ? <Name class={css.operation} text={name} cut={c.cut(name)} title="" /> : <span class={css.operation}>{name}</span>}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { rowHeights } from '../../shell/preferences';
 import { t } from '../../shell/text';
 import { arrow, choose, moveCursor, openActive, setCursor, toggle } from '../moves';
 import { usePinned } from '../pinned';
@@ -20,6 +21,9 @@ export const nameWidth = storedWidth('tracing.trace.names', 404, 180, 900);
 
 const extraRows = 8;
 
+/** Width in pixels from which a character of a name may be: longer names are drawn so that they can be cut. */
+const characterWidth = 6.4;
+
 /** The spans as rows on a time axis. One tab stop; the cursor is the active descendant. */
 export function Waterfall({ state }: { state: TraceState }) {
   const narrow = useMedia('(max-width: 640px)');
@@ -30,7 +34,7 @@ export function Waterfall({ state }: { state: TraceState }) {
   useLayoutEffect(() => { state.layout.value = { names, time: timeWidth }; }, [names, timeWidth]);
   const axis = useMemo(() => makeAxis(state.model.value, state.zoom.value, timeWidth), [state.model.value, state.zoom.value, timeWidth]);
   const rows = state.rows.value;
-  const list: List = { count: rows.row.length, height: narrow ? 40 : 24, view: size.height };
+  const list: List = { count: rows.row.length, height: narrow ? 40 : rowHeights.value.trace, view: size.height };
   const active = state.rowIndex(state.active.value);
   useGoal(state, scroller, list);
   useAnchor(state, scroller, list);
@@ -42,7 +46,7 @@ export function Waterfall({ state }: { state: TraceState }) {
         ref={scroller} id="spans" class={css.scroller} role="treegrid" aria-label={t('Spans')} tabIndex={0} aria-rowcount={list.count} aria-colcount={2}
         aria-activedescendant={active >= 0 ? rowID(rows.row[active]) : undefined} onKeyDown={(e) => treeKey(state, e, list)} onFocus={() => focusRow(state)} onClick={(e) => click(state, e)} onPointerOver={(e) => showTitle(state, e.target as Element)}
       >
-        <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={names} />
+        <Body state={state} axis={axis} list={list} scroller={scroller} narrow={narrow} names={narrow ? size.width : names} />
       </div>
       {!narrow && <Splitter width={nameWidth} label={t('Width of the name column')} direction={1} class={css.splitter} />}
     </div>
@@ -105,7 +109,11 @@ function useContext(state: TraceState, axis: Axis, narrow: boolean, names: numbe
   const [usual, colors] = [state.usual.value, state.colors.value];
   const pinned = usePinned(state);
   const levels = narrow ? 12 : Math.max(4, Math.floor((names * 0.5) / 12));
-  return useMemo(() => ({ model, colors, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels }), [model, colors, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels]);
+  const characters = Math.floor((names - 56) / characterWidth);
+  return useMemo(
+    () => ({ model, colors, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels, characters, cut: (name: string) => state.cut(name) }),
+    [model, colors, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels, characters],
+  );
 }
 
 /** Scrolls to a row when somebody asks for it. */

@@ -2,6 +2,7 @@ import { useRef } from 'preact/hooks';
 import type { Explanation, Frequency, ShapeLine } from '../../../api/explain';
 import { classes } from '../../../shell/controls';
 import { duration, percent } from '../../../shell/format';
+import { Name } from '../../../shell/name';
 import { useRovingRows } from '../../../shell/roving';
 import { ServiceSwatch } from '../../../shell/service-mark';
 import { t, tn } from '../../../shell/text';
@@ -30,7 +31,7 @@ export function TimeList({ data, path, onPath, href }: ListProps) {
       <tbody ref={body}>
         {lines.map((line) => (
           <tr key={line.filter} data-row class={classes(line.path === path && css.chosen)} onMouseEnter={() => onPath(line.path)}>
-            <th scope="row"><a href={href(line.filter)} title={t('Traces with {operation}', { operation: `${line.service} ${line.name}` })} onFocus={() => onPath(line.path)}><ServiceSwatch name={line.service} /><b>{line.service}</b><span>{line.path < 0 ? line.name : callText(data.paths, line.path)}</span></a></th>
+            <th scope="row"><a href={href(line.filter)} title={t('Traces with {operation}', { operation: `${line.service} ${line.name}` })} onFocus={() => onPath(line.path)}><ServiceSwatch name={line.service} /><b>{line.service}</b><Name text={line.path < 0 ? line.name : callText(data.paths, line.path)} title="" /></a></th>
             <td class={css.number}>{duration(line.selected)}</td>
             <td class={classes(css.number, css.weak)}>{duration(line.rest)}</td>
             <td class={classes(css.difference, line.difference > 0 ? css.grew : css.shrank)}>{differenceText(line.difference)}</td>

@@ -3,6 +3,7 @@ import { canonical, fieldLabel } from '../../../query/field';
 import { Button, classes } from '../../../shell/controls';
 import { count, duration, share, short } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
+import { Name } from '../../../shell/name';
 import { ServiceMark } from '../../../shell/service-mark';
 import { t } from '../../../shell/text';
 import { link, navigate } from '../../../shell/url';
@@ -75,7 +76,7 @@ function Head({ id, label, order }: { id: Order; label: string; order: Order }) 
 
 function Value({ field, value, href }: { field: string; value: string | null; href?: string }) {
   const text = value === null ? t('(no value)') : value || t('(empty)');
-  const shown = value && canonical(field) === 'service' ? <ServiceMark name={value} /> : <span class={classes(css.text, !value && css.none)}>{text}</span>;
+  const shown = value && canonical(field) === 'service' ? <ServiceMark name={value} /> : <Name class={classes(!value && css.none)} text={text} title="" />;
   return href ? <a class={css.open} href={href} title={t('Traces with {value}', { value: text })}>{shown}</a> : <span class={css.open} title={text}>{shown}</span>;
 }
 
