@@ -12,7 +12,7 @@ import { serverSource } from '../trace/client';
 import { sentenceText } from '../trace/model/sentence';
 import { operation, serviceName } from '../trace/model/span';
 import type { TraceModel, TraceSource } from '../trace/model/types';
-import { TraceView } from '../trace/trace-view';
+import TraceView from '../trace/trace-view';
 import css from './trace.module.css';
 
 /** Spans can arrive late: a missing trace is asked for again at this interval, this often. */

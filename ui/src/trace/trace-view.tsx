@@ -33,7 +33,7 @@ export function preloadParts(): void {
 }
 
 /** A loaded trace: head, tabs and tools, the chosen tab, and the details of the selected span. */
-export function TraceView({ source, model }: { source: TraceSource; model: TraceModel }) {
+export default function TraceView({ source, model }: { source: TraceSource; model: TraceModel }) {
   const state = useMemo(() => new TraceState(source, model), [source]);
   useEffect(() => () => state.close(), [state]);
   useEffect(DetailPanel.preload, []); // after the first rows

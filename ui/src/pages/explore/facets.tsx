@@ -30,7 +30,7 @@ interface FacetListProps {
 }
 
 /** The values of fields on all matching spans, one tab stop. The field that tells failed spans from others best is first. */
-export function FacetList({ answer, run, onFilter }: FacetListProps) {
+export default function FacetList({ answer, run, onFilter }: FacetListProps) {
   const [text, setText] = useState('');
   const list = useRef<HTMLDivElement>(null);
   useRovingRows(list);

@@ -14,7 +14,6 @@ import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
 import { Examples } from './examples';
-import { FacetList } from './facets';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
@@ -25,10 +24,12 @@ import { useSearch } from './use-search';
 import css from './explore.module.css';
 
 const Live = lazy(() => import('./live'));
+const FacetList = lazy(() => import('./facets'));
 
 /** Explore: stored traces, or with `live=1` those that arrive. */
 export default function ExplorePage() {
   useTitle(t('Explore'));
+  useEffect(FacetList.preload, []);
   useImport();
   return view.value.live ? <Live /> : <Stored />;
 }

@@ -5,7 +5,6 @@ import { linked, navigate, view } from '../../shell/url';
 import { Files } from '../../trace/client';
 import type { FileContent, TraceSource } from '../../trace/model/types';
 import type { InputFile } from '../../trace/protocol';
-import { preloadParts } from '../../trace/trace-view';
 
 const nothing: FileContent = { traces: [], problems: [] };
 
@@ -20,8 +19,7 @@ let files: Files | null = null;
 /** Loads the program parts that read files, so that the page works offline from now on. */
 export async function prepare(): Promise<void> {
   files ??= new Files();
-  preloadParts();
-  await files.read([]);
+  await Promise.all([import('../../trace/trace-view').then((m) => m.preloadParts()), files.read([])]);
 }
 
 /** Reads files in addition to the open ones. A single new trace is shown at once. */

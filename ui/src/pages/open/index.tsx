@@ -9,7 +9,6 @@ import { useTitle } from '../../shell/title';
 import { view } from '../../shell/url';
 import { sentenceText } from '../../trace/model/sentence';
 import type { TraceModel, TraceSource } from '../../trace/model/types';
-import { TraceView } from '../../trace/trace-view';
 import { DropZone } from './drop-zone';
 import { content, prepare, reading, sourceOf } from './files';
 import { Problems } from './problems';
@@ -17,6 +16,7 @@ import { TraceList } from './trace-list';
 import css from './open.module.css';
 
 const CompareView = lazy(() => import('../../compare/compare-view'));
+const TraceView = lazy(() => import('../../trace/trace-view'));
 const places: Places = { trace: (id) => ({ page: 'open', id }), pair: (a, b) => ({ page: 'open', id: `${a}...${b}` }), typical: false };
 
 /** The page `open`: traces of files, which are processed in the browser only. */
@@ -25,7 +25,7 @@ export default function OpenPage() {
   const id = route.page === 'open' ? route.id ?? '' : '';
   const known = content.value.traces.some((trace) => trace.traceID === id);
   const [a, b] = id.split('...');
-  useEffect(() => { void prepare().catch(() => undefined); CompareView.preload(); }, []);
+  useEffect(() => { void prepare().catch(() => undefined); CompareView.preload(); TraceView.preload(); }, []);
   if (b !== undefined && content.value.traces.length > 0) return <CompareView a={a} b={b} sourceOf={sourceOf} places={places} />;
   return known ? <FileTracePage key={id} id={id} /> : <FilesPage missing={id} />;
 }
