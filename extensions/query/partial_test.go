@@ -26,8 +26,9 @@ func TestPartialAnswers(t *testing.T) {
 		"/api/ui/v1/compare?sel_q=%7Berror%7D&" + day, "/api/ui/v1/groups?by=service&" + day, "/api/ui/v1/groups?by=service&of=traces&" + day,
 		"/api/ui/v1/errors?" + day, "/api/ui/v1/services?" + day, "/api/ui/v1/service?service=shop&" + day, "/api/ui/v1/map?" + day,
 		"/api/ui/v1/map?service=shop&" + day, "/api/ui/v1/incidents?" + day,
-		"/api/ui/v1/changes?" + day, "/api/ui/v1/explain?sel_min=1ms&" + day, "/api/ui/v1/tree?" + day, "/api/ui/v1/baseline/1",
-		"/api/ui/v1/typical/1", "/api/ui/v1/ingest", "/api/ui/v1/keys", "/api/ui/v1/values?key=service", "/api/ui/v1/outline/1",
+		"/api/ui/v1/changes?" + day, "/api/ui/v1/explain?sel_min=1ms&" + day, "/api/ui/v1/tree?" + day, "/api/ui/v1/critical?ids=1",
+		"/api/ui/v1/baseline/1", "/api/ui/v1/typical/1", "/api/ui/v1/ingest", "/api/ui/v1/keys", "/api/ui/v1/values?key=service",
+		"/api/ui/v1/outline/1",
 		"/tempo/api/search?q=%7B%7D&start=1714521600&end=1714608000", "/tempo/api/v2/search/tags", "/tempo/api/v2/search/tag/name/values",
 		"/tempo/api/v2/search/tag/name/values?q=%7Bstatus=error%7D&start=1714521600&end=1714608000",
 	} {

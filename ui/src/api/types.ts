@@ -84,6 +84,18 @@ export interface Language {
   durationUnits: string[];
 }
 
+/** `critical`: critical paths of listed traces. Those that were not read are missing. */
+export interface CriticalPaths {
+  paths: CriticalPath[];
+}
+
+/** The time of each service on the critical path of a trace in nanoseconds, the longest first, and the time in which nothing was recorded. */
+export interface CriticalPath {
+  traceID: string;
+  services: { name: string; time: number }[];
+  gap: number;
+}
+
 /** A line of the NDJSON stream of `search`: one of the members is set. */
 export interface SearchLine {
   progress?: { scanned: number };

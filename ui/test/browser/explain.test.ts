@@ -105,6 +105,11 @@ test('sums up traces as one tree, by keyboard', () => visit(url + '/search?tab=t
   expect(paramOf(page, 'span')).not.toBe('');
 }));
 
+test('listed traces show their critical path by service', () => visit(url + '/search', async (page) => {
+  const path = page.getByRole('grid', { name: 'Traces' }).getByRole('img', { name: /^Critical path: stock \d\d\s%, web \d+\s%$/u });
+  await expect.poll(() => path.count(), { timeout: 10_000 }).toBe(50);
+}));
+
 test('explains errors by keyboard', () => visit(url + '/search?tab=explain', async (page) => {
   await page.getByText('Select what should be explained').waitFor();
   await page.getByRole('button', { name: 'Explain errors' }).last().focus();

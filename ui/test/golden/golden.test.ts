@@ -37,6 +37,7 @@ const types: [path: RegExp, type: string | null][] = [
   [/^map$/, 'Envelope<ServiceMap>'],
   [/^groups$/, 'Envelope<Groups>'],
   [/^explain$/, 'Envelope<Explanation>'],
+  [/^critical$/, 'Envelope<CriticalPaths>'],
   [/^tree$/, 'Envelope<TraceTree>'],
   [/^status$/, 'Envelope<Processes<Details>>'],
   [/^sampling$/, 'Envelope<Processes<Strategies>>'],

@@ -55,6 +55,7 @@ func (a *API) Routes() []httpapi.Route {
 	return []httpapi.Route{
 		{Pattern: "GET /api/ui/v1/config", Handler: a.config},
 		{Pattern: "GET /api/ui/v1/search", Handler: a.search},
+		{Pattern: "GET /api/ui/v1/critical", Handler: route.Handler(a.backend, core.OpExplain, a.critical)},
 		{Pattern: "GET /api/ui/v1/heatmap", Handler: route.Handler(a.backend, core.OpAggregate, a.heatmap)},
 		{Pattern: "GET /api/ui/v1/facets", Handler: route.Handler(a.backend, core.OpAggregate, a.facets)},
 		{Pattern: "GET /api/ui/v1/compare", Handler: route.Handler(a.backend, core.OpAggregate, a.compare)},

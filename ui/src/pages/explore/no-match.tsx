@@ -28,7 +28,7 @@ interface Way {
 }
 
 /** Nothing matches: a longer time range, one condition less, or calls to a service, each with what it would give. */
-export function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => void }) {
+export default function NoMatch({ run, onRun }: { run: Run; onRun: (text: string) => void }) {
   const fewer = fewerConditions(run, onRun);
   const ways = [...widerRanges(run), ...fewer, ...callsOfServices(run, onRun)];
   const [counts, setCounts] = useState<Record<string, number>>({});

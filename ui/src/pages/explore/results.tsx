@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { CompareLink, useChecks } from '../../compare/pick';
 import type { Facets, Heatmap } from '../../api/types';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
+import { lazy } from '../../shell/lazy';
 import { capable } from '../../shell/config';
 import { count } from '../../shell/format';
 import { Mark } from '../../shell/icons';
@@ -11,7 +12,6 @@ import { t } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { ColumnsMenu } from './columns-menu';
-import { NoMatch } from './no-match';
 import type { Run } from './run';
 import { OrderChoice } from './order-choice';
 import { ShareButton } from './share-button';
@@ -19,8 +19,11 @@ import type { Slowest } from './slowest';
 import { parseSort, sortTraces } from './sort';
 import { chosenTab, offeredTabs } from './tabs';
 import { TraceTable } from './trace-table';
+import { usePaths } from './use-paths';
 import type { useSearch } from './use-search';
 import css from './results.module.css';
+
+const NoMatch = lazy(() => import('./no-match'));
 
 interface ResultsProps {
   search: ReturnType<typeof useSearch>;
@@ -44,6 +47,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
   const listed = slowest && search.run !== run ? slowest.shown : undefined;
   const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
   const checks = useChecks(traces);
+  const paths = usePaths(traces, !search.reading && !chosen);
   const status = statusOf(search, traces.length, total, sort, exact);
   useEffect(() => { if (!search.reading && status) announce(t('{status} traces', { status })); }, [search.reading, status]);
   return (
@@ -63,7 +67,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
       <TabPanel name="results" selected={selected} class={css.panel}>
         {chosen ? <chosen.View key={chosen.id} run={run} heat={heat} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
-          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} />}
+          {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
           {traces.length === 0 && !search.reading && !search.error && <NoMatch run={run} onRun={onRun} />}
           {traces.length > 0 && <More search={search} more={slowest && exact ? slowest.more : search.outcome?.next ? search.more : null} />}

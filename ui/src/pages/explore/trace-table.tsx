@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { TraceSummary } from '../../api/types';
+import type { CriticalPath, TraceSummary } from '../../api/types';
 import { Pick } from '../../compare/pick';
 import { canonical, fieldLabel } from '../../query/field';
 import { Badge, classes } from '../../shell/controls';
 import { ColumnEdge, columnHead, columnKeys, columnWidths } from '../../shell/columns';
 import { cutsOf } from '../../shell/cut';
-import { count, duration, none, shortID, zoneName } from '../../shell/format';
+import { count, duration, none, percent, shortID, zoneName } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { zone } from '../../shell/preferences';
@@ -19,6 +19,7 @@ import { navigate, view } from '../../shell/url';
 import { selectsAll, traceLink } from './links';
 import type { Run } from './run';
 import { nextSort, parseSort, type SortKey } from './sort';
+import type { Paths } from './use-paths';
 import { useRows } from './use-rows';
 import css from './trace-table.module.css';
 
@@ -34,10 +35,12 @@ interface TraceTableProps {
   onCheck?: (traceID: string) => void;
   /** The rows are in the order of their arrival, and cannot be sorted. */
   arriving?: boolean;
+  /** Critical paths; without them, a bar shows the spans of each service. */
+  paths?: Paths;
 }
 
 /** Found traces: one tab stop, arrow keys or j and k move, Enter opens. */
-export function TraceTable({ traces, fields, run, checked = [], onCheck, arriving }: TraceTableProps) {
+export function TraceTable({ traces, fields, run, checked = [], onCheck, arriving, paths }: TraceTableProps) {
   const rows = useRows(traces.length, (i) => traceLink(traces[i], run), onCheck && ((i) => onCheck(traces[i].traceID)));
   const cuts = useMemo(() => cutsOf(traces.map((trace) => trace.rootName)), [traces]);
   const scale = durationScale(traces);
@@ -50,7 +53,7 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
           <SortHead by="start" fixed={arriving} class={css.start}>{t('Start ({zone})', { zone: zoneName(zone.value, run.to) })}</SortHead>
           <th scope="col" role="columnheader" class={css.root} {...columnHead(columns, 'root')}>{t('Root')}<ColumnEdge columns={columns} /></th>
           <SortHead by="duration" fixed={arriving} class={css.duration}>{t('Duration')}</SortHead>
-          <th scope="col" role="columnheader" class={css.mix} {...columnHead(columns, 'mix')}>{t('Spans by service')}<ColumnEdge columns={columns} /></th>
+          <th scope="col" role="columnheader" class={css.mix} {...columnHead(columns, 'mix')}>{paths ? t('Critical path by service') : t('Spans by service')}<ColumnEdge columns={columns} /></th>
           <SortHead by="spans" fixed={arriving} class={css.number}>{t('Spans')}</SortHead>
           {matched && <SortHead by="matched" fixed={arriving} class={css.number} title={t('Spans that match the search')}>{t('Matched')}</SortHead>}
           {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f} {...columnHead(columns, f)}><bdi>{fieldLabel(f)}</bdi><ColumnEdge columns={columns} /></th>)}
@@ -69,7 +72,7 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
                 <span class={css.track} aria-hidden="true"><i class={classes(trace.errors > 0 && css.failed)} style={{ width: `${scale(trace.duration) * 100}%` }} /></span>
               </span>
             </td>
-            <td role="gridcell" class={css.mix}><Mix trace={trace} /></td>
+            <td role="gridcell" class={css.mix}>{paths ? <PathMix path={paths.get(trace.traceID)} /> : <Mix trace={trace} />}</td>
             <td role="gridcell" class={css.number}>{count(trace.spans)}</td>
             {matched && <td role="gridcell" class={css.number}>{trace.matched ? count(trace.matched.spans) : none}</td>}
             {fields.map((f) => <FieldCell key={f} values={valuesOf(trace, f)} />)}
@@ -132,6 +135,23 @@ function Mix({ trace }: { trace: TraceSummary }) {
     <span class={css.mixBar} title={title} role="img" aria-label={t('{services} services: {names}', { services: count(trace.services.length), names: parts.slice(0, 3).map((s) => s.name).join(', ') })}>
       {parts.map((s) => <i key={s.name} style={{ flex: s.spans, background: serviceColor(s.name) }} />)}
       {rest > 0 && <i style={{ flex: rest }} />}
+    </span>
+  );
+}
+
+/** The critical path by service as one bar, the longest time first. The times are in the tooltip. */
+function PathMix({ path }: { path: CriticalPath | null | undefined }) {
+  if (!path) return <span class={css.none}>{path === null && none}</span>;
+  const all = path.services.reduce((sum, s) => sum + s.time, path.gap);
+  if (all === 0) return <span class={css.none}>{none}</span>;
+  const parts = path.services.slice(0, maxParts).filter((s) => s.time > 0.002 * all);
+  const rest = all - parts.reduce((sum, s) => sum + s.time, 0);
+  const title = [...path.services.map((s) => `${serviceLabel(s.name)} ${duration(s.time)}, ${percent(s.time / all)}`), ...(path.gap ? [t('nothing recorded {time}', { time: duration(path.gap) })] : [])].join('\n');
+  const names = parts.slice(0, 3).map((s) => `${serviceLabel(s.name)} ${percent(s.time / all)}`).join(', ');
+  return (
+    <span class={css.mixBar} title={title} role="img" aria-label={t('Critical path: {names}', { names })}>
+      {parts.map((s) => <i key={s.name} style={{ flex: s.time / all, background: serviceColor(s.name) }} />)}
+      {rest > 0 && <i style={{ flex: rest / all }} />}
     </span>
   );
 }

@@ -1,0 +1,123 @@
+package uiapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
+)
+
+const (
+	// maxCriticalPaths is the maximum number of traces in one request for critical paths. Together
+	// they may have maxMatchedSpans spans; those beyond are left out.
+	maxCriticalPaths = 100
+	// criticalPathMemory is the approximate size in bytes of a span that is read, with its place in
+	// the tree of its trace.
+	criticalPathMemory = 480
+)
+
+// criticalPaths are the critical paths of traces by service. Traces that were not read are missing.
+type criticalPaths struct {
+	Paths []criticalPath `json:"paths"`
+}
+
+type criticalPath struct {
+	TraceID string `json:"traceID"`
+	// Services is the time of each service on the path in nanoseconds, the longest first.
+	Services []serviceTime `json:"services"`
+	// Gap is the time between spans without parent, where nothing was recorded.
+	Gap uint64 `json:"gap"`
+}
+
+type serviceTime struct {
+	Name string `json:"name"`
+	Time uint64 `json:"time"`
+}
+
+// critical answers GET /api/ui/v1/critical: the critical paths of listed traces by service.
+func (a *API) critical(_ context.Context, v url.Values) (route.Query, error) {
+	ids, err := traceIDsParam(v, "ids")
+	if err != nil {
+		return nil, err
+	}
+	return func(slot *core.Slot) (any, tracestore.Reasons, error) { return readCriticalPaths(slot, ids) }, nil
+}
+
+// traceIDsParam parses a list of trace ids, separated by commas.
+func traceIDsParam(v url.Values, name string) ([]otlpdata.TraceID, error) {
+	texts := strings.SplitN(v.Get(name), ",", maxCriticalPaths+1)
+	if len(texts) > maxCriticalPaths {
+		return nil, httpapi.ParamError(name, fmt.Errorf("more than %d ids", maxCriticalPaths))
+	}
+	ids := make([]otlpdata.TraceID, len(texts))
+	for i, text := range texts {
+		var err error
+		if ids[i], err = core.ParseTraceID(text); err != nil {
+			return nil, httpapi.ParamError(name, err)
+		}
+	}
+	return ids, nil
+}
+
+func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths, tracestore.Reasons, error) {
+	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
+	defer memory.Release()
+	hold := func(spans, textBytes int) error {
+		return memory.Resize(int64(spans)*criticalPathMemory + int64(textBytes))
+	}
+	out := &criticalPaths{Paths: []criticalPath{}}
+	var tree callpath.Tree
+	var incomplete tracestore.Reasons
+	left := maxMatchedSpans
+	for _, id := range ids {
+		limit := min(left, slot.Limits().TraceSize)
+		err := slot.Store().Outline(slot.Context(), slot.Tenant(), id, limit, hold, func(spans []tracestore.SummarySpan) error {
+			if left -= len(spans); len(spans) <= limit {
+				out.Paths = append(out.Paths, criticalPathOf(&tree, id, spans))
+			}
+			return nil
+		})
+		if tracestore.IsOutOfMemory(err) || errors.Is(err, context.DeadlineExceeded) {
+			incomplete.Add(tracestore.Reason{Kind: tracestore.KindOf(err), Text: "not all critical paths were read: " + err.Error()})
+			break
+		}
+		damage, err := tracestore.DamageOf(err)
+		if err != nil {
+			return nil, nil, err
+		}
+		incomplete.Add(damage...)
+		if left <= 0 {
+			break
+		}
+	}
+	return out, incomplete, nil
+}
+
+func criticalPathOf(tree *callpath.Tree, id otlpdata.TraceID, spans []tracestore.SummarySpan) criticalPath {
+	tree.Build(spans)
+	out := criticalPath{TraceID: hex.EncodeToString(id[:]), Services: []serviceTime{}}
+	times := make(map[string]uint64)
+	tree.CriticalPath(func(span int, time uint64) {
+		if span < 0 {
+			out.Gap += time
+			return
+		}
+		times[spans[span].Service] += time
+	})
+	for name, time := range times {
+		out.Services = append(out.Services, serviceTime{strings.Clone(name), time})
+	}
+	slices.SortFunc(out.Services, func(a, b serviceTime) int { return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
