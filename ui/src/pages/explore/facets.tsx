@@ -128,7 +128,8 @@ function ValueRow({ field, value: v, cut, service, spans, onFilter }: { field: s
   const text = v.text || '(empty)';
   return (
     <li data-row class={classes(css.value, chosen && css.chosen)}>
-      <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><Name text={text} cut={cut} title="" />{service && <span class={css.of}>{service}</span>}</button>
+      <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><Name text={text} cut={cut} title="" /></button>
+      {service && <span class={css.of} title={service}>{service}</span>}
       <button type="button" class={css.exclude} aria-label={t('Exclude {field} {text}', { field: fieldLabel(field), text })} title={t('Exclude')} onClick={() => onFilter(field, 'not', v.text)}><Icon name="minus" size={14} /></button>
       <span class={css.count} title={v.errors ? t('{errors} with errors ({count})', { errors: count(v.errors), count: share(v.errors / v.count) }) : t('none with errors')}>{count(v.count)}</span>
       <span class={css.bar} aria-hidden="true">
