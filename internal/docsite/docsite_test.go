@@ -15,7 +15,8 @@ import (
 // repository is a small repository.
 func repository() fstest.MapFS {
 	files := map[string]string{
-		"README.md": "# Project\n\nRead [the store](docs/store.md#4-is-it-full).\n",
+		"README.md": "# Project\n\nRead [the store](docs/store.md#4-is-it-full), [docs/store.md](docs/store.md) or " +
+			"[store.md](docs/store.md#4-is-it-full).\n",
 		"docs/README.md": "# Documentation\n\n## Guides\n\n- [store.md](store.md): about the store\n- [project](../README.md)\n" +
 			"- [example](../examples/one)\n\n## Empty\n\nText.\n",
 		"docs/store.md": "# The store\n\nPressure [home](README.md) ![chart](images/a.webp) [code](../examples/one) <https://example.com>\n\n" +
@@ -66,7 +67,8 @@ func TestNames(t *testing.T) {
 func TestPages(t *testing.T) {
 	s := newSite(t)
 	for name, wants := range map[string][]string{
-		"README.html": {`<title>Project - tracing</title>`, `<a href="store.html#4-is-it-full">the store</a>`},
+		"README.html": {`<title>Project - tracing</title>`, `<a href="store.html#4-is-it-full">the store</a>`,
+			`<a href="store.html">The store</a> or <a href="store.html#4-is-it-full">The store, 4. Is it full?</a>`},
 		"store.html": {
 			`<a href="index.html">home</a>`, `<img src="images/a.webp" alt="chart">`, `<a href="https://example.com">`,
 			`<em data-path="examples/one" title="examples/one in the repository">code</em>`,

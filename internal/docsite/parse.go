@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -48,6 +49,7 @@ func parseAll(s *sources) []*page {
 		}
 		pages = append(pages, parse(s, source, markdown))
 	}
+	nameLinks(pages)
 	return pages
 }
 
@@ -151,6 +153,37 @@ func (p *page) replaceRepositoryLinks() {
 			text.AppendChild(text, child)
 		}
 		l.Parent().ReplaceChild(l.Parent(), l, text)
+	}
+}
+
+// fileName is the text of a link that only repeats the name of a file.
+var fileName = regexp.MustCompile(`^[\w./-]+\.md$`)
+
+// nameLinks names links by the title of the page that they lead to, and by the heading, where their
+// text is only the name of its file: readers of the site see no files.
+func nameLinks(pages []*page) {
+	byTarget := make(map[string]*page, len(pages))
+	for _, p := range pages {
+		byTarget[p.target] = p
+	}
+	for _, p := range pages {
+		p.each(func(n ast.Node) {
+			l, ok := n.(*ast.Link)
+			if !ok || !fileName.MatchString(p.plain(l)) {
+				return
+			}
+			link, fragment, _ := strings.Cut(string(l.Destination), "#")
+			to := byTarget[path.Join(path.Dir(p.target), link)]
+			if to == nil {
+				return
+			}
+			name := to.title
+			if i := slices.IndexFunc(to.headings(), func(h heading) bool { return h.id == fragment && h.level > 1 }); i >= 0 {
+				name += ", " + to.headings()[i].text
+			}
+			l.RemoveChildren(l)
+			l.AppendChild(l, ast.NewString([]byte(name)))
+		})
 	}
 }
 
