@@ -9,7 +9,7 @@ import css from './heatmap-table.module.css';
 const maxRows = 20;
 
 /** The numbers of a heatmap: counts, errors and quantiles of durations for each part of the time range. */
-export function HeatmapTable({ data }: { data: Heatmap }) {
+export default function HeatmapTable({ data }: { data: Heatmap }) {
   const g = useMemo(() => gridOf(data), [data]);
   const parts = useMemo(() => partsOf(g), [g]);
   return (

@@ -22,7 +22,7 @@ export function GroupDetail({ g, data, run }: { g: ErrorGroup; data: Errors; run
     <div class={css.detail}>
       <div class={css.links}>
         <a href={link({ page: 'explore' }, { q })}>{t('Traces with this error')}</a>
-        <a href={link({ page: 'trace', id: g.traceID }, { span: g.spanID, find: q })}>{t('Newest example')}</a>
+        <a href={link({ page: 'trace', id: g.traceID }, { span: g.spanID, search: q })}>{t('Newest example')}</a>
       </div>
       <div class={css.parts}>
         <div class={css.example}>

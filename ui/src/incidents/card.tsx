@@ -5,6 +5,7 @@ import type { AffectedService, IncidentError, Incidents, SystemIncident } from '
 import { Button } from '../shell/controls';
 import { count, duration, share } from '../shell/format';
 import { Mark } from '../shell/icons';
+import { serviceLabel } from '../shell/service';
 import { ServiceMark } from '../shell/service-mark';
 import { t, Text, tn } from '../shell/text';
 import { link, visit, type Range } from '../shell/url';
@@ -40,7 +41,7 @@ function Card({ i, at, to }: { i: SystemIncident; at: TimeText; to: string }) {
       <div class={css.head}>
         <h2 class={css.title}>
           <Mark kind={open ? (errors ? 'error' : 'warn') : 'partial'} size={13} label={open ? t('goes on') : t('ended')} />
-          <span><a href={link({ page: 'service', name: source.name })}>{source.name}</a>{' '}{incidentText(source, source.usual, at, i.version)}</span>
+          <span><a href={link({ page: 'service', name: source.name })}>{serviceLabel(source.name)}</a>{' '}{incidentText(source, source.usual, at, i.version)}</span>
         </h2>
         <span class={css.actions}>
           <Button kind="primary" onClick={() => visit(explainLink(source, to))}>{errors ? t('Explain errors') : t('Explain slow requests')}</Button>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Button, Input, Segmented } from '../shell/controls';
+import { Choice } from '../shell/choice';
 import { t } from '../shell/text';
 import { operatorsFor } from './complete';
 import { conditionsOn, setBounds } from './edit';
@@ -90,9 +91,7 @@ export function ConditionEditor({ text, period, condition, onDone }: { text: str
       <div class={css.head}>
         <Button kind="quiet" icon="left" label={t('Choose another field')} onClick={() => setChosen(false)} />
         <span class={css.field} title={field}>{fieldLabel(field)}</span>
-        <select class={css.select} aria-label={t('Comparison')} value={op} onChange={(e) => setOp(e.currentTarget.value)}>
-          {ops.map((o) => <option key={o} value={o}>{opNames[o]}</option>)}
-        </select>
+        <Choice label={t('Comparison')} value={op} align="end" options={ops.map((o) => ({ value: o, label: opNames[o] }))} onChange={setOp} />
       </div>
       {needsValue && <ValueInput autofocus field={field} rest={text} label={t('Value')} placeholder={t('Value')} value={value} period={period} onChange={setValue} onDone={(v) => onDone(field, op, v)} />}
       <Button onClick={() => onDone(field, op, value)}>{t('Apply')}</Button>

@@ -1,15 +1,23 @@
 import type { ComponentChildren } from 'preact';
-import { useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { Button, classes, Segmented } from '../shell/controls';
 import { Popover } from '../shell/floating';
 import { Icon } from '../shell/icons';
+import { lazy } from '../shell/lazy';
 import { t } from '../shell/text';
-import { ConditionEditor, DurationEditor, StatusEditor, TextEditor } from './condition-editor';
 import { addCondition, conditionsOf, conditionsOn, removeCondition, setCondition } from './edit';
 import { canonical, fieldLabel } from './field';
 import { isOn, parseQuery, type Condition, type Query } from './parse';
 import type { Period } from './suggest';
 import css from './form-row.module.css';
+
+// Loaded after the form, which opens them.
+type Editors = typeof import('./condition-editor');
+type Props<K extends keyof Editors> = Parameters<Editors[K]>[0];
+const ConditionEditor = lazy<Props<'ConditionEditor'>>(() => import('./condition-editor').then((m) => ({ default: m.ConditionEditor })));
+const DurationEditor = lazy<Props<'DurationEditor'>>(() => import('./condition-editor').then((m) => ({ default: m.DurationEditor })));
+const StatusEditor = lazy<Props<'StatusEditor'>>(() => import('./condition-editor').then((m) => ({ default: m.StatusEditor })));
+const TextEditor = lazy<Props<'TextEditor'>>(() => import('./condition-editor').then((m) => ({ default: m.TextEditor })));
 
 interface FormRowProps {
   /** The text of the query bar, which may be incomplete. */
@@ -23,6 +31,7 @@ const standing = ['service', 'name', 'duration', 'trace.duration', 'status', 'er
 
 /** The same search as chips. While the text is not complete, the chips show its last complete state. */
 export function FormRow({ draft, period, onRun }: FormRowProps) {
+  useEffect(() => [ConditionEditor, DurationEditor, StatusEditor, TextEditor].forEach((e) => e.preload()), []);
   const last = useRef<Query>(parseQuery('')!);
   const parsed = useMemo(() => parseQuery(draft), [draft]);
   if (parsed) last.current = parsed;

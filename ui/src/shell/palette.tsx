@@ -7,6 +7,7 @@ import { rangeText } from '../query/saved-text';
 import { Icon, type IconName } from './icons';
 import { bestTargets, type Target } from './palette-match';
 import { recentTraces } from './recent';
+import { serviceLabel } from './service';
 import { ServiceSwatch } from './service-mark';
 import { t, Text } from './text';
 import { parseTraceRef } from './trace-id';
@@ -23,6 +24,7 @@ function pages(): Target[] {
   return [
     page('Overview', t('what is broken now'), link({ page: 'overview' })),
     page('Explore', t('search traces and spans'), link({ page: 'explore' })),
+    page(t('Since yesterday'), t('what differs from one day earlier, or from any other time'), link({ page: 'explore' }, { tab: 'times' })),
     page('Services', t('all services'), link({ page: 'services' })),
     page('Errors', t('what failed, in groups'), link({ page: 'errors' })),
     page('Map', t('who calls whom'), link({ page: 'map' })),
@@ -33,7 +35,7 @@ function pages(): Target[] {
 }
 
 function services(names: string[]): Target[] {
-  return names.map((name) => ({ kind: 'Service', label: name, href: link({ page: 'service', name }) }));
+  return names.map((name) => ({ kind: 'Service', label: serviceLabel(name), href: link({ page: 'service', name }) }));
 }
 
 function recent(): Target[] {

@@ -60,6 +60,8 @@ export interface View {
   sel: Box | NamedSelection | null;
   /** Explain: what the selection is compared with; "" for all others. */
   base: '' | 'time' | 'day';
+  /** Explore: the earlier time of a comparison of two; "" for one day earlier. */
+  against: string;
   cols: string[];
   /** Keys by which spans are grouped, named as in searches. */
   by: string[];
@@ -77,6 +79,8 @@ export interface View {
   tab: string;
   /** Trace page. */
   span: string;
+  /** The search that led to the trace: what it found is marked. */
+  search: string;
   zoom: [number, number] | null;
   find: string;
   /** Show only matching spans. */
@@ -120,8 +124,8 @@ export const defaultRange: Range = { from: 'now-1h', to: 'now' };
 export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', kind: '', tab: '',
-    base: '',
-    span: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], saved: '', ask: { service: '', operation: '', trace: '' }, embedOptions: {},
+    base: '', against: '',
+    span: '', search: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], saved: '', ask: { service: '', operation: '', trace: '' }, embedOptions: {},
   };
 }
 
@@ -197,6 +201,7 @@ export function parse(url: URL, basePath = base): View {
   v.sel = namedSelection(p.get('sel')) ?? parseBox(p.get('sel'));
   const base = p.get('base');
   v.base = base === 'time' || base === 'day' ? base : '';
+  v.against = p.get('against') ?? '';
   v.cols = list(p.get('cols'));
   v.by = list(p.get('by'));
   v.sort = p.get('sort') ?? '';
@@ -207,6 +212,7 @@ export function parse(url: URL, basePath = base): View {
   v.kind = v.route.page === 'service' ? p.get('kind') ?? '' : '';
   v.tab = p.get('tab') ?? '';
   v.span = p.get('span') ?? '';
+  v.search = p.get('search') ?? '';
   v.zoom = parseZoom(p.get('zoom'));
   v.find = p.get('find') ?? '';
   v.only = p.get('only') === '1';
@@ -244,6 +250,7 @@ export function format(v: View, basePath = base): string {
   set('of', v.of, 'traces');
   set('sel', typeof v.sel === 'string' ? v.sel : v.sel ? [v.sel.t0, v.sel.t1, v.sel.d0, v.sel.d1].map(Math.round).join(',') : '');
   set('base', v.base);
+  set('against', v.against);
   set('cols', v.cols.map(quoteItem).join(','));
   set('by', v.by.map(quoteItem).join(','));
   set('sort', v.sort);
@@ -256,6 +263,7 @@ export function format(v: View, basePath = base): string {
   }
   set('tab', v.tab);
   set('span', v.span);
+  set('search', v.search);
   set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(6))).join(',') : '');
   set('find', v.find);
   set('only', v.only ? '1' : '');

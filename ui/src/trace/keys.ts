@@ -26,7 +26,10 @@ function show(id: string): void {
 
 /** Registers the shortcuts of all tabs. Letters of the original keep their meaning where they do not clash. */
 export function useTraceKeys(state: TraceState): void {
-  const match = (step: 1 | -1): Action => () => (state.found.value ? goToNext(state, state.found.value.spans, step) : false);
+  const match = (step: 1 | -1): Action => () => {
+    const spans = state.found.value?.spans ?? state.marked.value;
+    return spans ? goToNext(state, spans, step) : false;
+  };
   const letters = traceTabs.filter((tab) => tab.key).map((tab) => ({ keys: [tab.key!], label: tab.label(), run: () => show(tab.id) }));
   const number = (e: KeyboardEvent): void | false => {
     const id = ['', ...traceTabs.map((tab) => tab.id)][Number(e.key) - 1];

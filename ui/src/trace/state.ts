@@ -41,6 +41,8 @@ export class TraceState {
   readonly chosen = signal<readonly number[]>([]);
   /** Result of the search in the trace, or null if there is no search. */
   readonly found = signal<FindResult | null>(null);
+  /** Spans of the search that led to the trace, ascending, or null if there is none. */
+  readonly marked = signal<Int32Array | null>(null);
   /** The search failed. */
   readonly findError = signal('');
   /** Pixels of the name column and of the time axis, as the waterfall has them. */
@@ -59,6 +61,7 @@ export class TraceState {
   readonly zoomed = member('zoom');
   readonly zoom: ReadonlySignal<Zoom> = computed(() => this.zoomed.value ?? whole);
   readonly find = member('find');
+  readonly search = member('search');
   readonly only = member('only');
   readonly min = member('min');
   readonly fold = member('fold');
@@ -91,6 +94,9 @@ export class TraceState {
   });
   /** Spans that are emphasized: matches of the search. */
   readonly matches = computed(() => (this.found.value ? new Set(this.found.value.spans) : null));
+
+  /** Spans that have a mark. */
+  readonly marks = computed(() => (this.marked.value ? new Set(this.marked.value) : null));
 
   private readonly stops: (() => void)[] = [];
 

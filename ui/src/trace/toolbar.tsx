@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button, Check, Chip, Input, Tabs } from '../shell/controls';
 import { Menu, type MenuItem } from '../shell/floating';
 import { axisDuration, count, percent } from '../shell/format';
+import { lazy } from '../shell/lazy';
 import { announce } from '../shell/live-region';
 import { t, Text, tn } from '../shell/text';
 import { navigate } from '../shell/url';
@@ -12,6 +13,8 @@ import { position } from './spans';
 import type { TraceState } from './state';
 import { traceTabs, type TraceTab } from './tabs/tabs';
 import css from './toolbar.module.css';
+
+const Searched = lazy<{ state: TraceState }>(() => import('./searched'));
 
 /** Id of the find box, for the key `/`. */
 export const findBox = 'find-in-trace';
@@ -41,6 +44,7 @@ function Limits({ state, timeline }: { state: TraceState; timeline: boolean }) {
   return (
     <>
       {root >= 0 && <Chip name="root" onRemove={() => navigate({ root: '', zoom: null })}>{operation(model, root)}</Chip>}
+      {state.search.value && <Searched state={state} />}
       {part && <Chip name="only" onRemove={() => navigate({ part: '' }, { replace: true })}>{percent(part.share)} {part.text}</Chip>}
       {state.missingSpan.value && <Chip name="span" onRemove={() => navigate({ span: '' }, { replace: true })}>{t('{missingSpan} is not in this trace', { missingSpan: state.missingSpan.value })}</Chip>}
       {timeline && below > 0 && state.min.value === 0 && state.fold.value < 0 && <span class={css.note} title={t('Large traces begin with short subtrees folded. Unfold them with ] or by their arrow.')}>{t('below {below} folded', { below: axisDuration(below) })}</span>}

@@ -36,6 +36,12 @@ export async function newPage(browser: Browser, options: BrowserContextOptions =
   return { page, problems };
 }
 
+/** Chooses a value from the list of a button that is named by its label. */
+export async function choose(scope: Page | Locator, label: string, option: string): Promise<void> {
+  await scope.getByRole('button', { name: new RegExp(`^${label}:`) }).click();
+  await scope.getByRole('menuitemradio', { name: option, exact: true }).click();
+}
+
 /** Saves the download that an action starts in a folder, and returns the path. */
 export async function download(page: Page, folder: string, action: () => Promise<void>): Promise<string> {
   const [file] = await Promise.all([page.waitForEvent('download'), action()]);

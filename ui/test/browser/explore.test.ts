@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, newPage, pointAt, small } from './browser.ts';
+import { choose, connect, newPage, pointAt, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -106,7 +106,7 @@ test('plain text finds spans with any such value', () => visit(url + '/search', 
   await page.getByRole('button', { name: 'text USER-2', exact: true }).waitFor();
   await expect.poll(() => rows(page).count()).toBeGreaterThan(0);
   await page.getByRole('button', { name: 'text USER-2', exact: true }).click();
-  await page.getByRole('dialog').getByRole('combobox', { name: 'Comparison' }).selectOption('!contains');
+  await choose(page.getByRole('dialog', { name: 'Condition: text' }), 'Comparison', 'does not contain');
   await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
   await expect.poll(() => queryOf(page)).toBe('{ !"USER-2" }');
 }));
@@ -246,7 +246,7 @@ test('results: count, pages, columns, order, and the way to the span and back', 
   await expect.poll(() => page.evaluate(() => document.activeElement!.getAttribute('aria-rowindex'))).toBe('3');
   const shown = await rows(page).count();
   await page.keyboard.press('Enter');
-  await expect.poll(() => page.url()).toMatch(/\/trace\/[0-9a-f]{32}\?.*span=[0-9a-f]{16}.*find=/);
+  await expect.poll(() => page.url()).toMatch(/\/trace\/[0-9a-f]{32}\?.*span=[0-9a-f]{16}.*search=/);
   await page.goBack();
   await expect.poll(() => rows(page).count()).toBe(shown);
 }));
@@ -269,7 +269,7 @@ test('a copied link keeps the search, its order and its time range', () => visit
 }));
 
 test('on a phone the order is chosen from a list', () => visit(searchFor('{ service = "checkout" }'), async (page) => {
-  await page.getByLabel('Order of the traces').selectOption({ label: 'Slowest first' });
+  await choose(page, 'Order of the traces', 'Slowest first');
   await expect.poll(async () => (await rows(page).first().textContent())!.includes('2.00')).toBe(true);
 }, { viewport: small }));
 

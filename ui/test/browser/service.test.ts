@@ -68,7 +68,7 @@ test('shows the requests, operations and callers of a service, by keyboard', () 
 
 test('examples open their trace at the span', () => visit('/monitor?service=payment', async (page) => {
   const examples = page.getByRole('region', { name: 'Examples' });
-  await examples.getByRole('link', { name: /failed Charge, payment failed after 3 attempts/ }).first().waitFor();
+  await examples.getByRole('link', { name: /failed payment failed after 3 attempts/ }).first().waitFor();
   await examples.getByText('Slow', { exact: true }).click();
   const slow = examples.getByRole('listitem').first().getByRole('link');
   await expect.poll(() => slow.getAttribute('href'), eventually).toMatch(/duration/);

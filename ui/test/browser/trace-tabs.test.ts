@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, newPage, pointAt } from './browser.ts';
+import { choose, connect, newPage, pointAt } from './browser.ts';
 import { allInOne, Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
@@ -111,7 +111,7 @@ test('the table sorts and groups by an attribute', async () => {
   await page.keyboard.press('Enter');
   await expect.poll(() => grid.getByRole('columnheader', { name: 'Duration' }).getAttribute('aria-sort')).toBe('ascending');
   await expect.poll(() => grid.getByRole('row').nth(1).innerText()).toContain('300');
-  await page.getByLabel('Group by').selectOption('span.region');
+  await choose(page, 'Group by', 'span.region');
   const groups = page.getByRole('treegrid', { name: 'Table of spans' });
   await groups.getByText('eu').waitFor();
   await groups.focus();
@@ -135,7 +135,7 @@ test('statistics say what is not loaded and do not wait for it', async () => {
     await answered;
     await route.abort();
   });
-  await page.getByLabel('Group by').selectOption('span.region');
+  await choose(page, 'Group by', 'span.region');
   await page.getByText('span.region is being loaded').waitFor();
   await expect.poll(() => row(1)).toMatch(/…/);
   answer();
@@ -239,7 +239,7 @@ test('the tabs show traces of files, also without a connection', async () => {
   }
   await page.getByText('Declined: card declined').waitFor();
   await page.keyboard.press('4');
-  await page.getByLabel('Group by').selectOption('span.region');
+  await choose(page, 'Group by', 'span.region');
   await page.getByRole('grid', { name: 'Statistics' }).getByText('eu').waitFor();
   await page.getByRole('tab', { name: 'Graph', exact: true }).press('Enter');
   await page.getByRole('button', { name: /^payment: Charge, ×2/ }).waitFor();

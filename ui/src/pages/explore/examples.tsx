@@ -11,7 +11,7 @@ const examples: [string, string][] = [
 ];
 
 /** Searches that show the language, beside an error in the search. */
-export function Examples({ onRun }: { onRun: (text: string) => void }) {
+export default function Examples({ onRun }: { onRun: (text: string) => void }) {
   return (
     <section class={css.examples} aria-label={t('Examples of searches')}>
       <h2 class={css.title}>{t('Examples')}</h2>

@@ -9,6 +9,7 @@ import { count, percent, share } from '../../shell/format';
 import { Icon } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
+import { serviceLabel } from '../../shell/service';
 import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -125,7 +126,7 @@ function ValueRow({ field, value: v, cut, service, spans, onFilter }: { field: s
   const part = (n: number): string => `${(n / Math.max(1, spans)) * 100}%`;
   const conditions = conditionsOn(view.value.q, field);
   const chosen = conditions.some((c) => c.op === '=' && c.value === v.text);
-  const text = v.text || '(empty)';
+  const text = (field === 'service' ? serviceLabel(v.text) : v.text) || '(empty)';
   return (
     <li data-row class={classes(css.value, chosen && css.chosen)}>
       <button type="button" class={css.include} aria-pressed={chosen} title={t('Only {field} = {text}', { field: fieldLabel(field), text })} onClick={() => onFilter(field, '=', v.text)}><Name text={text} cut={cut} title="" /></button>

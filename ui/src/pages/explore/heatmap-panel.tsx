@@ -4,11 +4,11 @@ import type { Changes, Heatmap, SearchLine, TraceSummary } from '../../api/types
 import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart, type TimeMark } from '../../charts/heatmap';
 import { finest, gridOf, lowestLevel, sumOf } from '../../charts/heatmap-model';
-import { HeatmapTable } from '../../charts/heatmap-table';
 import { conditionsOn, setBounds } from '../../query/edit';
 import { durationText, round3 } from '../../query/field';
 import { Button, classes, Segmented } from '../../shell/controls';
 import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
+import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
 import { Failure, Messages } from '../../shell/states';
 import { t, Text } from '../../shell/text';
@@ -17,10 +17,12 @@ import { linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { BaselineChoice, NamedSelection, ExplainButton, ExplainButtons } from './explain/choice';
 import { boxOfSelection } from './explain/selection';
-import { findOf } from './links';
+import { markedSearch } from './links';
 import { marksOf } from './marks';
 import type { Run } from './run';
 import css from './heatmap-panel.module.css';
+
+const HeatmapTable = lazy<{ data: Heatmap }>(() => import('../../charts/heatmap-table'));
 
 /** The heatmap with its head: what is counted, the legend, and the actions on a selection. */
 export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; run: Run }) {
@@ -120,11 +122,11 @@ function useOpenCell(run: Run, data: Heatmap | undefined): (cell: Box) => void {
   useEffect(() => () => abort.current?.abort(), []);
   return (cell) => {
     const known = data && slowestExemplar(data, cell);
-    if (known) return navigate(linked({ page: 'trace', id: known.trace }, { span: known.span, find: findOf(run.q) }));
+    if (known) return navigate(linked({ page: 'trace', id: known.trace }, { span: known.span, search: markedSearch(run.q) }));
     abort.current?.abort();
     abort.current = new AbortController();
     findInCell(run, cell, data?.of ?? 'spans', abort.current.signal).then((item) => {
-      if (item) navigate(linked({ page: 'trace', id: item.traceID }, { span: item.matched?.ids[0] ?? '', find: findOf(run.q) }));
+      if (item) navigate(linked({ page: 'trace', id: item.traceID }, { span: item.matched?.ids[0] ?? '', search: markedSearch(run.q) }));
       else toast(t('No example of this cell was found.'));
     }, () => { if (!abort.current?.signal.aborted) toast(t('The example cannot be loaded.')); });
   };

@@ -1,4 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Params } from '../../api/client';
+import type { Explanation } from '../../api/explain';
 import type { Facets, Heatmap } from '../../api/types';
 import { addCondition, searchOf } from '../../query/edit';
 import { remember } from '../../query/history';
@@ -13,7 +15,7 @@ import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
-import { Examples } from './examples';
+import { explainParams, selectedRun } from './explain/selection';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
 import { useRun, type Run } from './run';
@@ -23,8 +25,10 @@ import { stepOf } from './step';
 import { useSearch } from './use-search';
 import css from './explore.module.css';
 
+const Examples = lazy(() => import('./examples'));
 const Live = lazy(() => import('./live'));
 const FacetList = lazy(() => import('./facets'));
+const Trail = lazy(() => import('./trail'));
 
 /** Explore: stored traces, or with `live=1` those that arrive. */
 export default function ExplorePage() {
@@ -51,21 +55,26 @@ function Stored() {
   const [draft, setDraft] = useState(q);
   useEffect(() => setDraft(q), [q]);
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
-  const slowest = useSlowest(run, sort);
-  const search = useSearch(slowest?.run ?? run, fields, slowest?.limit ?? limit);
+  const part = useSelected(run);
+  const listed = part ?? run;
+  const slowest = useSlowest(listed, sort);
+  const search = useSearch(slowest?.run ?? listed, fields, slowest?.limit ?? limit);
   const wrong = search.error?.status === 400 ? search.error.message : null;
   const problem = draft === q && wrong !== null ? problemIn(wrong, run.q) ?? { message: wrong, begin: 0, end: 0 } : null;
   // While a search is wrong, the page shows the last one that was not.
   const last = useRef<Run | null>(null);
-  if (!search.reading && !search.error && search.run === (slowest?.run ?? run)) last.current = run;
+  if (!search.reading && !search.error && search.run === (slowest?.run ?? listed)) last.current = run;
   const shown = wrong === null ? run : last.current;
   const counted = capable('aggregates');
   const explaining = tab === 'explain' && counted; // needs the width
   // The first traces come before the counts, which take the server longer.
-  const counting = useSoon(run, search.run === run || shown !== run) && counted && shown !== null;
+  const counting = useSoon(run, search.run === listed || shown !== run) && counted && shown !== null;
   const counts = shown ?? run;
-  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, { ...rangeOf(counts), of, exemplars: 500, step: of === 'traces' ? stepOf(counts.to - counts.from) : undefined }, kept);
-  const facets = useRequest<Facets>(counting && !explaining ? 'compare' : null, { ...rangeOf(counts), sel_q: '{ error }', values: 40 }, kept);
+  const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, heatParams(counts, of), kept);
+  const chosen = part && shown === run ? part : counts;
+  const heatOfPart = useRequest<Heatmap>(counting && chosen !== counts ? 'heatmap' : null, heatParams(chosen, of), kept);
+  const facets = useRequest<Facets>(counting && !explaining ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
+  const listHeat = chosen === counts ? heat : heatOfPart;
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
   const execute = (text: string): void => {
@@ -77,11 +86,16 @@ function Stored() {
     if (next === q) again();
     else navigate({ q: next, sel: null });
   };
-  const filter = (field: string, op: string, value: string): void => execute(addCondition(q, field, op, value));
+  // A condition narrows what is selected; the selection stays.
+  const filter = (field: string, op: string, value: string): void => {
+    const next = addCondition(q, field, op, value);
+    remember(next);
+    navigate({ q: next });
+  };
   // Jaeger's embed mode shows the results only, and on request not the chart.
   const plain = embed && embedOptions.uiEmbed === 'v0';
   const chart = counted && shown && !(plain && embedOptions.uiSearchHideGraph === '1');
-  const list = <FacetList answer={facets} run={counts} onFilter={filter} />;
+  const list = <FacetList answer={facets} run={chosen} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">{t('Explore')}</h1>
@@ -90,6 +104,7 @@ function Stored() {
           {counted && !explaining && <Button class={css.sheetButton} icon="filter" label={t('Facets')} onClick={() => setSheet(true)} />}
         </SearchHead>
       )}
+      {!plain && <Trail />}
       <Progress active={search.reading || heat.loading} label={t('Searching')} />
       {sheet && <Dialog title={t('Facets')} onClose={() => setSheet(false)} class={css.sheet}>{list}</Dialog>}
       <div class={css.columns}>
@@ -99,11 +114,21 @@ function Stored() {
           {chart && <HeatmapPanel answer={heat} run={shown} />}
           {search.error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
           {!shown && <Examples onRun={execute} />}
-          {shown && <Results search={search} slowest={shown === run ? slowest : null} run={shown} heat={counting ? heat : { ...heat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
+          {shown && <Results search={search} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
         </div>
       </div>
     </div>
   );
+}
+
+/** The selected part of a run; null if nothing is selected, or while Explain compares it with the rest. */
+function useSelected(run: Run): Run | null {
+  const { sel, of, tab } = view.value;
+  const explaining = tab === 'explain';
+  const slowest = sel === 'slowest' && !explaining && capable('aggregates');
+  // Explain has found the duration that the slowest ones reach.
+  const { data, loading } = useRequest<Explanation>(slowest ? 'explain' : null, (slowest && explainParams(run, view.value)) || {}, kept);
+  return explaining ? null : selectedRun(run, { sel, of }, loading ? undefined : data?.selected.least);
 }
 
 let scrolled: { run: Run; top: number } | null = null;
@@ -138,6 +163,10 @@ function useSoon(run: Run, ready: boolean): boolean {
 
 function period(run: Run): { start: string; end: string } {
   return { start: run.start, end: run.end };
+}
+
+function heatParams(run: Run, of: Heatmap['of']): Params {
+  return { ...rangeOf(run), of, exemplars: 500, step: of === 'traces' ? stepOf(run.to - run.from) : undefined };
 }
 
 /** Parameters of requests for all matches. */

@@ -2,14 +2,13 @@ import type { TraceSummary } from '../../api/types';
 import { link, type View } from '../../shell/url';
 import type { Run } from './run';
 
-/** What the trace page highlights: the search, unless it selects all spans. A text to find is a search only if it begins with a brace. */
-export function findOf(q: string): string {
-  const text = q.trim();
-  return text.startsWith('{') && !/^\{\s*\}$/.test(text) ? text : '';
+/** What the trace page marks: the search, unless it selects all spans or is not complete. */
+export function markedSearch(q: string): string {
+  return selectsAll(q) || !/^[!(\s]*\{/.test(q) ? '' : q.trim();
 }
 
 function change(t: TraceSummary, run: Run): Partial<View> {
-  return { span: selectsAll(run.q) ? '' : t.matched?.ids[0] ?? '', find: findOf(run.q) };
+  return { span: selectsAll(run.q) ? '' : t.matched?.ids[0] ?? '', search: markedSearch(run.q) };
 }
 
 /** Whether a search selects all spans. */

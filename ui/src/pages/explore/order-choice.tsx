@@ -1,19 +1,20 @@
+import { Choice } from '../../shell/choice';
 import { t } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
 import css from './results.module.css';
 
 const orders = [
-  { sort: '', label: t('Newest first') },
-  { sort: '-duration', label: t('Slowest first') },
-  { sort: '-spans', label: t('Most spans first') },
+  { value: '', label: t('Newest first') },
+  { value: '-duration', label: t('Slowest first') },
+  { value: '-spans', label: t('Most spans first') },
 ];
 
 /** Order of the traces on narrow screens, which have no column heads. */
 export function OrderChoice() {
   const { sort } = view.value;
   return (
-    <select class={css.order} aria-label={t('Order of the traces')} value={orders.some((o) => o.sort === sort) ? sort : ''} onChange={(e) => navigate({ sort: e.currentTarget.value }, { replace: true })}>
-      {orders.map((o) => <option key={o.sort} value={o.sort}>{o.label}</option>)}
-    </select>
+    <span class={css.order}>
+      <Choice label={t('Order of the traces')} value={orders.some((o) => o.value === sort) ? sort : ''} options={orders} align="end" onChange={(value) => navigate({ sort: value }, { replace: true })} />
+    </span>
   );
 }

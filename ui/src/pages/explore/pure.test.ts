@@ -5,6 +5,7 @@ import { marksOf } from './marks';
 import { stepOf } from './step';
 import { slowestBound } from './slowest';
 import { nextSort, sortTraces } from './sort';
+import { stepsAfter, stepText, type Step } from './trail';
 
 const trace = (traceID: string, duration: number): TraceSummary => ({ traceID, duration, match: '0', rootService: '', rootName: '', start: '0', spans: 1, errors: 0, orphans: 0, services: [] });
 
@@ -72,5 +73,29 @@ describe('slowestBound', () => {
   it('stops before there are too many', () => {
     expect(slowestBound(heat([5, 10, 100]), 50, 60)).toEqual({ ns: 2 ** 21, traces: 15 });
     expect(slowestBound(heat([5, 10, 100]), 50, 9)).toBeNull();
+  });
+});
+
+describe('steps of a search', () => {
+  const range = { from: 'now-1h', to: 'now' };
+  const box = { t0: 0, t1: 60_000, d0: 1e9, d1: 2e9 };
+  const all: Step = { q: '', range, sel: null };
+  const service: Step = { ...all, q: '{ service = "a" }' };
+  const selected: Step = { ...service, sel: box };
+
+  it('grow with each change, and shrink with a return', () => {
+    const list = [all, service, selected].reduce(stepsAfter, [] as Step[]);
+    expect(list).toEqual([all, service, selected]);
+    expect(stepsAfter(list, { ...selected, sel: { ...box, t1: 90_000 } })).toHaveLength(3); // the same selection, changed
+    expect(stepsAfter(list, { ...service })).toEqual([all, service]);
+    expect(stepsAfter(list, { ...service, q: '{}' })).toHaveLength(4);
+  });
+
+  it('say what they changed', () => {
+    expect(stepText(all, undefined)).toBe('All traces');
+    expect(stepText(service, all)).toBe('{ service = "a" }');
+    expect(stepText({ ...service, range: { from: 'now-3h', to: 'now' } }, service)).toBe('Last 3 hours');
+    expect(stepText({ ...service, sel: 'errors' }, service)).toBe('errors');
+    expect(stepText(selected, service).replaceAll('\u202f', ' ')).toMatch(/ to .*, 1\.00 s to 2\.00 s$/);
   });
 });

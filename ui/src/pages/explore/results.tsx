@@ -2,12 +2,12 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { CompareLink, useChecks } from '../../compare/pick';
 import type { Facets, Heatmap } from '../../api/types';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
-import { lazy } from '../../shell/lazy';
 import { capable } from '../../shell/config';
 import { count } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
-import { Partial, Skeleton } from '../../shell/states';
+import { Empty, Partial, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -30,6 +30,8 @@ interface ResultsProps {
   /** The part of the run that is searched, if the slowest are listed. */
   slowest: Slowest | null;
   run: Run;
+  /** The search of which the run is the selected part; otherwise null. */
+  whole: Run | null;
   heat: RequestState<Heatmap>;
   /** Fields shown as columns. */
   fields: string[];
@@ -38,7 +40,7 @@ interface ResultsProps {
 }
 
 /** The traces of the search, and examples of its spans. */
-export function Results({ search, slowest, run, heat, fields, facets, onRun }: ResultsProps) {
+export function Results({ search, slowest, run, whole, heat, fields, facets, onRun }: ResultsProps) {
   const { tab, sort } = view.value;
   const total = useTotal(run, heat);
   const chosen = chosenTab(tab);
@@ -49,7 +51,7 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
   const checks = useChecks(traces);
   const paths = usePaths(traces, !search.reading && !chosen);
   const status = statusOf(search, traces.length, total, sort, exact);
-  useEffect(() => { if (!search.reading && status) announce(t('{status} traces', { status })); }, [search.reading, status]);
+  useEffect(() => { if (!search.reading && status) announce(whole ? t('{status} selected traces', { status }) : t('{status} traces', { status })); }, [search.reading, status]);
   return (
     <section aria-label={t('Results')} class={css.results}>
       <div class={css.tabs}>
@@ -59,22 +61,26 @@ export function Results({ search, slowest, run, heat, fields, facets, onRun }: R
           end={<>
             {!chosen && <CompareLink checked={checks.checked} pair={(a, b) => ({ page: 'compare', a, b })} alone="baseline" />}
             {!chosen && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
-            <ShareButton run={run} />
+            <ShareButton run={whole ?? run} />
             {!chosen && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
           </>}
         />
       </div>
       <TabPanel name="results" selected={selected} class={css.panel}>
-        {chosen ? <chosen.View key={chosen.id} run={run} heat={heat} onRun={onRun} /> : <>
+        {chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} heat={heat} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
-          {traces.length === 0 && !search.reading && !search.error && <NoMatch run={run} onRun={onRun} />}
+          {traces.length === 0 && !search.reading && !search.error && (whole ? <NothingSelected /> : <NoMatch run={run} onRun={onRun} />)}
           {traces.length > 0 && <More search={search} more={slowest && exact ? slowest.more : search.outcome?.next ? search.more : null} />}
         </>}
       </TabPanel>
     </section>
   );
+}
+
+function NothingSelected() {
+  return <div class={css.notice}><Empty title={t('The selection has no traces.')}><Button onClick={() => navigate({ sel: null })}>{t('Clear the selection')}</Button></Empty></div>;
 }
 
 function sentence(text: string): string {

@@ -19,6 +19,8 @@ export interface Run {
   /** The same as parameters of requests. */
   start: Nanos;
   end: Nanos;
+  /** Only traces that begin in the time range: their matching spans start until this time. */
+  until?: Nanos;
 }
 
 interface Kept {

@@ -13,7 +13,7 @@ import { t } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
-import { findOf } from './links';
+import { markedSearch } from './links';
 import type { Run } from './run';
 import { useRows } from './use-rows';
 import table from './trace-table.module.css';
@@ -56,7 +56,7 @@ export default function SpanTable({ run }: { run: Run }) {
 }
 
 function Rows({ list, run }: { list: Example[]; run: Run }) {
-  const href = (e: Example): string => link({ page: 'trace', id: e.trace }, { span: e.span, find: findOf(run.q) });
+  const href = (e: Example): string => link({ page: 'trace', id: e.trace }, { span: e.span, search: markedSearch(run.q) });
   const rows = useRows(list.length, (i) => href(list[i]));
   const cuts = useMemo(() => cutsOf(list.map((e) => e.name)), [list]);
   const max = Math.max(...list.map((e) => e.duration), 1);

@@ -21,6 +21,8 @@ export interface ExploreTab {
   label: () => string;
   /** Whether the store of the server can answer it. Without it: always. */
   offered?: () => boolean;
+  /** It gets the whole run and applies the selection itself. */
+  selects?: boolean;
   View: LazyComponent<TabProps>;
 }
 
@@ -28,8 +30,9 @@ export interface ExploreTab {
 export const exploreTabs: ExploreTab[] = [
   { id: 'spans', label: () => t('Spans'), offered: () => capable('aggregates'), View: lazy(() => import('./span-table')) },
   { id: 'groups', label: () => t('Groups'), offered: () => capable('aggregates'), View: lazy(() => import('./groups/groups')) },
-  { id: 'explain', label: () => t('Explain'), offered: () => capable('aggregates'), View: lazy(() => import('./explain/explain')) },
-  { id: 'tree', label: () => t('Tree'), offered: () => capable('aggregates'), View: lazy(() => import('./tree')) },
+  { id: 'times', label: () => t('Two times'), offered: () => capable('aggregates'), View: lazy(() => import('./times/times')) },
+  { id: 'explain', label: () => t('Explain'), selects: true, offered: () => capable('aggregates'), View: lazy(() => import('./explain/explain')) },
+  { id: 'tree', label: () => t('Tree'), selects: true, offered: () => capable('aggregates'), View: lazy(() => import('./tree')) },
   { id: 'errors', label: () => t('Errors'), View: lazy(() => import('./errors-tab')) },
 ];
 

@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, endedEarly, stream } from '../../api/client';
 import type { SearchLine, SearchOutcome, TraceSummary } from '../../api/types';
 import { withSelect } from '../../query/edit';
+import { millis } from '../../shell/format';
 import { selectsAll } from './links';
 import type { Run } from './run';
 
@@ -38,7 +39,7 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
     abort.current = own;
     setState((s) => ({ ...s, error: null, reading: true }));
     const sink = collector(run, before, cursor ? {} : { outcome: null }, (change) => { if (!own.signal.aborted) setState((s) => ({ ...s, ...change })); });
-    const params = { q: withSelect(run.q, fields), start: run.start, end: run.end, limit: limit || pageSize, cursor, matched: selectsAll(run.q) ? undefined : 1 };
+    const params = { q: withSelect(run.q, fields), start: run.start, end: run.until ?? run.end, limit: limit || pageSize, cursor, matched: selectsAll(run.q) ? undefined : 1 };
     stream<SearchLine>('search', params, sink.line, own.signal).then(sink.end, (e: unknown) => sink.fail(asError(e)));
     return () => own.abort();
   };
@@ -56,6 +57,11 @@ function asError(e: unknown): ApiError {
   return e instanceof ApiError ? e : new ApiError(0, endedEarly);
 }
 
+function beginsIn(run: Run, trace: TraceSummary): boolean {
+  const at = millis(trace.start);
+  return at >= run.from && at < run.to;
+}
+
 /** Collects lines, and shows them at most once for each frame, with what else changes then. */
 function collector(run: Run, before: TraceSummary[], change: Partial<SearchState>, show: (change: Partial<SearchState>) => void) {
   const traces = [...before];
@@ -68,7 +74,7 @@ function collector(run: Run, before: TraceSummary[], change: Partial<SearchState
   return {
     line: (l: SearchLine): void => {
       if (l.progress) change.scanned = l.progress.scanned;
-      if (l.trace) traces.push(l.trace);
+      if (l.trace && (!run.until || beginsIn(run, l.trace))) traces.push(l.trace);
       if (l.error) change.error = new ApiError(l.error.code, l.error.msg);
       if (l.outcome) change = { ...change, outcome: l.outcome, scanned: l.outcome.scanned };
       // Progress without traces leaves the traces of the search before.

@@ -217,7 +217,8 @@ function Label({ placed, i }: { placed: Placed; i: number }) {
   const e = graph.edges[i];
   const loop = e.from === e.to;
   const x = loop ? layout.x[e.from] + placed.widths[e.from] / 2 + 14 : layout.labels[2 * i];
-  const y = loop ? layout.y[e.from] - nodeHeight / 2 - 16 : layout.labels[2 * i + 1];
+  const lines = e.p95 !== null && e.errors > 0 ? 2 : 1;
+  const y = loop ? layout.y[e.from] - nodeHeight / 2 - 16 - 19 * (lines - 1) : layout.labels[2 * i + 1];
   const bad = isFailing(e, e.calls);
   return (
     <text class={css.label} x={x} y={y - 5} aria-hidden="true">

@@ -75,10 +75,12 @@ export function isLabelled(g: Graph, e: MapEdge, focus: string): boolean {
 
 /** Width of a node in pixels. */
 export function nodeWidth(n: MapNode): number {
-  return Math.min(maxName, Math.max(n.members ? minGroup : minName, n.name.length)) * 7 + 40;
+  const least = n.members ? minGroup : n.errors > 0 ? minFailing : minName;
+  return Math.min(maxName, Math.max(least, n.name.length)) * 7 + 40;
 }
 
-const [minName, minGroup] = [12, 16];
+/** Characters: a failing node has its share of errors beside its rate, a group the number of its services. */
+const [minName, minFailing, minGroup] = [12, 17, 20];
 const maxName = 24;
 
 /** A name that fits into a node. */

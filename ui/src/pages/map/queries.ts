@@ -2,6 +2,9 @@
 
 import type { MapEdge, MapNode } from './model';
 
+/** An end of an edge. */
+type End = Pick<MapNode, 'name' | 'peer' | 'connection'>;
+
 const text = JSON.stringify;
 
 /** Attributes that name a system without spans of its own, by type of connection. */
@@ -12,7 +15,7 @@ const peerFields: Record<string, string[]> = {
 };
 
 /** Search for the traces with calls of an edge; `more` is a condition of the called span, or of the calling one for peers. */
-export function edgeQuery(parent: MapNode, child: MapNode, more = ''): string {
+export function edgeQuery(parent: Pick<End, 'name'>, child: End, more = ''): string {
   const and = more && ` && ${more}`;
   if (!child.peer) return `{ service = ${text(parent.name)} } > { service = ${text(child.name)}${and} }`;
   const fields = peerFields[child.connection] ?? ['.peer.service', '.server.address', '.net.peer.name'];

@@ -1,6 +1,7 @@
 // The answer in one sentence, computed from the graph.
 
 import { count, share } from '../../shell/format';
+import { serviceLabel } from '../../shell/service';
 import { t, tn } from '../../shell/text';
 import { isFailing, type Graph, type MapEdge, type MapNode } from './model';
 
@@ -20,7 +21,7 @@ export function mapSentence(g: Graph): string {
   const services = tn(g.nodes.length, '{n} service', '{n} services');
   if (bad.length === 0) return tn(g.edges.length, '{services}, {n} edge, none failing', '{services}, {n} edges, none failing', { services });
   const [worst] = bad;
-  const edge = `${g.nodes[worst.from].name} › ${g.nodes[worst.to].name}`;
+  const edge = `${serviceLabel(g.nodes[worst.from].name)} › ${serviceLabel(g.nodes[worst.to].name)}`;
   return tn(bad.length, '{n} of {edges} edges fails: {edge}, {share} of its calls', '{n} of {edges} edges fail, most of all {edge}: {share} of its calls', {
     n: count(bad.length), edges: count(g.edges.length), edge, share: share(worst.errors / worst.calls),
   });
@@ -29,7 +30,7 @@ export function mapSentence(g: Graph): string {
 /** Who calls a service, and which of the callers see errors. */
 export function callerSentence(g: Graph, node: MapNode): string {
   const callers = g.edges.filter((e) => g.nodes[e.to].name === node.name && e.from !== e.to);
-  const name = (e: MapEdge): string => g.nodes[e.from].name;
+  const name = (e: MapEdge): string => serviceLabel(g.nodes[e.from].name);
   if (callers.length === 0) return t('No service calls it.');
   const bad = callers.filter((e) => isFailing(e, e.calls)).sort(byErrors);
   const called = t('Called by {names}.', { names: names([...callers].sort((a, b) => b.calls - a.calls).map(name)) });

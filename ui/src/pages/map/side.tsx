@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { Button, Segmented } from '../../shell/controls';
 import { count, duration, none, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Partial } from '../../shell/states';
 import { t, tn } from '../../shell/text';
@@ -62,7 +63,7 @@ function edgesOf(g: Graph, node: MapNode): MapEdge[] {
 }
 
 function Heading({ name, peer, note, children }: { name: string; peer: boolean; note: string; children?: ComponentChildren }) {
-  return <div class={css.title}><ServiceSwatch name={name} inferred={peer} /><h1 class={css.name} title={name}>{name}</h1><span class={css.note}>{note}</span><span class={css.grow} />{children}</div>;
+  return <div class={css.title}><ServiceSwatch name={name} inferred={peer} /><h1 class={css.name} title={name}>{serviceLabel(name)}</h1><span class={css.note}>{note}</span><span class={css.grow} />{children}</div>;
 }
 
 function NodeHead({ node, picture, focus, onFocus, onOpen, onPick }: SideProps & { node: MapNode }) {
@@ -96,7 +97,7 @@ function EdgeHead({ picture, all, pick, onPick }: SideProps) {
   return (
     <>
       <div class={css.title}>
-        <h1 class={css.name}><button type="button" class={css.member} onClick={() => onPick([from.name])}>{from.name}</button> › <button type="button" class={css.member} onClick={() => onPick([to.name])}>{to.name}</button></h1>
+        <h1 class={css.name}><button type="button" class={css.member} onClick={() => onPick([from.name])}>{serviceLabel(from.name)}</button> › <button type="button" class={css.member} onClick={() => onPick([to.name])}>{serviceLabel(to.name)}</button></h1>
         <span class={css.grow} /><Button kind="quiet" icon="x" label={t('Close')} onClick={() => onPick([])} />
       </div>
       <p class={css.facts}>

@@ -43,5 +43,5 @@ export function useLayout(graph: Graph, focus: string): { placed: Placed | null;
 }
 
 function shapeOf(graph: Graph, labels: Float32Array): string {
-  return [graph.nodes.map((n) => n.name + (n.members ? '+' : '')).join('\n'), graph.edges.map((e) => `${e.from}>${e.to}`).join(), labels.join()].join('\n\n');
+  return [graph.nodes.map((n) => n.name + (n.members ? '+' : '') + (n.errors > 0 ? '!' : '')).join('\n'), graph.edges.map((e) => `${e.from}>${e.to}`).join(), labels.join()].join('\n\n');
 }

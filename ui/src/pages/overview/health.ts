@@ -34,7 +34,6 @@ export interface ServiceHealth {
 }
 
 const minCalls = 20; // fewer say nothing
-const minErrors = 5;
 const minSilentSteps = 5;
 const minSilentShare = 0.2; // of the range
 
@@ -157,13 +156,10 @@ function byAbnormality(a: ServiceHealth, b: ServiceHealth): number {
   return b.series.summary.calls - a.series.summary.calls || (b.series.usual?.calls ?? 0) - (a.series.usual?.calls ?? 0) || byName(a, b);
 }
 
-/** Order if nothing is known about the usual: by share of errors, then by duration. Few errors or calls say nothing. */
+/** Order if nothing is known about the usual: by the share of errors that the page shows, then by duration. Few calls say nothing about durations. */
 function byErrorsAndDuration(a: ServiceHealth, b: ServiceHealth): number {
-  const errors = (h: ServiceHealth): number => (h.series.summary.errors < minErrors ? 0 : h.errorShare);
   const p95 = (h: ServiceHealth): number => (h.series.summary.calls < minCalls ? 0 : h.series.summary.p95 ?? 0);
-  if (a.state !== b.state) return rank[a.state] - rank[b.state];
-  if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
-  return errors(b) - errors(a) || p95(b) - p95(a) || byName(a, b);
+  return b.errorShare - a.errorShare || Number(a.inferred) - Number(b.inferred) || p95(b) - p95(a) || byName(a, b);
 }
 
 /** Calls per second of each step. The last step may have just begun: then it is left out. */

@@ -86,7 +86,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
           {services.error && <div class={css.message}><Failure what={t('Services, which are of an earlier answer')} error={services.error} retry={services.retry} /></div>}
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
           {none ? <NoRequests /> : <ChartRow all data={data} changes={changes.data?.changes ?? []} judged={judged} />}
-          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? 'most abnormal' : 'most errors'} />}
+          {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? t('most abnormal') : t('highest share of errors')} />}
         </div>
         <ErrorPanel errors={errors} changes={changes} start={millis(data.start)} end={millis(data.end)} rangeLabel={name} />
       </div>

@@ -17,7 +17,8 @@ export function IngestStrip() {
       {data.receives && hiddenFromTenants() ? <span>{t('What the process receives for all tenants is not shown to tenants.')}</span> : data.receives ? (
         <>
           {error ? <span class={css.stripState}><Mark kind="warn" size={13} label="" /><b>{t('Ingestion: {message}', { message: error.message })}</b></span> : <span class={css.stripState}><Mark kind={healthy ? 'ok' : 'warn'} size={13} label="" /><b>{healthy ? t('Ingestion healthy') : data.dropped > 0 ? t('Spans were dropped') : t('Spans were refused')}</b></span>}
-          <span><Text of="{perSecond} spans/s" perSecond={<b>{perSecond === null ? '–' : count(perSecond)}</b>} /></span>
+          {/* Known after two answers; the place is kept. */}
+          <span class={perSecond === null ? css.unknown : undefined}><Text of="{perSecond} spans/s" perSecond={<b>{count(perSecond ?? 0)}</b>} /></span>
           <span><Text of="{dropped} dropped" dropped={<b>{count(data.dropped)}</b>} /></span>
           <span><Text of="{refused} refused" refused={<b>{count(data.refused)}</b>} /></span>
         </>

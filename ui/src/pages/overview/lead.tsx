@@ -4,6 +4,7 @@ import { IncidentCards } from '../../incidents/card';
 import type { TimeText } from '../../incidents/words';
 import { minutes } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
+import { serviceLabel } from '../../shell/service';
 import { t, tn } from '../../shell/text';
 import { link } from '../../shell/url';
 import type { ServiceHealth } from './health';
@@ -51,7 +52,7 @@ export function Lead({ sentence, services, usual, quiet, incidents, at, to }: Le
         <p key={service.name} class={css.detail}>
           <Mark kind={service.state === 'failing' ? 'error' : 'warn'} size={13} label="" />
           <span>
-            <a class={service.state === 'failing' ? css.failing : css.slow} href={link({ page: 'explore' }, { q: queryOf(service) })}>{service.name}</a>{' '}{text}
+            <a class={service.state === 'failing' ? css.failing : css.slow} href={link({ page: 'explore' }, { q: queryOf(service) })}>{serviceLabel(service.name)}</a>{' '}{text}
           </span>
         </p>
       ))}

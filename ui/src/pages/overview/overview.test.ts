@@ -79,7 +79,7 @@ describe('health', () => {
       { name: 'busy', now: red(9000, 0), usual }, { name: 'slow', now: red(100, 0, 900e6), usual }, { name: 'rare', now: red(2, 1, 5e9), usual },
       { name: 'some', now: red(1000, 10), usual }, { name: 'more', now: red(100, 8), usual }, { name: 'db', now: red(100, 20), usual, inferred: true },
     );
-    expect(judge(a).map((s) => s.name)).toEqual(['more', 'some', 'slow', 'busy', 'rare', 'db']);
+    expect(judge(a).map((s) => s.name)).toEqual(['rare', 'db', 'more', 'some', 'slow', 'busy']);
   });
   it('puts the services of an incident into its order', () => {
     const failing = { now: red(1000, 200), usual: red(1000, 0), incident: incident('errors', red(900, 200), 1) };

@@ -1,5 +1,6 @@
 import { incidentText, type TimeText } from '../../incidents/words';
 import { share } from '../../shell/format';
+import { serviceLabel } from '../../shell/service';
 import { t } from '../../shell/text';
 import type { ServiceHealth } from './health';
 
@@ -40,7 +41,7 @@ export function overviewSentence(services: ServiceHealth[], context: SentenceCon
   const parts: string[] = stopped ? [stopped] : [];
   const add = (list: ServiceHealth[], one: string, many: string): void => {
     if (list.length === 0) return;
-    const subject = parts.length === 0 || stopped || list === ended ? (total === 1 ? list[0].name : t('{list} of {total} services', { list: list.length, total })) : String(list.length);
+    const subject = parts.length === 0 || stopped || list === ended ? (total === 1 ? serviceLabel(list[0].name) : t('{list} of {total} services', { list: list.length, total })) : String(list.length);
     parts.push(`${subject} ${list.length === 1 ? one : many}`);
   };
   add(failing, t('is failing'), t('are failing'));

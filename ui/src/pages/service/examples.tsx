@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, endedEarly, stream, type Params } from '../../api/client';
 import type { Nanos, SearchLine, TraceSummary } from '../../api/types';
 import { Segmented } from '../../shell/controls';
@@ -59,6 +59,7 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
   useRovingRows(list);
   const q = kind === 'failing' ? roleQuery(service, role, 'error') : p95 === null ? null : roleQuery(service, role, slower(p95));
   const { traces, error, reading, retry } = useTraces(q, start, end);
+  const texts = useMemo(() => textsApart(traces), [traces]);
   return (
     <section class={css.side} aria-label={t('Examples')}>
       <div class={css.sideHead}>
@@ -69,21 +70,33 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
       {reading && q !== null && <Skeleton rows={4} height="28px" />}
       {!reading && !error && traces.length === 0 && <p class={css.empty}>{kind === 'failing' ? t('Nothing failed in this time range.') : t('There is nothing slow in this time range.')}</p>}
       <ul ref={list} class={css.examples}>
-        {traces.map((trace) => <Example key={trace.traceID} trace={trace} find={q ?? ''} />)}
+        {traces.map((trace) => <Example key={trace.traceID} trace={trace} text={texts.get(trace) ?? ''} q={q ?? ''} />)}
       </ul>
       {q !== null && traces.length > 0 && <p class={css.empty}><a href={link({ page: 'explore' }, { q })}>{t('All of them')}</a></p>}
     </section>
   );
 }
 
-function Example({ trace, find }: { trace: TraceSummary; find: string }) {
+/** Name, message and root of an example. */
+function partsOf(trace: TraceSummary): string[] {
   const name = trace.fields?.name?.[0] ?? trace.rootName;
-  const message = trace.fields?.statusMessage?.find(Boolean) ?? '';
-  const text = message ? `${name}, ${message}` : name;
+  const root = trace.rootName === name ? '' : t('in {root}', { root: trace.rootName });
+  return [name, trace.fields?.statusMessage?.find(Boolean) ?? '', root];
+}
+
+/** What tells examples apart: parts that all of them share are left out. Where all are the same, the message says more than the name. */
+export function textsApart(traces: TraceSummary[]): Map<TraceSummary, string> {
+  const parts = traces.map(partsOf);
+  const differ = [0, 1, 2].filter((k) => parts.some((p) => p[k] !== parts[0][k]));
+  const shown = differ.length > 0 ? differ : [1];
+  return new Map(traces.map((trace, i) => [trace, shown.map((k) => parts[i][k]).filter(Boolean).join(', ') || parts[i][0]]));
+}
+
+function Example({ trace, text, q }: { trace: TraceSummary; text: string; q: string }) {
   return (
     <li data-row class={css.example}>
       <Time at={trace.match} precision={1} />
-      <a class={css.exampleName} href={link({ page: 'trace', id: trace.traceID }, { span: trace.matched?.ids[0] ?? '', find })} title={text}>{trace.errors > 0 && <Mark kind="error" size={12} label={t('failed')} />}<span>{text}</span></a>
+      <a class={css.exampleName} href={link({ page: 'trace', id: trace.traceID }, { span: trace.matched?.ids[0] ?? '', search: q })} title={partsOf(trace).filter(Boolean).join(', ')}>{trace.errors > 0 && <Mark kind="error" size={12} label={t('failed')} />}<span>{text}</span></a>
       <span class={css.number} title={t('Duration of the trace, which began at {time}', { time: new Date(millis(trace.start)).toISOString() })}>{duration(trace.duration)}</span>
     </li>
   );

@@ -2,15 +2,17 @@ import { useState } from 'preact/hooks';
 import type { Heatmap, Nanos } from '../../api/types';
 import { slowestExemplar } from '../../charts/exemplar';
 import { HeatmapChart } from '../../charts/heatmap';
-import { HeatmapTable } from '../../charts/heatmap-table';
 import { Button } from '../../shell/controls';
 import { duration, iso, millis, percent } from '../../shell/format';
+import { lazy } from '../../shell/lazy';
 import { Failure, Messages, Partial } from '../../shell/states';
 import { t } from '../../shell/text';
 import { linked, navigate, type Box } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
 import { operationQuery } from './queries';
 import css from './service.module.css';
+
+const HeatmapTable = lazy<{ data: Heatmap }>(() => import('../../charts/heatmap-table'));
 
 const columns = 120;
 const exemplars = 300;

@@ -11,6 +11,7 @@ import { rangeOf } from '../../incidents/links';
 import { iso, millis, short, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { isRelative } from '../../shell/range';
+import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
 import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
@@ -38,7 +39,7 @@ const incidentsEvery = 30_000;
 export default function ServicePage() {
   const { route } = view.value;
   const name = route.page === 'service' ? route.name : '';
-  useTitle(name);
+  useTitle(serviceLabel(name));
   return <Loaded key={name} name={name} />;
 }
 
@@ -125,10 +126,11 @@ function Service({ name, answer, data, changes, map, incidents }: ServiceProps) 
 function Head({ name, errors, role = 'requests', range = view.value.range, told, children }: { name: string; errors: string; role?: RoleName; range?: Range; told?: boolean; children?: ComponentChildren }) {
   return (
     <div class={css.head}>
-      <h1 class={css.title}><ServiceSwatch name={name} />{name}</h1>
+      <h1 class={css.title}><ServiceSwatch name={name} />{serviceLabel(name)}</h1>
       {children}
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
+      {capable('aggregates') && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name), tab: 'times' }))} title={t('Compare its operations with one day earlier, or with any other time')}>{t('Since yesterday')}</Button>}
       {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors', range }))}>{t('Kinds of errors')}</Button>}
       {errors && !told && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain', range }))}>{t('Explain errors')}</Button>}
     </div>

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { ServiceMap } from '../../api/map';
+import type { Connection, ServiceMap } from '../../api/map';
 import { classes } from '../../shell/controls';
 import { count, duration, none, rate, share } from '../../shell/format';
 import { useRovingRows } from '../../shell/roving';
@@ -8,6 +8,7 @@ import { Failure, Messages, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
+import { edgeQuery } from '../map/queries';
 import { spansOf } from './queries';
 import css from './service.module.css';
 
@@ -16,6 +17,7 @@ export interface Neighbour {
   name: string;
   /** It has no spans of its own. */
   peer: boolean;
+  connection: Connection;
   calls: number;
   errors: number;
   p95: number | null;
@@ -28,7 +30,7 @@ export function neighboursOf(m: ServiceMap, service: string, side: 'callers' | '
   const list: Neighbour[] = [];
   here.forEach((node, i) => {
     if (node !== self || self < 0 || there[i] === self) return;
-    list.push({ name: m.nodes.name[there[i]], peer: m.nodes.peer[there[i]], calls: m.edges.calls[i], errors: m.edges.errors[i], p95: m.edges.p95[i] });
+    list.push({ name: m.nodes.name[there[i]], peer: m.nodes.peer[there[i]], connection: m.nodes.connection[there[i]], calls: m.edges.calls[i], errors: m.edges.errors[i], p95: m.edges.p95[i] });
   });
   return list.sort((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1));
 }
@@ -45,7 +47,7 @@ export function Neighbours({ answer, service, seconds, of = '', outgoing: some }
   const callers = neighboursOf(data, service, 'callers');
   const calls = neighboursOf(data, service, 'calls');
   const between = (n: Neighbour, error = ''): string => spansOf(n.name) + ' > ' + spansOf(service, error);
-  const outgoing = (n: Neighbour, error = ''): string => (n.peer ? spansOf(service, 'kind = client', error) : spansOf(service) + ' > ' + spansOf(n.name, error));
+  const outgoing = (n: Neighbour, error = ''): string => edgeQuery({ name: service }, n, error);
   return (
     <>
       <List service={service} of={of} title={t('Callers')} list={callers} seconds={seconds} query={between} empty={t('No service calls this one: it begins traces, or its callers are not instrumented.')} />

@@ -4,6 +4,7 @@ import type { Red } from '../../api/types';
 import { errorShare } from '../../incidents/words';
 import { maxOf } from '../../charts/scale';
 import { MiniBars, Sparkline } from '../../charts/sparkline';
+import { capable } from '../../shell/config';
 import { classes } from '../../shell/controls';
 import { cutsOf } from '../../shell/cut';
 import { count, duration, none, rate, share } from '../../shell/format';
@@ -15,8 +16,9 @@ import { t, tn } from '../../shell/text';
 import { link, navigate } from '../../shell/url';
 import { errorShares, figuresOf, figuresSeconds, figuresText, isFailing, slowdown } from '../overview/health';
 import { factor } from '../overview/sentence';
-import { operationQuery, slower } from './queries';
-import { mainRole, timeShare, used } from './roles';
+import { useCallees, type Callee } from './callees';
+import { operationQuery, slower, spansOf } from './queries';
+import { mainRole, roleOf, timeShare, used } from './roles';
 import css from './service.module.css';
 
 const slowFrom = 1.5;
@@ -26,6 +28,8 @@ const errorScale = 0.1; // share of errors that fills a mini chart, unless there
 export function Operations({ data, service, marked }: { data: OneService; service: string; marked: OperationSeries | undefined }) {
   const body = useRef<HTMLTableElement>(null);
   useRovingRows(body);
+  const since = mainRole(data)!.total.since?.start ?? data.start;
+  const callees = useCallees(service, used(roleOf(data, 'calls').total) && capable('aggregates'), since, data.end);
   const shown = data.roles.filter((r) => r.operations.some(used) && (r.role !== 'internal' || !used(data.roles[0].total)));
   const scale = Math.max(errorScale, maxOf(shown.flatMap((r) => r.operations.map((o) => errorShares(o)))));
   return (
@@ -44,7 +48,7 @@ export function Operations({ data, service, marked }: { data: OneService; servic
             <th scope="col" class={classes(css.time, css.wide)} aria-sort="descending">{t('Share of time')}</th>
           </tr>
         </thead>
-        {shown.map((r) => <Role key={r.role} role={r} data={data} service={service} marked={marked} scale={scale} />)}
+        {shown.map((r) => <Role key={r.role} role={r} data={data} service={service} marked={marked} scale={scale} callees={r.role === 'calls' ? callees : null} />)}
       </table>
       {shown.filter((r) => r.omitted > 0).map((r) => <div key={r.role} class={css.notice}><Partial>{tn(r.omitted, '{n} operation that takes less time is not listed.', '{n} operations that take less time are not listed.', { n: count(r.omitted) })}</Partial></div>)}
     </>
@@ -59,19 +63,27 @@ interface RoleProps {
   service: string;
   marked: OperationSeries | undefined;
   scale: number;
+  /** Callees of calls with one name. */
+  callees: Map<string, Callee[]> | null;
 }
 
-function Role({ role, data, service, marked, scale }: RoleProps) {
+function Role({ role, data, service, marked, scale, callees }: RoleProps) {
   const cuts = cutsOf(role.operations.map((o) => o.name));
   return (
     <tbody>
       {role.role !== 'requests' && <tr class={css.group}><th scope="rowgroup" colSpan={3}>{roleNames[role.role]()}</th><td colSpan={6} class={css.wide} /></tr>}
-      {role.operations.filter(used).map((o) => <Row key={o.name} o={o} cut={cuts.get(o.name)} role={role} data={data} service={service} marked={o === marked} scale={scale} />)}
+      {role.operations.filter(used).map((o) => {
+        const list = callees?.get(o.name) ?? [];
+        return [
+          <Row key={o.name} o={o} cut={cuts.get(o.name)} role={role} data={data} service={service} marked={o === marked} scale={scale} callees={list.length} />,
+          ...list.map((c) => <CalleeRow key={`${o.name}\n${c.callee}`} c={c} seconds={figuresSeconds(o, data)} time={role.total.time} service={service} />),
+        ];
+      })}
     </tbody>
   );
 }
 
-function Row({ o, cut, role, data, service, marked, scale }: Omit<RoleProps, 'marked'> & { o: OperationSeries; cut?: number; marked: boolean }) {
+function Row({ o, cut, role, data, service, marked, scale, callees }: Omit<RoleProps, 'marked' | 'callees'> & { o: OperationSeries; cut?: number; marked: boolean; callees: number }) {
   const failing = isFailing(o);
   const figures = figuresOf(o);
   const slow = slowdown(figures, o.usual);
@@ -84,6 +96,7 @@ function Row({ o, cut, role, data, service, marked, scale }: Omit<RoleProps, 'ma
         <span class={css.operation}>
           <span class={css.sign}>{(failing || isSlow) && <Mark kind={failing ? 'error' : 'warn'} size={13} label={failing ? t('failing') : t('slow')} />}</span>
           <button type="button" class={css.mark} onClick={() => navigate({ operation: o.name }, { replace: true })} title={o.name}><Name text={o.name || t('(no name)')} cut={cut} title="" /></button>
+          {callees > 0 && <span class={css.second}>{t('{n} callees', { n: count(callees) })}</span>}
           <a class={css.traces} href={explore()} aria-label={t('Traces of {name}', { name: o.name })}>{t('Traces')}</a>
         </span>
       </th>
@@ -96,6 +109,25 @@ function Row({ o, cut, role, data, service, marked, scale }: Omit<RoleProps, 'ma
       </td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={o.p95} color={isSlow ? 'var(--warn-solid)' : 'var(--series-p95)'} width={84} dot /></td>
       <td class={classes(css.number, css.wide, css.second)}>{quantile(figures, 'p99')}</td>
+      <td class={classes(css.time, css.wide)}><span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span></td>
+    </tr>
+  );
+}
+
+/** The calls of one name to one of its callees. */
+function CalleeRow({ c, seconds, time, service }: { c: Callee; seconds: number; time: number; service: string }) {
+  const explore = (...more: string[]): string => link({ page: 'explore' }, { q: spansOf(service, c.where, ...more), of: 'spans' });
+  const part = time > 0 ? Math.min(1, c.time / time) : 0;
+  return (
+    <tr data-row class={css.row}>
+      <th scope="row" class={css.name}><span class={classes(css.operation, css.callee)}><span class={css.second} aria-hidden="true">→</span><a href={explore()} title={c.where}>{c.callee || t('(empty)')}</a></span></th>
+      <td class={classes(css.number, css.wide)}>{rate(c.count / seconds)}</td>
+      <td class={classes(css.number, c.errors === 0 && css.zero)}>{c.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(c.errors / c.count)}</a> : '0'}</td>
+      <td class={classes(css.bars, css.wide)} />
+      <td class={classes(css.number, css.wide, css.second)}>{duration(c.p50)}</td>
+      <td class={classes(css.number, css.p95)}>{duration(c.p95)}</td>
+      <td class={classes(css.spark, css.wide)} />
+      <td class={classes(css.number, css.wide, css.second)}>{duration(c.p99)}</td>
       <td class={classes(css.time, css.wide)}><span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span></td>
     </tr>
   );

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ServiceMap } from '../../api/map';
 import type { OneService, OperationSeries, RoleName } from '../../api/service';
-import type { Incident, Red, Usual } from '../../api/types';
+import type { Facet, Incident, Red, TraceSummary, Usual } from '../../api/types';
 import { judge } from '../overview/health';
 import { time } from '../../shell/format';
+import { calleeField, calleesOf } from './callees';
+import { textsApart } from './examples';
 import { neighboursOf } from './neighbours';
 import { operationQuery, roleQuery, slower } from './queries';
 import { asServices, mainRole, markedOperation, missingKind, timeShare } from './roles';
@@ -98,8 +100,36 @@ describe('neighbours', () => {
     edges: { parent: [0, 1, 1, 1, 0], child: [1, 2, 0, 1, 3], calls: [5, 7, 9, 3, 1], errors: [1, 0, 0, 0, 0], timed: [5, 7, 9, 3, 1], p50: [1, 1, 1, 1, 1], p95: [2, 3, 4, 5, 6], connections: [[], [], [], [], []] },
   };
   it('lists callers and calls by their number, without calls to itself', () => {
-    expect(neighboursOf(map, 'pay', 'callers')).toEqual([{ name: 'web', peer: false, calls: 5, errors: 1, p95: 2 }]);
+    expect(neighboursOf(map, 'pay', 'callers')).toEqual([{ name: 'web', peer: false, connection: '', calls: 5, errors: 1, p95: 2 }]);
     expect(neighboursOf(map, 'pay', 'calls').map((n) => n.name)).toEqual(['web', 'db']);
     expect(neighboursOf(map, 'unknown', 'calls')).toEqual([]);
+  });
+});
+
+describe('callees', () => {
+  const facet = (field: string, spans: number): Facet => ({ field, spans, selected: 0, distinct: 1, other: 0, score: 0, values: { text: [], count: [], selected: [], score: [] } });
+
+  it('uses the attribute that names most of them', () => {
+    expect(calleeField({ facets: [facet('span.server.address', 90), facet('span.peer.service', 90)] })).toBe('span.peer.service');
+    expect(calleeField({ facets: [facet('span.server.address', 90), facet('span.peer.service', 10)] })).toBe('span.server.address');
+    expect(calleeField({ facets: [] })).toBe('');
+  });
+
+  it('tells calls of one name apart, where there are several callees', () => {
+    const groups = { values: [['POST', 'POST', 'GET', 'POST'], ['north', 'kestrel', 'north', null]], where: ['a', 'b', 'c', 'd'], count: [5, 3, 2, 1], errors: [4, 0, 0, 0], p50: [1, 1, 1, 1], p95: [2, 2, 2, 2], p99: [3, 3, 3, 3], time: [9, 8, 7, 6] };
+    const found = calleesOf({ of: 'spans', by: ['name', 'span.peer.service'], spans: 11, errors: 4, share: 1, scanned: 11, estimatedSpans: 11, estimatedErrors: 4, distinct: 4, other: 0, all: { p50: 1, p95: 2, p99: 3, time: 30 }, groups });
+    expect([...found].map(([name, list]) => [name, list.map((c) => [c.callee, c.count, c.errors])])).toEqual([['POST', [['north', 5, 4], ['kestrel', 3, 0]]]]);
+  });
+});
+
+describe('examples', () => {
+  const trace = (name: string, statusMessage: string, rootName: string): TraceSummary => ({ traceID: '', match: '', rootService: '', rootName, start: '', duration: 1, spans: 1, errors: 1, orphans: 0, services: [], fields: { name: [name], statusMessage: [statusMessage] } });
+  const texts = (...list: TraceSummary[]): string[] => [...textsApart(list).values()];
+
+  it('leave out what all of them share', () => {
+    expect(texts(trace('Charge', 'no answer of a', 'GET /'), trace('Charge', 'no answer of b', 'GET /'))).toEqual(['no answer of a', 'no answer of b']);
+    expect(texts(trace('Charge', 'timeout', 'GET /'), trace('Refund', 'timeout', 'GET /'))).toEqual(['Charge', 'Refund']);
+    expect(texts(trace('Charge', 'timeout', 'GET /'), trace('Charge', 'timeout', 'POST /'))).toEqual(['in GET /', 'in POST /']);
+    expect(texts(trace('Charge', 'timeout', 'GET /'))).toEqual(['timeout']);
   });
 });

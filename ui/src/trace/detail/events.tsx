@@ -1,6 +1,9 @@
 import type { SpanDetail } from '../../api/types';
+import { config } from '../../shell/config';
+import { Button } from '../../shell/controls';
 import { duration, shortID } from '../../shell/format';
 import { t, Text } from '../../shell/text';
+import { copy } from '../../shell/toast';
 import { link } from '../../shell/url';
 import { findSpan } from '../model/span';
 import { goTo } from '../moves';
@@ -41,7 +44,7 @@ function offset(time: string, start: string): string {
 
 /** Links of a span, and spans of this trace that link to it. */
 export function Links({ state, detail }: { state: TraceState; detail: SpanDetail }) {
-  if (detail.links.length === 0 && detail.linkedFrom.length === 0) return <p class={css.nothing}>{t('No links')}</p>;
+  if (detail.links.length === 0 && detail.linkedFrom.length === 0) return <><p class={css.nothing}>{t('No links to other spans')}</p><NoTemplates state={state} /></>;
   return (
     <>
       {detail.links.length > 0 && <h3 class={css.group}>{t('Links to')}</h3>}
@@ -57,6 +60,25 @@ export function Links({ state, detail }: { state: TraceState; detail: SpanDetail
       <ul class={css.entries}>
         {detail.linkedFrom.map((l) => <li key={l.spanID}><SpanLink state={state} traceID={state.model.value.traceID} spanID={l.spanID} text={`${l.service} ${l.name}`} /></li>)}
       </ul>
+    </>
+  );
+}
+
+const example = `extensions:
+  query:
+    link_templates:
+      - name: Logs
+        url: https://logs.example.com/?trace={traceId}&span={spanId}&from={start:iso}&to={end:iso}`;
+
+/** What to write so that spans link to other systems, while no such link is configured. */
+function NoTemplates({ state }: { state: TraceState }) {
+  if (state.source.kind !== 'server' || !config.value || (config.value.links?.length ?? 0) > 0) return null;
+  return (
+    <>
+      <h3 class={css.group}>{t('Links to logs, dashboards or tickets')}</h3>
+      <p class={css.nothing}><Text of="The server has no link template. Add one to its configuration, for example for logs; {more} says what else an address can have." more={<a href="docs/link-templates.html" target="_blank" rel="noopener">{t('Links to other systems')}</a>} /></p>
+      <div class={css.code}><pre tabIndex={0} role="region" aria-label={t('Example of a link template')}>{example}</pre></div>
+      <Button icon="copy" onClick={() => void copy(example, t('Example'))}>{t('Copy the example')}</Button>
     </>
   );
 }

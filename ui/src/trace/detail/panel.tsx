@@ -45,7 +45,7 @@ export default function DetailPanel({ state, span }: { state: TraceState; span: 
   return (
     <aside ref={panel} class={css.panel} aria-label={t('Span details')} style={{ '--panel-w': `${panelWidth.value.value}px` }}>
       <Splitter width={panelWidth} label={t('Width of the details')} direction={-1} class={css.splitter} />
-      <PanelHead state={state} span={span} detail={detail} />
+      <PanelHead state={state} span={span} detail={detail} onLinks={() => setTab('links')} />
       {error && !detail && <div class={css.body}><Failure what={t('The attributes cannot be loaded')} error={error} retry={retry} /></div>}
       {!error && !detail && <div class={css.body}><Skeleton rows={6} height="24px" /></div>}
       {detail && (
@@ -75,7 +75,7 @@ function tabsOf(d: SpanDetail): Tab<TabID>[] {
   ];
 }
 
-function PanelHead({ state, span, detail }: { state: TraceState; span: number; detail: SpanDetail | null }) {
+function PanelHead({ state, span, detail, onLinks }: { state: TraceState; span: number; detail: SpanDetail | null; onLinks: () => void }) {
   const model = state.model.value;
   const peer = model.peer[span] >= 0;
   return (
@@ -85,7 +85,7 @@ function PanelHead({ state, span, detail }: { state: TraceState; span: number; d
         {peer && <span class={css.faint}>{t('called by {model}', { model: serviceName(model, model.service[span]) })}</span>}
         <span class={css.faint}>{kindOf(model, span)}</span>
         <span class={css.grow} />
-        <Menu label={t('Span')} align="end" items={spanActions(state, span, detail)} trigger={(p) => <Button kind="quiet" icon="more" label={t('Actions on the span')} {...p} />} />
+        <Menu label={t('Span')} align="end" items={spanActions(state, span, detail, onLinks)} trigger={(p) => <Button kind="quiet" icon="more" label={t('Actions on the span')} {...p} />} />
         <Button kind="quiet" icon="x" label={t('Close (Esc)')} onClick={() => navigate({ span: '' })} />
       </div>
       <h2 class={css.title}>{operation(model, span)}</h2>
@@ -125,7 +125,7 @@ function Times({ model, span }: { model: TraceModel; span: number }) {
   );
 }
 
-function spanActions(state: TraceState, span: number, detail: SpanDetail | null) {
+function spanActions(state: TraceState, span: number, detail: SpanDetail | null, onLinks: () => void) {
   const id = spanID(state.model.value, span);
   const server = state.source.kind === 'server';
   return [
@@ -137,6 +137,7 @@ function spanActions(state: TraceState, span: number, detail: SpanDetail | null)
       { label: t('Find other spans of this service'), onSelect: () => navigate(exploreView(spansBeside(detail), detail)) },
       { label: t('Group the spans of this operation by status'), onSelect: () => visit(groupLink('status', detail)) },
     ] : []),
+    ...(server && config.value?.links?.length === 0 ? [{ label: t('Link to logs or dashboards'), title: t('Says what to write into the configuration'), onSelect: onLinks }] : []),
     { label: t('Copy as JSON'), disabled: !detail, onSelect: () => void copy(JSON.stringify(detail, null, 2), 'Span') },
     { label: t('Copy span ID'), onSelect: () => void copy(id, t('Span ID')) },
     ...(server ? [{ label: t('Copy link to the span'), onSelect: () => void copy(new URL(link({ page: 'trace', id: state.model.value.traceID }, { span: id }), location.href).href, 'Link') }] : []),

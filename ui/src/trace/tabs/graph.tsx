@@ -89,8 +89,7 @@ function Drawing({ state, graph, totals, layout, mode }: { state: TraceState; gr
 function EdgeLabel({ graph, layout, edge }: { graph: TraceGraph; layout: GraphLayout; edge: number }) {
   const [from, to] = [layout.starts[edge], layout.starts[edge + 1]];
   if (to - from < 4) return null;
-  const middle = from + 2 * Math.floor((to - from) / 4);
-  return <text class={css.label} x={layout.points[middle]} y={layout.points[middle + 1] - 4}>×{count(graph.calls[edge])}</text>;
+  return <text class={css.label} x={layout.labels[2 * edge]} y={layout.labels[2 * edge + 1] - 4}>×{count(graph.calls[edge])}</text>;
 }
 
 interface NodeProps {

@@ -1,3 +1,4 @@
+import { Choice } from '../../shell/choice';
 import { t } from '../../shell/text';
 import { ownKeys } from '../model/grouping';
 import css from './tools.module.css';
@@ -13,15 +14,12 @@ export function keyLabel(key: string): string {
 export function KeyChoice({ label, value, none, attributes, onChange }: { label: string; value: string; none?: string; attributes: string[]; onChange: (key: string) => void }) {
   const known: readonly string[] = ownKeys;
   const listed = value === '' || known.includes(value) || attributes.includes(value) ? attributes : [value, ...attributes];
+  const options = [...(none === undefined ? [] : [{ value: '', label: none }]), ...[...ownKeys, ...listed].map((key) => ({ value: key, label: keyLabel(key) }))];
   return (
-    <label class={css.choice}>
-      {label}
-      <select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
-        {none !== undefined && <option value="">{none}</option>}
-        {ownKeys.map((key) => <option key={key} value={key}>{keyLabel(key)}</option>)}
-        {listed.length > 0 && <optgroup label={t('Attributes')}>{listed.map((key) => <option key={key} value={key}>{key}</option>)}</optgroup>}
-      </select>
-    </label>
+    <span class={css.choice}>
+      <span aria-hidden="true">{label}</span>
+      <Choice label={label} value={value} options={options} onChange={onChange} />
+    </span>
   );
 }
 

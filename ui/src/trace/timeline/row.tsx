@@ -22,6 +22,8 @@ export interface RowContext {
   selected: number;
   active: number | null;
   matches: ReadonlySet<number> | null;
+  /** Spans of the search that led to the trace. */
+  marks: ReadonlySet<number> | null;
   /** Spans that were chosen for a pattern. */
   chosen: readonly number[];
   /** Values of the pinned attributes of a span, as far as they are known. */
@@ -54,8 +56,9 @@ export function Row({ context: c, index, top, copy }: RowProps) {
   const folds = c.rows.fold[index];
   const isGroup = key < 0;
   const span = isGroup ? c.model.groups.members[c.model.groups.offset[~key]] : key;
-  const matched = c.matches !== null && (isGroup ? groupMatches(c, ~key) : c.matches.has(span));
-  const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, copy && css.copy];
+  const matched = hasMatch(c, key, c.matches);
+  const marked = hasMatch(c, key, c.marks);
+  const names = [css.row, key >= 0 && key === c.selected && css.selected, key === c.active && css.active, c.matches && !matched && css.faint, matched && css.matched, marked && css.marked, copy && css.copy];
   const pins = isGroup ? '' : c.pinned(span);
   const long = nameLength(c, index, span) + pins.length > c.characters;
   const semantics: HTMLAttributes<HTMLDivElement> = copy ? { 'aria-hidden': 'true' } : {
@@ -66,6 +69,7 @@ export function Row({ context: c, index, top, copy }: RowProps) {
     <div {...semantics} class={names.filter(Boolean).join(' ')} style={{ top: `${top}px` }} data-row={index}>
       <div class={long ? `${css.name} ${css.long}` : css.name} role={copy ? undefined : 'gridcell'}>
         {key >= 0 && c.chosen.includes(key) && <span class={css.chosen}><span class="visually-hidden">{t('chosen')} </span></span>}
+        {marked && <span class="visually-hidden">{t('found')} </span>}
         <RowMark flags={c.model.flags[span]} errors={isGroup ? c.model.groups.errors[~key] : 0} group={isGroup} />
         {pins && <span class={css.pins}>{pins}</span>}
         <RowName context={c} index={index} span={span} folds={folds} long={long} />
@@ -77,9 +81,11 @@ export function Row({ context: c, index, top, copy }: RowProps) {
   );
 }
 
-function groupMatches(c: RowContext, group: number): boolean {
+/** Whether the span of a row, or one of its group, is in a set. */
+function hasMatch(c: RowContext, key: number, spans: ReadonlySet<number> | null): boolean {
+  if (!spans || key >= 0) return !!spans?.has(key);
   const { offset, members } = c.model.groups;
-  for (let i = offset[group]; i < offset[group + 1]; i++) if (c.matches!.has(members[i])) return true;
+  for (let i = offset[~key]; i < offset[~key + 1]; i++) if (spans.has(members[i])) return true;
   return false;
 }
 

@@ -106,13 +106,14 @@ function useRowCache(context: RowContext): (index: number, top: number, slot: nu
 
 function useContext(state: TraceState, axis: Axis, narrow: boolean, names: number): RowContext {
   const [model, rows, path, selected, active, matches, chosen] = [state.model.value, state.rows.value, state.path.value, state.selected.value, state.active.value, state.matches.value, state.chosen.value];
+  const marks = state.marks.value;
   const [usual, colors] = [state.usual.value, state.colors.value];
   const pinned = usePinned(state);
   const levels = narrow ? 12 : Math.max(4, Math.floor((names * 0.5) / 12));
   const characters = Math.floor((names - 56) / characterWidth);
   return useMemo(
-    () => ({ model, colors, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels, characters, cut: (name: string) => state.cut(name) }),
-    [model, colors, rows, axis, path, usual, selected, active, matches, chosen, pinned, levels, characters],
+    () => ({ model, colors, rows, axis, path, usual, selected, active, matches, marks, chosen, pinned, levels, characters, cut: (name: string) => state.cut(name) }),
+    [model, colors, rows, axis, path, usual, selected, active, matches, marks, chosen, pinned, levels, characters],
   );
 }
 

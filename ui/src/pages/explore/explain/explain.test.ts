@@ -4,7 +4,7 @@ import { hasStructure, withSet } from '../../../query/sets';
 import { emptyView, type View } from '../../../shell/url';
 import type { Run } from '../run';
 import { framesOf, neighbour, scaleOf, shadeOf, totalsOf, treeOrder } from './icicle-model';
-import { explainParams, selectedSearch } from './selection';
+import { explainParams, selectedRun, selectedSearch } from './selection';
 import { ticks } from './values';
 import { callText, differenceText, noteOf, numberText, sameOf, valueName } from './words';
 
@@ -84,6 +84,15 @@ describe('the selection', () => {
     expect(explainParams(run, view({ sel: 'slowest', of: 'spans' }))).toMatchObject({ sel_slowest: 0.05, of: 'spans' });
     expect(selectedSearch(run, view({ sel: 'slowest' }), '{ .a = "b" }', 1234567).q).toBe('{ service = "web" && trace.duration >= 1234.567us } && { .a = "b" }');
     expect(selectedSearch(run, view({ sel: 'errors' }), '{ .a = "b" }')).toEqual({ q: '{ service = "web" && error } && { .a = "b" }' });
+  });
+
+  it('is a part of the run, the same one each time', () => {
+    expect([selectedRun(run, view({})), selectedRun(run, view({ sel: 'slowest' }))]).toEqual([null, null]);
+    const part = selectedRun(run, view({ sel }))!;
+    expect(part).toMatchObject({ q: '{ service = "web" && trace.duration >= 1s && trace.duration <= 2s }', from: 1000, to: 5000, start: '1000000000', end: '5000000000', until: '7000000000' });
+    expect(selectedRun(run, view({ sel: { ...sel } }))).toBe(part);
+    expect(selectedRun(run, view({ sel, of: 'spans' }))!.until).toBeUndefined();
+    expect(selectedRun(run, view({ sel: 'slowest' }), 5e9)!.q).toBe('{ service = "web" && trace.duration >= 5s }');
   });
 
   it('adds sets to a search', () => {

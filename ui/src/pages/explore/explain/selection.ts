@@ -25,12 +25,48 @@ export function explainParams(run: Run, { sel, of, base }: View): Params | null 
   return { ...shared, sel_start: nanos(Math.max(sel.t0, run.from)), sel_end: nanos(end), sel_min: sel.d0 + 'ns', sel_max: sel.d1 + 'ns' };
 }
 
-/** The selection as a search with further spans, and the time range of it. `least` is the duration that the slowest ones reach. */
-export function selectedSearch(run: Run, { sel, of }: View, set: string, least = 0): { q: string; range?: Range } {
-  if (sel === 'errors') return { q: withSet(addCondition(run.q, 'error', '=', 'true'), set) };
-  if (!sel) return { q: withSet(run.q, set) };
+/** What is selected: members of the view. */
+type Selected = Pick<View, 'sel' | 'of'>;
+
+/** The selection as a search. `least` is the duration that the slowest ones reach. */
+function searchOf(run: Run, { sel, of }: Selected, least: number): string {
+  if (!sel) return run.q;
+  if (sel === 'errors') return addCondition(run.q, 'error', '=', 'true');
   const field = of === 'traces' ? 'trace.duration' : 'duration';
-  if (sel === 'slowest') return { q: withSet(addCondition(run.q, field, '>=', durationText(least)), set) };
-  const q = setBounds(run.q, field, durationText(round3(sel.d0, Math.floor)), durationText(round3(sel.d1, Math.ceil)));
-  return { q: withSet(q, set), range: { from: iso(Math.max(sel.t0, run.from)), to: iso(Math.min(sel.t1, run.to)) } };
+  if (sel === 'slowest') return addCondition(run.q, field, '>=', durationText(least));
+  return setBounds(run.q, field, durationText(round3(sel.d0, Math.floor)), durationText(round3(sel.d1, Math.ceil)));
+}
+
+/** The time of the selection, within that of the run. */
+function timeOf(run: Run, box: Box): [number, number] {
+  return [Math.max(box.t0, run.from), Math.min(box.t1, run.to)];
+}
+
+/** The selection as a search with further spans, and the time range of it. `least` is the duration that the slowest ones reach. */
+export function selectedSearch(run: Run, view: Selected, set: string, least = 0): { q: string; range?: Range } {
+  const q = withSet(searchOf(run, view, least), set);
+  if (!view.sel || typeof view.sel === 'string') return { q };
+  const [from, to] = timeOf(run, view.sel);
+  return { q, range: { from: iso(from), to: iso(to) } };
+}
+
+// By selection. The same object again, so that a return to the page finds its search.
+const parts = new WeakMap<Run, Map<string, Run>>();
+
+/** What is selected of a run, as a run. `least` is the duration that the slowest ones reach, if it is known. Null if nothing is selected, or if it is not known. */
+export function selectedRun(run: Run, { sel, of }: Selected, least?: number): Run | null {
+  if (!sel || (sel === 'slowest' && least === undefined)) return null;
+  const key = JSON.stringify([sel, of, least]);
+  const known = parts.get(run) ?? new Map<string, Run>();
+  parts.set(run, known);
+  const part = known.get(key) ?? partOf(run, sel, of, least);
+  known.set(key, part);
+  return part;
+}
+
+function partOf(run: Run, sel: NonNullable<View['sel']>, of: View['of'], least = 0): Run {
+  const part = { ...run, q: searchOf(run, { sel, of }, least) };
+  if (typeof sel === 'string') return part;
+  const [from, to] = timeOf(run, sel);
+  return { ...part, from, to, start: nanos(from), end: nanos(to), until: of === 'traces' ? nanos(Math.min(run.to, to + sel.d1 / 1e6)) : undefined };
 }

@@ -1,7 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { slowestExemplar } from '../../../charts/exemplar';
 import { HeatmapChart } from '../../../charts/heatmap';
-import { HeatmapTable } from '../../../charts/heatmap-table';
 import { searchOf, withoutSelect } from '../../../query/edit';
 import { remember } from '../../../query/history';
 import { problemIn } from '../../../query/problem';
@@ -9,13 +8,14 @@ import type { Heatmap } from '../../../api/types';
 import { Button } from '../../../shell/controls';
 import { count, duration, iso, millis, nanos } from '../../../shell/format';
 import { useKeys } from '../../../shell/keys';
+import { lazy } from '../../../shell/lazy';
 import { announce } from '../../../shell/live-region';
 import { Partial } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { toast } from '../../../shell/toast';
 import { linked, navigate, view, type Box } from '../../../shell/url';
-import { Examples } from '../examples';
-import { findOf, selectsAll } from '../links';
+import Examples from '../examples';
+import { markedSearch, selectsAll } from '../links';
 import type { Run } from '../run';
 import { SearchHead } from '../search-head';
 import { TraceTable } from '../trace-table';
@@ -24,6 +24,8 @@ import { useHold } from './use-hold';
 import { useLive, type LiveState } from './use-live';
 import page from '../explore.module.css';
 import css from './live.module.css';
+
+const HeatmapTable = lazy<{ data: Heatmap }>(() => import('../../../charts/heatmap-table'));
 
 /** Explore with `live=1`: traces that match the search, as they arrive. */
 export default function LivePage() {
@@ -161,6 +163,6 @@ function exampleText(heat: Heatmap, cell: Box): string {
 
 function openSlowest(heat: Heatmap, cell: Box, q: string): void {
   const found = slowestExemplar(heat, cell);
-  if (found) navigate(linked({ page: 'trace', id: found.trace }, { find: findOf(q) }));
+  if (found) navigate(linked({ page: 'trace', id: found.trace }, { search: markedSearch(q) }));
   else toast(t('No example of this cell was sent. Drag over it to search the stored traces.'));
 }

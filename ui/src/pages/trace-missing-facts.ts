@@ -1,0 +1,60 @@
+// What is known about a trace that is not stored. Pure functions.
+
+import type { Ingest } from '../api/types';
+import { count, duration, elapsed, millis, time } from '../shell/format';
+import type { MarkKind } from '../shell/icons';
+import { zone } from '../shell/preferences';
+import { t } from '../shell/text';
+
+/** One thing that is known, and how much it explains: an error alone is the reason. */
+export interface Fact {
+  mark: MarkKind;
+  text: string;
+}
+
+const long = 32;
+const short = 16;
+
+/** What is unusual about the form of an id, or null. */
+export function formFact(id: string): Fact | null {
+  const others = [...new Set(id.replace(/[0-9a-f]/gi, ''))];
+  if (others.length > 0) return { mark: 'error', text: t('This is no trace ID: {characters} is not among the hexadecimal digits 0 to 9 and a to f.', { characters: others.map((c) => `“${c}”`).join(', ') }) };
+  if (/^0*$/.test(id)) return { mark: 'error', text: t('An ID of zeros only is invalid: the program did not record this trace.') };
+  if (id.length === long) return null;
+  if (id.length === short) return { mark: 'partial', text: t('The ID has 16 digits. If the spans have an ID of 32 digits, which ends with these, look for that one.') };
+  return { mark: 'warn', text: t('The ID has {n} digits, but trace IDs have 32, or 16: digits are missing, or were added.', { n: count(id.length) }) };
+}
+
+/** Digits from which on a part of an id says something. */
+const minPart = 8;
+
+/** Whether an id can be another one with a mistake: up to two digits next to each other differ, were lost, added or swapped, or a part is missing. */
+export function isNear(a: string, b: string): boolean {
+  const [x, y] = [a.toLowerCase(), b.toLowerCase()];
+  if (x === y) return false;
+  const [less, more] = x.length < y.length ? [x, y] : [y, x];
+  if (less.length >= minPart && less.length < more.length && (more.startsWith(less) || more.endsWith(less))) return true;
+  let begin = 0;
+  while (begin < less.length && less[begin] === more[begin]) begin++;
+  let end = 0;
+  while (end < less.length - begin && less.at(-1 - end) === more.at(-1 - end)) end++;
+  return less.length >= minPart && more.length - begin - end <= 2;
+}
+
+/** Whether spans arrive here, and whether some were lost. */
+export function arrivalFact(i: Ingest): Fact {
+  const since = time(millis(i.since), zone.value, millis(i.now), 0);
+  if (!i.receives) return { mark: 'partial', text: t('This process receives no spans itself: what other processes refused or dropped is on the page Status.') };
+  if (i.received === 0) return { mark: 'warn', text: t('No span has arrived since this process started, at {since}: check the address that the program sends to.', { since }) };
+  const numbers = { received: count(i.received), refused: count(i.refused), dropped: count(i.dropped), since };
+  if (i.refused + i.dropped > 0) return { mark: 'warn', text: t('{received} spans received, {refused} spans refused and {dropped} dropped since {since}: those of the trace can be among them.', numbers) };
+  return { mark: 'ok', text: t('{received} spans have arrived since {since}, none was refused or dropped. If the program sent the trace, it sent it elsewhere, or under another ID.', numbers) };
+}
+
+/** Whether the trace can have been deleted because of its age. */
+export function ageFact(i: Ingest, now: number): Fact {
+  const kept = i.retention > 0 ? t('Spans are kept for {time}.', { time: duration(i.retention) }) : '';
+  if (!i.oldestStart) return { mark: 'partial', text: kept || t('How long spans are kept is not known here.') };
+  const oldest = t('The oldest stored span started {age} ago: an older trace is not stored any more.', { age: elapsed(millis(i.oldestStart), now) });
+  return { mark: 'partial', text: [oldest, kept].filter(Boolean).join(' ') };
+}
