@@ -264,3 +264,25 @@ test('a span becomes the root, a missing parent is explained', async () => {
   await page.getByText(/missing|incomplete/i).first().waitFor();
   await page.context().close();
 });
+
+test('the panel names what sets a span apart from the usual, and claims nothing of others', async () => {
+  const start = Date.now() - 600_000;
+  const call = (i: number, zone: string, id = traceID()): TestSpan => ({
+    traceID: id, spanID: spanID(), service: 'zones', name: 'work', kind: 'server', start: start - 1000 * i, duration: 5, attributes: { zone, 'order.id': `o-${i}` }, resource: { 'service.version': '1' },
+  });
+  const [odd, usual] = [call(-1, 'x'), call(-2, 'a')];
+  await sendSpans(program, [odd, usual, ...Array.from({ length: 200 }, (_, i) => call(i, 'abc'[i % 3]))]);
+  const apart = (page: Page) => details(page).getByRole('region', { name: 'Set apart from the usual' });
+  const { page, problems } = await openTrace(`?span=${odd.spanID}`, odd.traceID);
+  await expect.poll(() => apart(page).getByRole('listitem').allInnerTexts(), { timeout: 10_000 }).toEqual([expect.stringMatching(/^zone = x\s+never$/)]);
+  await apart(page).getByText('share of 200 calls in the day before').waitFor();
+  expect(problems).toEqual([]);
+  await page.context().close();
+  const other = await newPage(browser);
+  const asked = other.page.waitForResponse((r) => r.url().includes('/api/ui/v1/facets?'));
+  await other.page.goto(`${url}/trace/${usual.traceID}?span=${usual.spanID}`);
+  await (await asked).finished();
+  await details(other.page).getByText('order.id').waitFor();
+  expect(await apart(other.page).count()).toBe(0);
+  await other.page.context().close();
+});

@@ -21,6 +21,7 @@ import type { TraceState } from '../state';
 import { Attributes, chosenValues, ExternalLinks, exploreLink, exploreView, groupLink } from './attributes';
 import { Events, isException, Links } from './events';
 import { Exception } from './exception';
+import { SetApart } from './set-apart';
 import { UsualDurations } from './usual';
 import { useDetail } from './use-detail';
 import css from './detail.module.css';
@@ -152,6 +153,7 @@ function Main({ state, detail, warnings }: { state: TraceState; detail: SpanDeta
     <>
       {exceptions.slice(0, 3).map((e, i) => <Exception key={i} attributes={e.attributes} />)}
       {all.map((w) => <p key={w} class={css.warning}><Mark kind="warn" size={13} label="" />{w}</p>)}
+      <SetApart state={state} detail={detail} />
       <Attributes state={state} detail={detail} groups={[{ title: t('Span'), scope: 'span', attributes: detail.attributes }]} />
       {state.source.kind === 'server' && <MoreLikeThis state={state} detail={detail} />}
     </>
