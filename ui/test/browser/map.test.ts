@@ -37,6 +37,16 @@ const edges = (page: Page) => page.getByRole('grid', { name: 'Edges' });
 const node = (page: Page, name: string | RegExp) => drawing(page).getByRole('button', { name });
 const parameter = (page: Page, name: string): string | null => new URL(page.url()).searchParams.get(name);
 
+test('texts of nodes stay within their borders', () => visit('/dependencies', async (page) => {
+  await drawing(page).waitFor();
+  await node(page, /payment.*%/).waitFor();
+  const outside = await drawing(page).evaluate((svg) => [...svg.querySelectorAll<SVGGElement>('[data-node]')].flatMap((g) => {
+    const frame = g.querySelector<SVGRectElement>('rect')!.getBBox();
+    return [...g.querySelectorAll('text')].filter((text) => text.getBBox().x + text.getBBox().width > frame.x + frame.width).map((text) => text.textContent);
+  }));
+  expect(outside).toEqual([]);
+}));
+
 test('says who calls payment and which caller sees errors, by keyboard', () => visit('/dependencies', async (page) => {
   await drawing(page).waitFor();
   await page.getByRole('heading', { level: 1, name: /edges fail/ }).waitFor();

@@ -2,8 +2,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, endedEarly, stream, type Params } from '../../api/client';
 import type { Nanos, SearchLine, TraceSummary } from '../../api/types';
 import { Segmented } from '../../shell/controls';
+import { cutsOf } from '../../shell/cut';
 import { duration, millis } from '../../shell/format';
 import { Mark } from '../../shell/icons';
+import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { Failure, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
@@ -60,6 +62,7 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
   const q = kind === 'failing' ? roleQuery(service, role, 'error') : p95 === null ? null : roleQuery(service, role, slower(p95));
   const { traces, error, reading, retry } = useTraces(q, start, end);
   const texts = useMemo(() => textsApart(traces), [traces]);
+  const cuts = useMemo(() => cutsOf(texts.values()), [texts]);
   return (
     <section class={css.side} aria-label={t('Examples')}>
       <div class={css.sideHead}>
@@ -70,7 +73,7 @@ export function Examples({ service, role, p95, start, end }: ExamplesProps) {
       {reading && q !== null && <Skeleton rows={4} height="28px" />}
       {!reading && !error && traces.length === 0 && <p class={css.empty}>{kind === 'failing' ? t('Nothing failed in this time range.') : t('There is nothing slow in this time range.')}</p>}
       <ul ref={list} class={css.examples}>
-        {traces.map((trace) => <Example key={trace.traceID} trace={trace} text={texts.get(trace) ?? ''} q={q ?? ''} />)}
+        {traces.map((trace) => <Example key={trace.traceID} trace={trace} text={texts.get(trace) ?? ''} cut={cuts.get(texts.get(trace) ?? '')} q={q ?? ''} />)}
       </ul>
       {q !== null && traces.length > 0 && <p class={css.empty}><a href={link({ page: 'explore' }, { q })}>{t('All of them')}</a></p>}
     </section>
@@ -92,11 +95,11 @@ export function textsApart(traces: TraceSummary[]): Map<TraceSummary, string> {
   return new Map(traces.map((trace, i) => [trace, shown.map((k) => parts[i][k]).filter(Boolean).join(', ') || parts[i][0]]));
 }
 
-function Example({ trace, text, q }: { trace: TraceSummary; text: string; q: string }) {
+function Example({ trace, text, cut, q }: { trace: TraceSummary; text: string; cut?: number; q: string }) {
   return (
     <li data-row class={css.example}>
       <Time at={trace.match} precision={1} />
-      <a class={css.exampleName} href={link({ page: 'trace', id: trace.traceID }, { span: trace.matched?.ids[0] ?? '', search: q })} title={partsOf(trace).filter(Boolean).join(', ')}>{trace.errors > 0 && <Mark kind="error" size={12} label={t('failed')} />}<span>{text}</span></a>
+      <a class={css.exampleName} href={link({ page: 'trace', id: trace.traceID }, { span: trace.matched?.ids[0] ?? '', search: q })} title={partsOf(trace).filter(Boolean).join(', ')}>{trace.errors > 0 && <Mark kind="error" size={12} label={t('failed')} />}<Name text={text} cut={cut} title="" /></a>
       <span class={css.number} title={t('Duration of the trace, which began at {time}', { time: new Date(millis(trace.start)).toISOString() })}>{duration(trace.duration)}</span>
     </li>
   );

@@ -64,7 +64,7 @@ export function GroupBar({ context: c, group, start, end, copy }: { context: Row
 function Event({ mark, model }: { mark: EventMark; model: RowContext['model'] }) {
   const name = model.names[model.eventName[mark.event]];
   const title = mark.count > 1 ? t('{count} events, first: {name}', { count: count(mark.count), name }) : name;
-  return <span class={mark.exception ? css.exception : css.event} style={{ left: px(mark.at) }} title={title} />;
+  return <span class={mark.exception ? css.exception : css.event} style={{ left: `clamp(4px, ${px(mark.at)}, calc(100% - 4px))` }} title={title} />;
 }
 
 function Label({ bar, text, percentile = '', width }: { bar: Extent; text: string; percentile?: string; width: number }) {
