@@ -49,10 +49,7 @@ func (e *explained) inputs() (out []string) {
 // attributes, for causes of several kinds, that make requests slow or fail.
 func TestExplainFindsPlantedInputs(t *testing.T) {
 	soak.SkipIfRaced(t)
-	seeds := uint64(3)
-	if testing.Short() {
-		seeds = 1
-	}
+	seeds := uint64(soak.Rounds(t, 2, 1))
 	runs, first, missing := 0, 0, 0
 	for n, kind := range plantedKinds() {
 		for _, slow := range []bool{false, true} {
@@ -84,10 +81,7 @@ func TestExplainFindsPlantedInputs(t *testing.T) {
 // TestExplainClaimsNothingWithoutCause checks that no input is listed if none matters.
 func TestExplainClaimsNothingWithoutCause(t *testing.T) {
 	soak.SkipIfRaced(t)
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 3
-	}
+	seeds := uint64(soak.Rounds(t, 10, 3))
 	runs, claims := 0, 0
 	for seed := range seeds {
 		for _, slow := range []bool{false, true} {

@@ -122,7 +122,7 @@ func TestExplainPlantedCauses(t *testing.T) {
 func TestExplainWithoutCause(t *testing.T) {
 	soak.SkipIfRaced(t)
 	const most = 5
-	for seed := range uint64(soak.Rounds(t, 20, 4)) {
+	for seed := range uint64(soak.Rounds(t, 10, 4)) {
 		shop := newExplainedShop(100+seed, "", 1500)
 		h := explainShop(t, shop)
 		slowest := shop.slowest(0.05).String()

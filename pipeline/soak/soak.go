@@ -21,7 +21,7 @@ const (
 func Seed(tb testing.TB) uint64 {
 	tb.Helper()
 	seed := uint64(1)
-	if os.Getenv(SeedVariable) == "random" {
+	if Soaking() {
 		seed = rand.Uint64()
 	} else {
 		seed = number(tb, SeedVariable, seed)
@@ -47,6 +47,9 @@ func Rounds(tb testing.TB, normal, short int) int {
 	}
 	return n * int(number(tb, RoundsVariable, 1))
 }
+
+// Soaking reports whether tests run with random seeds, as in `make soak`.
+func Soaking() bool { return os.Getenv(SeedVariable) == "random" }
 
 // Raced reports whether tests run with -short and the race detector, as in `make race`.
 func Raced() bool { return raceDetector && testing.Short() }

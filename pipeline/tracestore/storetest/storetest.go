@@ -42,11 +42,11 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	}
 }
 
-// Variant runs the suite for a further configuration of a store with which Store runs already. With
-// -short, only the named checks run: those whose outcome may differ. Under the race detector, only
-// those of them run that are concurrent.
+// Variant runs the suite for a further configuration of a store with which Store runs already: only
+// the named checks, whose outcome may differ, and with the race detector only those of them that
+// are concurrent. In `make soak` it runs the whole suite.
 func Variant(t *testing.T, open func(tb testing.TB) Subject, differing ...string) {
-	if !testing.Short() {
+	if soak.Soaking() {
 		Store(t, open)
 		return
 	}
