@@ -6,7 +6,8 @@ LDFLAGS := -s -w -X $(VERSION_VARIABLE)=$(VERSION)
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 # make lint runs go vet. A random order would keep Go from using the results of tests again.
-TEST := go test -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
+# Many tests mostly wait, so that one more package than cores is tested at the same time.
+TEST := go test $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + 1))) -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
 TEST_PROGRAM := $(abspath bin/test/tracing)
 STAGE := .ci/stage
 BENCH := go test -run '^$$' -timeout 1h
@@ -57,11 +58,12 @@ ui-images: build ## draw the pictures of README and docs in Chromium, into docs/
 bench-ui: build ## measure the pages in Chromium: times, frames, memory and sizes beside their budgets
 	@ui/test/install && cd ui && BENCH=1 npm run --silent test-browser
 
-test: build node-clients ## run the tests; long ones briefly or not at all: make test-long test-tools
+test: build node-clients ## run the tests; long ones briefly or not at all: make test-long test-tools test-browser test-engines
 	@$(MAKE) --no-print-directory -j 2 test-go test-ui
 
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
-	@$(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short ./...
+	@$(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short \
+		$$(go list ./... | grep -v '/test/engines/') ./test/engines/clickhouse/chserver
 
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
 	@$(STAGE) 'long tests' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) $$(.ci/packages long)
