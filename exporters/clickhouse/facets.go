@@ -282,10 +282,11 @@ func (g *groupRow) counted() []any {
 
 // group returns the counts, without values.
 func (g *groupRow) group(parts tracestore.Parts) (out tracestore.Group, err error) {
-	out.Errors, out.First, out.Last = g.errors, g.first, g.last
+	out.Errors = g.errors
 	if out.Durations, err = histogramOf(g.sum, g.buckets, g.counts); err != nil || parts.N == 0 {
 		return out, err
 	}
+	out.First, out.Last = g.first, g.last
 	if len(g.parts) != len(g.counts) {
 		return out, tracestore.Damaged(fmt.Sprintf("group with %d parts and %d counts", len(g.parts), len(g.counts)), nil)
 	}

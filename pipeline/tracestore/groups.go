@@ -72,7 +72,8 @@ type Group struct {
 	// Durations holds the durations of the spans as corrected by otlpdata.Span.Duration. Its Count
 	// is the number of spans.
 	Durations Histogram
-	// First and Last are the first and the last start of the spans.
+	// First and Last are the first and the last start of the spans. They are 0 without Parts, so
+	// that stores can count groups without reading spans.
 	First, Last uint64
 	// Parts are the numbers of spans in GroupQuery.Parts equal parts of the window; see Parts.At.
 	Parts []uint64
@@ -108,19 +109,19 @@ func (g *Group) isEmpty() bool {
 
 // Observe counts a span whose start is within the window of the parts.
 func (g *Group) Observe(start, duration uint64, failed bool, p Parts) {
-	if g.isEmpty() {
-		g.First, g.Last = start, start
-	}
-	g.First, g.Last = min(g.First, start), max(g.Last, start)
-	g.Durations.Observe(duration)
-	if failed {
-		g.Errors++
-	}
 	if p.N > 0 {
+		if g.isEmpty() {
+			g.First, g.Last = start, start
+		}
+		g.First, g.Last = min(g.First, start), max(g.Last, start)
 		if g.Parts == nil {
 			g.Parts = make([]uint64, p.N)
 		}
 		g.Parts[p.At(start)]++
+	}
+	g.Durations.Observe(duration)
+	if failed {
+		g.Errors++
 	}
 }
 

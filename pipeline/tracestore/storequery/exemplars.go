@@ -74,6 +74,13 @@ func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
 	return exemplarCell{tracestore.BucketOf(duration), start >> p.shift}
 }
 
+// Merge offers the exemplars that another picker of as many has picked.
+func (p *ExemplarPicker) Merge(o *ExemplarPicker) {
+	for _, e := range o.Answer() {
+		p.Offer(e)
+	}
+}
+
 func (p *ExemplarPicker) put(at exemplarCell, e tracestore.Exemplar) {
 	if old, known := p.cells[at]; !known || compareExemplars(e, old) < 0 {
 		p.cells[at] = e

@@ -2,6 +2,7 @@ package storequery
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -181,6 +182,31 @@ func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 		n.count += c.current.spans
 		n.selected += c.current.selected
 	}
+}
+
+// Merge counts what another counter of the same query has counted.
+func (c *FacetCounter) Merge(o *FacetCounter) {
+	c.AddTotal(o.spans, o.selected)
+	c.short = c.short || o.short
+	for _, of := range o.fields {
+		f := c.Field(of.field)
+		if f == nil {
+			continue
+		}
+		f.AddSpans(of.spans, of.selected)
+		f.other += of.other
+		for _, v := range of.sorted() {
+			f.AddValue(v.text, v.count, v.selected)
+		}
+	}
+}
+
+// sorted returns the values, the most frequent first, so that which ones are counted individually
+// does not depend on the order of a map.
+func (f *FieldCounter) sorted() []*valueCount {
+	return slices.SortedFunc(maps.Values(f.values), func(a, b *valueCount) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.text, b.text))
+	})
 }
 
 // AddTotal counts a number of spans, some of them selected, without their fields.

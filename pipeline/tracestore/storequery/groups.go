@@ -145,6 +145,17 @@ func (c *GroupCounter) AddGroup(o *tracestore.Group) {
 	c.grown(bucketsOf(g) - before)
 }
 
+// Merge counts what another counter of the same query has counted, the largest groups first, so
+// that which ones are counted individually does not depend on the order of a map.
+func (c *GroupCounter) Merge(o *GroupCounter) {
+	c.all.Add(&o.all)
+	c.other += o.other
+	c.short = c.short || o.short
+	for _, g := range o.ranked(tracestore.GroupsBySpans) {
+		c.AddGroup(g.group)
+	}
+}
+
 // AddOther counts spans of further groups, which are not counted one by one.
 func (c *GroupCounter) AddOther(spans uint64) { c.other += spans }
 
@@ -223,15 +234,21 @@ func (c *GroupCounter) Answer(share float64) *tracestore.Groups {
 		}
 		return out
 	}
-	list := make([]rankedGroup, 0, len(c.groups))
-	for _, g := range c.groups {
-		list = append(list, rankedGroup{g, rankOf(g, c.query.Sort), g.Durations.Count()})
-	}
-	slices.SortFunc(list, compareGroups)
+	list := c.ranked(c.query.Sort)
 	for _, g := range list[:min(len(list), c.query.Limit)] {
 		out.Groups = append(out.Groups, *g.group)
 	}
 	return out
+}
+
+// ranked returns all groups in an order.
+func (c *GroupCounter) ranked(order tracestore.GroupOrder) []rankedGroup {
+	list := make([]rankedGroup, 0, len(c.groups))
+	for _, g := range c.groups {
+		list = append(list, rankedGroup{g, rankOf(g, order), g.Durations.Count()})
+	}
+	slices.SortFunc(list, compareGroups)
+	return list
 }
 
 // rankedGroup is a group with what it is sorted by.

@@ -41,6 +41,14 @@ func (c *HeatmapCounter) AddSpans(start uint64, bucket int, spans, errors uint64
 	}
 }
 
+// Merge counts what another counter of the same query has counted.
+func (c *HeatmapCounter) Merge(o *HeatmapCounter) {
+	for i := range o.columns {
+		c.columns[i].all.Add(&o.columns[i].all)
+		c.columns[i].failed.Add(&o.columns[i].failed)
+	}
+}
+
 // Answer returns the heatmap for the examined share of the spans; see Heatmap.Share.
 func (c *HeatmapCounter) Answer(share float64) *tracestore.Heatmap {
 	out := &tracestore.Heatmap{Step: c.step, Share: share}

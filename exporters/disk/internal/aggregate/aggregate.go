@@ -11,7 +11,10 @@ import (
 )
 
 // Aggregator counts spans. Safe for concurrent use.
-type Aggregator struct{ store *scan.Store }
+type Aggregator struct {
+	store    *scan.Store
+	partRows int // minPartRows, or less in tests
+}
 
 var (
 	_ tracestore.Aggregator = (*Aggregator)(nil)
@@ -19,7 +22,7 @@ var (
 )
 
 // New returns an Aggregator for a store.
-func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
+func New(s *scan.Store) *Aggregator { return &Aggregator{s, minPartRows} }
 
 // Aggregate implements tracestore.Aggregator.
 //
@@ -28,7 +31,8 @@ func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
 //     rows, together with the facets.
 //   - Facets come from rows. Values are counted by their codes in rows (the numbers of
 //     words, for example), which become texts at the end of each source.
-//   - Groups come from rows, in the same way.
+//   - Groups by service, name and kind come from statistics, too, if nothing else is requested.
+//     Otherwise they come from rows, in the same way as facets.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits
@@ -39,18 +43,14 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	}
 	q.Where, want = tracestore.WithContext(ctx, q.Where), want.WithContext(ctx)
 	a := newAggregation(q, want)
+	a.partRows = c.partRows
 	from, to, ok := q.Window()
 	if !ok {
 		return a.answer(), nil
 	}
 	a.window = scan.Range{From: from, To: to}
 	a.session = c.store.BeginQuery(ctx)
-	if a.targets.facets != nil {
-		a.targets.facets.counter.ChargeTo(a.session.Memory)
-	}
-	if a.targets.groups != nil {
-		a.targets.groups.counter.ChargeTo(a.session.Memory)
-	}
+	a.chargeMemory()
 	defer a.session.Release()
 	err := a.run(ctx)
 	if err == nil {
@@ -94,6 +94,7 @@ type aggregation struct {
 	matchWindows []scan.Window // by source, after heatFromSeries: where it may have matching spans
 	scanned      int
 	rowsRead     int // number of rows in blocks that were read
+	partRows     int // see scanParts
 	pickedBlocks int // number of blocks with exemplars
 	reasons      tracestore.Reasons
 }
@@ -145,9 +146,7 @@ func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregatio
 		a.targets.facets = &facetTotal{total{share: 1}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
 		a.selection = newSelection(q.Tenant, want.Facets.Selection)
 	}
-	if len(want.Groups.By) > 0 {
-		a.targets.groups = &groupTotal{total{share: 1}, storequery.NewGroupCounter(q, want.Groups), want.Groups.By}
-	}
+	a.newGroups()
 	if a.targets.heat == nil && a.targets.facets == nil && a.targets.groups == nil {
 		a.targets.rest = &total{share: 1}
 	}
@@ -163,6 +162,15 @@ func (a *aggregation) newHeat() {
 	}
 }
 
+func (a *aggregation) newGroups() {
+	if len(a.want.Groups.By) > 0 {
+		a.targets.groups = &groupTotal{total{share: 1}, storequery.NewGroupCounter(a.query, a.want.Groups), a.want.Groups.By}
+		if a.session != nil { // begins again
+			a.chargeMemory()
+		}
+	}
+}
+
 func newSelection(tenant string, s *tracestore.Selection) *selection {
 	if s == nil {
 		return nil
@@ -175,10 +183,25 @@ func newSelection(tenant string, s *tracestore.Selection) *selection {
 	return c
 }
 
+// chargeMemory makes the counters reserve their memory in that of the session.
+func (a *aggregation) chargeMemory() {
+	if a.targets.facets != nil {
+		a.targets.facets.counter.ChargeTo(a.session.Memory)
+	}
+	if a.targets.groups != nil {
+		a.targets.groups.counter.ChargeTo(a.session.Memory)
+	}
+}
+
 // run counts everything. Damage is recorded.
 func (a *aggregation) run(ctx context.Context) error {
 	if a.targets.heat != nil && a.canUseSeries() {
 		if err := a.heatFromSeries(ctx); err != nil {
+			return err
+		}
+	}
+	if a.canGroupSeries() {
+		if done, err := a.groupSeries(ctx); done || err != nil {
 			return err
 		}
 	}
@@ -194,7 +217,7 @@ func (a *aggregation) run(ctx context.Context) error {
 		return err
 	}
 	a.rowsRead = 0
-	err = a.scan(ctx, f, t)
+	err = a.scanParts(ctx, f, t)
 	share := f.share
 	if err != nil { // after a timeout the partial counts are returned
 		share *= float64(max(a.rowsRead, 1)) / float64(countRows(f.blocks))

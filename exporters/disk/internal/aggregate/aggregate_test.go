@@ -81,6 +81,28 @@ func TestAggregateAgreesWithDefinition(t *testing.T) {
 	}
 }
 
+// TestAggregateInParts compares answers for parts that are counted at the same time with those for
+// all blocks in turn.
+func TestAggregateInParts(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 9))}
+	s := openStore(5, seed, scan.Options{Decoders: 3})
+	w.Send(t, s, 60)
+	for range 100 {
+		q := w.Query()
+		a := randomAggregation(w, q)
+		a.Groups = tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.AnyAttribute, Key: w.Key()}}, Limit: 20}
+		want, err := s.Aggregate(t.Context(), q, a)
+		scantest.Must(err)
+		s.partRows = 1
+		got, err := s.Aggregate(t.Context(), q, a)
+		if s.partRows = minPartRows; err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v, %+v: %v\n got %+v %+v\nwant %+v %+v", q, a, err, got, got.Facets, want, want.Facets)
+		}
+	}
+}
+
 // checkHeatmaps compares heatmaps of whole minutes with the definition, and returns the numbers of
 // examined spans.
 func checkHeatmaps(t *testing.T, e *Aggregator, sent []*otlpdata.Batch) (scanned []int) {

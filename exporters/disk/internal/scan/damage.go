@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -13,8 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// damage collects what one query could not read.
+// damage collects what one query could not read. Several sessions may add to it at the same time.
 type damage struct {
+	mu     sync.Mutex
 	report func(*source.DamageError)
 	seen   map[part]struct{}
 	files  []string
@@ -56,6 +58,8 @@ func (d *damage) note(of source.Source, where string, spans int, err error) erro
 }
 
 func (d *damage) add(e *source.DamageError, spans int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	p := part{e.File, e.Part}
 	if _, ok := d.seen[p]; ok {
 		return

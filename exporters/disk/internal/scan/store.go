@@ -120,7 +120,7 @@ type Session struct {
 	// Blocks are opened in the memory of decoders, which is not part of it.
 	Memory *tracestore.Memory
 	store  *Store
-	damage damage
+	damage *damage
 }
 
 // BeginQuery opens a session of the query of ctx, whose memory is charged to its account. The
@@ -134,8 +134,16 @@ func (s *Store) BeginQuery(ctx context.Context) *Session {
 // Begin opens a session without a limit of memory. The caller releases it.
 func (s *Store) Begin() *Session {
 	l := &Lease{view: s.snapshot()}
-	d := damage{report: s.Options.OnDamage, losses: s.Options.Losses()}
+	d := &damage{report: s.Options.OnDamage, losses: s.Options.Losses()}
 	return &Session{Sources: l.view.Sources(), Options: &s.Options, Lease: l, store: s, damage: d}
+}
+
+// Fork returns a session on the same sources for another goroutine of the query of ctx. The damage
+// that it finds is part of s. The caller releases its memory while s is open.
+func (s *Session) Fork(ctx context.Context) *Session {
+	fork := *s
+	fork.Memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	return &fork
 }
 
 // Release releases the view and the memory.

@@ -1,0 +1,97 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+)
+
+// minPartRows is the minimum number of rows of a part of a sample: reading fewer takes less time
+// than adding up what was counted.
+const minPartRows = 1 << 16
+
+// scanParts is like scan, but counts parts of at least partRows rows at the same time.
+func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets) error {
+	parts := f.split(min(a.session.Options.Decoders, countRows(f.blocks)/a.partRows), func(src int) bool {
+		return scan.IsDeduplicated(a.session.Sources[src]) // others have to be searched for duplicates as a whole
+	})
+	forks := make([]*aggregation, len(parts))
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i := 1; i < len(parts); i++ {
+		forks[i] = a.fork(ctx, to)
+		wg.Go(func() { errs[i] = forks[i].scan(ctx, parts[i], forks[i].targets) })
+	}
+	if len(parts) > 0 {
+		errs[0] = a.scan(ctx, parts[0], to)
+	}
+	wg.Wait()
+	for i := 1; i < len(parts); i++ {
+		a.merge(forks[i])
+	}
+	return errors.Join(errs...)
+}
+
+// split divides the blocks into at most n parts of about as many rows. Blocks of one source stay
+// together unless it is divisible.
+func (f *blockSample) split(n int, divisible func(src int) bool) (parts []*blockSample) {
+	rows, first, all := 0, 0, countRows(f.blocks)
+	for i := range f.blocks {
+		rows += f.blocks[i].info.Rows
+		last := i+1 == len(f.blocks)
+		enough := n > 1 && rows >= all/n*(len(parts)+1) && len(parts)+1 < n
+		if !last && (!enough || f.blocks[i+1].src == f.blocks[i].src && !divisible(f.blocks[i].src)) {
+			continue
+		}
+		part := *f
+		part.blocks = f.blocks[first : i+1]
+		parts, first = append(parts, &part), i+1
+	}
+	return parts
+}
+
+// fork returns an aggregation with counters of its own for some targets.
+func (a *aggregation) fork(ctx context.Context, to targets) *aggregation {
+	f := newAggregation(a.query, a.want)
+	f.window, f.session = a.window, a.session.Fork(ctx)
+	if to.heat == nil {
+		f.targets.heat = nil
+	}
+	f.chargeMemory()
+	return f
+}
+
+// merge adds what a fork has counted and releases its memory.
+func (a *aggregation) merge(f *aggregation) {
+	defer f.session.Memory.Release()
+	a.scanned += f.scanned
+	a.rowsRead += f.rowsRead
+	mine, other := &a.targets, &f.targets
+	if other.rest != nil {
+		mine.rest.merge(other.rest)
+	}
+	if other.heat != nil {
+		mine.heat.total.merge(&other.heat.total)
+		mine.heat.counter.Merge(other.heat.counter)
+	}
+	if other.facets != nil {
+		mine.facets.total.merge(&other.facets.total)
+		mine.facets.counter.Merge(other.facets.counter)
+	}
+	if other.groups != nil {
+		mine.groups.total.merge(&other.groups.total)
+		mine.groups.counter.Merge(other.groups.counter)
+	}
+	if other.picks != nil {
+		mine.picks.Merge(other.picks)
+	}
+}
+
+// merge adds the spans of another total.
+func (t *total) merge(o *total) {
+	t.spans += o.spans
+	t.errors += o.errors
+	t.spread.merge(o.spread)
+}
