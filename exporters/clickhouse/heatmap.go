@@ -18,7 +18,7 @@ func (a *aggregation) heatFromSpans(ctx context.Context, rows string) error {
 	}
 	step := uint64(a.want.Heatmap.Step)
 	sql := fmt.Sprintf("SELECT intDiv(start, %[1]d) * %[1]d AS heat_start, %[4]s AS heat_bucket, count(), countIf(status = 'error') "+
-		"FROM %[2]s WHERE %[3]s GROUP BY heat_start, heat_bucket", step, a.table, rows, where.Bucket("duration"))
+		"FROM %[2]s WHERE %[3]s GROUP BY heat_start, heat_bucket", step, a.table, rows, where.HeatBucket("duration"))
 	return a.readHeat(ctx, sql)
 }
 
@@ -37,7 +37,8 @@ func (a *aggregation) heatFromMinutes(ctx context.Context) (done bool, err error
 	if parts.first < parts.end {
 		sql := fmt.Sprintf("SELECT toUInt64(intDiv(minute, %[1]d)) * %[1]d * %[2]d AS heat_start, heat_bucket, "+
 			"sum(heat_spans), sumIf(heat_spans, failed = 1) FROM %[3]s "+
-			"ARRAY JOIN bucketsMap.bucket AS heat_bucket, bucketsMap.spans AS heat_spans WHERE %[4]s AND %[5]s AND (%[6]s) "+
+			"ARRAY JOIN "+where.HeatBucketsOf("bucketsMap.bucket")+" AS heat_bucket, bucketsMap.spans AS heat_spans "+
+			"WHERE %[4]s AND %[5]s AND (%[6]s) "+
 			"GROUP BY heat_start, heat_bucket",
 			step/minute, minute, a.store.db.Table("minutes"), where.Tenant(a.query.Tenant), parts.condition(), condition)
 		if err := a.readHeat(ctx, sql); err != nil {
@@ -58,7 +59,7 @@ func (a *aggregation) readHeat(ctx context.Context, sql string) error {
 	var bucket uint16
 	step := uint64(a.want.Heatmap.Step)
 	return a.each(ctx, sql, []any{&start, &bucket, &spans, &errors}, func() error {
-		if bucket >= tracestore.Buckets || start/step < a.from/step || start/step > a.to/step {
+		if bucket >= tracestore.HeatBuckets || start/step < a.from/step || start/step > a.to/step {
 			return tracestore.Damaged(fmt.Sprintf("heatmap cell at %d with bucket %d is outside of the query", start, bucket), nil)
 		}
 		if spans == 0 {

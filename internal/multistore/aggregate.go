@@ -135,7 +135,8 @@ func mismatch(q tracestore.Query, a *tracestore.Aggregation, p *tracestore.Aggre
 	from, to, ok := q.Window()
 	first := from - from%p.Heatmap.Step
 	for i := range p.Heatmap.Cells {
-		if c := &p.Heatmap.Cells[i]; !ok || c.Start < first || c.Start > to || c.Bucket < 0 || c.Bucket >= tracestore.Buckets || c.Count == 0 {
+		c := &p.Heatmap.Cells[i]
+		if !ok || c.Start < first || c.Start > to || c.Bucket < 0 || c.Bucket >= tracestore.HeatBuckets || c.Count == 0 {
 			return "the heatmap has cells that are empty or outside of the time range"
 		}
 	}

@@ -245,7 +245,7 @@ func TestUnusableAggregates(t *testing.T) {
 	wide.Heatmap = &tracestore.Heatmap{Step: 2 * second, Share: 1}
 	for i, bad := range []tracestore.Aggregate{{}, wide, cell(tracestore.HeatCell{Start: 119 * second, Count: 1}),
 		cell(tracestore.HeatCell{Start: 181 * second, Count: 1}), cell(tracestore.HeatCell{Start: 120 * second}),
-		cell(tracestore.HeatCell{Start: 120 * second, Bucket: tracestore.Buckets, Count: 1})} {
+		cell(tracestore.HeatCell{Start: 120 * second, Bucket: tracestore.HeatBuckets, Count: 1})} {
 		a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}}
 		got, err := over(&canned{aggregate: good}, &canned{aggregate: bad}).Aggregate(t.Context(), minute, a)
 		if err != nil || got.Spans != 1 || got.Complete() || !strings.HasPrefix(got.Text(), "store b: the ") {

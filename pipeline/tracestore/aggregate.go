@@ -116,7 +116,7 @@ type Heatmap struct {
 // HeatCell counts the spans of one column in one duration bucket.
 type HeatCell struct {
 	Start         uint64 // of the column, nanoseconds since the Unix epoch
-	Bucket        int    // duration bucket, see BucketOf
+	Bucket        int    // duration bucket, see HeatBucketOf
 	Count, Errors uint64
 }
 

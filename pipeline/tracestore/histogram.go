@@ -4,40 +4,80 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 )
 
 const (
 	// BucketsPerOctave is the number of buckets between a duration and twice that duration.
-	BucketsPerOctave = 8
+	BucketsPerOctave = 32
 	// Buckets is the number of buckets.
 	Buckets = 64 * BucketsPerOctave
+	// HeatBucketsPerOctave is like BucketsPerOctave, for heatmaps.
+	HeatBucketsPerOctave = 8
+	// HeatBuckets is the number of buckets of heatmaps.
+	HeatBuckets = 64 * HeatBucketsPerOctave
 )
 
-// BucketOf returns the bucket of a duration in nanoseconds: floor(8 log2 duration), where 0 counts
-// as 1. The buckets are those of OpenTelemetry's exponential histograms with scale 3, except that
+// BucketOf returns the bucket of a duration in nanoseconds: floor(32 log2 duration), where 0 counts
+// as 1. The buckets are those of OpenTelemetry's exponential histograms with scale 5, except that
 // an exact power of two belongs to the bucket that begins with it.
 func BucketOf(duration uint64) int {
 	duration = max(duration, 1)
 	zeros := bits.LeadingZeros64(duration)
 	mantissa := duration << (zeros & 63)
-	eighth := mantissa >> 60 & 7
-	_, above := bits.Sub64(borders[eighth], mantissa, 0) // avoids a branch that is mispredicted half of the time
-	return (63-zeros)*BucketsPerOctave + int(eighth+above)
+	p := &octaveParts[mantissa>>(63-octavePartBits)&(1<<octavePartBits-1)]
+	_, above := bits.Sub64(p.border, mantissa, 0) // avoids a branch that is mispredicted half of the time
+	return (63-zeros)*BucketsPerOctave + int(p.bucket+above)
 }
 
-// borders holds the largest mantissa below the one bucket border in each eighth of an octave: 2^(63
-// + (i + 1) / 8), rounded down. It is constant.
-var borders = [BucketsPerOctave]uint64{0x8b95c1e3ea8bd6e6, 0x9837f0518db8a96f, 0xa5fed6a9b15138ea, 0xb504f333f9de6484,
-	0xc5672a115506dadd, 0xd744fccad69d6af4, 0xeac0c6e7dd24392e, math.MaxUint64}
+// octavePartBits divides an octave into parts that have at most one bucket border each.
+const octavePartBits = 6
+
+// octavePart is a part of the octave from 1<<63 on: the bucket at its beginning, and the largest
+// number below the bucket border in it, or the maximum if it has none.
+type octavePart struct{ bucket, border uint64 }
+
+// octaveParts is constant.
+var octaveParts = func() (parts [1 << octavePartBits]octavePart) {
+	border := 1
+	for i := range parts {
+		end := uint64(1)<<63 + uint64(i)<<(63-octavePartBits) + (1<<(63-octavePartBits) - 1)
+		parts[i] = octavePart{uint64(border - 1), math.MaxUint64}
+		if b := belowBorder(border); b < end {
+			parts[i].border = b
+			border++
+		}
+	}
+	return parts
+}()
+
+// belowBorder returns the largest number below a bucket border in the octave from 1<<63 on: 2^(63 +
+// border/32), rounded down.
+func belowBorder(border int) uint64 {
+	if border == BucketsPerOctave {
+		return math.MaxUint64
+	}
+	x := new(big.Int).Lsh(big.NewInt(1), uint(63*BucketsPerOctave+border))
+	for root := 1; root < BucketsPerOctave; root *= 2 {
+		x.Sqrt(x)
+	}
+	return x.Uint64()
+}
 
 // BucketStart returns the lower bound of a bucket in nanoseconds, which is the upper bound of the
 // bucket before it.
 func BucketStart(bucket int) float64 { return math.Exp2(float64(bucket) / BucketsPerOctave) }
 
-// Histogram counts durations by [BucketOf]. A bucket is 9 % wide, so every duration in it is within
-// 4.43 % (2^(1/16) - 1) of its geometric mean. The zero value is empty. Not safe for concurrent
-// use.
+// HeatBucketOf returns the bucket of heatmaps of a duration in nanoseconds: floor(8 log2 duration),
+// where 0 counts as 1.
+func HeatBucketOf(duration uint64) int { return HeatBucket(BucketOf(duration)) }
+
+// HeatBucket returns the bucket of heatmaps that contains a bucket.
+func HeatBucket(bucket int) int { return bucket / (BucketsPerOctave / HeatBucketsPerOctave) }
+
+// Histogram counts durations by [BucketOf]. A bucket is 2.2 % wide (2^(1/32) - 1). The zero value
+// is empty. Not safe for concurrent use.
 type Histogram struct {
 	// Sum is the sum of the durations in nanoseconds, or the maximum uint64 if the sum overflows.
 	Sum    uint64
@@ -112,26 +152,28 @@ func HistogramOf(sum uint64, first int, counts []uint64) (Histogram, error) {
 // next call of another method and must not be changed.
 func (h *Histogram) Counts() (first int, counts []uint64) { return h.first, h.counts }
 
-// Quantile returns the q-quantile in nanoseconds, within 4.43 %: of n durations the one with rank q
-// * n, rounded up. It returns 0 for an empty histogram.
+// Quantile returns the q-quantile in nanoseconds: of n durations the one with rank q * n, rounded
+// up. The result is at most 2.2 % less, and not more, so that it does not exceed the longest
+// duration. It is 0 for an empty histogram.
 func (h *Histogram) Quantile(q float64) float64 {
 	n := h.Count()
 	if n == 0 {
 		return 0
 	}
+	if len(h.counts) == 1 { // the mean is right if all durations are equal
+		start, end := BucketStart(h.first), BucketStart(h.first+1)
+		return min(max(float64(h.Sum)/float64(n), start), end)
+	}
 	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(n)))
 	rank = min(max(rank, 1), n)
 	for i, c := range h.counts {
 		if c >= rank {
-			return middle(h.first + i)
+			return BucketStart(h.first + i)
 		}
 		rank -= c
 	}
-	return middle(h.first + len(h.counts) - 1)
+	return BucketStart(h.first + len(h.counts) - 1)
 }
-
-// middle returns the geometric mean of the bounds of a bucket.
-func middle(bucket int) float64 { return math.Exp2((float64(bucket) + 0.5) / BucketsPerOctave) }
 
 // extendTo extends counts to a bucket. The caller must then count something in it.
 func (h *Histogram) extendTo(bucket int) {

@@ -17,7 +17,7 @@ func checkOf(t reflect.Type) func(v any) error {
 		return check(func(w *tracestore.Want) error { return known(*w <= tracestore.WantFull, "want %d", *w) })
 	case reflect.TypeFor[tracestore.HeatCell]():
 		return check(func(c *tracestore.HeatCell) error {
-			return known(c.Bucket >= 0 && c.Bucket < tracestore.Buckets, "duration bucket %d of a heatmap cell", c.Bucket)
+			return known(c.Bucket >= 0 && c.Bucket < tracestore.HeatBuckets, "duration bucket %d of a heatmap cell", c.Bucket)
 		})
 	case reflect.TypeFor[tracestore.PathProfile]():
 		return check(checkPaths)

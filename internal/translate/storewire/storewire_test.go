@@ -115,7 +115,7 @@ func answers() []wire {
 	few := tracestore.PathCounts{Traces: 1, Calls: 2, SelfTime: 3, SelfSquares: 9, CallSquares: 4}
 	many := tracestore.PathCounts{Traces: 5, Calls: 6, Errors: 7, SelfTime: math.MaxUint64, SelfSquares: math.MaxFloat64, CallSquares: 36}
 	aggregate := tracestore.Aggregate{Spans: 1, Errors: 2, Share: 0.1, RelativeError: 0.5, Scanned: 3, Reasons: missing(),
-		Heatmap: &tracestore.Heatmap{Step: 9, Share: 1, Cells: []tracestore.HeatCell{{Start: 1, Bucket: tracestore.Buckets - 1, Count: 4}}},
+		Heatmap: &tracestore.Heatmap{Step: 9, Share: 1, Cells: []tracestore.HeatCell{{Start: 1, Bucket: tracestore.HeatBuckets - 1, Count: 4}}},
 		Facets: &tracestore.Facets{Spans: 4, Selected: 5, Share: 0.5, Omitted: 6, Facets: []tracestore.Facet{
 			{Field: tracestore.Field{Place: tracestore.Kind}, Spans: 7, Selected: 8, Distinct: 9, Other: 10, Score: -0.5,
 				Values: []tracestore.FacetValue{{Text: "\xff", Count: 1, Selected: 2, Score: math.Inf(-1)}}}}},
@@ -303,7 +303,7 @@ func TestInvalidMessages(t *testing.T) {
 func TestInvalidAnswers(t *testing.T) {
 	type badHistogram struct{ Durations []uint64 }
 	for name, w := range map[string]wire{
-		"duration bucket 512": of(tracestore.HeatCell{Bucket: tracestore.Buckets}),
+		"duration bucket 512": of(tracestore.HeatCell{Bucket: tracestore.HeatBuckets}),
 		"duration bucket -1":  of(tracestore.HeatCell{Bucket: -1}),
 		"parent 0":            of(tracestore.PathProfile{Paths: []tracestore.CallPath{{}}}),
 		"parent -2":           of(tracestore.PathProfile{Paths: []tracestore.CallPath{{Parent: -2}}}),
@@ -316,7 +316,7 @@ func TestInvalidAnswers(t *testing.T) {
 			t.Errorf("error %v, want %q", err, name)
 		}
 	}
-	for _, counts := range [][]uint64{{}, {1}, {1, 600, 1}, {1, 3, 0}, make([]uint64, 600), {1, math.MaxUint64, 1}} {
+	for _, counts := range [][]uint64{{}, {1}, {1, tracestore.Buckets, 1}, {1, 3, 0}, make([]uint64, 600), {1, math.MaxUint64, 1}} {
 		b, err := Encode(&badHistogram{counts})
 		if err == nil && len(counts) > 0 {
 			err = Only(NewAnswer(b, nil), &tracestore.MetricPoint{})

@@ -38,7 +38,7 @@ func (a exemplarCell) compare(b exemplarCell) int {
 // few times as many.
 func NewExemplarPicker(want int) *ExemplarPicker {
 	// Merging cannot reduce the number of cells below one for each bucket.
-	maxCells := max(2*want, 2*tracestore.Buckets)
+	maxCells := max(2*want, 2*tracestore.HeatBuckets)
 	return &ExemplarPicker{want: want, maxCells: maxCells, cells: make(map[exemplarCell]tracestore.Exemplar)}
 }
 
@@ -71,7 +71,7 @@ func shortText(s string) string {
 }
 
 func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
-	return exemplarCell{tracestore.BucketOf(duration), start >> p.shift}
+	return exemplarCell{tracestore.HeatBucketOf(duration), start >> p.shift}
 }
 
 // Merge offers the exemplars that another picker of as many has picked.

@@ -76,7 +76,7 @@ func TestExemplarIntervals(t *testing.T) {
 		for ; ; want++ {
 			cells := make(map[exemplarCell]bool)
 			for _, e := range all {
-				cells[exemplarCell{tracestore.BucketOf(e.Duration), e.Start >> want}] = true
+				cells[exemplarCell{tracestore.HeatBucketOf(e.Duration), e.Start >> want}] = true
 			}
 			if len(cells) <= p.maxCells {
 				break

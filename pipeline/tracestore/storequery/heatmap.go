@@ -28,11 +28,11 @@ func (c *HeatmapCounter) AddSpan(start, duration uint64, failed bool) {
 	if failed {
 		errors = 1
 	}
-	c.AddSpans(start, tracestore.BucketOf(duration), 1, errors)
+	c.AddSpans(start, tracestore.HeatBucketOf(duration), 1, errors)
 }
 
 // AddSpans counts at least one span in the column of a start, which must be within the window, and
-// a duration bucket.
+// a bucket of durations; see tracestore.HeatBucketOf.
 func (c *HeatmapCounter) AddSpans(start uint64, bucket int, spans, errors uint64) {
 	column := &c.columns[start/c.step-c.first]
 	column.all.AddBucket(bucket, spans)

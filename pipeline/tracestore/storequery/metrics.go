@@ -10,8 +10,8 @@ import (
 )
 
 // MaxMetricPoints is the maximum number of points in an answer. Calls that belong to further points
-// are not counted, and the answer is not complete. A point takes a few hundred bytes, and at most
-// 5 KiB.
+// are not counted, and the answer is not complete. A point takes one or two KiB, and at most 17
+// KiB.
 const MaxMetricPoints = 1 << 17
 
 // MetricsCounter counts the calls that a query selects. Not safe for concurrent use.

@@ -1,11 +1,11 @@
 package where_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,8 +59,8 @@ func TestEmptyTextOnEngine(t *testing.T) {
 	}
 }
 
-// TestBucketOnEngine compares the buckets of durations with tracestore.BucketOf: around every
-// border, and of random durations.
+// TestBucketOnEngine compares the buckets of durations with those of package tracestore: around
+// every border, and of random durations.
 func TestBucketOnEngine(t *testing.T) {
 	server := engine.Shared(t)
 	durations := []uint64{0, math.MaxUint64}
@@ -76,9 +76,12 @@ func TestBucketOnEngine(t *testing.T) {
 	}
 	var want, list []string
 	for _, d := range durations {
-		want, list = append(want, strconv.Itoa(tracestore.BucketOf(d))), append(list, where.Uint(d))
+		heat := tracestore.HeatBucketOf(d)
+		want, list = append(want, fmt.Sprintf("%d/%d/%d", tracestore.BucketOf(d), heat, heat)), append(list, where.Uint(d))
 	}
-	sql := "SELECT " + where.Bucket("d") + " FROM (SELECT arrayJoin(CAST([" + strings.Join(list, ", ") + "], 'Array(UInt64)')) AS d) " +
+	columns := []string{where.Bucket("d"), where.HeatBucket("d"), "arrayElement(" + where.HeatBucketsOf("["+where.Bucket("d")+"]") + ", 1)"}
+	sql := "SELECT concat(toString(" + strings.Join(columns, "), '/', toString(") + ")) FROM " +
+		"(SELECT arrayJoin(CAST([" + strings.Join(list, ", ") + "], 'Array(UInt64)')) AS d) " +
 		"SETTINGS max_query_size = 100000000"
 	for i, got := range strings.Fields(server.Exec(t, sql)) {
 		if got != want[i] {

@@ -336,7 +336,7 @@ func TestExemplarsWithoutRows(t *testing.T) {
 	newest, oldest := got.Exemplars[0].Start, got.Exemplars[29].Start
 	lengths := make(map[int]bool)
 	for _, e := range got.Exemplars {
-		lengths[tracestore.BucketOf(e.Duration)] = true
+		lengths[tracestore.HeatBucketOf(e.Duration)] = true
 	}
 	spread := time.Duration(newest - oldest)
 	a = tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: 10 * time.Second}}

@@ -62,7 +62,7 @@ func (a *aggregation) heatPoint(_ int, series *stats.Series, minute uint64, dura
 		}
 		// The first minute can begin before the window, but all counted spans start inside it:
 		// clamp to the start of the window.
-		a.targets.heat.counter.AddSpans(max(minute*scan.Minute, a.window.From), first+i, n, errors)
+		a.targets.heat.counter.AddSpans(max(minute*scan.Minute, a.window.From), tracestore.HeatBucket(first+i), n, errors)
 		a.targets.heat.total.add(int(n), series.Error)
 	}
 }

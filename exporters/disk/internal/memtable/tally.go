@@ -15,7 +15,7 @@ import (
 var _ source.Tally = (*snapshot)(nil)
 
 const (
-	// maxTallyCells is the maximum number of cells of series (see stats.Collector.Cells), about 6
+	// maxTallyCells is the maximum number of cells of series (see stats.Collector.Cells), about 8
 	// MiB. A table whose spans have arbitrary times exceeds it and is not counted.
 	maxTallyCells = 1 << 16
 	// tallyStep is the number of rows that are counted before the context is checked again.

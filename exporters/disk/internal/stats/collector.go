@@ -20,9 +20,9 @@ const (
 
 const (
 	nanosPerMinute = 60_000_000_000
-	octaveBits     = 6
-	perOctave      = tracestore.BucketsPerOctave
-	nameBits       = 29 // of a series or edge in a key; a minute takes the other 29
+	perCell        = tracestore.BucketsPerOctave / 2 // buckets of durations in a cell
+	rangeBits      = 7                               // of the range of durations of a cell in a key
+	nameBits       = 28                              // of a series or edge in a key; a minute takes the other 29
 )
 
 // noID replaces an id if a limit was reached. Spans with it are counted as dropped.
@@ -57,15 +57,16 @@ type Collector struct {
 
 type service struct{ tenant, name string }
 
-// cell counts the spans of a series in one minute and one octave of durations. Its key consists of
-// minute, series and octave, so that the order of keys is that of a section.
+// cell counts the spans of a series in one minute and one range of durations, which is half of an
+// octave. Its key consists of minute, series and range, so that the order of keys is that of a
+// section.
 type cell struct {
 	sum    uint64
-	counts [perOctave]uint32
+	counts [perCell]uint32
 }
 
-// callCell counts the calls of an edge in one minute and one octave of durations. Its key is like
-// that of a cell. Inner calls are in the first octave, whatever their durations are.
+// callCell counts the calls of an edge in one minute and one range of durations. Its key is like
+// that of a cell. Inner calls are in the first range, whatever their durations are.
 type callCell struct {
 	cell
 	errors uint64
@@ -168,7 +169,7 @@ func (c *Collector) sortedSeries() []uint32 {
 // nanoseconds.
 func (c *Collector) AddSpan(series uint32, start, duration uint64) {
 	if cell, bucket := c.cellOf(series, start, duration); cell != nil {
-		cell.counts[bucket%perOctave]++
+		cell.counts[bucket%perCell]++
 		cell.sum = saturatingAdd(cell.sum, duration)
 	}
 }
@@ -180,7 +181,7 @@ func (c *Collector) AddUnsampled(series uint32, start, duration, n uint64) {
 	if cell == nil {
 		return
 	}
-	count := &cell.counts[bucket%perOctave]
+	count := &cell.counts[bucket%perCell]
 	if n > math.MaxUint32-uint64(*count) {
 		c.dropped++
 		return
@@ -197,7 +198,7 @@ func (c *Collector) cellOf(series uint32, start, duration uint64) (_ *cell, buck
 		return nil, 0
 	}
 	bucket = uint64(tracestore.BucketOf(duration))
-	cell := c.cells.at(start/nanosPerMinute<<(nameBits+octaveBits) | uint64(series)<<octaveBits | bucket/perOctave)
+	cell := c.cells.at(start/nanosPerMinute<<(nameBits+rangeBits) | uint64(series)<<rangeBits | bucket/perCell)
 	if cell == nil {
 		c.dropped++
 	}
@@ -225,7 +226,7 @@ func (c *Collector) unsampledOf(series uint32) uint32 {
 	return *known - 1
 }
 
-// Cells returns the number of cells of series. A cell takes about 100 bytes.
+// Cells returns the number of cells of series. A cell takes about 130 bytes.
 func (c *Collector) Cells() int { return c.cells.used }
 
 // Dropped returns the number of spans that were not counted in series, or whose unsampled calls
@@ -243,12 +244,12 @@ func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(se
 			continue
 		}
 		key := slot.key - 1
-		series, minute := int(key>>octaveBits&(1<<nameBits-1)), key>>(nameBits+octaveBits)
+		series, minute := int(key>>rangeBits&(1<<nameBits-1)), key>>(nameBits+rangeBits)
 		if !selected[series] || minute < first || minute > last {
 			continue
 		}
 		h.Reset()
-		addCell(&h, int(key&(1<<octaveBits-1)), &slot.value)
+		addCell(&h, int(key&(1<<rangeBits-1)), &slot.value)
 		visit(series, minute, &h)
 	}
 }
@@ -294,20 +295,21 @@ func (c *Collector) AddEdge(parent, child uint32, kind EdgeKind, start, duration
 	if kind&Inner == 0 {
 		bucket = uint64(tracestore.BucketOf(duration))
 	}
-	calls := c.callsOf(edgeName{parent, child, kind}, start/nanosPerMinute, bucket/perOctave)
+	calls := c.callsOf(edgeName{parent, child, kind}, start/nanosPerMinute, bucket/perCell)
 	if calls == nil {
 		c.callsDropped++
 		return
 	}
-	calls.counts[bucket%perOctave]++
+	calls.counts[bucket%perCell]++
 	if failed {
 		calls.errors++
 	}
 	calls.sum = saturatingAdd(calls.sum, duration)
 }
 
-// callsOf returns the cell of an edge, a minute and an octave, or nil if a limit was reached.
-func (c *Collector) callsOf(e edgeName, minute, octave uint64) *callCell {
+// callsOf returns the cell of an edge, a minute and a range of durations, or nil if a limit was
+// reached.
+func (c *Collector) callsOf(e edgeName, minute, durations uint64) *callCell {
 	if e.parent == noID || e.child == noID {
 		return nil
 	}
@@ -319,7 +321,7 @@ func (c *Collector) callsOf(e edgeName, minute, octave uint64) *callCell {
 		c.edges = append(c.edges, e)
 		*id = uint32(len(c.edges))
 	}
-	return c.calls.at(minute<<(nameBits+octaveBits) | uint64(*id-1)<<octaveBits | octave)
+	return c.calls.at(minute<<(nameBits+rangeBits) | uint64(*id-1)<<rangeBits | durations)
 }
 
 // AddOrphan adds a span whose parent is not in the segment. kind is determined from the span alone.

@@ -95,19 +95,19 @@ func (c *Collector) AppendEdges(dst []byte) []byte {
 	order := sortedOrder(edges, (*Edge).compare)
 	rank := ranks(order)
 	cells := c.calls.sorted(func(key uint64) uint64 {
-		id := key >> octaveBits & (1<<nameBits - 1)
-		return key + (uint64(rank[id])-id)<<octaveBits
+		id := key >> rangeBits & (1<<nameBits - 1)
+		return key + (uint64(rank[id])-id)<<rangeBits
 	})
 	dst = binary.AppendUvarint(append(dst, version), c.callsDropped)
 	dst = appendEdgeNames(dst, edges, order)
 	var w groupWriter
 	var h tracestore.Histogram
 	for len(cells) > 0 {
-		name, errors := cells[0].key>>octaveBits, uint64(0)
+		name, errors := cells[0].key>>rangeBits, uint64(0)
 		n := 0
-		for h.Reset(); n < len(cells) && cells[n].key>>octaveBits == name; n++ {
+		for h.Reset(); n < len(cells) && cells[n].key>>rangeBits == name; n++ {
 			v := &c.calls.slots[cells[n].slot].value
-			addCell(&h, int(cells[n].key&(1<<octaveBits-1)), &v.cell)
+			addCell(&h, int(cells[n].key&(1<<rangeBits-1)), &v.cell)
 			errors += v.errors
 		}
 		cells = cells[n:]

@@ -73,12 +73,12 @@ func (r *reader) histogram(h *tracestore.Histogram) {
 	}
 }
 
-// addCell adds an octave to a histogram.
-func addCell(h *tracestore.Histogram, octave int, c *cell) {
+// addCell adds the cell with a number of a range to a histogram.
+func addCell(h *tracestore.Histogram, number int, c *cell) {
 	h.Sum = saturatingAdd(h.Sum, c.sum)
 	for i, n := range c.counts {
 		if n > 0 {
-			h.AddBucket(octave*perOctave+i, uint64(n))
+			h.AddBucket(number*perCell+i, uint64(n))
 		}
 	}
 }

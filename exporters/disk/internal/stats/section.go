@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// version is the version of all sections. Version 1 was not released.
-	version = 2
+	// version is the version of all sections. Versions 1 and 2 were not released.
+	version = 3
 	// maxSpans exceeds any number of spans in a section. Thousands of such numbers can be added
 	// without overflow.
 	maxSpans     = 1 << maxSpansBits

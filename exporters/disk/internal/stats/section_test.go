@@ -151,7 +151,7 @@ func TestInvalidNumbersAreRejected(t *testing.T) {
 		"body":              {0, cat(series, []byte{1, 0, 1}, huge)},
 		"point name":        {0, cat(series, []byte{1, 0, 1, 5, 1, 1, 0, 0, 1})},
 		"point buckets":     {0, cat(series, []byte{1, 0, 1, 6, 0, 1, 0xff, 0x7f, 0, 1})},
-		"point bucket":      {0, cat(series, []byte{1, 0, 1, 6, 0, 1, 0, 0x80, 0x04, 1})},
+		"point bucket":      {0, cat(series, []byte{1, 0, 1, 6, 0, 1, 0, 0x80, 0x10, 1})},
 		"point skips":       {0, cat(series, []byte{1, 0, 1, 10, 0, 1, 1, 0, 0xf1, 0xff, 0xff, 0xff, 0x0f, 1})},
 		"point count":       {0, cat(series, []byte{1, 0, 1, 16, 0, 1, 0, 0}, bytes.Repeat([]byte{0xff}, 11), []byte{0x7f})},
 		"points repeated":   {0, cat(series, []byte{1, 0, 2, 10, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1})},

@@ -51,18 +51,18 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 	order := c.sortedSeries()
 	rank := ranks(order)
 	cells := c.cells.sorted(func(key uint64) uint64 {
-		id := key >> octaveBits & (1<<nameBits - 1)
-		return key + (uint64(rank[id])-id)<<octaveBits
+		id := key >> rangeBits & (1<<nameBits - 1)
+		return key + (uint64(rank[id])-id)<<rangeBits
 	})
 	dst = binary.AppendUvarint(append(dst, version), c.dropped)
 	dst = appendSeriesNames(dst, c.series, order)
 	var w groupWriter
 	var h tracestore.Histogram
 	for len(cells) > 0 {
-		name := cells[0].key >> octaveBits
+		name := cells[0].key >> rangeBits
 		n := 0
-		for h.Reset(); n < len(cells) && cells[n].key>>octaveBits == name; n++ {
-			addCell(&h, int(cells[n].key&(1<<octaveBits-1)), &c.cells.slots[cells[n].slot].value)
+		for h.Reset(); n < len(cells) && cells[n].key>>rangeBits == name; n++ {
+			addCell(&h, int(cells[n].key&(1<<rangeBits-1)), &c.cells.slots[cells[n].slot].value)
 		}
 		cells = cells[n:]
 		w.point(name>>nameBits, name&(1<<nameBits-1))

@@ -24,7 +24,7 @@ const (
 	minSlots = 1 << 8
 	maxSlots = 1 << 21
 	// maxCells is the maximum number of entries of a table. It bounds the memory of a [Collector]
-	// even if the times of spans are spread arbitrarily: 96 MiB for series and 112 MiB for edges.
+	// even if the times of spans are spread arbitrarily: 160 MiB for series and 176 MiB for edges.
 	maxCells = maxSlots / 4 * 3
 )
 

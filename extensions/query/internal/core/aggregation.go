@@ -82,7 +82,7 @@ const GroupMemory = 4 << 20
 // memory returns an upper bound on the bytes that the answer and its calculation take, except for
 // facets and groups.
 func (a *Aggregation) memory() (bytes int64) {
-	const cell, buckets, exemplar = 64, 64 * tracestore.BucketsPerOctave, 1 << 10
+	const cell, buckets, exemplar = 64, tracestore.HeatBuckets, 1 << 10
 	if step := a.Spec.Heatmap.Step; step > 0 {
 		bytes += (int64(a.Window.To.Sub(a.Window.From)/step) + 2) * buckets * cell
 	}

@@ -13,12 +13,14 @@ type window struct {
 	seconds       float64
 	calls, errors uint64
 	durations     [tracestore.Buckets]uint64
+	sum           uint64 // of the durations
 	scratch       tracestore.Histogram
 }
 
 func (w *window) addPoint(p *tracestore.MetricPoint) {
 	w.calls += p.Calls
 	w.errors += p.Errors
+	w.sum += p.Durations.Sum
 	first, counts := p.Durations.Counts()
 	for i, n := range counts {
 		w.durations[first+i] += n
@@ -28,6 +30,7 @@ func (w *window) addPoint(p *tracestore.MetricPoint) {
 func (w *window) remove(p *tracestore.MetricPoint) {
 	w.calls -= p.Calls
 	w.errors -= p.Errors
+	w.sum -= p.Durations.Sum
 	first, counts := p.Durations.Counts()
 	for i, n := range counts {
 		w.durations[first+i] -= n
@@ -51,6 +54,7 @@ func (w *window) milliseconds(quantile float64) float64 {
 		return math.NaN()
 	}
 	w.scratch.Reset()
+	w.scratch.Sum = w.sum
 	for bucket, n := range w.durations {
 		if n > 0 {
 			w.scratch.AddBucket(bucket, n)

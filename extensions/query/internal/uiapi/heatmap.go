@@ -167,7 +167,7 @@ func heatmapOf(agg *core.Aggregation, a *tracestore.Aggregate) *heatmapAnswer {
 	first := int64(route.NanosOf(w.From)) / int64(step)
 	out := &heatmapAnswer{
 		Of: of, Start: route.Nanos(first * int64(step)), Step: int64(step), Columns: int64(route.NanosOf(w.To))/int64(step) - first + 1,
-		PerOctave: tracestore.BucketsPerOctave, Spans: a.Spans, Errors: a.Errors, Exemplars: exemplarsOf(a.Exemplars),
+		PerOctave: tracestore.HeatBucketsPerOctave, Spans: a.Spans, Errors: a.Errors, Exemplars: exemplarsOf(a.Exemplars),
 	}
 	var cells []tracestore.HeatCell
 	part := 1.0

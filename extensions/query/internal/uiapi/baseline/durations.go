@@ -112,7 +112,7 @@ func newColumns() operationColumns {
 }
 
 func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histogram) {
-	first, counts := h.Counts()
+	first, counts := heatCounts(h)
 	quantile := func(q float64) int64 { return route.Duration(h.Quantile(q)) }
 	c.Service = append(c.Service, key.Service)
 	c.Name = append(c.Name, key.Operation)
@@ -123,6 +123,17 @@ func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histog
 	c.P99 = append(c.P99, quantile(0.99))
 	c.Bucket = append(c.Bucket, first)
 	c.Counts = append(c.Counts, counts)
+}
+
+// heatCounts returns the counts of the buckets of heatmaps from the first one with durations on.
+func heatCounts(h *tracestore.Histogram) (first int, counts []uint64) {
+	from, all := h.Counts()
+	first = tracestore.HeatBucket(from)
+	counts = make([]uint64, tracestore.HeatBucket(from+len(all)-1)-first+1)
+	for i, n := range all {
+		counts[tracestore.HeatBucket(from+i)-first] += n
+	}
+	return first, counts
 }
 
 // kindDigit returns the OTLP number of a kind, and 0 for an unspecified one.
