@@ -104,7 +104,7 @@ func ownWarnings(start uint64, reversed bool) []string {
 		out = append(out, "span has no start time")
 	}
 	if reversed {
-		out = append(out, "span ends before it starts; its duration is shown as 1 ns")
+		out = append(out, "span has no end, or one before its start; its duration is unknown and counts as 0")
 	}
 	return out
 }
