@@ -112,5 +112,8 @@ func (e *exporter) StoreStatus(ctx context.Context) (status.Store, error) {
 		all = append(all, status.Arrivals{First: d.Start, Last: last, Spans: d.Spans, Bytes: d.bytes})
 	}
 	s.SetArrivals(all, now)
-	return s, nil
+	var u tracestore.Usage
+	err = e.addTimes(ctx, &u)
+	s.OldestStart = u.OldestTime()
+	return s, err
 }

@@ -24,6 +24,7 @@ func (e *exporter) StoreStatus(ctx context.Context) (status.Store, error) {
 	now := e.env.Now()
 	all := e.segmentArrivals(&s)
 	s.SetArrivals(all, now)
+	s.OldestStart = usage.OldestTime()
 	return s, nil
 }
 

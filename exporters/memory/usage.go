@@ -12,6 +12,11 @@ import (
 func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
+	return e.usageNow(), nil
+}
+
+// usageNow needs e.mu.
+func (e *exporter) usageNow() tracestore.Usage {
 	u := tracestore.Usage{Bytes: e.usage.bytes, MaxBytes: e.maxBytes}
 	if e.oldest != nil {
 		u.Oldest = time.Unix(0, e.oldest.created)
@@ -19,7 +24,7 @@ func (e *exporter) Usage(context.Context, string) (tracestore.Usage, error) {
 	for _, t := range e.tenants {
 		u.AddStarts(t.all.bounds())
 	}
-	return u, nil
+	return u
 }
 
 // maxCountedTraces is the maximum number of traces that StoreStatus visits while spans wait.
@@ -41,6 +46,8 @@ func (e *exporter) StoreStatus(context.Context) (status.Store, error) {
 	}
 	s.SetArrivals(all, e.now())
 	s.Spans = int64(e.usage.spans)
+	usage := e.usageNow()
+	s.OldestStart = usage.OldestTime()
 	return s, nil
 }
 

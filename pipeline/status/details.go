@@ -85,8 +85,9 @@ type Store struct {
 	Free        int64         `json:"free,omitempty"` // bytes of the disk, 0 if unknown
 	Segments    int           `json:"segments"`
 	Quarantined int           `json:"quarantined"`
-	LogBytes    int64         `json:"logBytes"` // write-ahead log
-	Oldest      time.Time     `json:"oldest,omitzero"`
+	LogBytes    int64         `json:"logBytes"`             // write-ahead log
+	Oldest      time.Time     `json:"oldest,omitzero"`      // first arrival
+	OldestStart time.Time     `json:"oldestStart,omitzero"` // start of the oldest span, as the client said
 	// Parts are the arrivals of stored spans in MaxParts equal parts from Oldest to now.
 	Parts []Part `json:"parts"`
 	// Gaps are times of at least MinGap without arrivals, the longest MaxGaps of them by time.

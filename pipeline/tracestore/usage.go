@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -30,6 +31,14 @@ type Usage struct {
 	// Reasons says why not everything is counted, for example because a store of several cannot be
 	// reached.
 	Reasons
+}
+
+// OldestTime returns OldestStart as a time, which is zero if it is unknown.
+func (u *Usage) OldestTime() time.Time {
+	if u.OldestStart == 0 || u.OldestStart > math.MaxInt64 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(u.OldestStart)).UTC()
 }
 
 // AddStarts includes other spans. oldest and newest are the starts of the first and the last one;

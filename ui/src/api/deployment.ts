@@ -98,7 +98,10 @@ export interface StoreState {
   segments: number;
   quarantined: number;
   logBytes: number;
+  /** First arrival. */
   oldest?: string;
+  /** Start of the oldest span. */
+  oldestStart?: string;
   parts: { start: string; spans: number }[];
   gaps: { from: string; to: string }[];
   expiring: { within: number; spans: number; bytes: number }[];

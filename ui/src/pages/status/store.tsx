@@ -42,7 +42,7 @@ function Retention({ s }: { s: StoreState }) {
       {s.parts.length > 0 && <MiniBars values={s.parts.map((p) => p.spans)} width={barWidth} height={36} />}
       {oldest > 0 && <p class={css.axis}><Time at={oldest} precision={0} /><span>{t('now')}</span></p>}
       <p class={css.sideText}>
-        {oldest === 0 ? t('Nothing is stored.') : <Text of="The oldest spans arrived {age} ago." age={elapsed(oldest, slowNow.value)} />}{' '}
+        {oldest === 0 ? t('Nothing is stored.') : s.oldestStart ? <Text of="The oldest span started {start} ago; the first arrived {age} ago." start={elapsed(Date.parse(s.oldestStart), slowNow.value)} age={elapsed(oldest, slowNow.value)} /> : <Text of="The oldest spans arrived {age} ago." age={elapsed(oldest, slowNow.value)} />}{' '}
         {next && t('{spans} spans ({bytes}) will be deleted within {time}.', { spans: short(next.spans), bytes: bytes(next.bytes), time: duration(next.within) })}
         {!next && s.retention > 0 && oldest > 0 && t('Nothing will be deleted within a day.')}
       </p>
