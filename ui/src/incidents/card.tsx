@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import type { AffectedService, IncidentError, Incidents, SystemIncident } from '../api/incidents';
 import { Button } from '../shell/controls';
-import { count, duration, share } from '../shell/format';
+import { count, percentile, share } from '../shell/format';
 import { Mark } from '../shell/icons';
 import { serviceLabel } from '../shell/service';
 import { ServiceMark } from '../shell/service-mark';
@@ -65,7 +65,7 @@ function Fact({ name, title, children }: { name: string; title?: string; childre
 
 /** "210 of 626 failed; 68.0 % of those to version 2.14.0, 0 of the others". */
 function requestsText({ source, version }: SystemIncident): string {
-  const values = { errors: count(source.errors), calls: count(source.calls), p50: duration(source.p50 ?? 0), p99: duration(source.p99 ?? 0) };
+  const values = { errors: count(source.errors), calls: count(source.calls), p50: percentile(source.p50 ?? 0), p99: percentile(source.p99 ?? 0) };
   const text = source.kind === 'errors' ? t('{errors} of {calls} failed', values) : t('{calls}, p50 {p50}, p99 {p99}', values);
   if (!version || version.of.calls === 0 || source.kind !== 'errors') return text;
   const of = t('{text}; {share} of those to version {version}', { text, share: share(errorShare(version.of)), version: version.to });
@@ -79,8 +79,8 @@ function usersText({ source, roots }: SystemIncident): string {
   const about = part < 1 ? t('about ') : '';
   const services = roots!.services.join(', ');
   if (source.kind === 'slow') {
-    const p95 = t('{about}p95 {p95} of requests to {services}', { about, services, p95: duration(r.p95 ?? 0) });
-    return usual?.p95 ? t('{text}, usually {usual}', { text: p95, usual: duration(usual.p95) }) : p95;
+    const p95 = t('{about}p95 {p95} of requests to {services}', { about, services, p95: percentile(r.p95 ?? 0) });
+    return usual?.p95 ? t('{text}, usually {usual}', { text: p95, usual: percentile(usual.p95) }) : p95;
   }
   const failed = t('{about}{share} of requests to {services} failed ({errors} of {calls})', { about, services, share: share(errorShare(r)), errors: count(r.errors), calls: count(r.calls) });
   const compared = usual ? t('{text}, usually {usual}', { text: failed, usual: share(errorShare(usual)) }) : failed;

@@ -2,7 +2,7 @@
 
 import type { IncidentVersion } from '../api/incidents';
 import type { Incident, Red, Usual } from '../api/types';
-import { duration, millis, minutes, share } from '../shell/format';
+import { millis, minutes, percentile, share } from '../shell/format';
 import { t } from '../shell/text';
 
 /** Writes a time, in milliseconds since the epoch: of another day than the end of the data with its date. */
@@ -17,14 +17,14 @@ export function errorShare(r: Pick<Red, 'calls' | 'errors'> | null): number {
 
 /** What a service does in an incident: "fails 33.5 % of requests, usually 0.2 %, since 14:06 when version 2.14.0 appeared". */
 export function incidentText(i: Incident, usual: Usual | null, at: TimeText, version: IncidentVersion | null = null): string {
-  const values = { share: share(errorShare(i)), p95: duration(i.p95 ?? 0), usual: usually(i, usual), time: timeText(i, at, version) };
+  const values = { share: share(errorShare(i)), p95: percentile(i.p95 ?? 0), usual: usually(i, usual), time: timeText(i, at, version) };
   if (i.end !== null) return i.kind === 'errors' ? t('failed {share} of requests{usual}{time}', values) : t('was slow: p95 {p95}{usual}{time}', values);
   return i.kind === 'errors' ? t('fails {share} of requests{usual}{time}', values) : t('is slow: p95 {p95}{usual}{time}', values);
 }
 
 function usually({ kind }: Incident, usual: Usual | null): string {
   if (!usual) return '';
-  return t(', usually {usual}', { usual: kind === 'errors' ? share(errorShare(usual)) : duration(usual.p95 ?? 0) });
+  return t(', usually {usual}', { usual: kind === 'errors' ? share(errorShare(usual)) : percentile(usual.p95 ?? 0) });
 }
 
 function timeText({ start, end }: Incident, at: TimeText, version: IncidentVersion | null): string {
@@ -42,5 +42,5 @@ function versionText({ to, at: appeared }: IncidentVersion, from: number, open: 
 
 /** What is bad about a service in a list of several: "9.4 %", or "p95 1.24 s". */
 export function badText(i: Incident): string {
-  return i.kind === 'errors' ? share(errorShare(i)) : t('p95 {p95}', { p95: duration(i.p95 ?? 0) });
+  return i.kind === 'errors' ? share(errorShare(i)) : t('p95 {p95}', { p95: percentile(i.p95 ?? 0) });
 }

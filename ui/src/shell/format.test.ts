@@ -4,6 +4,10 @@ import * as f from './format';
 const plain = (s: string): string => s.replaceAll('\u202f', ' ');
 
 describe('format', () => {
+  it.each([[0, '0'], [1, '0'], [7, '7 ns'], [414e3, '410 µs'], [9.49e6, '9.5 ms'], [20.2e6, '20 ms'], [999.6e6, '1.0 s'], [2.43e9, '2.4 s'], [52.34e9, '52 s'], [134e9, '2 m 10 s']])('percentile of %d', (ns, text) => {
+    expect(plain(f.percentile(ns))).toBe(text);
+  });
+
   it.each([[0, '0'], [1, '0'], [7, '7 ns'], [412e3, '412 µs'], [9.4e6, '9.40 ms'], [999.6e6, '1.00 s'], [1.84e9, '1.84 s'], [52.34e9, '52.3 s'], [59.96e9, '1 m 00 s'], [125e9, '2 m 05 s'], [3660e9, '1 h 01 m'], [90000e9, '1 d 01 h'], [-9e6, '−9.00 ms']])('duration of %d', (ns, text) => {
     expect(plain(f.duration(ns))).toBe(text);
   });

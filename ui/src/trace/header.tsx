@@ -1,7 +1,7 @@
 import { config } from '../shell/config';
 import { Button, classes } from '../shell/controls';
 import { Menu } from '../shell/floating';
-import { count, duration, percent, short, shortID } from '../shell/format';
+import { count, duration, percent, percentile, short, shortID } from '../shell/format';
 import { Icon, Mark } from '../shell/icons';
 import { lazy } from '../shell/lazy';
 import { Name } from '../shell/name';
@@ -124,7 +124,7 @@ function UsualFact({ state }: { state: TraceState }) {
   return (
     <span class={css.slow} title={usual.text(root)}>
       <Mark kind="warn" size={13} label="" />
-      <span><Text of="{percentile} of {calls}, usually {p50}" percentile={<b>{usual.percentile(root)}</b>} calls={short(usual.calls[op])} p50={duration(usual.p50[op])} /></span>
+      <span><Text of="{percentile} of {calls}, usually {p50}" percentile={<b>{usual.percentile(root)}</b>} calls={short(usual.calls[op])} p50={percentile(usual.p50[op])} /></span>
     </span>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { Baseline } from '../api/baseline';
 import { get } from '../api/client';
-import { duration, millis, short, time } from '../shell/format';
+import { millis, percentile as rounded, short, time } from '../shell/format';
 import { zone } from '../shell/preferences';
 import { t } from '../shell/text';
 import { buildUsual, percentileOf } from './model/usual';
@@ -32,7 +32,7 @@ function usualText(model: TraceModel, u: Usual, span: number): string {
   if (op < 0) return '';
   const percentile = percentileText(percentileOf(model, u, span));
   const values = {
-    percentile, calls: short(u.calls[op]), p50: duration(u.p50[op]), p95: duration(u.p95[op]),
+    percentile, calls: short(u.calls[op]), p50: rounded(u.p50[op]), p95: rounded(u.p95[op]),
     from: time(millis(u.start), zone.value, Date.now(), 0), to: time(millis(u.end), zone.value, Date.now(), 0),
   };
   if (!percentile) return t('Only {calls} calls of this operation from {from} to {to}', values);

@@ -50,12 +50,12 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
       <div class={css.head}><span>{t('Best split first')}</span><span>{t('spans')}</span></div>
       {(data.share < 1 || answer.messages.length > 0) && (
         <div class={css.note}>
-          {data.share < 1 && <Partial>{t('Counts are of a sample: {share} of {estimatedSpans} spans.', { share: percent(data.share), estimatedSpans: count(data.estimatedSpans) })}</Partial>}
+          {data.share < 1 && <Partial>{t('Counts are estimates from a sample: {share} of the spans were examined.', { share: percent(data.share) })}</Partial>}
           <Messages messages={answer.messages} />
         </div>
       )}
       <div ref={list} role="toolbar" aria-orientation="vertical" aria-label={t('Values of fields')}>
-        {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
+        {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} share={data.share} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
       </div>
       {shown.length === 0 && <p class={css.none}>{wanted ? t('No field with this name on the matching spans.') : t('No spans match.')}</p>}
       {data.omitted > 0 && <p class={css.none}>{t('{omitted} further fields are not listed. The search can use them.', { omitted: count(data.omitted) })}</p>}
@@ -72,6 +72,8 @@ function namedFields(text: string): Set<string> {
 interface FacetViewProps {
   facet: Facet;
   spans: number;
+  /** Share of the spans that was examined. */
+  share: number;
   open: boolean;
   run: Run;
   onFilter: FacetListProps['onFilter'];
@@ -79,14 +81,15 @@ interface FacetViewProps {
   onRows: () => void;
 }
 
-function FacetView({ facet, spans, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
+function FacetView({ facet, spans, share: examined, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
   const [toggled, setToggled] = useState<boolean | null>(null);
   const [all, setAll] = useState(false);
   const open = toggled ?? initiallyOpen;
   const rest = useRequest<Facets>(all && facet.distinct > facet.values.text.length ? 'compare' : null,
     { q: run.q, start: run.start, end: run.end, sel_q: '{ error }', fields: facet.field, values: moreValues }, { maxAge: 60_000 });
   const full = rest.data?.facets[0] ?? facet;
-  const values = useMemo(() => byCount(full), [full]);
+  const part = rest.data?.facets[0] ? rest.data.share : examined;
+  const values = useMemo(() => byCount(full, part), [full, part]);
   const cuts = useMemo(() => cutsOf(full.values.text), [full]);
   const services = useFacetServices(facet.field, open, run);
   const shown = all ? values : values.slice(0, shownValues);
@@ -100,10 +103,10 @@ function FacetView({ facet, spans, open: initiallyOpen, run, onFilter, onRows }:
           <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' ' + t('value') : ' ' + t('values')}</span>
         </button>
       </h2>
-      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans} onFilter={onFilter} />)}</ul>}
+      {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans / examined} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <div data-row><Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button></div>}
       {open && all && rest.error && <Failure what={t('More values')} error={rest.error} retry={rest.retry} />}
-      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other) })}</p>}
+      {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other / part) })}</p>}
     </section>
   );
 }
@@ -118,8 +121,9 @@ interface Value {
   errors: number;
 }
 
-function byCount(f: Facet): Value[] {
-  return f.values.text.map((text, i) => ({ text, count: f.values.count[i], errors: f.values.selected[i] })).sort((a, b) => b.count - a.count);
+/** The values, most frequent first. Counts of a sample become estimates. */
+function byCount(f: Facet, examined: number): Value[] {
+  return f.values.text.map((text, i) => ({ text, count: Math.round(f.values.count[i] / examined), errors: Math.round(f.values.selected[i] / examined) })).sort((a, b) => b.count - a.count);
 }
 
 function ValueRow({ field, value: v, cut, service, spans, onFilter }: { field: string; value: Value; cut?: number; service?: string; spans: number; onFilter: FacetListProps['onFilter'] }) {

@@ -10,10 +10,11 @@ import { stepsAfter, stepText, type Step } from './trail';
 const trace = (traceID: string, duration: number): TraceSummary => ({ traceID, duration, match: '0', rootService: '', rootName: '', start: '0', spans: 1, errors: 0, orphans: 0, services: [] });
 
 describe('sort', () => {
-  it('keeps the order of the server without a key', () => {
+  it('lists the newest traces first without a key', () => {
     const list = [trace('a', 1), trace('b', 3), trace('c', 2)];
-    expect(sortTraces(list, '')).toBe(list);
-    expect(sortTraces(list, 'nonsense')).toBe(list);
+    expect(sortTraces(list, '')).toEqual(list);
+    expect(sortTraces(list, 'nonsense')).toEqual(list);
+    expect(sortTraces(list.map((t, i) => ({ ...t, start: `${[5, 9, 7][i]}000000` })), '').map((t) => t.traceID).join('')).toBe('bca');
     expect(sortTraces(list, '-duration').map((t) => t.traceID).join('')).toBe('bca');
     expect(sortTraces(list, 'duration').map((t) => t.traceID).join('')).toBe('acb');
   });

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { Connection } from '../../api/map';
 import { Button, classes } from '../../shell/controls';
-import { count, duration, none, rate, share } from '../../shell/format';
+import { count, none, percentile, rate, share, short } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
@@ -12,9 +12,9 @@ import css from './edge-table.module.css';
 /** Rows that are drawn at first, and with each press of the button. */
 const rowsPerStep = 100;
 
-type Column = 'edge' | 'type' | 'requests' | 'errors' | 'p95';
+type Column = 'edge' | 'type' | 'requests' | 'calls' | 'errors' | 'p95';
 
-const columns: [Column, string][] = [['edge', t('Edge')], ['type', t('Type')], ['requests', t('Requests/s')], ['errors', t('Errors')], ['p95', 'p95']];
+const columns: [Column, string][] = [['edge', t('Edge')], ['type', t('Type')], ['requests', t('Requests/s')], ['calls', t('Calls')], ['errors', t('Errors')], ['p95', 'p95']];
 
 /** Names of types of connections. */
 export const connectionNames: Record<Connection, string> = { '': none, database: t('database'), messaging: t('messages'), grpc: 'gRPC', rpc: 'RPC', http: 'HTTP' };
@@ -60,8 +60,9 @@ function Row({ graph, e, pick, onPick }: { graph: Graph; e: MapEdge; pick: strin
       </td>
       <td class={css.type} title={types}>{types || none}</td>
       <td class={css.number}>{rate(e.calls / graph.seconds)}</td>
-      <td class={classes(css.number, bad && css.bad, e.errors === 0 && css.zero)}>{bad && <Mark kind="error" size={11} label="" />}{share(e.errors / e.calls)}</td>
-      <td class={classes(css.number, isSlow(e) && css.slow)}>{e.p95 === null ? none : `${isSlow(e) ? '▲ ' : ''}${duration(e.p95)}`}</td>
+      <td class={css.number} title={count(e.calls)}>{short(e.calls)}</td>
+      <td class={classes(css.number, bad && css.bad, e.errors === 0 && css.zero)} title={t('{failed} of {calls} failed', { failed: count(e.errors), calls: count(e.calls) })}>{bad && <Mark kind="error" size={11} label="" />}{e.errors > 0 && <span class={css.many}>{short(e.errors)}</span>}{share(e.errors / e.calls)}</td>
+      <td class={classes(css.number, isSlow(e) && css.slow)}>{e.p95 === null ? none : `${isSlow(e) ? '▲ ' : ''}${percentile(e.p95)}`}</td>
     </tr>
   );
 }
@@ -80,6 +81,7 @@ export function sortEdges(g: Graph, column: Column, descending: boolean): MapEdg
     edge: (a, b) => name(a).localeCompare(name(b)),
     type: (a, b) => (a.connections[0] ?? '~').localeCompare(b.connections[0] ?? '~'),
     requests: (a, b) => a.calls - b.calls,
+    calls: (a, b) => a.calls - b.calls,
     errors: (a, b) => a.errors / a.calls - b.errors / b.calls,
     p95: (a, b) => (a.p95 ?? -1) - (b.p95 ?? -1),
   };

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { edgePath } from '../../charts/graph-layout';
 import { Button, classes } from '../../shell/controls';
-import { duration, rate, share } from '../../shell/format';
+import { percentile, rate, share } from '../../shell/format';
 import { useKeys } from '../../shell/keys';
 import { serviceColor } from '../../shell/service-color';
 import { t, tn } from '../../shell/text';
@@ -158,7 +158,7 @@ function nodeLabel(n: MapNode, seconds: number): string {
   const failed = n.requests > 0 && n.errors > 0 ? share(n.errors / n.requests) : '';
   const drawn = `${shortName(n.name)} ${sizeText(n, seconds)}${failed && ` · ${isFailing(n, n.requests) ? '⬢ ' : ''}${failed}`}`;
   const parts = [failed ? t('{drawn} errors', { drawn }) : drawn];
-  if (n.p95 !== null) parts.push(`p95 ${duration(n.p95)}`);
+  if (n.p95 !== null) parts.push(`p95 ${percentile(n.p95)}`);
   if (n.peer && !n.members) parts.push(t('sends no spans'));
   if (shortName(n.name) !== n.name) parts.push(n.name);
   return parts.join(', ');
@@ -222,7 +222,7 @@ function Label({ placed, i }: { placed: Placed; i: number }) {
   const bad = isFailing(e, e.calls);
   return (
     <text class={css.label} x={x} y={y - 5} aria-hidden="true">
-      {e.p95 !== null && <tspan class={isSlow(e) ? css.late : undefined}>{isSlow(e) ? '▲ ' : ''}{duration(e.p95)}</tspan>}
+      {e.p95 !== null && <tspan class={isSlow(e) ? css.late : undefined}>{isSlow(e) ? '▲ ' : ''}{percentile(e.p95)}</tspan>}
       {e.errors > 0 && <tspan class={bad ? css.alarm : undefined} x={x} dy={e.p95 === null ? 0 : 19}>{bad ? '⬢ ' : ''}{share(e.errors / e.calls)}</tspan>}
     </text>
   );

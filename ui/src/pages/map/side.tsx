@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Button, Segmented } from '../../shell/controls';
-import { count, duration, none, rate, share } from '../../shell/format';
+import { count, none, percentile, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
@@ -78,7 +78,7 @@ function NodeHead({ node, picture, focus, onFocus, onOpen, onPick }: SideProps &
       <p class={css.facts}>
         <span><b>{rate(node.requests / picture.graph.seconds)}</b> {t('requests/s')}</span>
         <span class={bad ? css.bad : undefined}>{bad && <Mark kind="error" size={12} label="" />} <b>{share(node.errors / Math.max(1, node.requests))}</b> {t('errors')}</span>
-        <span>p95 <b>{node.p95 === null ? none : duration(node.p95)}</b></span>
+        <span>p95 <b>{node.p95 === null ? none : percentile(node.p95)}</b></span>
       </p>
       {!node.members && <p class={css.answer}>{callerSentence(picture.table, node)}</p>}
       {node.members && <p class={css.members}>{node.members.slice(0, 12).map((m) => <button key={m} type="button" class={css.member} onClick={() => onPick([m])}>{m}</button>)}{node.members.length > 12 && <span>{t('and {n} more', { n: count(node.members.length - 12) })}</span>}</p>}
@@ -103,10 +103,10 @@ function EdgeHead({ picture, all, pick, onPick }: SideProps) {
       <p class={css.facts}>
         <span><b>{rate(e.calls / g.seconds)}</b> {t('requests/s')}</span>
         <span class={bad ? css.bad : undefined}>{bad && <Mark kind="error" size={12} label="" />} <b>{share(e.errors / e.calls)}</b> {t('errors')}</span>
-        <span>p50 <b>{e.p50 === null ? none : duration(e.p50)}</b></span>
-        <span class={isSlow(e) ? css.slow : undefined}>p95 <b>{isSlow(e) ? '▲ ' : ''}{e.p95 === null ? none : duration(e.p95)}</b></span>
+        <span>p50 <b>{e.p50 === null ? none : percentile(e.p50)}</b></span>
+        <span class={isSlow(e) ? css.slow : undefined}>p95 <b>{isSlow(e) ? '▲ ' : ''}{e.p95 === null ? none : percentile(e.p95)}</b></span>
         {e.connections.length > 0 && <span>{e.connections.map((c) => connectionNames[c]).join(', ')}</span>}
-        <span>{tn(e.calls, '{n} call', '{n} calls', { n: count(e.calls) })}</span>
+        <span>{tn(e.calls, '{n} call, {failed} failed', '{n} calls, {failed} failed', { n: count(e.calls), failed: count(e.errors) })}</span>
       </p>
       {e.edges > 1 && <p class={css.answer}>{t('{n} edges between groups; p95 is that of the slowest.', { n: count(e.edges) })}</p>}
       {e.timed < e.calls && e.timed > 0 && <Partial>{t('Durations are of {timed} calls; those of older ones were not measured.', { timed: count(e.timed) })}</Partial>}

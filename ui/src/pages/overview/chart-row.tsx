@@ -5,7 +5,7 @@ import { TimeChart, type TimeChartProps } from '../../charts/time-chart';
 import { maxOf } from '../../charts/scale';
 import { Button, classes } from '../../shell/controls';
 import { errorShare } from '../../incidents/words';
-import { axisDuration, count, duration, millis, rate, share } from '../../shell/format';
+import { axisDuration, count, millis, percentile, rate, share } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { t } from '../../shell/text';
 import { navigate } from '../../shell/url';
@@ -49,9 +49,9 @@ export function ChartRow({ data, changes, judged, all = false }: { data: Service
           chart={{ ...common, label: t('Requests per second'), lines: [{ name: 'requests', values: perSecond, color: 'var(--series-rate)' }], usual: requestsUsual, format: (v) => `${rate(v)}/s`, axis: (v) => rate(v).replace(/\.0+(?=\D|$)/, '') }}
         />
         <Chart
-          title={t('Duration')} value={figures.p95 === null ? '–' : `p95 ${duration(figures.p95)}`} note={<Note now={figures.p95} usual={usual?.p95 ?? null} most={maxOf([settled(total.p95)])} format={duration} worse="warn" />}
+          title={t('Duration')} value={figures.p95 === null ? '–' : `p95 ${percentile(figures.p95)}`} note={<Note now={figures.p95} usual={usual?.p95 ?? null} most={maxOf([settled(total.p95)])} format={percentile} worse="warn" />}
           chart={{
-            ...common, label: t('Duration of requests'), usual: usual?.p95 ?? null, format: duration, axis: axisDuration,
+            ...common, label: t('Duration of requests'), usual: usual?.p95 ?? null, format: percentile, axis: axisDuration,
             lines: [{ name: 'p99', values: settled(total.p99), color: 'var(--series-p99)' }, { name: 'p95', values: settled(total.p95), color: 'var(--series-p95)' }, { name: 'p50', values: settled(total.p50), color: 'var(--series-p50)' }],
           }}
         />

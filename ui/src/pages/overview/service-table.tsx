@@ -4,7 +4,7 @@ import { maxOf } from '../../charts/scale';
 import { MiniBars, Sparkline } from '../../charts/sparkline';
 import { Badge, classes } from '../../shell/controls';
 import { slowNow } from '../../shell/clock';
-import { age, duration, millis, none, rate, share } from '../../shell/format';
+import { age, millis, none, percentile, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
@@ -60,7 +60,7 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
   const explore = (more = ''): string => link({ page: 'explore' }, { q: serviceQuery(s.name, more) });
   const perSecond = rates(s.series.calls, data);
   const slow = s.slowdown !== null && s.slowdown >= notable;
-  const p95 = summary.p95 === null ? none : duration(summary.p95);
+  const p95 = summary.p95 === null ? none : percentile(summary.p95);
   return (
     <tr data-row class={css.row}>
       <th scope="row" class={css.name}>
@@ -79,14 +79,14 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
       <td class={classes(css.number, s.state === 'failing' ? css.failing : summary.errors === 0 && css.zero)}>
         {summary.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed requests')}>{share(s.errorShare)}</a> : '0'}
       </td>
-      <td class={classes(css.number, css.wide, css.second)}>{summary.p50 === null ? none : duration(summary.p50)}</td>
+      <td class={classes(css.number, css.wide, css.second)}>{summary.p50 === null ? none : percentile(summary.p50)}</td>
       <td class={classes(css.number, slow && css.strong)}>
         {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(`duration >= ${Math.floor(summary.p95 / 1e3)}us`)} title={t('The slowest requests')}>{p95}</a>}
         {slow && <span class={css.below}>▲ {factor(s.slowdown!)}</span>}
       </td>
       <td class={classes(css.factor, css.wide)}>{slow && <span title={t('against the usual p95')}>▲ {factor(s.slowdown!)}</span>}</td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={s.series.p95} color={slow ? 'var(--warn-solid)' : 'var(--series-p95)'} dot /></td>
-      <td class={classes(css.number, css.wide, css.second)}>{summary.p99 === null ? none : duration(summary.p99)}</td>
+      <td class={classes(css.number, css.wide, css.second)}>{summary.p99 === null ? none : percentile(summary.p99)}</td>
     </tr>
   );
 }

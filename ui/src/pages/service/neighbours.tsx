@@ -1,11 +1,11 @@
 import { useRef } from 'preact/hooks';
 import type { Connection, ServiceMap } from '../../api/map';
 import { classes } from '../../shell/controls';
-import { count, duration, none, rate, share } from '../../shell/format';
+import { count, none, percentile, rate, share } from '../../shell/format';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { Failure, Messages, Skeleton } from '../../shell/states';
-import { t } from '../../shell/text';
+import { t, tn } from '../../shell/text';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
 import { edgeQuery } from '../map/queries';
@@ -91,9 +91,9 @@ function Edge({ n, seconds, query }: { n: Neighbour; seconds: number; query: Lis
   return (
     <tr data-row>
       <th scope="row"><a class={css.neighbour} href={n.peer ? explore() : link({ page: 'service', name: n.name })}><ServiceMark name={n.name} inferred={n.peer} /></a></th>
-      <td class={css.number}><a class={css.cellLink} href={explore()} title={t('Traces with these calls')}>{rate(n.calls / seconds)}</a></td>
-      <td class={classes(css.number, failing ? css.failing : n.errors === 0 && css.zero)}>{n.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Traces with failed calls')}>{share(part)}</a> : '0'}</td>
-      <td class={css.number}>{n.p95 === null ? none : duration(n.p95)}</td>
+      <td class={css.number}><a class={css.cellLink} href={explore()} title={tn(n.calls, '{n} call', '{n} calls', { n: count(n.calls) }) + '. ' + t('Traces with these calls')}>{rate(n.calls / seconds)}</a></td>
+      <td class={classes(css.number, failing ? css.failing : n.errors === 0 && css.zero)}>{n.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('{failed} of {calls} failed', { failed: count(n.errors), calls: count(n.calls) }) + '. ' + t('Traces with failed calls')}>{share(part)}</a> : '0'}</td>
+      <td class={css.number}>{n.p95 === null ? none : percentile(n.p95)}</td>
     </tr>
   );
 }

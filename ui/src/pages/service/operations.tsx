@@ -7,7 +7,7 @@ import { MiniBars, Sparkline } from '../../charts/sparkline';
 import { capable } from '../../shell/config';
 import { classes } from '../../shell/controls';
 import { cutsOf } from '../../shell/cut';
-import { count, duration, none, rate, share } from '../../shell/format';
+import { count, none, percentile, rate, share } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
@@ -105,11 +105,11 @@ function Row({ o, cut, role, data, service, marked, scale, callees }: Omit<RoleP
       <td class={classes(css.bars, css.wide)}><MiniBars values={errorShares(o)} max={scale} color={failing ? 'var(--error-solid)' : 'var(--series-p50)'} width={76} /></td>
       <td class={classes(css.number, css.wide, css.second)}>{quantile(figures, 'p50')}</td>
       <td class={classes(css.number, css.p95, isSlow && css.strong)} title={isSlow ? t('{factor} the usual p95', { factor: factor(slow) }) : undefined}>
-        {figures.p95 === null ? none : <a class={css.cellLink} href={explore(slower(figures.p95))} title={t('The slowest spans')}>{isSlow && '▲ '}{duration(figures.p95)}</a>}
+        {figures.p95 === null ? none : <a class={css.cellLink} href={explore(slower(figures.p95))} title={t('The slowest spans')}>{isSlow && '▲ '}{percentile(figures.p95)}</a>}
       </td>
       <td class={classes(css.spark, css.wide)}><Sparkline values={o.p95} color={isSlow ? 'var(--warn-solid)' : 'var(--series-p95)'} width={84} dot /></td>
       <td class={classes(css.number, css.wide, css.second)}>{quantile(figures, 'p99')}</td>
-      <td class={classes(css.time, css.wide)}><span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span></td>
+      <td class={classes(css.time, css.wide)} title={role.role === 'internal' ? t('Internal spans lie within others of the service') : undefined}>{role.role === 'internal' ? none : <span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span>}</td>
     </tr>
   );
 }
@@ -124,10 +124,10 @@ function CalleeRow({ c, seconds, time, service }: { c: Callee; seconds: number; 
       <td class={classes(css.number, css.wide)}>{rate(c.count / seconds)}</td>
       <td class={classes(css.number, c.errors === 0 && css.zero)}>{c.errors > 0 ? <a class={css.cellLink} href={explore('error')} title={t('Failed spans')}>{share(c.errors / c.count)}</a> : '0'}</td>
       <td class={classes(css.bars, css.wide)} />
-      <td class={classes(css.number, css.wide, css.second)}>{duration(c.p50)}</td>
-      <td class={classes(css.number, css.p95)}>{duration(c.p95)}</td>
+      <td class={classes(css.number, css.wide, css.second)}>{percentile(c.p50)}</td>
+      <td class={classes(css.number, css.p95)}>{percentile(c.p95)}</td>
       <td class={classes(css.spark, css.wide)} />
-      <td class={classes(css.number, css.wide, css.second)}>{duration(c.p99)}</td>
+      <td class={classes(css.number, css.wide, css.second)}>{percentile(c.p99)}</td>
       <td class={classes(css.time, css.wide)}><span class={css.timeCell}><span class={css.track}><i style={{ width: `${(part * 100).toFixed(1)}%` }} /></span><span>{share(part)}</span></span></td>
     </tr>
   );
@@ -135,5 +135,5 @@ function CalleeRow({ c, seconds, time, service }: { c: Callee; seconds: number; 
 
 function quantile(r: Red, q: 'p50' | 'p99'): string {
   const value = r[q];
-  return value === null ? none : duration(value);
+  return value === null ? none : percentile(value);
 }

@@ -2,7 +2,7 @@
 
 import type { OneService, OperationSeries } from '../../api/service';
 import { errorShare, incidentText, type TimeText } from '../../incidents/words';
-import { duration, share } from '../../shell/format';
+import { percentile, share } from '../../shell/format';
 import { t } from '../../shell/text';
 import { figuresOf, type ServiceHealth } from '../overview/health';
 import { operationQuery } from './queries';
@@ -23,7 +23,7 @@ export function serviceSentence(h: ServiceHealth, stopped: number | null, at: Ti
   if (h.state === 'silent') return { mark: 'warn', text: t('No requests any more.') };
   if (summary.calls === 0) return { mark: '', text: t('No requests in this time range.') };
   if (h.state === 'slow') return { mark: 'warn', text };
-  const values = { share: share(h.errorShare), p95: duration(summary.p95 ?? 0) };
+  const values = { share: share(h.errorShare), p95: percentile(summary.p95 ?? 0) };
   if (h.state === 'ended') return { mark: 'partial', text: t('As usual now: {text}', { text }) };
   if (usual) return { mark: 'ok', text: t('As usual: {share} of requests fail, p95 is {p95}.', values) };
   return { mark: '', text: t('{share} of requests fail, p95 is {p95}. There is not enough earlier data to compare with.', values) };

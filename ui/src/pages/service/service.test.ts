@@ -62,7 +62,7 @@ describe('sentence', () => {
     expect(failing).toEqual({ mark: 'error', text: expect.stringMatching(/^pay fails 25\.0.% of requests, usually 0\.1.%, since 01:00\.$/) as string });
     expect(say(red(1000, 100), red(1000, 1), null, incident('errors', red(400, 100), '6000000000000')).text)
       .toMatch(/^As usual now: pay failed 25\.0.% of requests, usually 0\.1.%, ended 01:40 after 40.min/);
-    expect(say(red(1000, 0), red(1000, 0, 1e9), null, incident('slow', red(400, 0, 3e9))).text).toMatch(/^pay is slow: p95 3\.00.s, usually 1\.00.s, since 01:00\.$/);
+    expect(say(red(1000, 0), red(1000, 0, 1e9), null, incident('slow', red(400, 0, 3e9))).text).toMatch(/^pay is slow: p95 3\.0.s, usually 1\.0.s, since 01:00\.$/);
     expect(say(red(1000), red(1000))).toEqual({ mark: 'ok', text: expect.stringMatching(/^As usual/) as string });
     expect(say(red(1000), null).text).toContain('not enough earlier data');
     expect(say(red(1000), red(1000), 3_700_000).text).toBe('No requests since 01:01.');

@@ -1,4 +1,4 @@
-import { duration, short } from '../../shell/format';
+import { percentile as rounded, short } from '../../shell/format';
 import { Text } from '../../shell/text';
 import type { TraceState } from '../state';
 import css from './usual.module.css';
@@ -18,7 +18,7 @@ export function UsualDurations({ state, span }: { state: TraceState; span: numbe
       <span>
         <Text of="{percentile} of {calls}" percentile={<b class={slow ? css.slow : css.known}>{slow && '▲ '}{percentile}</b>} calls={short(usual.calls[op])} />
         <br />
-        <Text of="usually {p50}, p95 {p95}" p50={duration(usual.p50[op])} p95={duration(usual.p95[op])} />
+        <Text of="usually {p50}, p95 {p95}" p50={rounded(usual.p50[op])} p95={rounded(usual.p95[op])} />
       </span>
       <Histogram counts={usual.counts[op]} first={usual.bucket[op]} takes={model.end[span] - model.start[span]} slow={slow} label={usual.text(span)} />
     </div>

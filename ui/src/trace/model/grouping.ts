@@ -11,7 +11,7 @@ export function isAttribute(key: string): boolean {
   return /^(span|resource)\../.test(key);
 }
 
-type Source = Pick<TraceModel, 'spans' | 'services' | 'names' | 'service' | 'peer' | 'name' | 'kind' | 'flags' | 'start' | 'end'>;
+type Source = Pick<TraceModel, 'spans' | 'services' | 'names' | 'service' | 'peer' | 'name' | 'kind' | 'flags' | 'subtree' | 'start' | 'end'>;
 
 /** Values of a key of `ownKeys`. */
 export function ownValues(m: Source, key: string): AttributeValues {
@@ -68,6 +68,7 @@ export function groupBy(columns: AttributeValues[], spans: Int32Array): Grouping
 export interface Totals {
   count: Float64Array;
   errors: Float64Array;
+  /** Sum of the durations. The time of a span below another of the group counts once. */
   total: Float64Array;
   /** Own time on the critical path, and off it. */
   onPath: Float64Array;
@@ -91,9 +92,13 @@ export function totalsOf(m: Source, g: Grouping, self: Float64Array, onPath: Flo
   for (let i = 0; i < n; i++) {
     const spans = g.members.subarray(g.offset[i], g.offset[i + 1]);
     const durations = new Float64Array(spans.length);
+    let [outer, reach] = [0, 0]; // end of the subtree of the last span that is not below another of the group, and how long this one and those below it last
     spans.forEach((span, k) => {
       durations[k] = m.end[span] - m.start[span];
-      item.total[i] += durations[k];
+      const nested = span < outer;
+      item.total[i] += Math.max(0, m.end[span] - (nested ? Math.max(m.start[span], reach) : m.start[span]));
+      reach = nested ? Math.max(reach, m.end[span]) : m.end[span];
+      if (!nested) outer = span + m.subtree[span];
       item.onPath[i] += onPath[span];
       item.offPath[i] += Math.max(0, self[span] - onPath[span]);
       if (m.flags[span] & flag.error) item.errors[i]++;

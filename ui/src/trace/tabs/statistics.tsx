@@ -62,7 +62,7 @@ function columnsOf(keys: string[]): Column[] {
   return [
     ...keys.map((key, i) => ({ id: `key${i}`, label: keyLabel(key), title: key, width: 'minmax(96px, 2fr)', main: true })),
     { ...number('count', t('Spans'), undefined, true), width: '64px' },
-    number('total', t('Total'), t('Sum of the durations')),
+    number('total', t('Total'), t('Sum of the durations. The time of a span below another of the group counts once')),
     { ...number('onPath', t('Self, on path'), t('Own time on the critical path'), true), width: 'minmax(84px, 148px)' },
     number('offPath', t('Self, off path'), t('Own time beside the critical path')),
     number('p50', 'p50'),

@@ -1,7 +1,7 @@
 import type { Groups } from '../../../api/groups';
 import { canonical, fieldLabel } from '../../../query/field';
 import { Button, classes } from '../../../shell/controls';
-import { count, duration, share, short } from '../../../shell/format';
+import { count, duration, percentile, share, short } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
 import { Name } from '../../../shell/name';
 import { ServiceMark } from '../../../shell/service-mark';
@@ -22,7 +22,7 @@ interface GroupTableProps {
 /** The groups, with their numbers as text and bars. */
 export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
   const max = Math.max(1, ...rows.map((r) => r.p99));
-  const time = Math.max(1, data.all.time);
+  const time = Math.max(1, ...rows.map((r) => r.time));
   const spans = Math.max(1, data.estimatedSpans);
   const head = { order, by: data.of };
   return (
@@ -35,7 +35,7 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
           <Head {...head} id="p50" label="p50" />
           <Head {...head} id="p95" label="p95" />
           <Head {...head} id="p99" label="p99" />
-          <Head {...head} id="time" label={t('Share of time')} />
+          <Head {...head} id="time" label={t('Sum of durations')} note={data.of === 'spans' ? t('A span that calls another includes its duration, so the sums of several groups overlap') : ''} />
           <th scope="col" class={css.actions}><span class="visually-hidden">{t('Actions')}</span></th>
         </tr>
       </thead>
@@ -51,9 +51,9 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
             <td class={css.number}><span>{short(r.count)}</span><Bar part={r.count / spans} failed={r.errors / spans} /></td>
             <td class={classes(css.number, css.errors, r.errors > 0 && css.failed)} title={count(r.errors)}>{r.errors > 0 && <span class={css.many}>{short(r.errors)}</span>}{share(r.errors / r.count)}</td>
             {([['p50', r.p50], ['p95', r.p95], ['p99', r.p99]] as const).map(([id, ns]) => (
-              <td key={id} class={classes(css.number, css[id])}><span>{duration(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
+              <td key={id} class={classes(css.number, css[id])}><span>{percentile(ns)}</span><i class={css.track} aria-hidden="true"><i style={{ width: `${(ns / max) * 100}%` }} /></i></td>
             ))}
-            <td class={classes(css.number, css.time)}><span>{share(r.time / time)}</span><Bar part={r.time / time} /></td>
+            <td class={classes(css.number, css.time)}><span>{duration(r.time)}</span><Bar part={r.time / time} /></td>
             <td class={css.actions}><Actions q={run.q} row={r} onRun={onRun} /></td>
           </tr>
         ))}
@@ -63,11 +63,11 @@ export function GroupTable({ data, rows, order, run, onRun }: GroupTableProps) {
 }
 
 /** A column by which the server sorts. */
-function Head({ id, label, order }: { id: Order; label: string; order: Order }) {
+function Head({ id, label, order, note = '' }: { id: Order; label: string; order: Order; note?: string }) {
   const on = id === order;
   return (
     <th scope="col" class={classes(css.number, css[id])} aria-sort={on ? 'descending' : undefined}>
-      <button type="button" class={css.sort} title={t('Sort by {column}, the largest first', { column: label })} onClick={() => navigate({ sort: id === 'count' ? '' : id }, { replace: true })}>
+      <button type="button" class={css.sort} title={[note, t('Sort by {column}, the largest first', { column: label })].filter(Boolean).join('. ')} onClick={() => navigate({ sort: id === 'count' ? '' : id }, { replace: true })}>
         {label}{on && <Icon name="down" size={12} />}
       </button>
     </th>

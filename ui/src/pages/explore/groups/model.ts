@@ -41,7 +41,7 @@ export interface GroupRow {
 /** The rows of an answer. Counts of a sample become estimates. */
 export function rowsOf({ groups: g, share }: Groups): GroupRow[] {
   return g.count.map((count, i) => ({
-    values: g.values.map((v) => v[i]), where: g.where[i], count: Math.round(count / share), errors: Math.round(g.errors[i] / share), p50: g.p50[i], p95: g.p95[i], p99: g.p99[i], time: g.time[i],
+    values: g.values.map((v) => v[i]), where: g.where[i], count: Math.round(count / share), errors: Math.round(g.errors[i] / share), p50: g.p50[i], p95: g.p95[i], p99: g.p99[i], time: g.time[i] / share,
   }));
 }
 

@@ -40,6 +40,8 @@ describe('rows', () => {
     rows = addRow(rows, trace(maxRows, 0, 5), false);
     expect(rows.shown.findIndex((t) => t.duration === 5)).toBe(19);
     expect(rows.shown.length).toBe(maxRows);
+    rows = addRow(rows, trace(999, maxRows + 17), false); // it began before the newest
+    expect(rows.shown.findIndex((t) => t.traceID === '999')).toBe(2);
   });
 
   it('holds the newest, and counts all', () => {

@@ -1,6 +1,7 @@
 // The list of the live view: newest first, bounded, held while the user looks at it.
 
 import type { TraceSummary } from '../../../api/types';
+import { millis } from '../../../shell/format';
 
 /** Maximum number of rows, and of traces that wait while the list is held. */
 export const maxRows = 60;
@@ -31,5 +32,7 @@ export function releaseRows(rows: LiveRows): LiveRows {
 
 function placed(list: TraceSummary[], t: TraceSummary): TraceSummary[] {
   const at = list.findIndex((o) => o.traceID === t.traceID);
-  return at >= 0 ? list.with(at, t) : [t, ...list.slice(0, maxRows - 1)];
+  if (at >= 0) return list.with(at, t);
+  const older = list.findIndex((o) => millis(o.start) <= millis(t.start));
+  return list.toSpliced(older < 0 ? list.length : older, 0, t).slice(0, maxRows);
 }
