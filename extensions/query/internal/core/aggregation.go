@@ -37,11 +37,18 @@ func (a *Aggregation) query() tracestore.Query {
 	return tracestore.Query{From: a.Window.From, To: a.Window.To, Where: a.Where}
 }
 
+// wholeTraceCost is about how many times longer it takes to examine a span in its trace.
+const wholeTraceCost = 5
+
 // Aggregate runs an aggregation and reserves memory for it.
 func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	q := a.query()
 	q.Tenant = s.Tenant()
+	ofSet := a.Set != nil || a.countsRelatives()
 	q.Budget.Spans = s.backend.opts.Limits.Aggregated
+	if ofSet {
+		q.Budget.Spans = max(q.Budget.Spans/wholeTraceCost, 1)
+	}
 	if a.OfErrors {
 		q.Budget.Spans = s.backend.opts.Limits.ErrorScan
 	}
@@ -57,7 +64,7 @@ func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
 	if err := s.HoldAggregation(a.memory()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	if a.Set == nil && !a.countsRelatives() {
+	if !ofSet {
 		return a.Store.Aggregate(ctx, q, a.Spec)
 	}
 	q.Budget.TraceSpans = s.backend.opts.Limits.TraceSize
