@@ -4,6 +4,7 @@ import { ApiError } from '../api/client';
 import { Check, Segmented, TabPanel, Tabs } from '../shell/controls';
 import { count } from '../shell/format';
 import { announce } from '../shell/live-region';
+import { lazy } from '../shell/lazy';
 import { Empty, Failure, Partial, Progress, Skeleton } from '../shell/states';
 import { t, Text } from '../shell/text';
 import { useTitle } from '../shell/title';
@@ -13,6 +14,8 @@ import { Head, type Places } from './head';
 import { CompareTable, useRows } from './table';
 import { baseline, usePair, type Obstacle, type Pair, type SourceOf } from './use-pair';
 import css from './compare.module.css';
+
+const Timelines = lazy(() => import('./timelines'));
 
 /** Compares two traces, of which B may be `baseline`. */
 export default function CompareView({ a, b, sourceOf, places }: { a: string; b: string; sourceOf?: SourceOf; places: Places }) {
@@ -66,7 +69,7 @@ function Loaded({ pair, places }: { pair: Pair; places: Places }) {
   const { all, sort, tab } = view.value;
   const rows = useRows(pair);
   const attributes = useAttributes(pair);
-  const selected = tab === 'attributes' ? 'attributes' : 'difference';
+  const selected = tab === 'attributes' || tab === 'timelines' ? tab : 'difference';
   const { rows: total, common } = pair.comparison;
   const shown = t('{shown} of {total} rows', { shown: count(rows.length), total: count(total) });
   useEffect(() => announce(shown), [shown]);
@@ -76,8 +79,8 @@ function Loaded({ pair, places }: { pair: Pair; places: Places }) {
       {!common && <div class={css.notice}><Partial>{t('The traces begin with different operations. No call path is in both, so each row is in A or in B only.')}</Partial></div>}
       {pair.typical && !pair.typical.same && <div class={css.notice}><Partial>{t('The operations of A are unusual: less than 5 % of the traces with this root have the same. B is typical of those with the most similar operations.')}</Partial></div>}
       <div class={css.tabs}><Tabs
-        label={t('Views of the comparison')} name="compare" selected={selected} onSelect={(id) => navigate({ tab: id === 'attributes' ? id : '' }, { replace: true })}
-        tabs={[{ id: 'difference', label: t('Difference') }, { id: 'attributes', label: t('Attributes'), count: attributes.list ? count(attributes.list.length) : undefined }]}
+        label={t('Views of the comparison')} name="compare" selected={selected} onSelect={(id) => navigate({ tab: id === 'difference' ? '' : id }, { replace: true })}
+        tabs={[{ id: 'difference', label: t('Difference') }, { id: 'timelines', label: t('Timelines') }, { id: 'attributes', label: t('Attributes'), count: attributes.list ? count(attributes.list.length) : undefined }]}
         end={selected === 'difference' && <>
           <Check checked={!all} onChange={(checked) => navigate({ all: !checked }, { replace: true })}>{t('Only what changed')} <span class={css.rest}>({shown})</span></Check>
           <Segmented
@@ -87,7 +90,7 @@ function Loaded({ pair, places }: { pair: Pair; places: Places }) {
         </>}
       /></div>
       <TabPanel name="compare" selected={selected} class={css.panel}>
-        {selected === 'attributes' ? <AttributesTable pair={pair} attributes={attributes} /> : <CompareTable key={`${sort} ${all}`} pair={pair} places={places} rows={rows} />}
+        {selected === 'timelines' ? <Timelines pair={pair} places={places} /> : selected === 'attributes' ? <AttributesTable pair={pair} attributes={attributes} /> : <CompareTable key={`${sort} ${all}`} pair={pair} places={places} rows={rows} />}
       </TabPanel>
     </div>
   );

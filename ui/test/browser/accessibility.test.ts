@@ -75,6 +75,8 @@ const states: State[] = [
   { name: 'missing trace', path: () => '/trace/00000000000000000000000000000001', reach: (p) => p.getByText('not found').first().waitFor() },
   { name: 'compare', path: () => `/trace/${checkout}...baseline`, reach: hasPaths },
   { name: 'compare, all rows, largest first', path: () => `/trace/${checkout}...baseline?all=1&sort=largest`, reach: hasPaths },
+  { name: 'compare, timelines', path: () => `/trace/${checkout}...baseline?tab=timelines`, reach: (p) => p.getByRole('grid', { name: 'Timeline of B' }).getByRole('row').nth(1).waitFor() },
+  { name: 'compare, timelines, narrow', path: () => `/trace/${checkout}...baseline?tab=timelines`, narrow: true, reach: (p) => p.getByRole('grid', { name: 'Timeline of B' }).getByRole('row').first().waitFor() },
   { name: 'compare, attributes', path: () => `/trace/${checkout}...baseline?tab=attributes`, reach: (p) => p.getByRole('region', { name: 'Attributes that differ' }).waitFor() },
   { name: 'compare, narrow', path: () => `/trace/${checkout}...baseline`, narrow: true, reach: hasPaths },
   { name: 'compare with itself', path: () => `/trace/${checkout}...${checkout}`, reach: (p) => p.getByText('Both are the same trace.').waitFor() },

@@ -116,6 +116,25 @@ test('two traces are swapped; attributes that differ are listed', async () => {
   await page.context().close();
 });
 
+test('both timelines stand above each other on one axis, by keyboard', async () => {
+  const { page, problems } = await open(`/trace/${slow}...${normal}?tab=timelines`);
+  const [a, b] = ['A', 'B'].map((name) => page.getByRole('grid', { name: `Timeline of ${name}` }));
+  await b.getByRole('row').first().waitFor();
+  // The roots have one scale: the longer trace has the longer bar.
+  const width = async (grid: typeof a): Promise<number> => (await grid.getByRole('row').first().locator('i').boundingBox())!.width;
+  await expect.poll(async () => (await width(a)) > 1.5 * (await width(b))).toBe(true);
+  await a.focus();
+  await page.keyboard.press('ArrowDown');
+  const active = (await a.getAttribute('aria-activedescendant'))!;
+  expect(active).toBe('A-1');
+  await page.keyboard.press('Enter');
+  await page.getByRole('treegrid', { name: 'Spans' }).waitFor();
+  await expect.poll(() => new URL(page.url()).pathname).toBe(`/trace/${slow}`);
+  expect(new URL(page.url()).searchParams.get('span')).toMatch(/^[0-9a-f]{16}$/);
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
+
 test('it says why there is nothing to compare', async () => {
   const { page } = await open(`/trace/${slow}...${slow}`);
   await page.getByText('Both are the same trace.').waitFor();

@@ -1,9 +1,11 @@
-import { percentile as rounded, short } from '../../shell/format';
+import { axisDuration, percentile as rounded, short } from '../../shell/format';
 import { Text } from '../../shell/text';
 import type { TraceState } from '../state';
 import css from './usual.module.css';
 
-const [width, height] = [204, 30];
+const [width, height] = [204, 42];
+/** Height of the labels below the bars. */
+const labels = 12;
 
 /** How long the operation of a span usually takes, and where the span is among its calls. Nothing if too few calls are known. */
 export function UsualDurations({ state, span }: { state: TraceState; span: number }) {
@@ -32,10 +34,15 @@ function Histogram({ counts, first, takes, slow, label }: { counts: number[]; fi
   const to = Math.max(first + counts.length, Math.ceil(at)) + 1;
   const x = (bucket: number): number => ((bucket - from) / (to - from)) * width;
   const max = Math.max(...counts);
+  const bottom = height - labels - 4;
+  const bar = (n: number): number => Math.max(1, (n / max) * (bottom - 4));
   return (
     <svg class={css.histogram} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
-      {counts.map((n, i) => n > 0 && <rect key={i} x={x(first + i)} width={Math.max(1, x(first + i + 1) - x(first + i) - 0.5)} y={height - 4 - Math.max(1, (n / max) * (height - 8))} height={Math.max(1, (n / max) * (height - 8))} />)}
-      <path class={slow ? css.slowMark : css.mark} d={`M${x(at)} 0V${height - 2}`} />
+      {counts.map((n, i) => n > 0 && <rect key={i} x={x(first + i)} width={Math.max(1, x(first + i + 1) - x(first + i) - 0.5)} y={bottom - bar(n)} height={bar(n)} />)}
+      <path class={css.base} d={`M0 ${bottom + 1}H${width}`} />
+      <text x={0} y={height - 1}>{axisDuration(2 ** (from / 8))}</text>
+      <text x={width} y={height - 1} text-anchor="end">{axisDuration(2 ** (to / 8))}</text>
+      <path class={slow ? css.slowMark : css.mark} d={`M${x(at)} 0V${bottom + 2}`} />
     </svg>
   );
 }
