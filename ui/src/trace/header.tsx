@@ -39,7 +39,7 @@ function Crumb({ state }: { state: TraceState }) {
     <div class={css.crumb}>
       {state.source.kind === 'server' ? <a href={link({ page: 'explore' })}>{t('Explore')}</a> : <a href={link({ page: 'open' })}>{t('Open')}</a>}
       <span class={css.slash} aria-hidden="true">/</span>
-      {root >= 0 && <ServiceMark name={serviceName(model, shownService(model, root))} strong />}
+      {root >= 0 && <span class={css.service}><ServiceMark name={serviceName(model, shownService(model, root))} strong /></span>}
       <Name class={css.operation} text={root >= 0 ? operation(model, root) : t('Trace without spans')} />
       <code class={css.id} title={model.traceID}>{shownID(model.traceID)}</code>
       {state.source.file && <span class={css.file} title={state.source.file}>{state.source.file}</span>}
