@@ -44,7 +44,12 @@ describe('colours of services', () => {
     expect(demo.map(serviceColor)).toEqual(before);
     learnServices([...demo, 'newcomer']);
     expect(demo.map(serviceColor)).toEqual(before);
-    expect(new Set([...before, serviceColor('newcomer')]).size).toBe(demo.length + 1);
+    const inferred = ['redis', 'postgres', 'kafka'].map(serviceColor);
+    expect(new Set([...before, serviceColor('newcomer'), ...inferred]).size).toBe(demo.length + 4);
+    showServices(['kafka', 'cart']);
+    learnServices([...demo, 'newcomer', 'another']);
+    expect(['redis', 'postgres', 'kafka'].map(serviceColor).filter((c, i) => c !== inferred[i] && c === serviceColor('another'))).toEqual([]);
+    expect(new Set([...demo, 'newcomer', 'another', 'redis', 'postgres', 'kafka'].map(serviceColor)).size).toBe(demo.length + 5);
   });
 });
 

@@ -90,35 +90,53 @@ function stored(): Steps {
 /** Services that the server knows, in this browser's memory: the colour of a service stays when others appear. */
 const known = signal<Steps>(typeof localStorage === 'undefined' ? new Map() : stored());
 
+/** Other names that pages have shown, for example inferred services. They stay, too, unless a service of the server needs the step. */
+let guests: Steps = new Map();
+
 /** Services that the page shows together. */
 const shown = signal<readonly string[]>([]);
 
 /** Steps of services. A new object means that colours have changed. */
-export const serviceSteps = computed(() => distinctSteps(known.value, shown.value));
+export const serviceSteps = computed(() => distinctSteps(new Map([...guests, ...known.value]), shown.value));
 
-const knownUses = computed(() => usesOf(known.value.values()));
-
-/** Takes the names of all services from the server. Names that are gone lose their steps. */
-export function learnServices(names: readonly string[]): void {
-  const still = new Set(names);
-  const next = addServices(new Map([...known.peek()].filter(([name]) => still.has(name))), names);
-  if (next.size === known.peek().size && [...next].every(([name, step]) => known.peek().get(name) === step)) return;
-  known.value = next;
+function keep(): void {
   try {
-    localStorage.setItem(key, JSON.stringify(Object.fromEntries([...next].slice(0, maxKept))));
+    localStorage.setItem(key, JSON.stringify(Object.fromEntries([...known.peek(), ...guests].slice(0, maxKept))));
   } catch {
     // Without storage, the steps last as long as the page.
   }
 }
 
+/** Gives steps to names that the server has not named. */
+function welcome(names: readonly string[]): void {
+  if (names.every((n) => known.peek().has(n) || guests.has(n))) return;
+  guests = new Map([...addServices(new Map([...known.peek(), ...guests]), names)].filter(([n]) => !known.peek().has(n)));
+  if (known.peek().size > 0) keep(); // before, colours are only preliminary
+}
+
+/** Takes the names of all services from the server. */
+export function learnServices(names: readonly string[]): void {
+  const before = known.peek().size > 0 ? new Map([...guests, ...known.peek()]) : new Map<string, number>();
+  const listed = new Set(names);
+  const next = addServices(new Map([...before].filter(([name]) => listed.has(name))), names);
+  const taken = new Set(next.values());
+  guests = new Map([...before].filter(([name, step]) => !listed.has(name) && !taken.has(step)));
+  if (next.size === known.peek().size && [...next].every(([name, step]) => known.peek().get(name) === step)) return;
+  known.value = next;
+  keep();
+}
+
 /** Services that the page shows together get distinct colours, as far as there are enough. */
 export function showServices(names: readonly string[]): void {
+  welcome(names);
   if (names.length !== shown.peek().length || names.some((n, i) => n !== shown.peek()[i])) shown.value = names;
 }
 
 /** CSS colour of a service. Many services share colours: always show the name, too. */
 export function serviceColor(name: string): string {
-  return `var(--svc-${(serviceSteps.value.get(name) ?? choose(name, knownUses.value)) + 1})`;
+  const step = serviceSteps.value.get(name);
+  if (step === undefined) welcome([name]);
+  return `var(--svc-${(step ?? guests.get(name) ?? 0) + 1})`;
 }
 
 /** Number of services that are asked for, as the jump box does. */
