@@ -79,7 +79,7 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
     <>
       <Progress active={services.loading} label={t('Loading services')} />
       {first && <FirstTrace trace={first} />}
-      <Lead sentence={sentence} services={judged.length} usual={data.total.usual} quiet={none || stopped !== null} incidents={known} at={at} to={live ? 'now' : iso(millis(data.end))} />
+      <Lead sentence={sentence} services={judged.length} usual={data.total.usual} quiet={none || stopped !== null} incidents={known} expecting={some && !incidents.data && !incidents.error} at={at} to={live ? 'now' : iso(millis(data.end))} />
       {some && incidents.error && <div class={css.message}><Failure what={known ? t('Incidents, which are of an earlier answer') : t('Incidents')} error={incidents.error} retry={incidents.retry} /></div>}
       <div class={css.columns}>
         <div class={css.main}>

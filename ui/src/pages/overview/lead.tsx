@@ -2,6 +2,7 @@ import type { Incidents } from '../../api/incidents';
 import type { Usual } from '../../api/types';
 import { IncidentCards } from '../../incidents/card';
 import type { TimeText } from '../../incidents/words';
+import { classes } from '../../shell/controls';
 import { minutes } from '../../shell/format';
 import { Icon, Mark } from '../../shell/icons';
 import { serviceLabel } from '../../shell/service';
@@ -36,16 +37,18 @@ interface LeadProps {
   quiet: boolean;
   /** Until they are known, there is a line for each service. */
   incidents: Incidents | undefined;
+  /** Incidents are being read: their place is kept. */
+  expecting: boolean;
   at: TimeText;
   to: string;
 }
 
 /** The sentence of the page, a card for each incident, and a line for each other service that is not as usual. */
-export function Lead({ sentence, services, usual, quiet, incidents, at, to }: LeadProps) {
+export function Lead({ sentence, services, usual, quiet, incidents, expecting, at, to }: LeadProps) {
   const calm = sentence.details.length === 0;
   const shown = new Set(incidents?.incidents.flatMap((i) => [i.source.name, ...i.reached.map((s) => s.name)]));
   return (
-    <div class={css.lead}>
+    <div class={classes(css.lead, expecting && css.expecting)}>
       <h1 class={css.sentence}>{calm && !quiet && usual && <span class={css.calm}><Mark kind="ok" size={16} label="" /></span>}{sentence.text}</h1>
       {incidents && <IncidentCards incidents={incidents} at={at} to={to} />}
       {sentence.details.filter((d) => !shown.has(d.service.name)).slice(0, maxDetails).map(({ service, text }) => (

@@ -54,7 +54,7 @@ function Loaded({ name }: { name: string }) {
   // Calls are those since the start of the incident, as all numbers.
   const map = useRequest<ServiceMap>(answer.data && capable('dependencies') ? 'map' : null, (now) => ({ service: name, ...rangeParams(range, now), ...(main?.since && { start: main.since.start }) }), { every: refresh ? changesEvery : 0 });
   if (!answer.data) return <Blank name={name} answer={answer} />;
-  return <Service name={name} answer={answer} data={answer.data} changes={(changes.data?.changes ?? []).filter((c) => c.service === name)} map={map} incidents={some ? incidents.data : undefined} />;
+  return <Service name={name} answer={answer} data={answer.data} changes={(changes.data?.changes ?? []).filter((c) => c.service === name)} map={map} incidents={some ? incidents.data : undefined} expecting={some && !incidents.data && !incidents.error} />;
 }
 
 interface ServiceProps {
@@ -64,9 +64,11 @@ interface ServiceProps {
   changes: Changes['changes'];
   map: RequestState<ServiceMap>;
   incidents: Incidents | undefined;
+  /** Incidents are being read: their place is kept. */
+  expecting: boolean;
 }
 
-function Service({ name, answer, data, changes, map, incidents }: ServiceProps) {
+function Service({ name, answer, data, changes, map, incidents, expecting }: ServiceProps) {
   const facets = useFacets(name, data.start, data.end);
   const main = mainRole(data);
   if (!main) return <Nothing name={name} answer={answer} map={map} />;
@@ -92,6 +94,7 @@ function Service({ name, answer, data, changes, map, incidents }: ServiceProps) 
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>
         : told ? health.state === 'ended' && <Sentence mark="ok" text={t('As usual now.')} causes={[]} /> : <Sentence {...sentence} causes={causes} />}
+      {expecting && <div class={css.expecting} />}
       {incidents && <div class={css.incidents}><IncidentCards incidents={incidents} at={at} to={to} /></div>}
       {told && health.state !== 'ended' && <Sentence mark="" text="" causes={causes} />}
       {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
