@@ -32,3 +32,18 @@ test('pages load under the Content-Security-Policy and without errors', async ()
     await page.context().close();
   }
 });
+
+test('on paper, a page is light and whole, without its bar', async () => {
+  const url = await program.url();
+  const { page, problems } = await newPage(browser, { colorScheme: 'dark', viewport: { width: 1000, height: 300 } });
+  await page.goto(url + '/open');
+  await page.getByRole('heading').first().waitFor();
+  const measure = () => page.evaluate(() => ({
+    scheme: getComputedStyle(document.documentElement).colorScheme, bar: document.querySelector('header')!.offsetHeight > 0, whole: document.documentElement.scrollHeight > innerHeight,
+  }));
+  expect(await measure()).toMatchObject({ bar: true, whole: false }); // the page scrolls within
+  await page.emulateMedia({ media: 'print' });
+  await expect.poll(measure).toEqual({ scheme: 'light', bar: false, whole: true });
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
