@@ -15,21 +15,27 @@ type ClockSpan struct {
 	Host            uint32 // spans with the same number have the same host; 0: unknown
 }
 
-// AlignClocks calls visit with the index of each span of a trace, without duplicates, that Walk
-// corrects with a limit, and with the nanoseconds to add to its times. If Walk does not correct a
-// span because the limit is exceeded or because of its id, shift is 0 and problem is the warning.
+// AlignClocks calls visit with the index of each span of a trace, without duplicates, whose clock
+// it corrects, and with the nanoseconds to add to its times. If it does not correct a span because
+// the limit is exceeded or because of its id, shift is 0 and problem is the warning. A limit of 0
+// sets no limit.
 //
-// A limit of 0 sets no limit. Then a span is not corrected if its host or that of its parent is not
-// known and it starts after its parent: it may well end after its parent, too.
+// Walk corrects as Jaeger does: it moves a span into the middle of its parent, and so further than
+// the clocks are known to differ. AlignClocks moves it by the least with which it is within its
+// parent: one that starts before its parent to the start of it, and one that ends after its parent
+// on another host to the end of it, unless it is longer or processes a message. Descendants on the
+// same host move along. If a host is not known, a span may well end after its parent. The web UI
+// has the same correction for files (ui/src/trace/files/skew.ts); both are tested with the same
+// traces.
 func AlignClocks(spans []ClockSpan, limit time.Duration, visit func(at int, shift int64, problem string)) {
 	p := plans.Get().(*plan)
 	defer p.release()
+	p.least = true
 	if limit == 0 {
-		limit, p.cautious = math.MaxInt64, true
+		limit = math.MaxInt64
 	}
 	for i := range spans {
-		s := &spans[i]
-		p.addNode(node{id: s.ID, parent: s.Parent, start: s.Start, end: later(s.Start, s.Duration), host: int32(s.Host), side: sideOf(s.Kind)})
+		p.addNode(spans[i].node())
 	}
 	if p.shared {
 		p.separateServers()
@@ -46,13 +52,16 @@ func AlignClocks(spans []ClockSpan, limit time.Duration, visit func(at int, shif
 	}
 }
 
-// IsSkewed reports whether the clocks of the hosts of a span and its parent differ, so that the
-// span would be moved.
+// IsSkewed reports whether AlignClocks would move a span relative to its parent.
 func IsSkewed(parent, child *ClockSpan) bool {
-	if child.Host == parent.Host && child.Host != 0 {
+	known := child.Host != 0 && parent.Host != 0
+	if known && child.Host == parent.Host || !known && child.Start >= parent.Start {
 		return false
 	}
-	p := node{start: parent.Start, end: later(parent.Start, parent.Duration)}
-	c := node{start: child.Start, end: later(child.Start, child.Duration)}
-	return skew(&p, &c) != 0
+	p, c := parent.node(), child.node()
+	return leastSkew(&p, &c) != 0
+}
+
+func (s *ClockSpan) node() node {
+	return node{id: s.ID, parent: s.Parent, start: s.Start, end: later(s.Start, s.Duration), host: int32(s.Host), side: sideOf(s.Kind)}
 }

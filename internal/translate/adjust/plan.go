@@ -13,10 +13,9 @@ type plan struct {
 	first  map[otlpdata.SpanID]int32 // index+1 of the first span with an id
 	hosts  map[string]int32          // host -> number, from 1
 	shared bool                      // some spans have the same id
-	// cautious says that spans on unknown hosts are only moved if they start before their parent.
-	cautious bool
-	queue    []int32 // reused by alignClocks
-	emit     emitter
+	least  bool                      // correct clocks as AlignClocks does
+	queue  []int32                   // reused by alignClocks
+	emit   emitter
 }
 
 // node is the part of a span that concerns other spans. Times are nanoseconds since the Unix epoch.
@@ -40,6 +39,7 @@ const (
 	otherSide side = iota
 	clientSide
 	serverSide
+	consumerSide
 )
 
 var plans = sync.Pool{New: func() any {
@@ -54,7 +54,7 @@ func (p *plan) release() {
 	}
 	clear(p.first)
 	clear(p.hosts)
-	p.nodes, p.shared, p.cautious = p.nodes[:0], false, false
+	p.nodes, p.shared, p.least = p.nodes[:0], false, false
 	p.emit.forget()
 	plans.Put(p)
 }
@@ -148,6 +148,8 @@ func sideOf(kind int32) side {
 		return clientSide
 	case otlpdata.KindServer:
 		return serverSide
+	case otlpdata.KindConsumer:
+		return consumerSide
 	}
 	return otherSide
 }

@@ -43,7 +43,8 @@ func (n *node) text(limit time.Duration) string {
 // host is moved into the middle of the parent, as if the latency were equal in both directions. A
 // span that is longer than its parent is only moved if it begins before the parent. Its descendants
 // on the same host move along. A span without a known host is always compared with its parent. A
-// span without a start time is not compared.
+// span without a start time is not compared. This is the correction of Jaeger; AlignClocks
+// describes another one.
 func (p *plan) alignClocks(limit time.Duration) {
 	p.emit.maxSkew = limit
 	p.queue = p.queue[:0]
@@ -56,8 +57,12 @@ func (p *plan) alignClocks(limit time.Duration) {
 			n := &p.nodes[c-1]
 			n.delta = parent.delta
 			known := n.host != 0 && parent.host != 0
-			if n.host != parent.host && known || !known && (!p.cautious || n.start < parent.start) {
+			switch {
+			case known && n.host == parent.host:
+			case !p.least:
 				n.delta = skew(parent, n)
+			case known || n.start < parent.recorded():
+				n.delta = leastSkew(parent, n)
 			}
 			if n.start == 0 {
 				n.delta, n.warning = 0, missingStart
@@ -102,6 +107,27 @@ func skew(parent, child *node) int64 {
 		return 0
 	}
 	return difference(later(parent.start, (long-short)/2), child.start)
+}
+
+// leastSkew returns the smallest correction with which a child is within its parent. A child that
+// starts within its parent may end after it if it is longer, or if it processes a message.
+func leastSkew(parent, child *node) int64 {
+	switch {
+	case parent.start == 0 || child.start == 0:
+	case child.start < parent.start:
+		return difference(parent.start, child.start)
+	case child.end > parent.end && child.end-child.start <= parent.end-parent.start && child.side != consumerSide:
+		return difference(parent.end, child.end)
+	}
+	return 0
+}
+
+// recorded returns the start as it was recorded.
+func (n *node) recorded() uint64 {
+	if n.moved {
+		return shift(n.start, -n.delta)
+	}
+	return n.start
 }
 
 // move applies the correction or sets a warning.

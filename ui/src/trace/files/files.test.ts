@@ -5,6 +5,7 @@ import { buildModel } from '../model/build';
 import type { TraceModel } from '../model/types';
 import { flag } from '../model/types';
 import { findInDetails } from './find';
+import { leastShifts, type Clocks } from './skew';
 import { FileTraces } from './traces';
 
 type Input = string | object | Uint8Array;
@@ -158,11 +159,19 @@ describe('traces that are not whole', () => {
     });
     const files = await open([on('h1', 'web', span('1', '', 1000, 2000)), on('h2', 'api', span('2', '1', 500, 900), span('3', '2', 600, 700))]);
     const { outline } = files.outline(files.list()[0].traceID);
-    expect([...buildModel(outline, [], true).start]).toEqual([0, 300, 400]);
+    expect([...buildModel(outline, [], true).start]).toEqual([0, 0, 100]);
     const raw = buildModel(outline, [], false);
     expect([...raw.start]).toEqual([500, 0, 100]);
     expect(raw.begin).toBe('1700000000000000500');
-    expect(raw.facts.skew).toEqual([{ service: 1, shift: 800, spans: 2 }]);
+    expect(raw.facts.skew).toEqual([{ service: 1, shift: 500, spans: 2 }]);
+  });
+  it('clock skew is corrected as by the server', () => {
+    const shared = new URL('../../../../internal/translate/adjust/testdata/least-shifts.ndjson', import.meta.url);
+    const traces = readFileSync(shared, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Omit<Clocks, 'host' | 'timed'> & { host: number[]; shift: number[] });
+    expect(traces.some((c) => c.shift.some((s) => s < 0))).toBe(true);
+    for (const { shift, ...c } of traces) {
+      expect(leastShifts({ ...c, host: c.host.map((h) => (h ? String(h) : '')), timed: c.host.map(() => true) })).toEqual(shift);
+    }
   });
 });
 

@@ -1,4 +1,4 @@
-// Clock-skew correction of files.
+// Clock-skew correction of files, as the server corrects stored traces.
 
 import type { Ordered } from './order';
 import type { FileSpan } from './span';
@@ -9,26 +9,53 @@ export interface Skew {
   shift: number[];
 }
 
+/** What the correction depends on, by span; parents come before their children. Times are nanoseconds. */
+export interface Clocks {
+  /** Index of the parent, or -1. */
+  parent: number[];
+  start: number[];
+  duration: number[];
+  /** "": not known. */
+  host: string[];
+  /** Whether the span processes a message. */
+  consumer: boolean[];
+  /** Whether the span has a start time. */
+  timed: boolean[];
+}
+
 /**
- * Corrects clock differences between hosts. A span that starts before its parent on another host is moved into the middle of
- * the parent, as if the latency were equal in both directions. Its descendants on the same host move along. Spans that only
- * end after their parent are not moved: they can be asynchronous.
+ * Corrects clock differences between hosts: a span is moved by the least with which it is within its parent. One that starts before
+ * its parent is moved to the start of it, one that ends after its parent on another host to the end of it, unless it is longer or
+ * processes a message. Its descendants on the same host move along. If a host is not known, a span may well end after its parent.
  */
-export function alignClocks(o: Ordered): Skew {
-  const shift = new Float64Array(o.spans.length);
-  const hosts = o.spans.map(host);
-  const skew: Skew = { span: [], shift: [] };
-  for (let i = 0; i < shift.length; i++) {
-    const p = o.parent[i];
-    if (p < 0 || hosts[i] === '' || hosts[p] === '' || o.spans[i].start === '0') continue;
-    const parentStart = o.start[p] + shift[p];
-    if (hosts[i] === hosts[p]) shift[i] = shift[p];
-    else if (o.start[i] < parentStart) shift[i] = parentStart + Math.max(0, Math.floor((o.spans[p].duration - o.spans[i].duration) / 2)) - o.start[i];
-    if (shift[i] === 0) continue;
-    skew.span.push(i);
-    skew.shift.push(shift[i]);
+export function leastShifts(c: Clocks): number[] {
+  const shift: number[] = [];
+  for (let i = 0; i < c.parent.length; i++) {
+    const p = c.parent[i];
+    const known = p >= 0 && c.host[i] !== '' && c.host[p] !== '';
+    if (p < 0 || !c.timed[i]) shift.push(0);
+    else if (known ? c.host[i] === c.host[p] : c.start[i] >= c.start[p]) shift.push(shift[p]);
+    else shift.push(leastShift(c, i, c.start[p] + shift[p]));
   }
-  return skew;
+  return shift;
+}
+
+/** The smallest shift of a span with which it is within its parent, which starts at `begin`. */
+function leastShift({ parent, start, duration, consumer, timed }: Clocks, span: number, begin: number): number {
+  const p = parent[span];
+  const late = start[span] + duration[span] - begin - duration[p];
+  if (!timed[p]) return 0;
+  if (start[span] < begin) return begin - start[span];
+  return late > 0 && duration[span] <= duration[p] && !consumer[span] ? -late : 0;
+}
+
+/** The correction of a trace. */
+export function alignClocks(o: Ordered): Skew {
+  const shifts = leastShifts({
+    parent: o.parent, start: o.start, duration: o.spans.map((s) => s.duration), host: o.spans.map(host), consumer: o.spans.map((s) => s.kind === 'consumer'), timed: o.spans.map((s) => s.start !== '0'),
+  });
+  const span = shifts.flatMap((shift, i) => (shift === 0 ? [] : [i]));
+  return { span, shift: span.map((i) => shifts[i]) };
 }
 
 const hostKeys = ['host.id', 'host.ip', 'host.name', 'ip', 'hostname'];
