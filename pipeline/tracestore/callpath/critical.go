@@ -22,33 +22,25 @@ type walk struct {
 // piece is a piece of time of the critical path: own time of a span, or a span whose pieces are not
 // found yet.
 type piece struct {
-	span     int32 // -1: between spans without parent, where nothing was recorded
+	span     int32 // -1: no span runs
 	expand   bool
 	from, to uint64
 }
 
 // CriticalPath calls own with the pieces of the critical path, from the first to the last: the
 // spans that the end of the trace waited for, with their own time, in nanoseconds. A span may occur
-// several times; -1 is the time between spans without parent. It returns the length of the path,
-// which is the sum of the pieces.
+// several times; -1 is the time in which no span runs. It returns the length of the path, which is
+// the sum of the pieces and the duration of the trace.
 //
 // It is found backwards. From the end of a span, its child that ended last carries the time until
 // that child started; before it, the child that ended last before that start; and so on. What no
-// child carries is the span's own time. Times of children outside their parent are cut off.
-// criticalPath in the web UI has the same definition; both are tested with the same traces.
+// child carries is the span's own time. Times of children outside their parent are cut off while a
+// root runs. Where none runs, for example after its end, spans that outlive their parents carry the
+// time. criticalPath in the web UI has the same definition; both are tested with the same traces.
 func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
-	tops := t.pathTops()
-	from, to := uint64(math.MaxUint64), uint64(0)
-	for _, s := range tops {
-		from, to = min(from, t.start[s]), max(to, t.end[s])
-	}
-	if from >= to {
-		return 0
-	}
 	w := &t.walk
-	w.stack = w.stack[:0]
-	w.children = append(w.children[:0], tops...)
-	t.split(-1, from, to)
+	length = t.coverTrace()
+	w.stack = append(w.stack[:0], w.pieces...) // the first piece is on top
 	for len(w.stack) > 0 {
 		p := w.stack[len(w.stack)-1]
 		w.stack = w.stack[:len(w.stack)-1]
@@ -59,6 +51,38 @@ func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
 		t.waitedFor(p.span, p.from, p.to)
 		t.split(p.span, p.from, p.to)
 	}
+	return length
+}
+
+// coverTrace sets walk.pieces to what is on top at each time, from the last end to the first start:
+// a root while one runs, otherwise a span that runs outside the time of its parent, and -1 where no
+// span runs. If there is no root, spans with missing parents take its place.
+func (t *Tree) coverTrace() (length uint64) {
+	w := &t.walk
+	w.pieces = w.pieces[:0]
+	from, to := uint64(math.MaxUint64), uint64(0)
+	for i := range t.spans {
+		from, to = min(from, t.start[i]), max(to, t.end[i])
+	}
+	if from >= to {
+		return 0
+	}
+	roots := t.cover(t.pathTops())
+	var others *cover
+	for until := to; until > from; {
+		span, begin := roots.before(until, from)
+		if span >= 0 {
+			w.pieces = append(w.pieces, piece{span: span, expand: true, from: begin, to: until})
+		} else if others == nil {
+			others = t.cover(t.outsideParent())
+		}
+		for end := until; span < 0 && end > begin; {
+			other, start := others.before(end, begin)
+			w.pieces = append(w.pieces, piece{span: other, expand: other >= 0, from: start, to: end})
+			end = start
+		}
+		until = begin
+	}
 	return to - from
 }
 
@@ -66,9 +90,58 @@ func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
 // those whose parents are missing.
 func (t *Tree) pathTops() []int32 {
 	if t.roots == 0 || t.roots == len(t.tops) {
-		return t.tops
+		return slices.Clone(t.tops)
 	}
 	return slices.DeleteFunc(slices.Clone(t.tops), func(s int32) bool { return !t.spans[s].Parent.IsZero() })
+}
+
+// outsideParent returns the spans that run at a time at which their parent does not, depth first.
+func (t *Tree) outsideParent() (list []int32) {
+	stack := slices.Clone(t.tops)
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if p := t.parent[s]; p < 0 || t.start[s] < t.start[p] || t.end[s] > t.end[p] {
+			list = append(list, s)
+		}
+		for _, c := range slices.Backward(t.childrenOf(s)) {
+			stack = append(stack, c)
+		}
+	}
+	return list
+}
+
+// cover covers time with spans, from the end.
+type cover struct {
+	t    *Tree
+	list []int32 // by end, the last one first
+	best int32   // the first start of the spans that end at until or later; -1: none
+}
+
+func (t *Tree) cover(list []int32) *cover {
+	slices.SortStableFunc(list, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(t.end[b], t.end[a]), cmp.Compare(t.start[a], t.start[b]))
+	})
+	return &cover{t: t, list: list, best: -1}
+}
+
+// before returns, of the spans that run just before until, the one that started first, and its
+// start. If there is none, it returns -1 and the last end before. The time is not before from.
+// until must not increase.
+func (c *cover) before(until, from uint64) (span int32, begin uint64) {
+	for ; len(c.list) > 0 && c.t.end[c.list[0]] >= until; c.list = c.list[1:] {
+		if c.best < 0 || c.t.start[c.list[0]] < c.t.start[c.best] {
+			c.best = c.list[0]
+		}
+	}
+	switch {
+	case c.best >= 0 && c.t.start[c.best] < until:
+		return c.best, max(c.t.start[c.best], from)
+	case len(c.list) > 0:
+		return -1, max(c.t.end[c.list[0]], from)
+	}
+	return -1, from
 }
 
 // isAsync reports whether the parent does not wait for a span: a message that another service

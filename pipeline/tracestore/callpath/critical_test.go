@@ -38,9 +38,9 @@ func TestCriticalPath(t *testing.T) {
 			{name: "a", long: 200, children: []sample{{name: "b", long: 100}, {name: "c", at: 97, long: 103}}}}},
 		{"time between children is own time", "b 40, a 20, c 40", []sample{
 			{name: "a", long: 100, children: []sample{{name: "b", long: 40}, {name: "c", at: 60, long: 40}}}}},
-		{"children are cut at their parent", "b 20, a 20, c 50", []sample{
+		{"children are cut while their parent runs", "b 10, b 20, a 20, c 50, c 450", []sample{
 			{name: "a", at: 10, long: 90, children: []sample{{name: "b", long: 30}, {name: "c", at: 50, long: 500}}}}},
-		{"grandchildren, too", "a 50, b 10, c 40", []sample{
+		{"grandchildren, too", "a 50, b 10, c 40, c 50", []sample{
 			{name: "a", long: 100, children: []sample{{name: "b", at: 50, long: 100, children: []sample{
 				{name: "c", at: 60, long: 90}, {name: "d", at: 120, long: 5}}}}}}},
 		{"a server does not wait for a consumer", "a 100", []sample{
@@ -49,8 +49,16 @@ func TestCriticalPath(t *testing.T) {
 			{name: "a", long: 100, kind: otlpdata.KindProducer, children: []sample{consume}}}},
 		{"a consumer waits for one of its service", "a 20, consume 79, a 1", []sample{
 			{name: "a", service: "mail", long: 100, kind: otlpdata.KindConsumer, children: []sample{consume}}}},
+		{"a consumer has the time after the root", "a 40, b 60, nothing 50, consume 50", []sample{
+			{name: "a", long: 100, kind: otlpdata.KindServer, children: []sample{{name: "b", at: 40, long: 60},
+				{name: "consume", service: "mail", at: 150, long: 50, kind: otlpdata.KindConsumer}}}}},
+		{"of spans after the root, the one that started first", "a 5, c 5, c 30, d 40", []sample{
+			{name: "a", long: 10, children: []sample{{name: "b", at: 20, long: 20, kind: otlpdata.KindConsumer, service: "b"},
+				{name: "c", at: 5, long: 45}, {name: "d", at: 40, long: 40}}}}},
 		{"several roots", "a 10, nothing 20, b 10", []sample{{name: "a", long: 10}, {name: "b", at: 30, long: 10}}},
-		{"a missing parent beside a root", "a 10", []sample{{name: "a", long: 10}, {name: "b", at: 30, long: 10, orphan: true}}},
+		{"roots that overlap", "a 30, b 70", []sample{{name: "a", long: 50}, {name: "b", at: 30, long: 70}}},
+		{"a missing parent beside a root", "a 10, nothing 20, b 10", []sample{
+			{name: "a", long: 10}, {name: "b", at: 30, long: 10, orphan: true}}},
 		{"a missing parent and no root", "b 10", []sample{{name: "b", at: 30, long: 10, orphan: true}}},
 		{"no duration", "", []sample{{name: "a"}}},
 	} {

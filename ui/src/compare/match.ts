@@ -137,7 +137,7 @@ function pathDifferences(a: TraceModel, b: TraceModel): PathDifference[] {
   const sums = new Map<string, PathDifference>();
   const add = (model: TraceModel, sign: number): void => {
     for (const s of sumSegments(model, model.path)) {
-      const name = s.kind === 'gap' ? '' : model.services[s.service];
+      const name = s.service < 0 ? '' : model.services[s.service];
       const key = `${s.kind} ${name}`;
       const sum = sums.get(key) ?? { kind: s.kind, name, time: 0 };
       sum.time += sign * s.time;

@@ -51,5 +51,6 @@ function PartText({ part }: { part: PathDifference }) {
   const time: ComponentChildren = <b class={part.time > 0 ? css.more : css.less}>{signed(part.time)}</b>;
   const name = part.name || t('unknown service');
   if (part.kind === 'gap') return <Text of="{time} in gaps" time={time} />;
+  if (part.kind === 'idle') return <Text of="{time} idle" time={time} />;
   return part.kind === 'waiting' ? <Text of="{time} waiting on {name}" time={time} name={name} /> : <Text of="{time} in {name}" time={time} name={name} />;
 }

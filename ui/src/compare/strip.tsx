@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { duration, percent } from '../shell/format';
 import { theme } from '../shell/preferences';
 import { serviceColor, serviceSteps } from '../shell/service-color';
 import { t } from '../shell/text';
-import { pathStrip } from '../trace/model/minimap';
+import { pathStrip } from '../trace/model/path';
+import { sentenceText } from '../trace/model/sentence';
 import type { TraceModel } from '../trace/model/types';
 import { useMedia, useSize } from '../trace/use-size';
 import css from './compare.module.css';
@@ -20,8 +20,7 @@ export function Strip({ model, longest }: { model: TraceModel; longest: number }
   const steps = serviceSteps.value;
   const used = Math.max(1, Math.round((width * model.duration) / Math.max(1, longest)));
   useEffect(() => { if (width > 0) draw(canvas.current!, model, used); }, [model, used, width, dark, chosen, steps]);
-  const parts = model.sentence.map((p) => `${percent(p.share)} ${p.text}`).join(', ');
-  return <div ref={box} class={css.strip}><canvas ref={canvas} role="img" aria-label={t('Critical path of {total}: {parts}', { total: duration(model.duration), parts })} /></div>;
+  return <div ref={box} class={css.strip}><canvas ref={canvas} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} /></div>;
 }
 
 function draw(canvas: HTMLCanvasElement, model: TraceModel, width: number): void {

@@ -47,8 +47,8 @@ export interface Comparison {
 
 /** Difference of the critical paths: A - B nanoseconds. */
 export interface PathDifference {
-  kind: 'service' | 'waiting' | 'gap';
-  /** Name of the service, "" for gaps. */
+  kind: 'service' | 'waiting' | 'gap' | 'idle';
+  /** Name of the service, "" for gaps and idle time. */
   name: string;
   time: number;
 }

@@ -95,6 +95,8 @@ export interface View {
   root: string;
   path: boolean;
   skew: boolean;
+  /** Idle time on time axes: left out, in full length, or as the page chooses. */
+  idle: '' | 'short' | 'full';
   /** Attribute keys shown in rows. */
   pins: string[];
   /** Map: the service in focus. */
@@ -125,7 +127,7 @@ export function emptyView(route: Route): View {
   return {
     route, q: '', range: defaultRange, zone: '', theme: '', embed: false, of: 'traces', sel: null, cols: [], by: [], sort: '', limit: 0, error: '', live: false, operation: '', kind: '', tab: '',
     base: '', against: '',
-    span: '', search: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], saved: '', ask: { service: '', operation: '', trace: '' }, embedOptions: {},
+    span: '', search: '', zoom: null, find: '', only: false, part: '', min: 0, fold: -1, root: '', path: true, skew: true, idle: '', pins: [], all: false, focus: '', depth: 0, least: 0, groups: [], pick: [], saved: '', ask: { service: '', operation: '', trace: '' }, embedOptions: {},
   };
 }
 
@@ -222,6 +224,8 @@ export function parse(url: URL, basePath = base): View {
   v.root = p.get('root') ?? '';
   v.path = p.get('path') !== '0';
   v.skew = p.get('skew') !== '0';
+  const idle = p.get('idle');
+  v.idle = idle === 'short' || idle === 'full' ? idle : '';
   v.pins = list(p.get('pins'));
   v.all = p.get('all') === '1';
   v.focus = p.get('focus') ?? '';
@@ -264,7 +268,7 @@ export function format(v: View, basePath = base): string {
   set('tab', v.tab);
   set('span', v.span);
   set('search', v.search);
-  set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(6))).join(',') : '');
+  set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(9))).join(',') : '');
   set('find', v.find);
   set('only', v.only ? '1' : '');
   set('part', v.part);
@@ -273,6 +277,7 @@ export function format(v: View, basePath = base): string {
   set('root', v.root);
   set('path', v.path ? '' : '0');
   set('skew', v.skew ? '' : '0');
+  set('idle', v.idle);
   set('pins', v.pins.map(quoteItem).join(','));
   set('all', v.all ? '1' : '');
   set('focus', v.focus);

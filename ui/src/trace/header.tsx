@@ -12,7 +12,8 @@ import { link, navigate } from '../shell/url';
 import { traceActions, useArchive } from './actions';
 import { Incomplete } from './incomplete';
 import { operation, serviceName, shownService } from './model/span';
-import type { Part } from './model/types';
+import { saysIdle } from './model/sentence';
+import { flag, type Part, type TraceModel } from './model/types';
 import { goToNext } from './moves';
 import type { TraceState } from './state';
 import css from './header.module.css';
@@ -64,7 +65,9 @@ function Sentence({ state }: { state: TraceState }) {
   const parts = model.sentence;
   return (
     <h1 class={css.sentence}>
-      <b>{duration(model.duration)}</b>
+      {saysIdle(model)
+        ? <Text of="{total}, {idle} of it idle. The other {rest}" total={<b>{duration(model.duration)}</b>} idle={<span title={t('No span runs in this time.')}>{duration(model.idle)}</span>} rest={<b>{duration(model.duration - model.idle)}</b>} />
+        : <b>{duration(model.duration)}</b>}
       {parts.length > 0 && <span class={css.colon}>: </span>}
       {parts.map((part, i) => (
         <span key={`${part.kind} ${part.text}`}>
@@ -106,6 +109,7 @@ function Facts({ state }: { state: TraceState }) {
       <span><b>{count(model.spans)}</b> {model.spans === 1 ? t('span') : t('spans')}</span>
       <span><b>{count(facts.services)}</b> {facts.services === 1 ? t('service') : t('services')}</span>
       <span class={css.wide}><Text of="depth {depth}" depth={<b>{facts.depth}</b>} /></span>
+      <RootFact model={model} />
       <span><Time at={model.begin} withAge /></span>
       {bad && state.source.kind === 'server' && <IncidentFact state={state} />}
       <Incomplete facts={facts} spans={model.spans} show={() => goToNext(state, facts.orphans)} />
@@ -113,6 +117,17 @@ function Facts({ state }: { state: TraceState }) {
       {facts.growing && <span class={css.growing}><Text of="{live}still receiving" live={<span class={css.live} aria-hidden="true" />} /></span>}
     </div>
   );
+}
+
+/** Share of a trace from which spans after the end of its root are mentioned. */
+const laterShare = 0.01;
+
+/** Says how long the root takes, if other spans run long after it. */
+function RootFact({ model }: { model: TraceModel }) {
+  const [root] = model.roots;
+  if (root === undefined || !(model.flags[root] & flag.root) || model.duration - model.end[root] < laterShare * model.duration) return null;
+  const time = duration(model.end[root] - model.start[root]);
+  return <span title={t('Other spans run after the root has ended, for example to process messages. Until then, the critical path is that of the root.')}><Text of="root {time}" time={<b>{time}</b>} /></span>;
 }
 
 /** Says that the root takes longer than usual. */
@@ -137,7 +152,7 @@ function Skew({ state }: { state: TraceState }) {
   const text = `${model.services[first.service]} ${sign}${duration(first.shift)}${others.length ? t(' and {others} more', { others: others.length }) : ''}`;
   const all = model.facts.skew.map((s) => t('{services} {shift}{shift2} ({spans} spans)', { services: model.services[s.service], shift: s.shift < 0 ? '' : '+', shift2: duration(s.shift), spans: count(s.spans) })).join('\n');
   return (
-    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={t('{all}\nThe clocks of hosts differ: children would start before their parents. Click to {skew}.', { all, skew: state.skew.value ? t('show recorded times') : t('correct them') })} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
+    <button type="button" class={css.skew} role="switch" aria-checked={state.skew.value} title={t('{all}\nThe clocks of hosts differ: spans would start before their parents or end after them. Each is moved by the least with which it is within its parent. Click to {skew}.', { all, skew: state.skew.value ? t('show recorded times') : t('correct them') })} onClick={() => navigate({ skew: !state.skew.value }, { replace: true })}>
       <Mark kind="partial" size={13} label="" />{state.skew.value ? t('clock skew corrected, {text}', { text }) : t('clock skew not corrected, {text}', { text })}
     </button>
   );

@@ -2,9 +2,10 @@
 
 import { navigate } from '../shell/url';
 import { nextOf, spanID } from './model/span';
-import { fold, type TraceModel } from './model/types';
+import { besideBreak, timeOf } from './model/time-scale';
+import { fold } from './model/types';
 import { fractionOf, leastZoom } from './timeline/axis';
-import { around, forURL, pan, zoomBy, type Zoom } from './timeline/zoom';
+import { around, forURL, limit, pan, zoomBy, type Zoom } from './timeline/zoom';
 import type { TraceState } from './state';
 
 /** Moves the cursor by rows, or to the first or last row. With an open panel, the panel follows. */
@@ -111,16 +112,16 @@ export function foldLevel(state: TraceState, by: 1 | -1): void {
   navigate({ fold: Math.min(deepest, Math.max(0, level + by)) }, { replace: true });
 }
 
-/** Sets the visible part of the time axis. */
+/** Sets the visible part of the time axis, as fractions of the scale. */
 export function setZoom(state: TraceState, zoom: Zoom, replace = false): void {
-  const next = forURL(zoom);
+  const next = inURL(state, zoom);
   if (next || state.zoomed.value) navigate({ zoom: next }, { replace });
 }
 
 /** Zooms by a factor around the middle, or around `at`. */
 export function zoomAround(state: TraceState, factor: number, at?: number): void {
   const zoom = state.zoom.value;
-  setZoom(state, zoomBy(zoom, factor, at ?? (zoom[0] + zoom[1]) / 2, leastZoom(state.model.value)), true);
+  setZoom(state, zoomBy(zoom, factor, at ?? (zoom[0] + zoom[1]) / 2, leastZoom(state.scale.value)), true);
 }
 
 /** Moves the visible part by a share of its width. */
@@ -128,25 +129,40 @@ export function panBy(state: TraceState, share: number): void {
   setZoom(state, pan(state.zoom.value, share), true);
 }
 
-function partOf(model: TraceModel, span: number): Zoom {
-  return [fractionOf(model, model.start[span]), fractionOf(model, model.end[span])];
+/** A part of the scale as it is in the URL: fractions of the time of the trace, null for all of it. */
+function inURL(state: TraceState, zoom: Zoom): Zoom | null {
+  const scale = state.scale.value;
+  const fraction = (f: number): number => Math.min(1, timeOf(scale, f * scale.length) / Math.max(1, state.model.value.duration));
+  const part = forURL(zoom);
+  return part && [fraction(part[0]), fraction(part[1])];
+}
+
+function partOf(state: TraceState, span: number): Zoom {
+  const { start, end } = state.model.value;
+  return [fractionOf(state.scale.value, start[span]), fractionOf(state.scale.value, end[span])];
+}
+
+/** The part that shows a span with some space around it, but no break. */
+function aroundSpan(state: TraceState, span: number): Zoom {
+  const scale = state.scale.value;
+  const [from, to] = around(...partOf(state, span), leastZoom(scale)).map((f, i) => besideBreak(scale, f * scale.length, i === 0) / scale.length);
+  return limit(from, to, leastZoom(scale));
 }
 
 /** Zooms to a span; again: shows the whole trace. */
 export function zoomTo(state: TraceState, span: number): void {
   if (span < 0) return;
-  const model = state.model.value;
-  const next = around(...partOf(model, span), leastZoom(model));
-  const now = state.zoomed.value;
-  const same = now !== null && Math.abs(now[0] - next[0]) < 1e-6 && Math.abs(now[1] - next[1]) < 1e-6;
+  const next = aroundSpan(state, span);
+  const now = state.zoom.value;
+  const same = state.zoomed.value !== null && Math.abs(now[0] - next[0]) < 1e-6 && Math.abs(now[1] - next[1]) < 1e-6;
   setZoom(state, same ? [0, 1] : next);
 }
 
 /** Moves the visible part so that a span is in it. */
 export function bringIntoZoom(state: TraceState, span: number): void {
-  const zoom = state.zoomed.value;
-  if (!zoom) return;
-  const [start, end] = partOf(state.model.value, span);
+  if (!state.zoomed.value) return;
+  const zoom = state.zoom.value;
+  const [start, end] = partOf(state, span);
   if (end > zoom[0] && start < zoom[1]) return;
   const width = zoom[1] - zoom[0];
   const from = Math.min(1 - width, Math.max(0, (start + end - width) / 2));
@@ -155,9 +171,13 @@ export function bringIntoZoom(state: TraceState, span: number): void {
 
 /** Shows a span as root, on its own time. */
 export function setRoot(state: TraceState, span: number): void {
-  const model = state.model.value;
-  navigate({ root: spanID(model, span), zoom: forURL(around(...partOf(model, span), leastZoom(model))) });
+  navigate({ root: spanID(state.model.value, span), zoom: inURL(state, aroundSpan(state, span)) });
   state.active.value = span;
+}
+
+/** Leaves idle time out of the axes, or shows it. */
+export function toggleBreaks(state: TraceState): void {
+  if (state.canBreak.value) navigate({ idle: state.breaks.value ? 'full' : 'short' }, { replace: true });
 }
 
 /** Pins an attribute key to the rows, or removes it. */

@@ -7,6 +7,7 @@ import { navigate, view, type View } from '../shell/url';
 import { reveal, visibleRows } from './model/rows';
 import { criticalPath } from './model/path';
 import { findSpan, spanID } from './model/span';
+import { brokenScale, mostlyIdle, placeOf, plainScale } from './model/time-scale';
 import { noRow, type CriticalPath, type FindResult, type Rows, type TraceModel, type TraceSource, type UsualTexts } from './model/types';
 import { intersect } from './spans';
 import { whole, type Zoom } from './timeline/zoom';
@@ -58,8 +59,22 @@ export class TraceState {
   /** Where to scroll. */
   readonly goal = signal<Goal | null>(null);
 
+  private readonly broken = computed(() => brokenScale(this.model.value));
+  /** Whether the trace has idle time that its axes can leave out. */
+  readonly canBreak = computed(() => this.broken.value.at.length > 0);
+  private readonly idle = member('idle');
+  /** Whether axes leave out idle time: as the user chose, or if most of the trace is idle. */
+  readonly breaks = computed(() => this.canBreak.value && (this.idle.value === '' ? this.model.value.idle > mostlyIdle * this.model.value.duration : this.idle.value === 'short'));
+  /** Where times are on the axes. */
+  readonly scale = computed(() => (this.breaks.value ? this.broken.value : plainScale(this.model.value.duration)));
+  /** The visible part as fractions of the time of the trace, as in the URL: it means the same with and without breaks. */
   readonly zoomed = member('zoom');
-  readonly zoom: ReadonlySignal<Zoom> = computed(() => this.zoomed.value ?? whole);
+  /** The visible part as fractions of the scale. */
+  readonly zoom: ReadonlySignal<Zoom> = computed(() => {
+    const [zoomed, scale] = [this.zoomed.value, this.scale.value];
+    const place = (f: number): number => placeOf(scale, f * this.model.value.duration) / scale.length;
+    return zoomed ? [place(zoomed[0]), place(zoomed[1])] : whole;
+  });
   readonly find = member('find');
   readonly search = member('search');
   readonly only = member('only');

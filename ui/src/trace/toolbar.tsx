@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button, Check, Chip, Input, Tabs } from '../shell/controls';
 import { Menu, type MenuItem } from '../shell/floating';
-import { axisDuration, count, percent } from '../shell/format';
+import { axisDuration, count, duration, percent } from '../shell/format';
 import { lazy } from '../shell/lazy';
 import { announce } from '../shell/live-region';
 import { t, Text, tn } from '../shell/text';
 import { navigate } from '../shell/url';
 import { operation } from './model/span';
 import type { TraceModel } from './model/types';
-import { activeSpan, goToNext } from './moves';
+import { activeSpan, goToNext, toggleBreaks } from './moves';
 import { position } from './spans';
 import type { TraceState } from './state';
 import { traceTabs, type TraceTab } from './tabs/tabs';
@@ -30,6 +30,7 @@ export function Toolbar({ state, tab }: { state: TraceState; tab: TraceTab | nul
       <span class={css.grow} />
       <Find state={state} />
       <Menu label={t('Minimum duration')} align="end" items={durations(state)} trigger={(p) => <Button kind="quiet" opens {...p}>{state.min.value ? t('At least {min}', { min: axisDuration(state.min.value) }) : t('Any duration')}</Button>} />
+      {timed && state.canBreak.value && <Button kind="quiet" class={css.path} aria-pressed={state.breaks.value} title={t('No span runs in {idle} of {total}. Leave that out of the time axis (i)', { idle: duration(state.model.value.idle), total: duration(state.model.value.duration) })} onClick={() => toggleBreaks(state)}>{t('Skip idle')}{' '}<kbd>i</kbd></Button>}
       {timed && <Button kind="quiet" class={css.path} aria-pressed={state.showPath.value} title={t('Show time on the critical path solid (c)')} onClick={() => navigate({ path: !state.showPath.value }, { replace: true })}>{t('Critical path')}{' '}<kbd>c</kbd></Button>}
     </div>
   );

@@ -7,7 +7,6 @@ import { useTimelineKeys, useTraceKeys } from './keys';
 import type { TraceModel, TraceSource } from './model/types';
 import { TraceState } from './state';
 import { chosenTab, traceTabs } from './tabs/tabs';
-import { Minimap } from './timeline/minimap';
 import { Waterfall } from './timeline/waterfall';
 import { Toolbar } from './toolbar';
 import { useRefresh } from './refresh';
@@ -18,12 +17,14 @@ function embedOption(name: string): boolean {
   return view.value.embed && view.value.embedOptions[name] === '1';
 }
 
-const DetailPanel = lazy(() => import('./detail/panel'));
+const DetailPanel = lazy<{ state: TraceState; span: number }>(() => import('./later').then((m) => ({ default: m.DetailPanel })));
+const Minimap = lazy<{ state: TraceState }>(() => import('./later').then((m) => ({ default: m.Minimap })));
 const Pattern = lazy(() => import('./pattern'));
 
 /** Loads the parts that are shown later, so that a trace of a file needs no connection. */
 export function preloadParts(): void {
   DetailPanel.preload();
+  Minimap.preload();
   import('./trace-links').catch(() => undefined); // of the header
   for (const tab of traceTabs) tab.View.preload();
   const none = new Int32Array(0);
@@ -70,7 +71,7 @@ function Timeline({ state }: { state: TraceState }) {
   useTimelineKeys(state);
   return (
     <>
-      {!embedOption('uiTimelineHideMinimap') && <Minimap state={state} />}
+      {!embedOption('uiTimelineHideMinimap') && <div class={css.minimap}><Minimap state={state} /></div>}
       <Waterfall state={state} />
       {state.chosen.value.length > 0 && state.source.kind === 'server' && <Pattern state={state} />}
     </>

@@ -286,3 +286,83 @@ test('the panel names what sets a span apart from the usual, and claims nothing 
   expect(await apart(other.page).count()).toBe(0);
   await other.page.context().close();
 });
+
+/** A request of 1 s whose message is processed for 2 s, five minutes later. */
+function message(id: string, start: number): TestSpan[] {
+  const [root, send] = [spanID(), spanID()];
+  return [
+    { traceID: id, spanID: root, service: 'shop', name: 'POST /order', kind: 'server', start, duration: 1000 },
+    { traceID: id, spanID: send, parentID: root, service: 'shop', name: 'publish', kind: 'producer', start: start + 500, duration: 10 },
+    { traceID: id, spanID: spanID(), parentID: send, service: 'mail', name: 'consume', kind: 'consumer', start: start + 300_000, duration: 2000 },
+  ];
+}
+
+/** The sentence at the top of the page. */
+async function sentenceOf(page: Page): Promise<string> {
+  return (await page.getByRole('heading', { level: 1 }).innerText()).replace(/\s+/g, ' ').replaceAll(' ,', ',');
+}
+
+/** Width of the bar of a row in pixels. */
+async function barWidth(page: Page, name: string): Promise<number> {
+  const bar = page.getByRole('row').filter({ hasText: name }).getByRole('gridcell').nth(1).locator('span').first();
+  return (await bar.boundingBox())!.width;
+}
+
+test('most of a trace is idle: the sentence says so, and the axes leave it out', async () => {
+  const id = traceID();
+  await sendSpans(program, message(id, Date.now() - 400_000));
+  const { page, problems } = await openTrace('', id);
+  expect(await sentenceOf(page)).toBe('5 m 02 s, 4 m 59 s of it idle. The other 3.00 s: 67 % mail, 33 % shop');
+  await page.getByText(/^root 1\.00\ss$/).waitFor();
+  const skip = page.getByRole('button', { name: 'Skip idle' });
+  await expect.poll(() => skip.getAttribute('aria-pressed')).toBe('true');
+  const left = page.getByText(/^4\sm\s59\ss idle$/);
+  await left.waitFor();
+  await expect.poll(async () => (await barWidth(page, 'consume')) / (await barWidth(page, 'POST /order'))).toBeCloseTo(2, 1);
+
+  // The visible part is a part of the time of the trace, whether idle time is left out or not.
+  await tree(page).focus();
+  await page.keyboard.press('End');
+  await page.keyboard.press('z');
+  await expect.poll(() => page.url()).toContain('zoom=');
+  const start = page.getByRole('slider', { name: 'Start of the visible time' });
+  const time = await start.getAttribute('aria-valuetext');
+  expect(time).toMatch(/^5\sm\s00\ss$/);
+  await page.keyboard.press('i');
+  await expect.poll(() => skip.getAttribute('aria-pressed')).toBe('false');
+  await expect.poll(() => new URL(page.url()).searchParams.get('idle')).toBe('full');
+  await expect.poll(() => start.getAttribute('aria-valuetext')).toBe(time);
+  await page.keyboard.press('0');
+  await expect.poll(() => page.url()).not.toContain('zoom=');
+  await expect.poll(() => barWidth(page, 'POST /order')).toBeLessThan(6);
+  expect(await left.count()).toBe(0);
+  await page.reload(); // the address has the choice
+  await expect.poll(() => skip.getAttribute('aria-pressed')).toBe('false');
+  await page.locator('main').focus();
+  await page.keyboard.press('f');
+  await page.getByRole('application', { name: /Flame graph/ }).locator('canvas[data-drawn]').waitFor();
+  expect(await left.count()).toBe(0);
+  await skip.click();
+  await left.waitFor();
+  expect(problems).toEqual([]);
+  await page.context().close();
+});
+
+test('clock skew is corrected by the least that makes children fit, and says so', async () => {
+  const [id, root] = [traceID(), spanID()];
+  const start = Date.now() - 60_000;
+  const on = (host: string): Pick<TestSpan, 'resource'> => ({ resource: { 'host.name': host } });
+  await sendSpans(program, [
+    { traceID: id, spanID: root, service: 'web', name: 'call', kind: 'client', start, duration: 100, ...on('a') },
+    { traceID: id, spanID: spanID(), parentID: root, service: 'api', name: 'serve', kind: 'server', start: start + 58, duration: 43.9, ...on('b') },
+  ]);
+  const { page } = await openTrace('', id);
+  const skew = page.getByRole('switch', { name: /^clock skew corrected, api −1\.90\sms$/ });
+  await skew.waitFor();
+  expect(await sentenceOf(page)).toBe('100 ms: 56 % web, 44 % api');
+  await skew.click();
+  await page.getByRole('switch', { name: /^clock skew not corrected, api −1\.90\sms$/ }).waitFor();
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).innerText()).toMatch(/^102\sms/);
+  expect(page.url()).toContain('skew=0');
+  await page.context().close();
+});

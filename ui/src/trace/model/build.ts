@@ -5,7 +5,7 @@ import { decodeColumns } from './columns';
 import { buildFacts } from './facts';
 import { buildGroups } from './groups';
 import { criticalPath } from './path';
-import { sentenceParts } from './sentence';
+import { idleTime, sentenceParts } from './sentence';
 import { buildTree } from './tree';
 import type { TraceModel } from './types';
 
@@ -15,5 +15,5 @@ export function buildModel(o: Outline, messages: string[], skew: boolean): Trace
   const tree = buildTree(columns.parent, columns.flags);
   const base = { traceID: o.traceID, skew, spans: o.spans, services: o.services, names: o.names, ...columns, ...tree };
   const path = criticalPath(base);
-  return { ...base, groups: buildGroups(base), path, sentence: sentenceParts(base, path), facts: buildFacts(base, o, messages) };
+  return { ...base, groups: buildGroups(base), path, idle: idleTime(path), sentence: sentenceParts(base, path), facts: buildFacts(base, o, messages) };
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Outline } from '../../api/types';
 import { buildModel } from './build';
 import { findAlso, findSpans, isSearch, terms } from './find';
-import { minimap, pathStrip } from './minimap';
-import { criticalPath } from './path';
+import { minimap } from './minimap';
+import { criticalPath, pathStrip } from './path';
 import { defaultRows, visibleRows } from './rows';
 import { deepOutline, largeOutline, outlineOf, span, type Sample } from './samples';
 import { sentenceText } from './sentence';
@@ -61,9 +61,18 @@ describe('model', () => {
 
 describe('sentence', () => {
   it('names services, peers and gaps by their share of the critical path', () => {
-    expect(plain(sentenceText(shop()))).toBe('1.00 µs: 59 % payment, 23 % waiting on redis, 9 % frontend, 7 % gaps, 2 % waiting on postgres');
+    expect(plain(sentenceText(shop()))).toBe('1.43 µs: 41 % payment, 30 % mail, 16 % waiting on redis, 5 % gaps, 8 % in 2 others');
     const part = shop().sentence[0];
     expect([part.kind, [...part.spans], part.time]).toEqual(['service', [2], 590]);
+  });
+  it('has the time in which spans run as its base, also where children outlive the root', () => {
+    const s = 1e9;
+    const core = span('POST /order', 0, 0.0367 * s, { service: 'coreSrv', kind: 2, children: [
+      span('publish', 0.01 * s, 0.001 * s, { kind: 4, children: [span('consume', 290 * s, 12.8 * s, { service: 'billing', kind: 5 })] }),
+    ] });
+    const m = model(core);
+    expect(plain(sentenceText(m))).toBe('5 m 03 s, 4 m 50 s of it idle. The other 12.8 s: 100 % billing, <1 % coreSrv');
+    expect(m.sentence.reduce((sum, p) => sum + p.time, 0) + m.idle).toBeCloseTo(302.8 * s);
   });
   it('sums up small parts', () => {
     const calls = Array.from({ length: 6 }, (_, i) => span('call', 700 + i * 50, 50, { service: 's' + i }));
@@ -120,9 +129,9 @@ describe('minimap', () => {
   });
   it('shows the critical path', () => {
     const m = shop();
-    const strip = pathStrip(m, 20, 0, 1000);
+    const strip = pathStrip(m, 20, undefined, 0, 1000);
     expect(Array.from(strip.service, (s, i) => (strip.gap[i] ? '/' : s < 0 ? '.' : m.services[s][0])).join('')).toBe('rrrrr/ppppppppppppff');
-    expect([...pathStrip(m, 4, 2000, 3000).service]).toEqual([-1, -1, -1, -1]);
+    expect([...pathStrip(m, 4, undefined, 2000, 3000).service]).toEqual([-1, -1, -1, -1]);
     const calls = Array.from({ length: 20 }, (_, i) => span('call', Math.floor(i / 2) * 10 + (i % 2) * 3, 3, { service: 'db' }));
     const many = model(span('a', 0, 100, { children: calls })); // the calls take 60 %, each less than the time between two of them
     expect(many.services[pathStrip(many, 1).service[0]]).toBe('db');

@@ -34,9 +34,17 @@ describe('critical path', () => {
     const short = model(span('a', 0, 1000, { children: [span('b', 0, 495), span('c', 500, 500)] }));
     expect(text(short)).toBe('b 0-495, a 495-500, c 500-1000');
   });
-  it('cuts children that end after their parent or start before it', () => {
-    expect(text(model(span('a', 10, 90, { children: [span('b', 0, 30), span('c', 50, 500)] })))).toBe('b 10-30, [a 30-50], c 50-100');
-    expect(text(model(span('a', 0, 100, { children: [span('b', 50, 100, { children: [span('c', 60, 90), span('d', 120, 5)] })] })))).toBe('a 0-50, b 50-60, c 60-100');
+  it('cuts children that end after their parent or start before it while it runs', () => {
+    expect(text(model(span('a', 10, 90, { children: [span('b', 0, 30), span('c', 50, 500)] })))).toBe('b 0-10, b 10-30, [a 30-50], c 50-100, c 100-550');
+    expect(text(model(span('a', 0, 100, { children: [span('b', 50, 100, { children: [span('c', 60, 90), span('d', 120, 5)] })] })))).toBe('a 0-50, b 50-60, c 60-100, c 100-150');
+  });
+  it('goes on after the root, with idle time where no span runs', () => {
+    const consume = span('consume', 150, 50, { kind: 5, service: 'mail' });
+    const m = model(span('a', 0, 100, { kind: 2, children: [span('b', 40, 60), consume] }));
+    expect(text(m)).toBe('a 0-40, b 40-100, nothing 100-150, consume 150-200');
+    expect([m.idle, m.duration]).toEqual([50, 200]);
+    const several = [span('b', 20, 20, { kind: 5, service: 'b' }), span('c', 5, 45), span('d', 40, 40)];
+    expect(text(model(span('a', 0, 10, { children: several })))).toBe('a 0-5, c 5-10, c 10-40, d 40-80');
   });
   it('does not wait for messages that other services process', () => {
     const sent = span('consume', 20, 79, { kind: 5, service: 'mail' });
@@ -44,9 +52,10 @@ describe('critical path', () => {
     expect(text(model(span('a', 0, 100, { kind: 4, children: [sent] })))).toBe('a 0-20, consume 20-99, a 99-100');
     expect(text(model(span('a', 0, 100, { kind: 5, service: 'mail', children: [sent] })))).toBe('a 0-20, consume 20-99, a 99-100');
   });
-  it('joins several roots, and ignores spans with missing parents if there is a root', () => {
-    expect(text(model(span('a', 0, 10), span('b', 30, 10)))).toBe('a 0-10, [nothing 10-30], b 30-40');
-    expect(text(model(span('a', 0, 10), span('b', 30, 10, { flags: flag.orphan })))).toBe('a 0-10');
+  it('joins several roots, and prefers them to spans with missing parents', () => {
+    expect(text(model(span('a', 0, 10), span('b', 30, 10)))).toBe('a 0-10, nothing 10-30, b 30-40');
+    expect(text(model(span('a', 0, 50), span('b', 30, 70)))).toBe('a 0-30, b 30-100');
+    expect(text(model(span('a', 0, 10), span('b', 5, 35, { flags: flag.orphan })))).toBe('a 0-10, b 10-40');
     expect(text(model(span('b', 30, 10, { flags: flag.orphan })))).toBe('b 0-10');
   });
   it('of a subtree', () => {
@@ -101,12 +110,9 @@ function check(m: TraceModel): void {
     if (path.from[i] < m.start[s] || path.to[i] > m.end[s]) throw new Error(`segment ${i} is outside span ${s}`);
     if (!path.bySpan.subarray(path.offset[s], path.offset[s + 1]).includes(i)) throw new Error(`segment ${i} is not listed for span ${s}`);
   }
-  const tops = [...m.roots].filter((r) => m.flags[r] & flag.root);
-  const of = tops.length ? tops : [...m.roots];
-  const from = Math.min(...of.map((s) => m.start[s]));
-  const to = Math.max(...of.map((s) => m.end[s]));
-  if (to > from) expect([path.from[0], path.to[path.to.length - 1]]).toEqual([from, to]);
-  expect(m.sentence.reduce((t, p) => t + p.share, 0)).toBeCloseTo(path.span.length ? 1 : 0, 9);
+  if (m.duration > 0) expect([path.from[0], path.to[path.to.length - 1]]).toEqual([0, m.duration]);
+  expect(path.span.reduce((idle, s, i) => idle + (s < 0 ? path.to[i] - path.from[i] : 0), 0)).toBe(m.idle);
+  expect(m.sentence.reduce((t, p) => t + p.share, 0)).toBeCloseTo(m.idle < m.duration ? 1 : 0, 9);
 }
 
 /** A trace with own times that the server calculated. `nothing` is the time between spans without parent. */
@@ -130,13 +136,28 @@ function samplesOf(t: SharedTrace, parent: number): Sample[] {
 
 type Segment = [number, number, number, number];
 
+/** Spans by end, the last one first. */
+function byEnd(m: TraceModel, list: number[]): number[] {
+  return list.slice().sort((a, b) => m.end[b] - m.end[a] || m.start[a] - m.start[b]);
+}
+
 /** Looks at each moment for the child to follow, by comparing all spans with all. */
 function reference(m: TraceModel): Segment[] {
   const tops = [...m.roots].filter((r) => m.flags[r] & flag.root);
   const of = tops.length ? tops : [...m.roots];
-  const from = Math.min(...of.map((s) => m.start[s]));
-  const to = Math.max(...of.map((s) => m.end[s]));
-  const minGap = gapShare * (to - from);
+  const all = [...m.parent.keys()];
+  const runs = (s: number, at: number): boolean => m.start[s] < at && m.end[s] >= at;
+  const first = (list: number[]): number => list.reduce((best, s) => (best < 0 || m.start[s] < m.start[best] ? s : best), -1);
+  const onTop: Segment[] = []; // what is on top, from the end
+  for (let until = m.duration; until > 0;) {
+    const root = first(byEnd(m, of).filter((s) => runs(s, until)));
+    const other = first(byEnd(m, all).filter((s) => runs(s, until) && !(m.parent[s] >= 0 && m.start[s] >= m.start[m.parent[s]] && m.end[s] <= m.end[m.parent[s]])));
+    const ends = (root >= 0 ? [] : other >= 0 ? of : all).map((s) => m.end[s]).filter((e) => e < until);
+    const begin = Math.max(0, ...ends, root >= 0 ? m.start[root] : other >= 0 ? m.start[other] : 0);
+    onTop.push([root >= 0 ? root : other, begin, until, 0]);
+    until = begin;
+  }
+  const minGap = gapShare * (m.duration - m.idle);
   const walk = (parent: number, children: number[], a: number, b: number): Segment[] => {
     const runs = children.map((c) => ({ c, from: Math.max(a, m.start[c]), to: Math.min(b, m.end[c]) })).filter((r) => r.from < r.to);
     const out: Segment[] = [];
@@ -145,7 +166,7 @@ function reference(m: TraceModel): Segment[] {
       const next = runs.filter((r) => r.to - until <= overlapShare * (r.to - r.from) && r.from < until).sort((x, y) => y.to - x.to || m.start[x.c] - m.start[y.c])[0];
       const last = next ? Math.min(next.to, until) : a;
       const busy = runs.some((r) => r !== next && r.from < until && r.to > until);
-      const gap = parent < 0 || (next !== undefined && until < b && until - last >= minGap && !busy);
+      const gap = next !== undefined && until < b && until - last >= minGap && !busy;
       if (last < until) out.unshift([parent, last, until, gap ? 1 : 0]);
       if (!next) return out;
       out.unshift(...walk(next.c, childrenOf(next.c), next.from, last));
@@ -153,5 +174,5 @@ function reference(m: TraceModel): Segment[] {
     }
   };
   const childrenOf = (p: number): number[] => [...m.parent.keys()].filter((c) => m.parent[c] === p && !isAsync(m, c));
-  return to > from ? walk(-1, of, from, to) : [];
+  return onTop.reverse().flatMap(([s, a, b]): Segment[] => (s < 0 ? [[s, a, b, 0]] : walk(s, childrenOf(s), a, b)));
 }

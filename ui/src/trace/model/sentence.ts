@@ -10,9 +10,9 @@ const minShare = 0.05;
 /** Share from which gaps are named. */
 const minGapShare = 0.01;
 
-/** Time of a service, of waiting on a peer, or of gaps. */
+/** Time of a service, of waiting on a peer, of gaps, or in which no span runs. */
 export interface Sum {
-  kind: 'service' | 'waiting' | 'gap';
+  kind: 'service' | 'waiting' | 'gap' | 'idle';
   service: number;
   time: number;
   spans: Set<number>;
@@ -20,9 +20,21 @@ export interface Sum {
 
 type Source = Pick<TraceModel, 'services' | 'service' | 'peer'>;
 
-/** Parts of the critical path, largest first; gaps and the rest at the end. */
+/** Time in which no span runs, in nanoseconds. */
+export function idleTime(path: CriticalPath): number {
+  let time = 0;
+  for (let i = 0; i < path.span.length; i++) if (path.span[i] < 0) time += path.to[i] - path.from[i];
+  return time;
+}
+
+/** Whether so much of a trace is idle that the sentence says it. */
+export function saysIdle(m: Pick<TraceModel, 'idle' | 'duration'>): boolean {
+  return m.idle < m.duration && m.idle >= minGapShare * m.duration;
+}
+
+/** Parts of the time on the critical path in which spans run, largest first; gaps and the rest at the end. */
 export function sentenceParts(m: Source, path: CriticalPath): Part[] {
-  const sums = sumSegments(m, path);
+  const sums = sumSegments(m, path).filter((s) => s.kind !== 'idle');
   const total = sums.reduce((item, s) => item + s.time, 0);
   if (total <= 0) return [];
   const gap = sums.find((s) => s.kind === 'gap' && s.time / total >= minGapShare);
@@ -34,26 +46,26 @@ export function sentenceParts(m: Source, path: CriticalPath): Part[] {
   return parts;
 }
 
-/** Sums time by service or peer. Gaps of all spans are one sum. */
+/** Sums time by service or peer. Gaps of all spans are one sum, and so is the time in which none runs. */
 export function sumSegments(m: Source, path: CriticalPath): Sum[] {
   const sums = new Map<number, Sum>();
   for (let i = 0; i < path.span.length; i++) {
     const s = path.span[i];
-    const kind = path.gap[i] ? 'gap' : m.peer[s] >= 0 ? 'waiting' : 'service';
-    const service = kind === 'gap' ? -1 : kind === 'waiting' ? m.peer[s] : m.service[s];
-    const key = kind === 'gap' ? -1 : 2 * service + (kind === 'waiting' ? 1 : 0);
+    const kind = s < 0 ? 'idle' : path.gap[i] ? 'gap' : m.peer[s] >= 0 ? 'waiting' : 'service';
+    const service = kind === 'waiting' ? m.peer[s] : kind === 'service' ? m.service[s] : -1;
+    const key = kind === 'idle' ? -2 : kind === 'gap' ? -1 : 2 * service + (kind === 'waiting' ? 1 : 0);
     let sum = sums.get(key);
     if (!sum) sums.set(key, (sum = { kind, service, time: 0, spans: new Set() }));
     sum.time += path.to[i] - path.from[i];
-    if (s >= 0) sum.spans.add(s);
+    sum.spans.add(s);
   }
   return [...sums.values()];
 }
 
 function part(m: Source, s: Sum, total: number): Part {
   const name = m.services[s.service] || t('unknown service');
-  const text = { gap: 'gaps', waiting: t('waiting on') + ' ' + name, service: name }[s.kind];
-  return { kind: s.kind, service: s.service, count: 1, time: s.time, share: s.time / total, text, spans: Int32Array.from(s.spans).sort() };
+  const text = s.kind === 'gap' ? 'gaps' : s.kind === 'waiting' ? `${t('waiting on')} ${name}` : name;
+  return { kind: s.kind as Part['kind'], service: s.service, count: 1, time: s.time, share: s.time / total, text, spans: Int32Array.from(s.spans).sort() };
 }
 
 function restPart(rest: Sum[], total: number): Part {
@@ -62,9 +74,14 @@ function restPart(rest: Sum[], total: number): Part {
   return { kind: 'others', service: -1, count: rest.length, time, share: time / total, text: t('in {rest} others', { rest: rest.length }), spans };
 }
 
-/** The sentence as text: `1.84 s: 61 % payment, 23 % waiting on redis, 7 % gaps, 9 % in 10 others`. */
-export function sentenceText(m: Pick<TraceModel, 'sentence' | 'duration'>): string {
-  const total = m.sentence.reduce((item, p) => item + p.time, 0) || m.duration;
+/** The sentence as text: `1.84 s: 61 % payment, 23 % waiting on redis, 7 % gaps, 9 % in 10 others`; `5 m 06 s, 4 m 53 s of it idle. The other 12.8 s: 98 % mail`. */
+export function sentenceText(m: Pick<TraceModel, 'sentence' | 'duration' | 'idle'>): string {
   const parts = m.sentence.map((p) => `${percent(p.share)} ${p.text}`);
-  return duration(total) + (parts.length ? ': ' + parts.join(', ') : '');
+  return sentenceLead(m) + (parts.length ? ': ' + parts.join(', ') : '');
+}
+
+/** What the shares of the sentence are shares of. */
+function sentenceLead(m: Pick<TraceModel, 'duration' | 'idle'>): string {
+  const values = { total: duration(m.duration), idle: duration(m.idle), rest: duration(m.duration - m.idle) };
+  return saysIdle(m) ? t('{total}, {idle} of it idle. The other {rest}', values) : values.total;
 }

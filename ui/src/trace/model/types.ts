@@ -3,8 +3,8 @@
 // Functions on it, all pure and fast enough for the main thread:
 // span.ts: spanID, findSpan, durationOf, shownService, operation, kindOf, warningsOf, nextOf
 // rows.ts: visibleRows(model, options): Rows; reveal(model, options, span): Set<number> (new `toggled` that shows the span)
-// minimap.ts: minimap(model, columns, lanes): Minimap; pathStrip(model, columns, from?, to?): PathStrip
-// path.ts: criticalPath(model, root?): CriticalPath; sentence.ts: sentenceText(model): string
+// minimap.ts: minimap(model, columns, lanes, times?): Minimap; time-scale.ts: plainScale, brokenScale, placeOf, timeOf
+// path.ts: criticalPath(model, root?): CriticalPath; pathStrip(model, columns, times?): PathStrip; sentence.ts: sentenceText(model): string
 // ../client.ts: serverSource(traceID): TraceSource; class Files for opened files
 
 import type { AttributeKeys, Nanos, SpanDetail } from '../../api/types';
@@ -81,6 +81,8 @@ export interface TraceModel {
   roots: Int32Array;
   groups: Groups;
   path: CriticalPath;
+  /** Nanoseconds in which no span runs. */
+  idle: number;
   sentence: Part[];
   facts: Facts;
 }
@@ -100,9 +102,9 @@ export interface Groups {
   errors: Int32Array;
 }
 
-/** Segments of the critical path. They follow each other without overlap from `from[0]` to `to[length-1]`. */
+/** Segments of the critical path. They follow each other without overlap from the first start to the last end. */
 export interface CriticalPath {
-  /** Span whose time the segment is. -1: between spans without parent, where nothing was recorded. */
+  /** Span whose time the segment is. -1: idle, no span runs. */
   span: Int32Array;
   from: Float64Array;
   to: Float64Array;
@@ -122,7 +124,7 @@ export interface Part {
   count: number;
   /** Nanoseconds on the critical path. */
   time: number;
-  /** 0 to 1. */
+  /** 0 to 1, of the time in which spans run. */
   share: number;
   /** Text after the share: "payment", "waiting on redis", "gaps", "in 10 others". */
   text: string;

@@ -5,7 +5,7 @@ import { colorSteps } from '../../shell/service-color';
 import { firstAfter, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, type CriticalPath, type TraceModel } from '../model/types';
-import { pixel, type Axis } from '../timeline/axis';
+import type { Axis } from '../timeline/axis';
 import { extent, pieces } from '../timeline/bars';
 
 /** Height of a lane in pixels. */
@@ -151,14 +151,4 @@ function outline(ctx: CanvasRenderingContext2D, color: string, left: number, y: 
   ctx.strokeStyle = color;
   ctx.lineWidth = 2;
   ctx.strokeRect(left + 1, y + 1, Math.max(2, width - 2), laneHeight - 2);
-}
-
-/** Time at a pixel. */
-export function timeAt(axis: Axis, x: number): number {
-  return axis.from + x / axis.scale;
-}
-
-/** Left edge of a span in pixels, within the axis. */
-export function leftOf(axis: Axis, time: number): number {
-  return Math.min(axis.width, Math.max(0, pixel(axis, time)));
 }

@@ -14,13 +14,13 @@ import { operation, serviceName, shownService } from '../model/span';
 import { flag, type Extras, type TraceModel } from '../model/types';
 import { activeSpan, bringIntoZoom, setCursor, setZoom, zoomTo } from '../moves';
 import type { TraceState } from '../state';
-import { fractionAt, leastZoom, makeAxis, pixel, type Axis } from '../timeline/axis';
+import { fractionAt, leastZoom, makeAxis, timeAt, type Axis } from '../timeline/axis';
+import { AxisTexts, Breaks } from '../timeline/breaks';
 import { dragRange } from '../timeline/drag';
-import { ticks } from '../timeline/ticks';
 import { useWheelZoom } from '../timeline/wheel';
 import { limit } from '../timeline/zoom';
 import { useSize } from '../use-size';
-import { drawFlame, laneHeight, leftOf, timeAt, type Scene } from './flame-draw';
+import { drawFlame, laneHeight, type Scene } from './flame-draw';
 import { openSpan, useExtras, useShown } from './shown';
 import type { TabProps } from './tabs';
 import css from './flame.module.css';
@@ -37,7 +37,7 @@ function Chart({ state, extras }: { state: TraceState; extras: Extras }) {
   const root = state.root.value;
   const scroller = useRef<HTMLDivElement>(null);
   const size = useSize(scroller);
-  const axis = useMemo(() => makeAxis(model, state.zoom.value, size.width), [model, state.zoom.value, size.width]);
+  const axis = useMemo(() => makeAxis(state.scale.value, state.zoom.value, size.width), [state.scale.value, state.zoom.value, size.width]);
   const index = useMemo(() => laneIndex(model, extras, root), [model, extras, root]);
   const base = root < 0 ? 0 : extras.lane[root];
   const cursor = activeSpan(state) ?? -1;
@@ -76,7 +76,7 @@ function Chart({ state, extras }: { state: TraceState; extras: Extras }) {
           onPointerMove={(e) => { const next = at(e); setHover((h) => (h?.span === next.span && h.span < 0 ? h : next)); }} onPointerLeave={() => setHover(null)} onFocus={() => { if (cursor < 0 && index.spans.length > 0) setCursor(state, index.spans[0]); }}
           aria-label={t('Flame graph. Down goes to the first child, up to the parent, left and right along the lane; Enter opens the details, z zooms to the span. Table view has the same spans.')}
         >
-          <div class={css.area} style={{ height: `${index.lanes * laneHeight}px` }}><canvas ref={canvas} class={css.canvas} aria-hidden="true" /></div>
+          <div class={css.area} style={{ height: `${index.lanes * laneHeight}px` }}><Breaks axis={axis} /><canvas ref={canvas} class={css.canvas} aria-hidden="true" /></div>
         </div>
         {shownTip && <SpanTip model={model} extras={extras} span={shownTip.span} x={Math.min(shownTip.x, size.width - 240)} y={shownTip.y + 12} />}
       </div>
@@ -182,12 +182,11 @@ function TimeAxis({ state, axis }: { state: TraceState; axis: Axis }) {
   const area = useRef<HTMLDivElement>(null);
   const mark = useRef<HTMLDivElement>(null);
   const drag = (e: PointerEvent): void => {
-    const model = state.model.value;
-    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(model, axis, a), fractionAt(model, axis, b), leastZoom(model))));
+    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(axis, a), fractionAt(axis, b), leastZoom(axis.times))));
   };
   return (
     <div ref={area} class={css.axis} title={t('Drag to zoom')} onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
-      {ticks(axis.from, axis.to, axis.width).map((tick) => pixel(axis, tick.at) < axis.width - 24 && <span key={tick.at} class={css.tick} style={{ left: `${Math.round(leftOf(axis, tick.at))}px` }}>{tick.label}</span>)}
+      <AxisTexts axis={axis} tickClass={css.tick} />
       <div ref={mark} class={css.range} hidden />
     </div>
   );

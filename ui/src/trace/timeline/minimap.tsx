@@ -1,15 +1,19 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { duration, percent } from '../../shell/format';
+import { duration } from '../../shell/format';
 import { theme } from '../../shell/preferences';
 import { t, Text } from '../../shell/text';
-import { minimap, pathStrip } from '../model/minimap';
+import { minimap } from '../model/minimap';
+import { pathStrip } from '../model/path';
+import { sentenceText } from '../model/sentence';
+import { timeOf, type TimeScale } from '../model/time-scale';
 import type { TraceModel } from '../model/types';
 import { setZoom } from '../moves';
 import type { TraceState } from '../state';
 import { useMedia } from '../use-size';
 import { dragRange } from './drag';
-import { leastZoom, padding } from './axis';
-import { limit, type Zoom } from './zoom';
+import { leastZoom, makeAxis, padding } from './axis';
+import { Breaks } from './breaks';
+import { limit, whole, type Zoom } from './zoom';
 import css from './minimap.module.css';
 
 const stripTop = 8;
@@ -18,15 +22,16 @@ const lanesTop = 26;
 const lanes = 40;
 
 /** The whole trace: the critical path as a strip, and all spans below it. The window is the visible part of the time axis. */
-export function Minimap({ state }: { state: TraceState }) {
+export default function Minimap({ state }: { state: TraceState }) {
   const area = useRef<HTMLDivElement>(null);
   const mark = useRef<HTMLDivElement>(null);
   const model = state.model.value;
+  const times = state.scale.value;
   const { names, time } = state.layout.value;
   const length = Math.max(1, time - padding);
   const select = (e: PointerEvent): void => {
     if ((e.target as Element).closest('[role="slider"]')) return;
-    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(a / length, Math.min(1, b / length), leastZoom(model))));
+    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(a / length, Math.min(1, b / length), leastZoom(times))));
   };
   return (
     <section class={css.minimap} aria-label={t('Whole trace')} style={{ '--name-w': `${names}px` }}>
@@ -38,7 +43,8 @@ export function Minimap({ state }: { state: TraceState }) {
         </span>
       </div>
       <div ref={area} class={css.area} onPointerDown={select} onDblClick={() => setZoom(state, [0, 1])} title={t('Drag to zoom')}>
-        <Drawing model={model} services={state.colors.value} width={length} showPath={state.showPath.value} />
+        <Breaks axis={makeAxis(times, whole, time)} />
+        <Drawing model={model} times={times} services={state.colors.value} width={length} showPath={state.showPath.value} />
         <Window state={state} length={length} />
         <div ref={mark} class={css.range} hidden />
       </div>
@@ -46,16 +52,15 @@ export function Minimap({ state }: { state: TraceState }) {
   );
 }
 
-function Drawing({ model, services, width, showPath }: { model: TraceModel; services: readonly string[]; width: number; showPath: boolean }) {
+function Drawing({ model, times, services, width, showPath }: { model: TraceModel; times: TimeScale; services: readonly string[]; width: number; showPath: boolean }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useMedia('(prefers-color-scheme: dark)');
   const chosen = theme.value;
   // After the frame with the rows, which are what people wait for.
   useEffect(() => {
-    if (width > 1) draw(canvas.current!, model, services, Math.floor(width), showPath);
-  }, [model, services, width, showPath, dark, chosen]);
-  const text = `${duration(model.duration)}: ${model.sentence.map((p) => `${percent(p.share)} ${p.text}`).join(', ')}`;
-  return <canvas ref={canvas} class={css.canvas} role="img" aria-label={t('Critical path of {text}', { text })} />;
+    if (width > 1) draw(canvas.current!, model, times, services, Math.floor(width), showPath);
+  }, [model, times, services, width, showPath, dark, chosen]);
+  return <canvas ref={canvas} class={css.canvas} role="img" aria-label={t('Critical path of {text}', { text: sentenceText(model) })} />;
 }
 
 /** Resolves colours of the tokens for a canvas. */
@@ -76,7 +81,7 @@ function resolver(canvas: HTMLCanvasElement): (color: string) => string {
   return resolve;
 }
 
-function draw(canvas: HTMLCanvasElement, model: TraceModel, services: readonly string[], width: number, showPath: boolean): void {
+function draw(canvas: HTMLCanvasElement, model: TraceModel, times: TimeScale, services: readonly string[], width: number, showPath: boolean): void {
   const scale = Math.min(2, devicePixelRatio || 1);
   canvas.width = width * scale;
   canvas.height = 72 * scale;
@@ -85,12 +90,12 @@ function draw(canvas: HTMLCanvasElement, model: TraceModel, services: readonly s
   g.scale(scale, scale);
   const resolve = resolver(canvas);
   const colors = services.map(resolve);
-  if (showPath) drawStrip(g, model, width, colors, resolve('var(--text-3)'));
-  drawSpans(g, model, width, colors, resolve('var(--error)'));
+  if (showPath) drawStrip(g, model, times, width, colors, resolve('var(--text-3)'));
+  drawSpans(g, model, times, width, colors, resolve('var(--error)'));
 }
 
-function drawStrip(g: CanvasRenderingContext2D, model: TraceModel, width: number, colors: string[], gapColor: string): void {
-  const strip = pathStrip(model, width);
+function drawStrip(g: CanvasRenderingContext2D, model: TraceModel, times: TimeScale, width: number, colors: string[], gapColor: string): void {
+  const strip = pathStrip(model, width, times);
   for (let x = 0; x < width; x++) {
     if (strip.gap[x]) hatch(g, x, gapColor);
     else if (strip.service[x] >= 0) {
@@ -106,9 +111,9 @@ function hatch(g: CanvasRenderingContext2D, x: number, color: string): void {
   for (let y = 0; y < stripHeight; y++) if ((x + y) % 5 === 0) g.fillRect(x, stripTop + y, 1, 1);
 }
 
-function drawSpans(g: CanvasRenderingContext2D, model: TraceModel, width: number, colors: string[], errorColor: string): void {
+function drawSpans(g: CanvasRenderingContext2D, model: TraceModel, times: TimeScale, width: number, colors: string[], errorColor: string): void {
   const used = Math.min(lanes, model.spans);
-  const map = minimap(model, width, used);
+  const map = minimap(model, width, used, times);
   const height = lanes / used;
   const line = Math.min(height, used < lanes ? 2 : 1);
   for (let lane = 0; lane < used; lane++) {
@@ -156,8 +161,8 @@ function RowsMark({ state, left, width }: { state: TraceState; left: number; wid
 }
 
 function Handle({ state, end, at, length }: { state: TraceState; end: 0 | 1; at: number; length: number }) {
-  const model = state.model.value;
-  const least = leastZoom(model);
+  const times = state.scale.value;
+  const least = leastZoom(times);
   const set = (fraction: number): void => {
     const zoom: Zoom = [...state.zoom.value];
     zoom[end] = end === 0 ? Math.min(Math.max(0, fraction), zoom[1] - least) : Math.max(Math.min(1, fraction), zoom[0] + least);
@@ -184,7 +189,7 @@ function Handle({ state, end, at, length }: { state: TraceState; end: 0 | 1; at:
     e.stopPropagation();
   };
   const value = state.zoom.value[end];
-  const time = (model.duration) * value;
+  const time = timeOf(times, times.length * value);
   return (
     <div
       class={css.handle} data-end={end} role="slider" tabIndex={0} aria-label={end === 0 ? t('Start of the visible time') : t('End of the visible time')} style={{ left: `${at}px` }}

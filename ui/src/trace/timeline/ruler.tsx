@@ -4,8 +4,9 @@ import { duration } from '../../shell/format';
 import { t, Text } from '../../shell/text';
 import { foldLevel, setZoom } from '../moves';
 import type { TraceState } from '../state';
-import { fractionAt, leastZoom, pixel, type Axis } from './axis';
-import { tickLabel, ticks } from './ticks';
+import { fractionAt, leastZoom, pixel, timeAt, type Axis } from './axis';
+import { AxisTexts, Breaks } from './breaks';
+import { marks, tickLabel } from './ticks';
 import { dragRange } from './drag';
 import { limit } from './zoom';
 import css from './ruler.module.css';
@@ -15,8 +16,7 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
   const area = useRef<HTMLDivElement>(null);
   const mark = useRef<HTMLDivElement>(null);
   const drag = (e: PointerEvent): void => {
-    const model = state.model.value;
-    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(model, axis, a), fractionAt(model, axis, b), leastZoom(model))));
+    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(axis, a), fractionAt(axis, b), leastZoom(axis.times))));
   };
   return (
     <div class={css.ruler}>
@@ -25,10 +25,7 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
         <span class={css.fold}><Text of="Fold{kbd}{kbd2}" kbd={<button type="button" class={css.key} title={t('Fold one level more')} aria-label={t('Fold one level more')} onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>} kbd2={<button type="button" class={css.key} title={t('Unfold one level more')} aria-label={t('Unfold one level more')} onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>} /></span>
       </div>
       <div ref={area} class={css.axis} title={t('Drag to zoom')} onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
-        {ticks(axis.from, axis.to, axis.width).map((item) => {
-          const x = pixel(axis, item.at);
-          return x < axis.width - 24 && <span key={item.at} class={css.tick} style={{ left: `${Math.round(x)}px` }}>{item.label}</span>;
-        })}
+        <AxisTexts axis={axis} tickClass={css.tick} />
         <div ref={mark} class={css.range} hidden />
         <div ref={state.cursorTime as RefObject<HTMLDivElement>} class={css.cursorTime} aria-hidden="true" hidden />
       </div>
@@ -36,11 +33,12 @@ export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
   );
 }
 
-/** Vertical lines at the ticks, behind the rows. */
-export function GridLines({ axis, height }: { state: TraceState; axis: Axis; height: number }) {
+/** Vertical lines at the ticks, and bands at the breaks, behind the rows. */
+export function GridLines({ axis, height }: { axis: Axis; height: number }) {
   return (
     <>
-      {ticks(axis.from, axis.to, axis.width).map((item) => item.at > axis.from && <div key={item.at} class={css.line} style={{ left: `calc(var(--time-left) + ${Math.round(pixel(axis, item.at))}px)`, height: `${height}px` }} />)}
+      <Breaks axis={axis} style={{ left: 'var(--time-left)', height: `${height}px` }} />
+      {marks(axis).ticks.map((item) => item.at > axis.from && <div key={item.at} class={css.line} style={{ left: `calc(var(--time-left) + ${Math.round(pixel(axis, item.at))}px)`, height: `${height}px` }} />)}
     </>
   );
 }
@@ -82,7 +80,7 @@ function showCursor(line: HTMLElement, label: HTMLElement | null, axis: Axis, x:
   if (hidden) return;
   line.style.transform = `translateX(${Math.round(x)}px)`;
   if (!label) return;
-  const time = axis.from + x / axis.scale;
-  label.textContent = time > 0 ? tickLabel(time, (axis.to - axis.from) / 1000) : duration(time);
+  const time = timeAt(axis, x);
+  label.textContent = time > 0 ? tickLabel(time, axis.width / axis.scale / 1000) : duration(time);
   label.style.transform = `translateX(${Math.round(Math.min(x, axis.width - 64))}px)`;
 }

@@ -1,6 +1,9 @@
 // Positions and labels of the ticks of a time axis.
 
-import { axisDuration } from '../../shell/format';
+import { axisDuration, duration } from '../../shell/format';
+import { t } from '../../shell/text';
+import { breaksOn, pixel, type Axis, type Break } from './axis';
+import { textWidth } from './labels';
 
 /** A mark on the time axis, in nanoseconds after the start of the trace. */
 export interface Tick {
@@ -21,21 +24,90 @@ export function roundStep(least: number): number {
 }
 
 /** Ticks between `from` and `to` nanoseconds, at least `space` pixels apart on an axis of `width` pixels. */
-export function ticks(from: number, to: number, width: number, space = 80): Tick[] {
+export function ticks(from: number, to: number, width: number, space = minSpace): Tick[] {
   if (!(to > from) || width <= 0) return [];
-  const step = roundStep(((to - from) / width) * space);
+  return ticksEvery(roundStep(((to - from) / width) * space), from, to);
+}
+
+function ticksEvery(step: number, from: number, to: number): Tick[] {
   const list: Tick[] = [];
   for (let i = Math.ceil(from / step); i * step <= to; i++) list.push({ at: i * step, label: tickLabel(i * step, step) });
   return list;
 }
 
+/** A text of the axis, from `left` pixels on. */
+export interface BreakLabel extends Break {
+  /** `4 m 53 s idle`, in a narrow break `4 m 53 s`, or "" where it would cover another one. */
+  label: string;
+  labelLeft: number;
+}
+
+/** What stands on an axis: ticks in the parts between its breaks, also where a part begins, and how much each break leaves out. */
+export function marks(axis: Axis): { ticks: Tick[]; breaks: BreakLabel[] } {
+  const breaks = labelled(breaksOn(axis));
+  if (breaks.length === 0) return { ticks: ticks(axis.from, axis.to, axis.width), breaks };
+  const step = roundStep(minSpace / axis.scale);
+  const { from, to } = axis.times;
+  const list: Tick[] = [];
+  for (let k = 0, begin = axis.from; k <= from.length; begin = to[k++]) {
+    const end = Math.min(axis.to, k < from.length ? from[k] : Infinity);
+    if (k > 0 && begin > axis.from && begin < end) list.push({ at: begin, label: tickLabel(begin, step / 10) });
+    if (begin < end) list.push(...ticksEvery(step, Math.max(begin, axis.from), end));
+  }
+  return { ticks: apart(list, axis, breaks), breaks };
+}
+
+/** Places the labels of breaks in their middle, where they do not cover each other. */
+function labelled(breaks: Break[]): BreakLabel[] {
+  let free = 0;
+  return breaks.map((b) => {
+    const time = duration(b.time);
+    const full = t('{time} idle', { time });
+    const fits = (text: string): boolean => textWidth(text) <= b.right - b.left;
+    const label = fits(full) || !fits(time) ? full : time;
+    const width = textWidth(label);
+    const labelLeft = Math.max(0, (b.left + b.right - width) / 2);
+    if (labelLeft < free) return { ...b, label: '', labelLeft };
+    free = labelLeft + width + labelSpace;
+    return { ...b, label, labelLeft };
+  });
+}
+
+/** Ticks whose labels cover neither each other nor those of breaks. */
+function apart(list: Tick[], axis: Axis, breaks: BreakLabel[]): Tick[] {
+  let free = -Infinity;
+  return list.filter((tick) => {
+    const left = pixel(axis, tick.at);
+    const right = left + tickIndent + textWidth(tick.label) + labelSpace;
+    if (left < free || breaks.some((b) => b.label && b.labelLeft < right && b.labelLeft + textWidth(b.label) > left)) return false;
+    free = right + labelSpace;
+    return true;
+  });
+}
+
+/** Least pixels between ticks, and between texts. */
+const minSpace = 80;
+const labelSpace = 8;
+/** Pixels from a tick to its text. */
+const tickIndent = 5;
+
 const units: [number, string][] = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']];
 
 /** Text of a time on an axis, exact enough to tell it from its neighbour `step` nanoseconds away. */
 export function tickLabel(at: number, step: number): string {
+  if (at >= 60 * second && step < second) return minutesLabel(at, step);
   if (at === 0 || at >= 60 * second || step >= at / 100) return axisDuration(at);
   const [unit, name] = units.findLast(([u]) => at >= u) ?? units[0];
   const digits = Math.max(0, Math.ceil(Math.log10(unit / step)));
   const text = (at / unit).toFixed(digits);
   return (digits > 0 ? text.replace(/\.?0+$/, '') : text) + '\u202f' + name;
+}
+
+/** `5 m 05.25 s`: minutes, and seconds with decimals. */
+function minutesLabel(at: number, step: number): string {
+  const digits = Math.min(9, Math.max(1, Math.ceil(Math.log10(second / step))));
+  const rounded = Math.round((at / second) * 10 ** digits) / 10 ** digits;
+  const minutes = Math.floor(rounded / 60);
+  const seconds = (rounded - 60 * minutes).toFixed(digits).replace(/\.?0+$/, '');
+  return `${minutes}\u202fm ${/^\d(\.|$)/.test(seconds) ? '0' : ''}${seconds}\u202fs`;
 }

@@ -32,7 +32,7 @@ export function Waterfall({ state }: { state: TraceState }) {
   const names = narrow ? 0 : Math.min(nameWidth.value.value, Math.max(180, size.width - 160));
   const timeWidth = Math.max(1, size.width - (narrow ? 24 : names));
   useLayoutEffect(() => { state.layout.value = { names, time: timeWidth }; }, [names, timeWidth]);
-  const axis = useMemo(() => makeAxis(state.model.value, state.zoom.value, timeWidth), [state.model.value, state.zoom.value, timeWidth]);
+  const axis = useMemo(() => makeAxis(state.scale.value, state.zoom.value, timeWidth), [state.scale.value, state.zoom.value, timeWidth]);
   const rows = state.rows.value;
   const list: List = { count: rows.row.length, height: narrow ? 40 : rowHeights.value.trace, view: size.height };
   const active = state.rowIndex(state.active.value);
@@ -77,7 +77,7 @@ function Body({ state, axis, list, scroller, narrow, names }: { state: TraceStat
   return (
     <>
       <div class={css.layer} aria-hidden="true">
-        <GridLines state={state} axis={axis} height={list.view} />
+        <GridLines axis={axis} height={list.view} />
         <CursorLine state={state} axis={axis} scroller={scroller} height={list.view} />
       </div>
       <div class={css.sticky}>

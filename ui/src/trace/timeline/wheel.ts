@@ -15,7 +15,7 @@ export function useWheelZoom(state: TraceState, element: RefObject<HTMLElement |
       if (e.ctrlKey || e.metaKey) {
         e.preventDefault();
         const x = e.clientX - element.current!.getBoundingClientRect().left - begin;
-        zoomAround(state, Math.exp(Math.sign(e.deltaY) * Math.min(Math.abs(e.deltaY), 100) * 0.004), fractionAt(state.model.value, now, x));
+        zoomAround(state, Math.exp(Math.sign(e.deltaY) * Math.min(Math.abs(e.deltaY), 100) * 0.004), fractionAt(now, x));
       } else if (state.zoomed.value && Math.abs(sideways) > (e.shiftKey ? 0 : Math.abs(e.deltaY))) {
         e.preventDefault();
         panBy(state, sideways / now.width);
