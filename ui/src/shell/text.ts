@@ -1,7 +1,7 @@
 // The texts of the UI. The English text is the key of its translation, so that a reader of the source
-// sees what users see.
+// sees what users see. It does not import Preact, because workers need texts, too.
 
-import { Fragment, h, type ComponentChildren, type VNode } from 'preact';
+import type { ComponentChildren } from 'preact';
 
 /** Values for the placeholders of a text, by name. */
 export type Values = Record<string, string | number>;
@@ -49,17 +49,16 @@ function fill(text: string, values?: Values): string {
 }
 
 /** A text with elements as values: `<Text of="Slower than {usual}" usual={<b>1 s</b>} />`. `null` and `false` are shown as nothing. */
-export function Text({ of, ...values }: { of: string } & Record<string, ComponentChildren>): VNode {
+export function Text({ of, ...values }: { of: string } & Record<string, ComponentChildren>): ComponentChildren[] {
   const found = catalogue.texts[of];
   return elements(typeof found === 'string' ? found : of, values);
 }
 
 /** A text for a number with elements as values, as `tn`. `{n}` needs a value. */
-export function TextN({ count, one, other, ...values }: { count: number; one: string; other: string } & Record<string, ComponentChildren>): VNode {
+export function TextN({ count, one, other, ...values }: { count: number; one: string; other: string } & Record<string, ComponentChildren>): ComponentChildren[] {
   return elements(form(count, one, other), values);
 }
 
-function elements(text: string, values: Record<string, ComponentChildren>): VNode {
-  const parts = text.split(/\{(\w+)\}/).map((part, i) => (i % 2 === 0 ? part : part in values ? values[part] : `{${part}}`));
-  return h(Fragment, null, ...parts);
+function elements(text: string, values: Record<string, ComponentChildren>): ComponentChildren[] {
+  return text.split(/\{(\w+)\}/).map((part, i) => (i % 2 === 0 ? part : part in values ? values[part] : `{${part}}`));
 }
