@@ -1,6 +1,8 @@
 package callpath
 
 import (
+	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
@@ -70,9 +72,11 @@ func (r *runs) add(start uint64, s *tracestore.SummarySpan, id otlpdata.TraceID)
 	}
 }
 
-// replace makes a longer span the example.
+// replace makes a longer span the example; of spans that take the same time, that with the lowest
+// ids, so that the order of the traces does not matter.
 func (e *Example) replace(id otlpdata.TraceID, s *tracestore.SummarySpan) {
-	if e.Trace.IsZero() || s.Duration > e.Duration {
+	order := cmp.Or(cmp.Compare(e.Duration, s.Duration), bytes.Compare(id[:], e.Trace[:]), bytes.Compare(s.ID[:], e.Span[:]))
+	if e.Trace.IsZero() || order < 0 {
 		*e = Example{Trace: id, Span: s.ID, Duration: s.Duration}
 	}
 }

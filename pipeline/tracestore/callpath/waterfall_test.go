@@ -45,6 +45,25 @@ func TestWaterfallOfNothing(t *testing.T) {
 	}
 }
 
+// TestWaterfallOrder checks that examples do not depend on the order of the traces.
+func TestWaterfallOrder(t *testing.T) {
+	for _, ids := range [][]byte{{1, 2, 3}, {3, 1, 2}} {
+		var w Waterfall
+		var tree Tree
+		for _, id := range ids {
+			tree.Build(shop(2, true))
+			if err := w.AddTrace(&tree, otlpdata.TraceID{id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, times := w.Answer()
+		want := Example{otlpdata.TraceID{1}, otlpdata.SpanID{0, 0, 2}, 80}
+		if got := times[1]; got.Slowest != want || got.Failed != want {
+			t.Errorf("traces %v: %+v", ids, got)
+		}
+	}
+}
+
 // noMemory is an account of which nothing is left.
 type noMemory struct{}
 
