@@ -1,5 +1,5 @@
 // `npm run test-browser`: tests of the pages in Chromium, against the built program.
-// SHORT leaves out the longest files. BENCH measures the pages instead, SCREENSHOTS draws them.
+// SHORT leaves out the longest files, and those of what seldom changes. BENCH measures the pages instead, SCREENSHOTS draws them.
 
 import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
@@ -9,10 +9,12 @@ const { BENCH, SCREENSHOTS, IMAGES, SHORT } = process.env;
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
 const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 
+const left = ['accessibility', 'documentation', 'failures', 'large', 'live', 'map', 'serving', 'split'];
+
 export default defineConfig({
   test: {
     include: chromium ? [tests] : [],
-    exclude: SHORT ? ['test/browser/accessibility.test.ts'] : [],
+    exclude: SHORT ? left.map((name) => `test/browser/${name}.test.ts`) : [],
     passWithNoTests: true,
     env: { CHROMIUM: chromium },
     testTimeout: BENCH ? 300_000 : 60_000,
@@ -21,5 +23,6 @@ export default defineConfig({
     globalSetup: 'test/browser/setup.ts',
     fileParallelism: !special, // each file starts its own programs
     maxWorkers: 2,
+    isolate: false, // the files share the modules of Playwright, which take a second to load
   },
 });

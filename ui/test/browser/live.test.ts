@@ -40,7 +40,7 @@ const state = (page: Page, text: string | RegExp) => page.getByRole('region', { 
 
 async function visit(path: string, use: (page: Page) => Promise<void>, from = url): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   await page.goto(from + path);
   await use(page);
   // Refused requests are logged by the browser.
