@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
@@ -35,7 +36,7 @@ func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 		if n == 0 || newest < a.window.From || oldest > a.window.To {
 			continue
 		}
-		tallies := seriesTallies{by: a.targets.groups.by}
+		tallies := seriesTallies{by: a.targets.groups.by, byName: hasName(slices.Values(a.targets.groups.by))}
 		exact := false
 		rest[src], exact, err = a.seriesOf(ctx, src, scan.SplitWindow(a.window, oldest, newest), tallies.add)
 		if err != nil || !exact || tallies.others {
@@ -56,7 +57,8 @@ func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 type seriesTallies struct {
 	by     []tracestore.Field
 	groups []tracestore.Group // by series
-	others bool               // there are spans whose operation is not known
+	byName bool               // names are distinguished
+	others bool               // there are spans whose name is needed and not known
 }
 
 func (t *seriesTallies) add(i int, s *stats.Series, _ uint64, durations *tracestore.Histogram) {
@@ -66,7 +68,7 @@ func (t *seriesTallies) add(i int, s *stats.Series, _ uint64, durations *tracest
 	g := &t.groups[i]
 	if _, counts := g.Durations.Counts(); len(counts) == 0 {
 		g.Values = t.valuesOf(s)
-		t.others = t.others || s.Operation == tracestore.OtherOperation
+		t.others = t.others || t.byName && s.Operation == tracestore.OtherOperation
 	}
 	g.Durations.Add(durations)
 	if s.Error {

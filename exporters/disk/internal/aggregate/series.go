@@ -3,6 +3,7 @@ package aggregate
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -85,14 +86,19 @@ func (a *aggregation) seriesOfTally(c *stats.Collector, d scan.Split, add series
 }
 
 // wantedSeries returns which series match the query. exact is false if only a part of the spans of
-// a series matches, because series do not distinguish the statuses ok and unset. Heatmaps count
-// stored spans, so series of adjusted counts are left out.
+// a series may match, because series do not distinguish the statuses ok and unset, and the series
+// OtherOperation does not distinguish names. Heatmaps count stored spans, so series of adjusted
+// counts are left out.
 func (a *aggregation) wantedSeries(series []stats.Series) (wanted []bool, some, exact bool) {
+	named := hasName(tracestore.Fields(a.query.Where))
 	wanted = make([]bool, len(series))
 	for i := range series {
 		s := &series[i]
 		if s.Tenant != a.query.Tenant || s.Unsampled {
 			continue
+		}
+		if named && s.Operation == tracestore.OtherOperation {
+			return nil, false, false
 		}
 		span := otlpdata.Span{Name: s.Operation, Kind: kindOf(s.Kind), StatusCode: otlpdata.StatusError}
 		of := tracestore.Span{Resource: &otlpdata.Resource{Service: s.Service}, Scope: &otlpdata.Scope{}, Span: &span}
@@ -109,6 +115,16 @@ func (a *aggregation) wantedSeries(series []stats.Series) (wanted []bool, some, 
 		some = some || wanted[i]
 	}
 	return wanted, some, true
+}
+
+// hasName reports whether the name of a span is one of the fields.
+func hasName(fields iter.Seq[tracestore.Field]) bool {
+	for f := range fields {
+		if f.Place == tracestore.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // kindOf returns the kind whose name is name; see otlpdata.Span.KindName.
