@@ -1,6 +1,6 @@
 import { fieldLabel } from '../../../query/field';
 import { Badge, classes } from '../../../shell/controls';
-import { duration, iso, none, rate, share } from '../../../shell/format';
+import { iso, none, percentile, rate, share } from '../../../shell/format';
 import { t } from '../../../shell/text';
 import { link } from '../../../shell/url';
 import { onlyGroup, type GroupRow } from '../groups/model';
@@ -42,7 +42,7 @@ function Row({ c, run, earlier }: { c: Change; run: Run; earlier: Period }) {
   const href = (p: Period): string => link({ page: 'explore' }, { q: onlyGroup(run.q, c.where), of: 'spans', range: { from: iso(p.from), to: iso(p.to) } });
   const per = (r: GroupRow | null, p: Period): string => (r ? rate(r.count / Math.max(0.001, (p.to - p.from) / 1000)) : none);
   const errors = (r: GroupRow | null): string => (r ? share(r.errors / r.count) : none);
-  const p95 = (r: GroupRow | null): string => (r ? duration(r.p95) : none);
+  const p95 = (r: GroupRow | null): string => (r ? percentile(r.p95) : none);
   const [now, then] = [c.now && href(run), c.then && href(earlier)];
   return (
     <tr data-row>

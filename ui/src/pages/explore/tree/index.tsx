@@ -4,7 +4,7 @@ import type { TraceTree } from '../../../api/tree';
 import { spansOf } from '../../../query/edit';
 import { hasStructure, withSet } from '../../../query/sets';
 import { Button, classes } from '../../../shell/controls';
-import { axisDuration, count, duration, percent, share } from '../../../shell/format';
+import { axisDuration, count, duration, percent, percentile, share } from '../../../shell/format';
 import { Icon } from '../../../shell/icons';
 import { announce } from '../../../shell/live-region';
 import { useRovingRows } from '../../../shell/roving';
@@ -107,7 +107,7 @@ function Row({ data, row, axis, run, onToggle }: { data: TraceTree; row: TreeRow
   const example = (ref: { trace: string; span: string }): string => link({ page: 'trace', id: ref.trace }, { span: ref.span });
   const failed = p.failed[i];
   const rare = p.traces[i] < set.traces ? t('{what}: in {share} of the traces', { what, share: percent(p.traces[i] / set.traces) }) : what;
-  const times = t('starts at {start}, p50 {p50}, p95 {p95}', { start: duration(p.start[i]), p50: duration(p.p50[i]), p95: duration(p.p95[i]) });
+  const times = t('starts at {start}, p50 {p50}, p95 {p95}', { start: duration(p.start[i]), p50: percentile(p.p50[i]), p95: percentile(p.p95[i]) });
   return (
     <tr data-row>
       <th scope="row" class={css.path}>
@@ -134,8 +134,8 @@ function Row({ data, row, axis, run, onToggle }: { data: TraceTree; row: TreeRow
       <td class={classes(css.number, p.errors[i] > 0 ? css.failed : css.zero)}>
         {failed ? <a href={example(failed)} title={t('Slowest failed call')}>{share(p.errors[i] / p.calls[i])}</a> : '0'}<span class={css.label}>{t('errors')}</span>
       </td>
-      <td class={classes(css.number, css.p50)}>{duration(p.p50[i])}</td>
-      <td class={css.number}><a href={example(p.slowest[i])} title={t('Slowest call')}>{duration(p.p95[i])}</a><span class={css.label}>p95</span></td>
+      <td class={classes(css.number, css.p50)}>{percentile(p.p50[i])}</td>
+      <td class={css.number}><a href={example(p.slowest[i])} title={t('Slowest call')}>{percentile(p.p95[i])}</a><span class={css.label}>p95</span></td>
       <td class={classes(css.number, css.self)}>{p.self[i] > 0 ? duration(p.self[i]) : <span class={css.zero}>0</span>}</td>
     </tr>
   );
