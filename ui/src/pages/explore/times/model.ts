@@ -46,7 +46,13 @@ export type Kind = 'new' | 'gone' | 'failing' | 'recovered' | 'slower' | 'faster
 const clear = 3; // standard deviations
 const slowed = 1.5;
 const grown = 2;
-const fewCalls = 20;
+/** Examined spans in both times from which a difference is clear, and failed ones in one of them. */
+const few = { calls: 20, errors: 5 };
+
+/** Whether an answer has all groups of its time, so that others have no spans there. */
+export function isWhole({ groups, distinct, other }: Groups): boolean {
+  return other === 0 && distinct <= groups.count.length;
+}
 
 /** The groups of both answers, the largest difference first. */
 export function changesOf(now: Groups, then: Groups, a: Period, b: Period): Change[] {
@@ -58,30 +64,37 @@ export function changesOf(now: Groups, then: Groups, a: Period, b: Period): Chan
   });
   rows.push(...[...before.values()].map((r): [null, GroupRow] => [null, r]));
   const length = (a.to - a.from) / (b.to - b.from);
-  const list = rows.map(([x, y]): Change => ({ values: (x ?? y)!.values, where: (x ?? y)!.where, now: x, then: y, ...compared(x, y, length) }));
+  const differs = (x: GroupRow | null, y: GroupRow | null): Pick<Change, 'score' | 'kinds'> =>
+    x && y ? compared(x, y, now.share, then.share, length) : x ? only('new', x, now, then, 1 / length) : only('gone', y!, then, now, length);
+  const list = rows.map(([x, y]): Change => ({ values: (x ?? y)!.values, where: (x ?? y)!.where, now: x, then: y, ...differs(x, y) }));
   return list.sort((x, y) => y.score - x.score || (y.now?.count ?? 0) - (x.now?.count ?? 0) || (x.where < y.where ? -1 : 1));
 }
 
-/** `length` is how much longer the time of `a` is. */
-function compared(a: GroupRow | null, b: GroupRow | null, length: number): Pick<Change, 'score' | 'kinds'> {
-  if (!a || !b) return { score: (a ?? b)!.count >= fewCalls ? 100 : 1, kinds: [a ? 'new' : 'gone'] };
-  const kinds: Kind[] = [];
-  const errors = deviations(a, b);
-  if (Math.abs(errors) >= clear) kinds.push(errors > 0 ? 'failing' : 'recovered');
-  const many = Math.min(a.count, b.count) >= fewCalls;
-  const slower = b.p95 > 0 ? a.p95 / b.p95 : 1;
-  if (many && slower >= slowed) kinds.push('slower');
-  else if (many && slower <= 1 / slowed) kinds.push('faster');
-  const more = a.count / (b.count * length);
-  if (many && more >= grown) kinds.push('more');
-  else if (many && more <= 1 / grown) kinds.push('fewer');
-  const doublings = (x: number): number => (many && x > 0 ? Math.abs(Math.log2(x)) : 0);
-  return { score: Math.abs(errors) * 2 + doublings(slower) * 4 + doublings(more), kinds };
+/** A group that only one answer has: that says something if the other one, of a time `length` as long, is whole and would have had several of its spans. */
+function only(kind: Kind, r: GroupRow, { share }: Groups, other: Groups, length: number): Pick<Change, 'score' | 'kinds'> {
+  const clearly = isWhole(other) && other.groups.count.length > 0 && r.count * Math.min(share, length * other.share) >= few.calls;
+  return clearly ? { score: 100, kinds: [kind] } : { score: 0, kinds: [] };
 }
 
-/** By how many standard deviations the shares of errors differ. */
-function deviations(a: GroupRow, b: GroupRow): number {
-  const all = (a.errors + b.errors) / (a.count + b.count);
-  if (all === 0 || all === 1) return 0;
-  return (a.errors / a.count - b.errors / b.count) / Math.sqrt(all * (1 - all) * (1 / a.count + 1 / b.count));
+/** `length` is how much longer the time of `a` is, of which `shareA` was examined. */
+function compared(a: GroupRow, b: GroupRow, shareA: number, shareB: number, length: number): Pick<Change, 'score' | 'kinds'> {
+  const kinds: Kind[] = [];
+  const [callsA, callsB] = [a.count * shareA, b.count * shareB];
+  if (Math.min(callsA, callsB) < few.calls) return { score: 0, kinds };
+  const errors = deviations(callsA, a.errors * shareA, callsB, b.errors * shareB);
+  if (Math.abs(errors) >= clear) kinds.push(errors > 0 ? 'failing' : 'recovered');
+  const slower = b.p95 > 0 ? a.p95 / b.p95 : 1;
+  if (slower >= slowed) kinds.push('slower');
+  else if (slower <= 1 / slowed) kinds.push('faster');
+  const more = a.count / (b.count * length);
+  if (more >= grown) kinds.push('more');
+  else if (more <= 1 / grown) kinds.push('fewer');
+  return { score: Math.abs(errors) * 2 + Math.abs(Math.log2(slower || 1)) * 4 + Math.abs(Math.log2(more)), kinds };
+}
+
+/** By how many standard deviations the shares of errors differ; 0 with few errors. */
+function deviations(callsA: number, errorsA: number, callsB: number, errorsB: number): number {
+  const all = (errorsA + errorsB) / (callsA + callsB);
+  if (all === 1 || Math.max(errorsA, errorsB) < few.errors) return 0;
+  return (errorsA / callsA - errorsB / callsB) / Math.sqrt(all * (1 - all) * (1 / callsA + 1 / callsB));
 }

@@ -1,4 +1,5 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
+import { authorization, tenant } from '../../../api/client';
 import type { Groups } from '../../../api/groups';
 import { fieldLabel } from '../../../query/field';
 import { slowNow } from '../../../shell/clock';
@@ -14,9 +15,10 @@ import { navigate, view } from '../../../shell/url';
 import { useRequest } from '../../../shell/use-request';
 import { KeyChoice } from '../groups/key-choice';
 import { keysOf, ofTraces } from '../groups/model';
+import type { Run } from '../run';
 import type { TabProps } from '../tabs';
 import { ChangeTable } from './change-table';
-import { changesOf, earlierName, earlierPeriod, type Change, type Kind, type Period } from './model';
+import { changesOf, earlierName, earlierPeriod, isWhole, type Change, type Kind, type Period } from './model';
 import css from './times.module.css';
 
 const maxGroups = 1000;
@@ -26,35 +28,46 @@ const rowsPerStep = 100;
 export default function TimesTab({ run }: TabProps) {
   const { by, against } = view.value;
   const keys = keysOf(by, run.q);
-  const of = ofTraces(keys) ? 'traces' : 'spans';
   const earlier = earlierPeriod(against, run);
-  const params = (p: Period) => ({ q: run.q, start: nanos(p.from), end: nanos(p.to), by: keys.join(', '), of, sort: 'count', limit: maxGroups });
-  const now = useRequest<Groups>('groups', params(run), { maxAge: 300_000 });
-  const then = useRequest<Groups>('groups', params(earlier), { maxAge: 300_000 });
-  const [rows, setRows] = useState(rowsPerStep);
-  const changes = useMemo(() => (now.data && then.data ? changesOf(now.data, then.data, run, earlier) : null), [now.data, then.data]);
-  const section = useRef<HTMLDivElement>(null);
-  useRovingRows(section);
-  const error = now.error ?? then.error;
-  const sample = Math.min(now.data?.share ?? 1, then.data?.share ?? 1);
   return (
     <div class={css.tab}>
       <div class={css.head}>
         <span class={css.choice}><span>{t('Compared with')}</span><EarlierChoice run={run} earlier={earlier} /></span>
         <KeyChoice keys={keys} run={run} />
       </div>
+      <Comparison key={JSON.stringify([run, keys, earlier, authorization.value, tenant.value])} run={run} keys={keys} earlier={earlier} />
+    </div>
+  );
+}
+
+/** The answers to one question: another one needs another component, so that both are always of the same question. */
+function Comparison({ run, keys, earlier }: { run: Run; keys: string[]; earlier: Period }) {
+  const of = ofTraces(keys) ? 'traces' : 'spans';
+  const params = (p: Period) => ({ q: run.q, start: nanos(p.from), end: nanos(p.to), by: keys.join(', '), of, sort: 'count', limit: maxGroups });
+  const now = useRequest<Groups>('groups', params(run), { maxAge: 300_000 });
+  const then = useRequest<Groups>('groups', params(earlier), { maxAge: 300_000 });
+  const [rows, setRows] = useState(rowsPerStep);
+  const [a, b] = [now.data, then.data];
+  const section = useRef<HTMLDivElement>(null);
+  useRovingRows(section);
+  const error = now.error ?? then.error;
+  const changes = useMemo(() => (a && b && !error ? changesOf(a, b, run, earlier) : null), [a, b, error]);
+  const sample = Math.min(a?.share ?? 1, b?.share ?? 1);
+  return (
+    <>
       <Progress active={now.loading || then.loading} label={t('Comparing two times')} />
       <div class={css.notice}>
-        {error && <Failure what={changes ? t('Comparison, which is of an earlier answer') : t('Comparison')} error={error} retry={() => { now.retry(); then.retry(); }} />}
+        {error && <Failure what={t('Comparison')} error={error} retry={() => { now.retry(); then.retry(); }} />}
         {sample < 1 && <Partial>{t('Counts are estimates from a sample: {share} of the spans were examined.', { share: percent(sample) })}</Partial>}
+        {a && b && !(isWhole(a) && isWhole(b)) && <Partial>{t('There are too many groups: only the largest ones of each time are compared.')}</Partial>}
         <Messages messages={[...now.messages, ...then.messages]} />
       </div>
       {!changes && !error && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-list)" /></div>}
-      {changes && <h2 class={css.sentence}>{sentenceOf(changes, keys)}</h2>}
       {changes && changes.length === 0 && <div class={css.notice}><Empty title={t('No span matches in either time.')} /></div>}
+      {changes && changes.length > 0 && <h2 class={css.sentence}>{sentenceOf(changes, keys, a!, b!)}</h2>}
       {changes && changes.length > 0 && <div ref={section}><ChangeTable changes={changes.slice(0, rows)} keys={keys} run={run} earlier={earlier} /></div>}
       {changes && changes.length > rows && <p class={css.more}><Button onClick={() => setRows(rows + rowsPerStep)}>{t('Show more')}</Button><span>{t('{shown} of {all} groups', { shown: count(rows), all: count(changes.length) })}</span></p>}
-    </div>
+    </>
   );
 }
 
@@ -64,7 +77,9 @@ const kinds: [Kind, (n: number) => string][] = [
 ];
 
 /** "12 values of service: 1 fails more, 2 are slower". */
-export function sentenceOf(changes: Change[], keys: string[]): string {
+export function sentenceOf(changes: Change[], keys: string[], now: Groups, then: Groups): string {
+  if (then.groups.count.length === 0) return t('No span matches in the earlier time.');
+  if (now.groups.count.length === 0) return t('No span matches in this time range.');
   const what = tn(changes.length, '{n} value of {keys}', '{n} values of {keys}', { n: count(changes.length), keys: keys.map(fieldLabel).join(', ') });
   const parts = kinds.map(([kind, text]) => [changes.filter((c) => c.kinds.includes(kind)).length, text] as const).filter(([n]) => n > 0).map(([n, text]) => text(n));
   return parts.length > 0 ? t('{what}: {parts}', { what, parts: parts.join(', ') }) : t('{what}: nothing differs clearly', { what });
