@@ -62,8 +62,8 @@ test: build node-clients ## run the tests; long ones briefly or not at all: make
 	@$(MAKE) --no-print-directory -j 2 test-go test-ui
 
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
-	@$(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short \
-		$$(go list ./... | grep -v '/test/engines/') ./test/engines/clickhouse/chserver
+	@packages=$$(go list ./...) && $(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short \
+		$$(echo "$$packages" | grep -v '/test/engines/') ./test/engines/clickhouse/chserver
 
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
 	@$(STAGE) 'long tests' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) $$(.ci/packages long)
@@ -73,7 +73,7 @@ test-tools: build test-program ## run the tests of the module tools: images, pac
 
 # Go repeats tests if a file that they use has another time. Tests use this copy, which gets another
 # time only if the program has changed.
-test-program:
+test-program: build
 	@mkdir -p bin/test && { cmp -s bin/tracing $(TEST_PROGRAM) || { cp bin/tracing bin/test/new && mv bin/test/new $(TEST_PROGRAM); }; }
 
 test-examples: ## install the packages of examples/apps for the languages that are installed, and test the programs

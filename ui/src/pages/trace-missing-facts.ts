@@ -4,7 +4,7 @@ import type { Ingest } from '../api/types';
 import { count, duration, elapsed, millis, time } from '../shell/format';
 import type { MarkKind } from '../shell/icons';
 import { zone } from '../shell/preferences';
-import { t } from '../shell/text';
+import { t, tn } from '../shell/text';
 
 /** One thing that is known, and how much it explains: an error alone is the reason. */
 export interface Fact {
@@ -18,11 +18,11 @@ const short = 16;
 /** What is unusual about the form of an id, or null. */
 export function formFact(id: string): Fact | null {
   const others = [...new Set(id.replace(/[0-9a-f]/gi, ''))];
-  if (others.length > 0) return { mark: 'error', text: t('This is no trace ID: {characters} is not among the hexadecimal digits 0 to 9 and a to f.', { characters: others.map((c) => `“${c}”`).join(', ') }) };
+  if (others.length > 0) return { mark: 'error', text: t('This is no trace ID. It may only have the hexadecimal digits 0 to 9 and a to f, not {characters}.', { characters: others.map((c) => `“${c}”`).join(', ') }) };
   if (/^0*$/.test(id)) return { mark: 'error', text: t('An ID of zeros only is invalid: the program did not record this trace.') };
   if (id.length === long) return null;
   if (id.length === short) return { mark: 'partial', text: t('The ID has 16 digits. If the spans have an ID of 32 digits, which ends with these, look for that one.') };
-  return { mark: 'warn', text: t('The ID has {n} digits, but trace IDs have 32, or 16: digits are missing, or were added.', { n: count(id.length) }) };
+  return { mark: 'warn', text: tn(id.length, 'The ID has {n} digit, but trace IDs have 32, or 16: digits are missing, or were added.', 'The ID has {n} digits, but trace IDs have 32, or 16: digits are missing, or were added.') };
 }
 
 /** Digits from which on a part of an id says something. */
@@ -47,8 +47,8 @@ export function arrivalFact(i: Ingest): Fact {
   if (!i.receives) return { mark: 'partial', text: t('This process receives no spans itself: what other processes refused or dropped is on the page Status.') };
   if (i.received === 0) return { mark: 'warn', text: t('No span has arrived since this process started, at {since}: check the address that the program sends to.', { since }) };
   const numbers = { received: count(i.received), refused: count(i.refused), dropped: count(i.dropped), since };
-  if (i.refused + i.dropped > 0) return { mark: 'warn', text: t('{received} spans received, {refused} spans refused and {dropped} dropped since {since}: those of the trace can be among them.', numbers) };
-  return { mark: 'ok', text: t('{received} spans have arrived since {since}, none was refused or dropped. If the program sent the trace, it sent it elsewhere, or under another ID.', numbers) };
+  if (i.refused + i.dropped > 0) return { mark: 'warn', text: t('Spans since {since}: {received} received, {refused} refused, {dropped} dropped. Those of the trace can be among them.', numbers) };
+  return { mark: 'partial', text: t('Spans received since {since}: {received}. None was refused or dropped: a trace sent to this process since then was accepted.', numbers) };
 }
 
 /** Whether the trace can have been deleted because of its age. */

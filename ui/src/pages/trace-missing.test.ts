@@ -16,6 +16,7 @@ describe('a missing trace', () => {
     expect(formFact(id)).toBeNull();
     expect(formFact(id.slice(0, 16))?.mark).toBe('partial');
     expect(formFact(id.slice(0, 31))?.text).toContain('31');
+    expect(formFact('4')?.text).toContain('1 digit,');
     expect(formFact('4bf92f35-xyz')?.text).toContain('“-”, “x”, “y”, “z”');
     expect(formFact('0'.repeat(32))?.mark).toBe('error');
   });
@@ -27,8 +28,8 @@ describe('a missing trace', () => {
   });
 
   it('may have been refused or dropped, or nothing has arrived', () => {
-    expect(arrivalFact(ingest()).mark).toBe('ok');
-    expect(arrivalFact(ingest({ refused: 3 })).text).toMatch(/3 spans refused/);
+    expect(arrivalFact(ingest()).text).toMatch(/1,200. None was refused or dropped/);
+    expect(arrivalFact(ingest({ refused: 3 })).text).toMatch(/3 refused/);
     expect(arrivalFact(ingest({ received: 0 })).mark).toBe('warn');
     expect(arrivalFact(ingest({ receives: false })).mark).toBe('partial');
   });

@@ -19,15 +19,17 @@ import css from './trace.module.css';
 
 interface Props {
   id: string;
+  /** The server refuses the id. */
+  malformed: boolean;
   /** The page looks for late spans. */
   searching: boolean;
   retry: () => void;
 }
 
 /** A trace that is not stored: what is known about it, and what the page does about it. */
-export default function TraceMissing({ id, searching, retry }: Props) {
+export default function TraceMissing({ id, malformed, searching, retry }: Props) {
   const form = formFact(id);
-  const invalid = form?.mark === 'error';
+  const invalid = malformed || form?.mark === 'error';
   const near = useNear(id);
   const facts = useFacts(id, invalid);
   return (

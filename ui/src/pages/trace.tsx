@@ -61,7 +61,7 @@ export default function TracePage() {
   }, [loaded]);
   useTitle(loaded ? sentenceText(loaded.model) : 'Trace');
   if (loaded) return <TraceView key={loaded.model.traceID} {...loaded} />;
-  if (missing || malformed) return <TraceMissing id={id} searching={missing && attempt < retries} retry={() => setAttempt(1)} />;
+  if (missing || malformed) return <TraceMissing id={id} malformed={malformed} searching={missing && attempt < retries} retry={() => setAttempt(1)} />;
   if (error) return <div class={css.message}><h1 class="visually-hidden">{t('Trace')}</h1><Failure what={t('The trace cannot be loaded')} error={error} retry={() => setAttempt((n) => n + 1)} /></div>;
   return <div class={css.loading}><Progress active label={t('Loading the trace')} /><div class={css.message}><Skeleton rows={12} /></div></div>;
 }

@@ -43,7 +43,7 @@ function read(storage?: Store): SavedSearch[] {
 }
 
 /** The saved searches, by name. */
-export const savedSearches = signal<SavedSearch[]>(typeof localStorage === 'undefined' ? [] : read());
+export const savedSearches = signal<SavedSearch[]>(read());
 
 /** Replaces all saved searches. */
 export function replaceSaved(all: SavedSearch[], storage?: Store): void {

@@ -20,7 +20,7 @@ function read(): RecentTrace[] {
 }
 
 /** Traces that the user opened in this browser, newest first. */
-export const recentTraces = signal<RecentTrace[]>(typeof localStorage === 'undefined' ? [] : read());
+export const recentTraces = signal<RecentTrace[]>(read());
 
 /** Remembers a trace for the palette. */
 export function rememberTrace(id: string, name: string): void {

@@ -88,9 +88,9 @@ function stored(): Steps {
 }
 
 /** Services that the server knows, in this browser's memory: the colour of a service stays when others appear. */
-const known = signal<Steps>(typeof localStorage === 'undefined' ? new Map() : stored());
+const known = signal<Steps>(stored());
 
-/** Other names that pages have shown, for example inferred services. They stay, too, unless a service of the server needs the step. */
+/** Other names that pages have shown, for example inferred services. They stay, too, unless a service of the server needs the step and another one is free. */
 let guests: Steps = new Map();
 
 /** Services that the page shows together. */
@@ -120,7 +120,7 @@ export function learnServices(names: readonly string[]): void {
   const listed = new Set(names);
   const next = addServices(new Map([...before].filter(([name]) => listed.has(name))), names);
   const taken = new Set(next.values());
-  guests = new Map([...before].filter(([name, step]) => !listed.has(name) && !taken.has(step)));
+  guests = new Map([...before].filter(([name, step]) => !listed.has(name) && (next.size >= colorSteps || !taken.has(step))));
   if (next.size === known.peek().size && [...next].every(([name, step]) => known.peek().get(name) === step)) return;
   known.value = next;
   keep();

@@ -268,7 +268,7 @@ export function format(v: View, basePath = base): string {
   set('tab', v.tab);
   set('span', v.span);
   set('search', v.search);
-  set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(9))).join(',') : '');
+  set('zoom', v.zoom ? v.zoom.map((x) => String(+x.toFixed(12))).join(',') : '');
   set('find', v.find);
   set('only', v.only ? '1' : '');
   set('part', v.part);

@@ -37,7 +37,7 @@ function ticksEvery(step: number, from: number, to: number): Tick[] {
 
 /** A text of the axis, from `left` pixels on. */
 export interface BreakLabel extends Break {
-  /** `4 m 53 s idle`, in a narrow break `4 m 53 s`, or "" where it would cover another one. */
+  /** `4 m 53 s idle`, or "" where it would cover another one. */
   label: string;
   labelLeft: number;
 }
@@ -61,10 +61,7 @@ export function marks(axis: Axis): { ticks: Tick[]; breaks: BreakLabel[] } {
 function labelled(breaks: Break[]): BreakLabel[] {
   let free = 0;
   return breaks.map((b) => {
-    const time = duration(b.time);
-    const full = t('{time} idle', { time });
-    const fits = (text: string): boolean => textWidth(text) <= b.right - b.left;
-    const label = fits(full) || !fits(time) ? full : time;
+    const label = t('{time} idle', { time: duration(b.time) });
     const width = textWidth(label);
     const labelLeft = Math.max(0, (b.left + b.right - width) / 2);
     if (labelLeft < free) return { ...b, label: '', labelLeft };
@@ -95,19 +92,27 @@ const units: [number, string][] = [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, '
 
 /** Text of a time on an axis, exact enough to tell it from its neighbour `step` nanoseconds away. */
 export function tickLabel(at: number, step: number): string {
-  if (at >= 60 * second && step < second) return minutesLabel(at, step);
-  if (at === 0 || at >= 60 * second || step >= at / 100) return axisDuration(at);
+  if (at >= 60 * second) return longLabel(at, step);
+  if (at === 0 || step >= at / 100) return axisDuration(at);
   const [unit, name] = units.findLast(([u]) => at >= u) ?? units[0];
   const digits = Math.max(0, Math.ceil(Math.log10(unit / step)));
   const text = (at / unit).toFixed(digits);
   return (digits > 0 ? text.replace(/\.?0+$/, '') : text) + '\u202f' + name;
 }
 
-/** `5 m 05.25 s`: minutes, and seconds with decimals. */
-function minutesLabel(at: number, step: number): string {
-  const digits = Math.min(9, Math.max(1, Math.ceil(Math.log10(second / step))));
-  const rounded = Math.round((at / second) * 10 ** digits) / 10 ** digits;
-  const minutes = Math.floor(rounded / 60);
-  const seconds = (rounded - 60 * minutes).toFixed(digits).replace(/\.?0+$/, '');
-  return `${minutes}\u202fm ${/^\d(\.|$)/.test(seconds) ? '0' : ''}${seconds}\u202fs`;
+const longUnits: [number, string][] = [[86400, 'd'], [3600, 'h'], [60, 'm'], [1, 's']];
+
+/** `3 h 20 m`, `3 h 20 m 02 s`, `5 m 05.25 s`: two units, or as many as the step needs. */
+function longLabel(at: number, step: number): string {
+  const digits = step < second ? Math.min(9, Math.max(1, Math.ceil(Math.log10(second / step)))) : 0;
+  let rest = Math.round((at / second) * 10 ** digits) / 10 ** digits;
+  const first = longUnits.findIndex(([u]) => rest >= u);
+  const needed = longUnits.findIndex(([u]) => u * second <= step);
+  const last = Math.max(first + 1, needed < 0 ? longUnits.length - 1 : needed);
+  return longUnits.slice(first, last + 1).map(([u, name], i) => {
+    const whole = Math.floor(rest / u);
+    const text = u === 1 ? rest.toFixed(digits).replace(/\.0*$|(\.\d*[1-9])0+$/, '$1') : String(whole);
+    rest -= whole * u;
+    return `${i > 0 && /^\d(\.|$)/.test(text) ? '0' : ''}${text}\u202f${name}`;
+  }).join(' ');
 }

@@ -28,6 +28,15 @@ describe('ticks', () => {
     expect(new Set(labels).size).toBe(labels.length);
     expect(labels[1]).toBe(`1.23401${thin}s`);
     expect(tickLabel(1.5e6, 100)).toBe(`1.5${thin}ms`);
+    const [hours, s] = [12_000, 1e9];
+    expect(tickLabel(hours * s, 600 * s)).toBe(`3${thin}h 20${thin}m`);
+    expect(tickLabel((hours + 2) * s, 2 * s)).toBe(`3${thin}h 20${thin}m 02${thin}s`);
+    expect(tickLabel((hours + 2.25) * s, 0.05 * s)).toBe(`3${thin}h 20${thin}m 02.25${thin}s`);
+    expect(tickLabel(305.5 * s, 0.1 * s)).toBe(`5${thin}m 05.5${thin}s`);
+    expect(tickLabel(300 * s, 0.1 * s)).toBe(`5${thin}m 00${thin}s`);
+    expect(tickLabel(300 * s, 10 * s)).toBe(`5${thin}m 00${thin}s`);
+    expect(tickLabel(90_000 * s, 3600 * s)).toBe(`1${thin}d 01${thin}h`);
+    expect(tickLabel(90_060 * s, 60 * s)).toBe(`1${thin}d 01${thin}h 01${thin}m`);
   });
 
   it('has none without extent', () => {
