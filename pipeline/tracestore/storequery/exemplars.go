@@ -74,9 +74,10 @@ func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
 	return exemplarCell{tracestore.HeatBucketOf(duration), start >> p.shift}
 }
 
-// Merge offers the exemplars that another picker of as many has picked.
+// Merge offers the spans that another picker of as many has retained.
 func (p *ExemplarPicker) Merge(o *ExemplarPicker) {
-	for _, e := range o.Answer() {
+	p.double(max(o.shift-p.shift, 0)) // then each cell of o lies in one of p
+	for _, e := range o.cells {
 		p.Offer(e)
 	}
 }
@@ -88,8 +89,11 @@ func (p *ExemplarPicker) put(at exemplarCell, e tracestore.Exemplar) {
 }
 
 // merge doubles the intervals until there are at most maxCells cells.
-func (p *ExemplarPicker) merge() {
-	old, times := p.cells, p.doublings()
+func (p *ExemplarPicker) merge() { p.double(p.doublings()) }
+
+// double doubles the intervals a number of times.
+func (p *ExemplarPicker) double(times int) {
+	old := p.cells
 	p.shift += times
 	p.cells = make(map[exemplarCell]tracestore.Exemplar, p.maxCells)
 	for at, e := range old {

@@ -56,6 +56,28 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
+// TestMergedExemplars checks that pickers of parts pick the same spans together as one of all.
+func TestMergedExemplars(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{10, 3000, 20_000} {
+		one, parts := NewExemplarPicker(10), make([]*ExemplarPicker, 4)
+		for i := range parts {
+			parts[i] = NewExemplarPicker(10)
+		}
+		for i := range n {
+			e := tracestore.Exemplar{TraceID: otlpdata.TraceID{byte(i), byte(i >> 8)}, Start: uint64(i) * 1e6, Duration: 1 + rnd.Uint64N(20)}
+			one.Offer(e)
+			parts[i*i*len(parts)/n/n].Offer(e) // the first is the largest
+		}
+		for _, p := range parts[1:] {
+			parts[0].Merge(p)
+		}
+		if got, want := parts[0].Answer(), one.Answer(); !slices.Equal(got, want) {
+			t.Errorf("%d spans: got %v\nwant %v", n, got, want)
+		}
+	}
+}
+
 // TestExemplarIntervals checks that the intervals are as short as the maximum number of cells
 // permits.
 func TestExemplarIntervals(t *testing.T) {

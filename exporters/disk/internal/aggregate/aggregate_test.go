@@ -86,13 +86,30 @@ func TestAggregateAgreesWithDefinition(t *testing.T) {
 func TestAggregateInParts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
+	for _, requests := range []int{60, 3} {
+		checkParts(t, requests, seed)
+	}
+}
+
+func checkParts(t *testing.T, requests int, seed uint64) {
+	t.Helper()
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(seed, 9))}
 	s := openStore(5, seed, scan.Options{Decoders: 3})
-	w.Send(t, s, 60)
-	for range 100 {
+	w.Send(t, s, requests)
+	view, blocks := s.View(), 0
+	for _, src := range view.Sources() {
+		list, err := src.Blocks()
+		scantest.Must(err)
+		blocks += len(list)
+	}
+	view.Release()
+	for range 50 {
 		q := w.Query()
 		a := randomAggregation(w, q)
 		a.Groups = tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.AnyAttribute, Key: w.Key()}}, Limit: 20}
+		if blocks <= exemplarBlocks { // parts choose among more blocks on their own
+			a.Exemplars = w.IntN(20)
+		}
 		want, err := s.Aggregate(t.Context(), q, a)
 		scantest.Must(err)
 		s.partRows = 1
