@@ -61,6 +61,7 @@ type FacetCounter struct {
 	fields          []*FieldCounter // those of the query, or the default fields
 	index           map[tracestore.Field]*FieldCounter
 	memory          int
+	limit           int                // of memory
 	account         *tracestore.Memory // see ChargeTo
 	short           bool               // see OutOfMemory
 	text            []byte             // scratch
@@ -90,7 +91,7 @@ type valueCount struct {
 
 // NewFacetCounter returns a FacetCounter for a query that is valid according to Aggregation.Check.
 func NewFacetCounter(q tracestore.FacetQuery) *FacetCounter {
-	c := &FacetCounter{query: q, index: make(map[tracestore.Field]*FieldCounter)}
+	c := &FacetCounter{query: q, limit: MaxFacetMemory, index: make(map[tracestore.Field]*FieldCounter)}
 	c.yield = func(v otlpdata.Value) bool {
 		c.value(c.field, v)
 		return true
@@ -247,10 +248,13 @@ func (c *FacetCounter) OutOfMemory() bool { return c.short }
 var ReasonFacetMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
 	Text: "not all values were counted, because other queries use up service.limits.query_memory"}
 
-// reserve adds to the memory in use, and returns false without doing so if that exceeds
-// MaxFacetMemory or the memory of all queries.
+// DivideMemory divides MaxFacetMemory among a number of counters of the same query.
+func (c *FacetCounter) DivideMemory(counters int) { c.limit = MaxFacetMemory / counters }
+
+// reserve adds to the memory in use, and returns false without doing so if that exceeds the limit
+// or the memory of all queries.
 func (c *FacetCounter) reserve(bytes int) bool {
-	if c.memory+bytes > MaxFacetMemory {
+	if c.memory+bytes > c.limit {
 		return false
 	}
 	if c.account.Grow(int64(bytes)) != nil {

@@ -35,7 +35,8 @@ type GroupCounter struct {
 	all     tracestore.Group
 	groups  map[GroupKey]*tracestore.Group
 	other   uint64
-	memory  int
+	memory  int // at most limit, except for the last buckets
+	limit   int
 	account *tracestore.Memory // see ChargeTo
 	short   bool               // see OutOfMemory
 	values  [tracestore.MaxGroupFields][]tracestore.GroupValue
@@ -44,7 +45,7 @@ type GroupCounter struct {
 // NewGroupCounter returns a GroupCounter for the groups of a query that are valid according to
 // Aggregation.Check and have fields.
 func NewGroupCounter(q tracestore.Query, g tracestore.GroupQuery) *GroupCounter {
-	return &GroupCounter{query: g, parts: q.Parts(g.Parts), groups: make(map[GroupKey]*tracestore.Group)}
+	return &GroupCounter{query: g, limit: MaxGroupMemory, parts: q.Parts(g.Parts), groups: make(map[GroupKey]*tracestore.Group)}
 }
 
 // AddSpan counts a span.
@@ -192,17 +193,29 @@ func bucketsOf(g *tracestore.Group) int {
 // grown accounts for buckets of existing groups, which are counted even if there is no memory:
 // their number is limited.
 func (c *GroupCounter) grown(buckets int) {
-	if buckets > 0 {
-		c.memory += buckets * bucketOverhead
-		if c.account.Grow(int64(buckets*bucketOverhead)) != nil {
-			c.short = true
-		}
+	if buckets == 0 {
+		return
 	}
+	bytes := buckets * bucketOverhead
+	if c.account.Grow(int64(bytes)) != nil {
+		c.short = true
+		return
+	}
+	c.memory += bytes
 }
 
 // ChargeTo makes the counter reserve its memory in the memory of a query, which releases it. Spans
 // of groups for which there is none count as Groups.Other.
 func (c *GroupCounter) ChargeTo(m *tracestore.Memory) { c.account = m }
+
+// DivideMemory divides MaxGroupMemory among a number of counters of the same query.
+func (c *GroupCounter) DivideMemory(counters int) { c.limit = MaxGroupMemory / counters }
+
+// Release gives back the memory of a counter that is not used any more.
+func (c *GroupCounter) Release() {
+	_ = c.account.Grow(-int64(c.memory)) // cannot fail
+	c.memory = 0
+}
 
 // OutOfMemory reports whether groups were not counted because other queries use up the memory of
 // all queries.
@@ -214,7 +227,7 @@ var ReasonGroupMemory = tracestore.Reason{Kind: tracestore.ReasonLimit,
 
 // reserve is like that of a FacetCounter.
 func (c *GroupCounter) reserve(bytes int) bool {
-	if c.memory+bytes > MaxGroupMemory {
+	if c.memory+bytes > c.limit {
 		return false
 	}
 	if c.account.Grow(int64(bytes)) != nil {

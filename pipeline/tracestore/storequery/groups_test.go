@@ -115,6 +115,46 @@ func TestGroupMemory(t *testing.T) {
 	}
 }
 
+// A counter that is not used any more gives its memory back, also if it did not get all it needed.
+func TestGroupMemoryIsReleased(t *testing.T) {
+	memory, err := tracestore.Reserve(tracestore.WithAccount(t.Context(), &smallAccount{left: 1 << 18}), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewGroupCounter(tracestore.Query{}, tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}}, Limit: 1})
+	c.ChargeTo(memory)
+	for i := range uint64(2000) {
+		span := &otlpdata.Span{Name: fmt.Sprint("op ", i%500), Start: 1, End: 2 + i*i*i}
+		c.AddSpan(tracestore.Span{Span: span, Resource: &otlpdata.Resource{}})
+	}
+	if !c.OutOfMemory() || memory.Held() <= 1000 {
+		t.Fatalf("out of memory: %t, %d bytes", c.OutOfMemory(), memory.Held())
+	}
+	if c.Release(); memory.Held() != 1000 {
+		t.Errorf("%d bytes are left, want the 1000 of others", memory.Held())
+	}
+}
+
+// Counters of parts together use as much memory as one for all.
+func TestDividedMemory(t *testing.T) {
+	const texts, parts = 4000, 2000
+	facets, groups := NewFacetCounter(tracestore.FacetQuery{Values: 1, Fields: []tracestore.Field{{Place: tracestore.Name}}}),
+		NewGroupCounter(tracestore.Query{}, tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}}, Limit: 1})
+	facets.DivideMemory(parts)
+	groups.DivideMemory(parts)
+	for i := range texts {
+		s := tracestore.Span{Span: &otlpdata.Span{Name: fmt.Sprint("op ", i), Start: 1, End: 2}, Resource: &otlpdata.Resource{}}
+		facets.AddSpan(s, false)
+		groups.AddSpan(s)
+	}
+	if facets.memory > MaxFacetMemory/parts || groups.memory > MaxGroupMemory/parts+bucketOverhead {
+		t.Errorf("facets use %d bytes, groups %d", facets.memory, groups.memory)
+	}
+	if f, g := facets.Answer(1).Facets[0], groups.Answer(1); f.Other == 0 || g.Other == 0 || uint64(g.Distinct)+g.Other != texts {
+		t.Errorf("%d values and %d others, %d groups and %d others", f.Distinct, f.Other, g.Distinct, g.Other)
+	}
+}
+
 // smallAccount grants a number of bytes.
 type smallAccount struct{ left int64 }
 

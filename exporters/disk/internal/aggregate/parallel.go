@@ -3,9 +3,11 @@ package aggregate
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // minPartRows is the minimum number of rows of a part of a sample: reading fewer takes less time
@@ -17,21 +19,61 @@ func (a *aggregation) scanParts(ctx context.Context, f *blockSample, to targets)
 	parts := f.split(min(a.session.Options.Decoders, countRows(f.blocks)/a.partRows), func(src int) bool {
 		return scan.IsDeduplicated(a.session.Sources[src]) // others have to be searched for duplicates as a whole
 	})
-	forks := make([]*aggregation, len(parts))
-	errs := make([]error, len(parts))
-	var wg sync.WaitGroup
-	for i := 1; i < len(parts); i++ {
-		forks[i] = a.fork(ctx, to)
-		wg.Go(func() { errs[i] = forks[i].scan(ctx, parts[i], forks[i].targets) })
+	if len(parts) <= 1 {
+		return a.scan(ctx, f, to)
 	}
-	if len(parts) > 0 {
-		errs[0] = a.scan(ctx, parts[0], to)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		errs []error // in the order in which they occurred
+	)
+	count := func(one *aggregation, part *blockSample, to targets) {
+		if err := one.scan(ctx, part, to); err != nil {
+			mu.Lock()
+			errs = append(errs, err)
+			mu.Unlock()
+			stop()
+		}
 	}
+	a.divideMemory(len(parts))
+	forks := make([]*aggregation, 0, len(parts)-1)
+	for _, part := range parts[1:] {
+		fork := a.fork(ctx, to)
+		fork.divideMemory(len(parts))
+		forks = append(forks, fork)
+		wg.Go(func() { count(fork, part, fork.targets) })
+	}
+	count(a, parts[0], to)
 	wg.Wait()
-	for i := 1; i < len(parts); i++ {
-		a.merge(forks[i])
+	a.divideMemory(1)
+	for _, fork := range forks {
+		a.merge(fork)
 	}
-	return errors.Join(errs...)
+	return cause(errs)
+}
+
+// cause returns the first error, or the first one that is more than the end of the time or of the
+// memory of a query, because the answer would hide it otherwise.
+func cause(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(errs, func(err error) bool {
+		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !tracestore.IsOutOfMemory(err)
+	})
+	return errs[max(i, 0)]
+}
+
+// divideMemory divides the limits of memory of the counters among a number of parts.
+func (a *aggregation) divideMemory(parts int) {
+	if a.targets.facets != nil {
+		a.targets.facets.counter.DivideMemory(parts)
+	}
+	if a.targets.groups != nil {
+		a.targets.groups.counter.DivideMemory(parts)
+	}
 }
 
 // split divides the blocks into at most n parts of about as many rows. Blocks of one source stay
