@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -46,6 +47,7 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	a.partRows = c.partRows
 	from, to, ok := q.Window()
 	if !ok {
+		a.targets.examined(1)
 		return a.answer(), nil
 	}
 	a.window = scan.Range{From: from, To: to}
@@ -56,16 +58,14 @@ func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	if err == nil {
 		err = ctx.Err() // conditions may be wrong, see tracestore.WithContext
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		a.reasons = tracestore.Because(tracestore.ReasonTime,
+	switch {
+	case err == nil:
+	case errors.Is(err, context.DeadlineExceeded):
+		a.stopped(tracestore.ReasonTime,
 			fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned))
-		err = nil
-	}
-	if tracestore.IsOutOfMemory(err) && (a.heatmapDone || a.scanned > 0) {
-		a.reasons = tracestore.Because(tracestore.ReasonLimit, fmt.Sprintf("stopped after examining %d spans: %s", a.scanned, err))
-		err = nil
-	}
-	if err != nil {
+	case tracestore.IsOutOfMemory(err) && (a.heatmapDone || a.scanned > 0):
+		a.stopped(tracestore.ReasonLimit, fmt.Sprintf("stopped after examining %d spans: %s", a.scanned, err))
+	default:
 		return tracestore.Aggregate{}, err
 	}
 	if f := a.targets.facets; f != nil && f.counter.OutOfMemory() {
@@ -117,8 +117,8 @@ type targets struct {
 // total is the number of spans that were counted, and their share of all spans.
 type total struct {
 	spans, errors uint64
-	share         float64
-	spread        spread // over the examined blocks
+	share         float64 // 0 until it is known
+	spread        spread  // over the examined blocks
 }
 
 func (t *total) add(spans int, failed bool) {
@@ -143,12 +143,12 @@ func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregatio
 	a := &aggregation{query: q, want: want, where: scan.Compile(q)}
 	a.newHeat()
 	if want.Facets.Values > 0 {
-		a.targets.facets = &facetTotal{total{share: 1}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
+		a.targets.facets = &facetTotal{total{}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
 		a.selection = newSelection(q.Tenant, want.Facets.Selection)
 	}
 	a.newGroups()
 	if a.targets.heat == nil && a.targets.facets == nil && a.targets.groups == nil {
-		a.targets.rest = &total{share: 1}
+		a.targets.rest = &total{}
 	}
 	if want.Exemplars > 0 {
 		a.targets.picks = storequery.NewExemplarPicker(want.Exemplars)
@@ -158,13 +158,16 @@ func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregatio
 
 func (a *aggregation) newHeat() {
 	if a.want.Heatmap.Step > 0 {
-		a.targets.heat = &heatTotal{total{share: 1}, storequery.NewHeatmapCounter(a.query, a.want.Heatmap)}
+		a.targets.heat = &heatTotal{total{}, storequery.NewHeatmapCounter(a.query, a.want.Heatmap)}
 	}
 }
 
 func (a *aggregation) newGroups() {
 	if len(a.want.Groups.By) > 0 {
-		a.targets.groups = &groupTotal{total{share: 1}, storequery.NewGroupCounter(a.query, a.want.Groups), a.want.Groups.By}
+		if old := a.targets.groups; old != nil {
+			old.counter.Release()
+		}
+		a.targets.groups = &groupTotal{total{}, storequery.NewGroupCounter(a.query, a.want.Groups), a.want.Groups.By}
 		if a.session != nil { // begins again
 			a.chargeMemory()
 		}
@@ -222,11 +225,52 @@ func (a *aggregation) run(ctx context.Context) error {
 	if err != nil { // after a timeout the partial counts are returned
 		share *= float64(max(a.rowsRead, 1)) / float64(countRows(f.blocks))
 	}
+	t.examined(share)
 	for _, counted := range t.totals() {
-		counted.share = share
 		counted.spread.merge(f.ruledOut)
 	}
 	return err
+}
+
+// scanRest counts the rows that statistics leave out, and sets the share.
+func (a *aggregation) scanRest(ctx context.Context, f *blockSample, to targets) error {
+	a.rowsRead = 0
+	err := a.scan(ctx, f, to)
+	share := 1.0
+	if err != nil {
+		share = a.shareWithout(countRows(f.blocks) - a.rowsRead)
+	}
+	to.examined(share)
+	return err
+}
+
+// stopped says why not all spans were examined. Of what has no share yet nothing was counted.
+func (a *aggregation) stopped(kind tracestore.ReasonKind, text string) {
+	a.reasons = tracestore.Because(kind, text)
+	for _, t := range a.targets.totals() {
+		if t.share == 0 {
+			t.share = a.shareWithout(math.MaxInt)
+		}
+	}
+}
+
+// shareWithout returns the share of the spans in the window that was examined if a number of rows
+// was not. It is above 0 because counts are divided by it.
+func (a *aggregation) shareWithout(rows int) float64 {
+	const least = 0.5 // of a row
+	f, err := a.blocksIn(a.wholeWindow())
+	if err != nil {
+		return least / float64(max(a.scanned, 1))
+	}
+	all := countRows(f.blocks)
+	return max(float64(all-min(rows, all)), least) / float64(max(all, 1))
+}
+
+// examined sets the share of all totals.
+func (t *targets) examined(share float64) {
+	for _, counted := range t.totals() {
+		counted.share = share
+	}
 }
 
 // totals returns the totals in use.

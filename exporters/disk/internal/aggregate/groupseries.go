@@ -36,44 +36,79 @@ func (a *aggregation) groupSeries(ctx context.Context) (done bool, err error) {
 		if n == 0 || newest < a.window.From || oldest > a.window.To {
 			continue
 		}
-		tallies := seriesTallies{by: a.targets.groups.by, byName: hasName(slices.Values(a.targets.groups.by))}
+		tallies := seriesTallies{by: a.targets.groups.by, byName: hasName(slices.Values(a.targets.groups.by)), memory: a.session.Memory,
+			index: make(map[int]*tracestore.Group)}
 		exact := false
 		rest[src], exact, err = a.seriesOf(ctx, src, scan.SplitWindow(a.window, oldest, newest), tallies.add)
-		if err != nil || !exact || tallies.others {
+		usable := err == nil && exact && !tallies.others && !tallies.short
+		if usable {
+			tallies.addTo(a.targets.groups)
+		}
+		tallies.release()
+		if !usable {
 			a.newGroups()
 			return false, err
 		}
-		tallies.addTo(a.targets.groups)
 	}
 	f, err := a.sampleBlocks(ctx, rest)
 	if err != nil || f.share < 1 {
 		a.newGroups()
 		return false, err
 	}
-	return true, a.scan(ctx, f, targets{groups: a.targets.groups})
+	return true, a.scanRest(ctx, f, targets{groups: a.targets.groups})
 }
 
 // seriesTallies counts the spans of the series of one source.
 type seriesTallies struct {
 	by     []tracestore.Field
-	groups []tracestore.Group // by series
-	byName bool               // names are distinguished
-	others bool               // there are spans whose name is needed and not known
+	groups []*tracestore.Group
+	index  map[int]*tracestore.Group // groups by series
+	memory *tracestore.Memory        // of the query
+	kept   int                       // bytes reserved in memory
+	short  bool                      // there is not enough memory
+	byName bool                      // names are distinguished
+	others bool                      // there are spans whose name is needed and not known
 }
 
 func (t *seriesTallies) add(i int, s *stats.Series, _ uint64, durations *tracestore.Histogram) {
-	if i >= len(t.groups) {
-		t.groups = append(t.groups, make([]tracestore.Group, i+1-len(t.groups))...)
+	t.others = t.others || t.byName && s.Operation == tracestore.OtherOperation
+	if t.others || t.short {
+		return // of no use
 	}
-	g := &t.groups[i]
-	if _, counts := g.Durations.Counts(); len(counts) == 0 {
-		g.Values = t.valuesOf(s)
-		t.others = t.others || t.byName && s.Operation == tracestore.OtherOperation
+	g := t.index[i]
+	if g == nil {
+		if !t.reserve(tallySize) {
+			return
+		}
+		g = &tracestore.Group{Values: t.valuesOf(s)}
+		t.groups, t.index[i] = append(t.groups, g), g
 	}
+	before := len(countsOf(g))
 	g.Durations.Add(durations)
+	t.reserve(bucketSize * (len(countsOf(g)) - before))
 	if s.Error {
 		g.Errors += durations.Count()
 	}
+}
+
+func countsOf(g *tracestore.Group) []uint64 {
+	_, counts := g.Durations.Counts()
+	return counts
+}
+
+// reserve reserves memory, at most as much as that of all groups, or sets short.
+func (t *seriesTallies) reserve(bytes int) bool {
+	if t.kept+bytes > storequery.MaxGroupMemory || t.memory.Grow(int64(bytes)) != nil {
+		t.short = true
+		return false
+	}
+	t.kept += bytes
+	return true
+}
+
+// release gives the memory back.
+func (t *seriesTallies) release() {
+	_ = t.memory.Grow(-int64(t.kept)) // cannot fail
 }
 
 // valuesOf returns the values of the fields of the spans of a series.
@@ -90,12 +125,8 @@ func (t *seriesTallies) valuesOf(s *stats.Series) (values storequery.GroupKey) {
 
 // addTo adds the groups to those of all sources.
 func (t *seriesTallies) addTo(to *groupTotal) {
-	for i := range t.groups {
-		g := &t.groups[i]
+	for _, g := range t.groups {
 		n := g.Durations.Count()
-		if n == 0 {
-			continue
-		}
 		to.counter.AddTotal(g)
 		to.counter.AddGroup(g)
 		to.total.spans += n

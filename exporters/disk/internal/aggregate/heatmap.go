@@ -46,7 +46,7 @@ func (a *aggregation) heatFromSeries(ctx context.Context) error {
 		return nil
 	}
 	a.heatmapDone, a.spent = true, n
-	return a.scan(ctx, f, targets{heat: a.targets.heat})
+	return a.scanRest(ctx, f, targets{heat: a.targets.heat})
 }
 
 // heatPoint adds spans to the heatmap.

@@ -79,3 +79,65 @@ func TestManyOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestLateShare checks that the share is below 1 if not all spans were counted before the deadline.
+func TestLateShare(t *testing.T) {
+	sent := namedSpans(500)
+	groups := tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Service}}, Limit: 10}
+	heat := tracestore.HeatmapQuery{Step: time.Minute}
+	q := tracestore.Query{From: scantest.Day.Add(30 * time.Second), To: scantest.Day.Add(110 * time.Second)}
+	for kind, s := range stored(t, sent) {
+		for i, a := range []tracestore.Aggregation{{Groups: groups}, {Heatmap: heat}, {Facets: tracestore.FacetQuery{Values: 3}}, {},
+			{Heatmap: heat, Groups: groups, Facets: tracestore.FacetQuery{Values: 3}}} {
+			want, err := storequery.AggregateSpans(q, a, sent)
+			scantest.Must(err)
+			for looks := 1; ; looks++ { // the first look is before the query
+				got, err := s.Aggregate(&lateContext{Context: t.Context(), looks: looks}, q, a)
+				scantest.Must(err)
+				check := func(what string, spans uint64, share float64) {
+					if share <= 0 || share > 1 || share == 1 && spans != want.Spans {
+						t.Errorf("%s, aggregation %d, %d looks: %d of %d %s, share %g", kind, i, looks, spans, want.Spans, what, share)
+					}
+				}
+				check("spans", got.Spans, got.Share)
+				if got.Groups != nil {
+					check("spans in groups", got.Groups.All.Durations.Count(), got.Groups.Share)
+				}
+				if got.Facets != nil {
+					check("spans in facets", got.Facets.Spans, got.Facets.Share)
+				}
+				if got.Complete() {
+					break
+				}
+			}
+		}
+	}
+}
+
+// countingAccount grants everything.
+type countingAccount struct{ held, most int64 }
+
+func (c *countingAccount) Grow(n int64) error {
+	c.held += n
+	c.most = max(c.most, c.held)
+	return nil
+}
+
+func (c *countingAccount) Shrink(n int64) { c.held -= n }
+
+// TestSeriesMemory checks that what is counted from series is charged to the query, and given back.
+func TestSeriesMemory(t *testing.T) {
+	const names = 1500
+	a := tracestore.Aggregation{Groups: tracestore.GroupQuery{By: []tracestore.Field{{Place: tracestore.Name}}, Limit: 10}}
+	q := tracestore.Query{From: scantest.Day.Add(-time.Hour), To: scantest.Day.Add(time.Hour)}
+	for kind, s := range stored(t, namedSpans(names)) {
+		c := &countingAccount{}
+		got, err := s.Aggregate(tracestore.WithAccount(t.Context(), c), q, a)
+		if err != nil || got.Scanned > 0 || got.Groups.Distinct != names {
+			t.Errorf("%s: %d groups, examined %d spans, error %v", kind, got.Groups.Distinct, got.Scanned, err)
+		}
+		if least := int64(names * (tallySize + 400)); c.most < least || c.held != 0 {
+			t.Errorf("%s: reserved %d bytes, want at least %d; %d are left", kind, c.most, least, c.held)
+		}
+	}
+}
