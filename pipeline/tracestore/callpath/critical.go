@@ -12,11 +12,17 @@ import (
 // clocks and schedulers are not exact.
 const overlapShare = 0.02
 
+// maxRepeatedSteps bounds the time that spans take that carry the time of several gaps between
+// roots. A span is looked at again for each gap; a step is such a span or a child of it.
+const maxRepeatedSteps = 1 << 20
+
 // walk finds a critical path from its end. It does not recurse, because traces can be deep.
 type walk struct {
 	stack    []piece
 	pieces   []piece // of the current span
 	children []int32
+	expanded []bool // by span
+	repeated int    // steps of spans that were expanded before
 }
 
 // piece is a piece of time of the critical path: own time of a span, or a span whose pieces are not
@@ -36,15 +42,17 @@ type piece struct {
 // that child started; before it, the child that ended last before that start; and so on. What no
 // child carries is the span's own time. Times of children outside their parent are cut off while a
 // root runs. Where none runs, for example after its end, spans that outlive their parents carry the
-// time. criticalPath in the web UI has the same definition; both are tested with the same traces.
+// time. After maxRepeatedSteps a span that carried time before keeps what its children would carry.
+// criticalPath in the web UI has the same definition; both are tested with the same traces.
 func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
 	w := &t.walk
 	length = t.coverTrace()
 	w.stack = append(w.stack[:0], w.pieces...) // the first piece is on top
+	w.expanded, w.repeated = append(w.expanded[:0], make([]bool, len(t.spans))...), 0
 	for len(w.stack) > 0 {
 		p := w.stack[len(w.stack)-1]
 		w.stack = w.stack[:len(w.stack)-1]
-		if !p.expand {
+		if !p.expand || !t.expands(p.span) {
 			own(int(p.span), p.to-p.from)
 			continue
 		}
@@ -52,6 +60,20 @@ func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
 		t.split(p.span, p.from, p.to)
 	}
 	return length
+}
+
+// expands reports whether the children of a span may be looked at, and counts them.
+func (t *Tree) expands(span int32) bool {
+	w := &t.walk
+	if !w.expanded[span] {
+		w.expanded[span] = true
+		return true
+	}
+	if w.repeated >= maxRepeatedSteps {
+		return false
+	}
+	w.repeated += 1 + len(t.childrenOf(span))
+	return true
 }
 
 // coverTrace sets walk.pieces to what is on top at each time, from the last end to the first start:

@@ -1,11 +1,14 @@
 package callpath
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // describe returns the pieces of a critical path from the first to the last, as "name time".
@@ -65,5 +68,30 @@ func TestCriticalPath(t *testing.T) {
 		if got := describe(treeOf(t, c.tops...)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.about, got, c.want)
 		}
+	}
+}
+
+// TestCriticalPathOfManyGaps checks that the work is bounded if a deep chain of spans carries the
+// time of many gaps between roots. path.test.ts in the web UI expects the same numbers.
+func TestCriticalPathOfManyGaps(t *testing.T) {
+	const roots, depth = 3000, 1000
+	id := func(n int) (id otlpdata.SpanID) {
+		binary.BigEndian.PutUint64(id[:], uint64(n+1))
+		return id
+	}
+	var spans []tracestore.SummarySpan
+	for i := range roots {
+		spans = append(spans, tracestore.SummarySpan{ID: id(i), Start: uint64(begin + 2*i), Duration: 1})
+	}
+	for i := range depth { // the first one has a missing parent
+		spans = append(spans, tracestore.SummarySpan{ID: id(roots + 1 + i), Parent: id(roots + i), Start: begin, Duration: 2*roots - 1,
+			Name: fmt.Sprint(i)})
+	}
+	var tree Tree
+	tree.Build(spans)
+	own := make(map[string]uint64)
+	tree.CriticalPath(func(span int, time uint64) { own[tree.spans[span].Name] += time })
+	if want := (map[string]uint64{"": 3000, "999": 525, "550": 1, "0": 2473}); !maps.Equal(own, want) {
+		t.Errorf("own times are %v, want %v", own, want)
 	}
 }

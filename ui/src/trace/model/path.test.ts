@@ -93,6 +93,25 @@ describe('critical path', () => {
     }
   });
 
+  // TestCriticalPathOfManyGaps of the server expects the same numbers.
+  it('looks a limited number of times at a deep chain that carries the time of many gaps between roots', () => {
+    const roots = 3000;
+    const depth = 1000;
+    const all = <T>(of: (i: number) => T): T[] => Array.from({ length: roots + depth }, (_, i) => of(i));
+    const path = criticalPath({
+      parent: Int32Array.from(all((i) => (i <= roots ? -1 : i - 1))),
+      subtree: Int32Array.from(all((i) => (i < roots ? 1 : roots + depth - i))),
+      start: Float64Array.from(all((i) => (i < roots ? 2 * i : 0))),
+      end: Float64Array.from(all((i) => (i < roots ? 2 * i + 1 : 2 * roots - 1))),
+      flags: Uint16Array.from(all((i) => (i < roots ? flag.root : i === roots ? flag.orphan : 0))),
+      kind: new Uint8Array(roots + depth),
+      service: new Int32Array(roots + depth),
+    } as unknown as TraceModel);
+    const own = new Map<number, number>();
+    path.span.forEach((s, i) => own.set(Math.max(-1, s - roots), (own.get(Math.max(-1, s - roots)) ?? 0) + path.to[i] - path.from[i]));
+    expect(Object.fromEntries(own)).toEqual({ '-1': 3000, 999: 525, 550: 1, 0: 2473 });
+  });
+
   it('of a deep and of a wide trace', () => {
     check(buildModel(deepOutline(20_000), [], true));
     check(buildModel(largeOutline(4000), [], true));

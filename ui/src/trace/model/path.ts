@@ -4,6 +4,7 @@
 // that child started; before it, the child that ended last before that start; and so on. What no
 // child carries is the span's own time. Times of children outside their parent are cut off while a
 // root runs. Where none runs, for example after its end, spans that outlive their parents carry the time.
+// After maxRepeatedSteps a span that carried time before keeps what its children would carry.
 
 import { shownService } from './span';
 import { plainScale, timeOf } from './time-scale';
@@ -11,6 +12,12 @@ import { flag, type CriticalPath, type PathStrip, type TraceModel } from './type
 
 /** Share of its duration by which a child may overlap with what follows it: clocks and schedulers are not exact. */
 export const overlapShare = 0.02;
+
+/**
+ * Bounds the time that spans take that carry the time of several gaps between roots. A span is looked at again for each gap; a step is
+ * such a span or a child of it.
+ */
+export const maxRepeatedSteps = 1 << 20;
 
 /** Share of the path from which own time between two children is a gap. */
 export const gapShare = 0.01;
@@ -106,31 +113,45 @@ class Cover {
 /** A piece of time: own time of a span, a gap of it, or a span whose pieces are not found yet. */
 type Piece = [span: number, from: number, to: number, what: 'own' | 'gap' | 'expand'];
 
-/** Emits segments from the last to the first. It does not recurse, because traces can be deep. */
+/** Emits segments from the first to the last. It does not recurse, because traces can be deep. */
 class Walk {
   private readonly stack: Piece[] = [];
   private readonly span: number[] = [];
   private readonly from: number[] = [];
   private readonly to: number[] = [];
   private readonly gap: number[] = [];
+  private readonly expanded: Uint8Array;
+  private repeated = 0; // steps of spans that were expanded before
 
-  constructor(private readonly m: Timed, private readonly minGap: number) {}
+  constructor(private readonly m: Timed, private readonly minGap: number) {
+    this.expanded = new Uint8Array(m.parent.length);
+  }
 
   /** Expands pieces, which are in order from the last to the first. */
   run(pieces: Piece[]): void {
     this.push(pieces);
     for (let piece = this.stack.pop(); piece; piece = this.stack.pop()) {
       const [span, a, b, what] = piece;
-      if (what === 'expand') this.split(span, this.children(span, a, b), a, b);
+      if (what === 'expand' && this.expands(span)) this.split(span, this.children(span, a, b), a, b);
       else this.emit(span, a, b, what === 'gap');
     }
+  }
+
+  /** Whether the children of a span may be looked at. */
+  private expands(span: number): boolean {
+    if (this.expanded[span] && this.repeated >= maxRepeatedSteps) return false;
+    this.repeated += this.expanded[span];
+    return true;
   }
 
   /** Children whose time a span can wait for between `from` and `to`. */
   private children(span: number, from: number, to: number): number[] {
     const { subtree, start, end } = this.m;
+    const again = this.expanded[span];
+    this.expanded[span] = 1;
     const list: number[] = [];
     for (let c = span + 1; c < span + subtree[span]; c += subtree[c]) {
+      this.repeated += again;
       if (start[c] < to && end[c] > from && end[c] > start[c] && !isAsync(this.m, c)) list.push(c);
     }
     return list;
@@ -160,7 +181,7 @@ class Walk {
   }
 
   private push(pieces: Piece[]): void {
-    for (let i = pieces.length - 1; i >= 0; i--) this.stack.push(pieces[i]);
+    for (const piece of pieces) this.stack.push(piece);
   }
 
   private emit(span: number, from: number, to: number, gap: boolean): void {
@@ -171,9 +192,9 @@ class Walk {
   }
 
   finish(): CriticalPath {
-    const span = Int32Array.from(this.span).reverse();
+    const span = Int32Array.from(this.span);
     return {
-      span, from: Float64Array.from(this.from).reverse(), to: Float64Array.from(this.to).reverse(), gap: Uint8Array.from(this.gap).reverse(),
+      span, from: Float64Array.from(this.from), to: Float64Array.from(this.to), gap: Uint8Array.from(this.gap),
       ...segmentsBySpan(span, this.m.parent.length),
     };
   }
