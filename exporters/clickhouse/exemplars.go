@@ -14,14 +14,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Intervals of time of which the server returns one span for each duration bucket.
+// Intervals of time of which the server returns one span for each duration bucket of heatmaps.
 const (
 	minExemplarIntervals = 16
 	maxExemplarIntervals = 128
 )
 
-// pick offers spans of rows as exemplars: one of each duration bucket in each of several intervals
-// of time, chosen by a hash.
+// pick offers spans of rows as exemplars: one of each bucket of heatmaps in each of several
+// intervals of time, chosen by a hash.
 func (a *aggregation) pick(ctx context.Context, set spanRows) error {
 	counted := set.counted()
 	var first, last, n uint64
@@ -34,7 +34,7 @@ func (a *aggregation) pick(ctx context.Context, set spanRows) error {
 		"tupleElement(span, 4), tupleElement(span, 5), tupleElement(span, 6) FROM ("+
 		"SELECT argMin((trace_id, start, duration, toString(service), toString(name), status = 'error'), "+
 		"cityHash64(trace_id, start, duration, service, name, status)) AS span FROM %s WHERE %s "+
-		"GROUP BY %s, intDiv(start - %d, %d))", a.table, counted, where.Bucket("duration"), first, (last-first)/intervals+1)
+		"GROUP BY %s, intDiv(start - %d, %d))", a.table, counted, where.HeatBucket("duration"), first, (last-first)/intervals+1)
 	var row exemplarRow
 	return a.each(ctx, sql, row.targets(), func() error {
 		a.picks.Offer(row.exemplar())
