@@ -65,7 +65,8 @@ export function useRequest<T>(name: string | null, params: Params | ((now: numbe
     const timer = setInterval(() => { if (!document.hidden) setAttempt((n) => n + 1); }, wait);
     return () => clearInterval(timer);
   }, [key, wait, state.loading, state.at]);
-  return { ...state, retry: () => setAttempt((n) => n + 1) };
+  const late = name !== null && previous.current !== key; // the data is of other parameters
+  return { ...state, loading: state.loading || late, retry: () => setAttempt((n) => n + 1) };
 }
 
 /** Milliseconds until the next refresh: sooner after an error that passes, never after others. */

@@ -80,6 +80,25 @@ test('a box on the heatmap selects for the table and the facets', () => visit(`/
   await expect.poll(() => rows(page).count(), eventually).toBe(50);
 }));
 
+// Traces of the box can be as long as it says, so the search reads traces that begin after it, too: here more than a page.
+test('the traces of a box are found behind newer ones', () => visit(`/search?sel=${first - 1000},${first + 190_000},1000000,3000000000000`, async (page) => {
+  await expect.poll(() => rows(page).count(), eventually).toBe(10);
+}));
+
+test('all traces are never listed as the slowest', () => visit('/search?sel=slowest&q=' + encodeURIComponent('{ service = "web" } >> { kind = client }'), async (page) => {
+  await page.getByText('The slowest 5 % are selected for searches that have no').waitFor();
+  expect(await rows(page).count()).toBe(0);
+  await page.getByRole('button', { name: 'Clear the selection' }).last().click();
+  await expect.poll(() => rows(page).count(), eventually).toBe(50);
+  await page.route('**/explain?*', (route) => route.fulfill({ status: 400, json: { errors: [{ code: 400, msg: 'not now' }] } }));
+  await page.goto(url + '/search?sel=slowest');
+  await page.getByText('Slowest 5 %: not now').waitFor();
+  expect(await rows(page).count()).toBe(0);
+  await page.unroute('**/explain?*');
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await expect.poll(() => rows(page).count(), eventually).toBe(failing);
+}, true));
+
 test('steps of a search are undone by a click', () => visit('/search', async (page) => {
   await expect.poll(() => rows(page).count(), eventually).toBe(50);
   expect(await trail(page).count()).toBe(0);

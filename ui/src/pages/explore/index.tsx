@@ -5,6 +5,7 @@ import type { Facets, Heatmap } from '../../api/types';
 import { addCondition, searchOf } from '../../query/edit';
 import { remember } from '../../query/history';
 import { problemIn } from '../../query/problem';
+import { hasStructure } from '../../query/sets';
 import { capable } from '../../shell/config';
 import { Button } from '../../shell/controls';
 import { Dialog } from '../../shell/dialog';
@@ -14,7 +15,7 @@ import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { parseTraceRef } from '../../shell/trace-id';
 import { linked, navigate, view } from '../../shell/url';
-import { useRequest } from '../../shell/use-request';
+import { useRequest, type RequestState } from '../../shell/use-request';
 import { explainParams, selectedRun } from './explain/selection';
 import { HeatmapPanel } from './heatmap-panel';
 import { Results } from './results';
@@ -55,7 +56,7 @@ function Stored() {
   const [draft, setDraft] = useState(q);
   useEffect(() => setDraft(q), [q]);
   const fields = useMemo(() => [...new Set([...run.select, ...cols])], [run, cols.join('\n')]);
-  const part = useSelected(run);
+  const { part, bound } = useSelected(run);
   const listed = part ?? run;
   const slowest = useSlowest(listed, sort);
   const search = useSearch(slowest?.run ?? listed, fields, slowest?.limit ?? limit);
@@ -73,7 +74,7 @@ function Stored() {
   const heat = useRequest<Heatmap>(counting ? 'heatmap' : null, heatParams(counts, of), kept);
   const chosen = part && shown === run ? part : counts;
   const heatOfPart = useRequest<Heatmap>(counting && chosen !== counts ? 'heatmap' : null, heatParams(chosen, of), kept);
-  const facets = useRequest<Facets>(counting && !explaining ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
+  const facets = useRequest<Facets>(counting && !explaining && !bound ? 'compare' : null, { ...rangeOf(chosen), sel_q: '{ error }', values: 40 }, kept);
   const listHeat = chosen === counts ? heat : heatOfPart;
   const content = useKeptScroll(run);
   const [sheet, setSheet] = useState(false);
@@ -95,7 +96,7 @@ function Stored() {
   // Jaeger's embed mode shows the results only, and on request not the chart.
   const plain = embed && embedOptions.uiEmbed === 'v0';
   const chart = counted && shown && !(plain && embedOptions.uiSearchHideGraph === '1');
-  const list = <FacetList answer={facets} run={chosen} onFilter={filter} />;
+  const list = !bound && <FacetList answer={facets} run={chosen} onFilter={filter} />;
   return (
     <div class={css.page}>
       <h1 class="visually-hidden">{t('Explore')}</h1>
@@ -114,21 +115,25 @@ function Stored() {
           {chart && <HeatmapPanel answer={heat} run={shown} />}
           {search.error && wrong === null && <div class={css.notice}><Failure what={t('Search')} error={search.error} retry={again} /></div>}
           {!shown && <Examples onRun={execute} />}
-          {shown && <Results search={search} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
+          {shown && <Results search={search} bound={shown === run ? bound : null} slowest={shown === run ? slowest : null} run={shown === run ? listed : shown} whole={chosen !== counts ? run : null} heat={counting ? listHeat : { ...listHeat, loading: true }} fields={fields} facets={facets.data} onRun={execute} />}
         </div>
       </div>
     </div>
   );
 }
 
-/** The selected part of a run; null if nothing is selected, or while Explain compares it with the rest. */
-function useSelected(run: Run): Run | null {
+/**
+ * The selected part of a run; null if nothing is selected, or while Explain compares it with the rest.
+ * `bound` is the request for the duration that the slowest ones reach, as long as the part is not known without it.
+ */
+function useSelected(run: Run): { part: Run | null; bound: RequestState<Explanation> | null } {
   const { sel, of, tab } = view.value;
   const explaining = tab === 'explain';
-  const slowest = sel === 'slowest' && !explaining && capable('aggregates');
+  const slowest = sel === 'slowest' && !explaining;
   // Explain has found the duration that the slowest ones reach.
-  const { data, loading } = useRequest<Explanation>(slowest ? 'explain' : null, (slowest && explainParams(run, view.value)) || {}, kept);
-  return explaining ? null : selectedRun(run, { sel, of }, loading ? undefined : data?.selected.least);
+  const bound = useRequest<Explanation>(slowest && !hasStructure(run.q) ? 'explain' : null, (slowest && explainParams(run, view.value)) || {}, kept);
+  const part = explaining ? null : selectedRun(run, { sel, of }, bound.loading || bound.error || hasStructure(run.q) ? undefined : bound.data?.selected.least);
+  return { part, bound: slowest && !part ? bound : null };
 }
 
 let scrolled: { run: Run; top: number } | null = null;

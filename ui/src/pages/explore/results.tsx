@@ -1,13 +1,15 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { CompareLink, useChecks } from '../../compare/pick';
+import type { Explanation } from '../../api/explain';
 import type { Facets, Heatmap } from '../../api/types';
+import { hasStructure } from '../../query/sets';
 import { Button, TabPanel, Tabs } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { count } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
-import { Empty, Partial, Skeleton } from '../../shell/states';
+import { Empty, Failure, Partial, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -30,6 +32,8 @@ interface ResultsProps {
   /** The part of the run that is searched, if the slowest are listed. */
   slowest: Slowest | null;
   run: Run;
+  /** The request for the bound of the selected slowest ones, while that is not known. */
+  bound: RequestState<Explanation> | null;
   /** The search of which the run is the selected part; otherwise null. */
   whole: Run | null;
   heat: RequestState<Heatmap>;
@@ -40,17 +44,19 @@ interface ResultsProps {
 }
 
 /** The traces of the search, and examples of its spans. */
-export function Results({ search, slowest, run, whole, heat, fields, facets, onRun }: ResultsProps) {
+export function Results({ search, slowest, run, bound, whole, heat, fields, facets, onRun }: ResultsProps) {
   const { tab, sort } = view.value;
   const total = useTotal(run, heat);
   const chosen = chosenTab(tab);
   const selected = chosen?.id ?? 'traces';
+  const next = search.outcome?.next;
+  const listing = !chosen && !bound;
   const exact = isExact(search, slowest);
   const listed = slowest && search.run !== run ? slowest.shown : undefined;
   const traces = useMemo(() => sortTraces(search.traces, sort).slice(0, listed), [search.traces, sort, listed]);
   const checks = useChecks(traces);
-  const paths = usePaths(traces, !search.reading && !chosen);
-  const status = statusOf(search, traces.length, total, sort, exact);
+  const paths = usePaths(traces, !search.reading && listing);
+  const status = bound ? '' : statusOf(search, traces.length, total, sort, exact);
   useEffect(() => { if (!search.reading && status) announce(whole ? t('{status} selected traces', { status }) : t('{status} traces', { status })); }, [search.reading, status]);
   return (
     <section aria-label={t('Results')} class={css.results}>
@@ -59,28 +65,35 @@ export function Results({ search, slowest, run, whole, heat, fields, facets, onR
           label={t('Results')} name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
           tabs={[{ id: 'traces', label: t('Traces') }, ...offeredTabs().map((o) => ({ id: o.id, label: o.label() }))]}
           end={<>
-            {!chosen && <CompareLink checked={checks.checked} pair={(a, b) => ({ page: 'compare', a, b })} alone="baseline" />}
-            {!chosen && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
+            {listing && <CompareLink checked={checks.checked} pair={(a, b) => ({ page: 'compare', a, b })} alone="baseline" />}
+            {listing && <><span class={css.status}>{(search.reading || search.outcome?.complete === false) && <Mark kind="partial" size={13} label="" />}{status}</span><OrderChoice /></>}
             <ShareButton run={whole ?? run} />
             {!chosen && <span class={css.columns}><ColumnsMenu fields={fields} facets={facets} period={() => ({ start: run.start, end: run.end })} /></span>}
           </>}
         />
       </div>
       <TabPanel name="results" selected={selected} class={css.panel}>
-        {chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} heat={heat} onRun={onRun} /> : <>
+        {bound && !chosen?.selects ? <Unbound run={run} bound={bound} /> : chosen ? <chosen.View key={chosen.id} run={chosen.selects ? whole ?? run : run} heat={heat} onRun={onRun} /> : <>
           {search.outcome?.reason && <div class={css.notice}><Partial>{sentence(search.outcome.reason)}</Partial></div>}
           {traces.length > 0 && <TraceTable traces={traces} fields={fields} run={slowest && search.run === slowest.run ? run : search.run ?? run} checked={checks.checked} onCheck={checks.check} paths={paths} />}
           {traces.length === 0 && search.reading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-table)" /></div>}
-          {traces.length === 0 && !search.reading && !search.error && (whole ? <NothingSelected /> : <NoMatch run={run} onRun={onRun} />)}
-          {traces.length > 0 && <More search={search} more={slowest && exact ? slowest.more : search.outcome?.next ? search.more : null} />}
+          {traces.length === 0 && !search.reading && !search.error && !next && (whole ? <Unselected title={t('The selection has no traces.')} /> : <NoMatch run={run} onRun={onRun} />)}
+          {(traces.length > 0 || (next && !search.reading)) && <More search={search} more={slowest && exact ? slowest.more : next ? search.more : null} />}
         </>}
       </TabPanel>
     </section>
   );
 }
 
-function NothingSelected() {
-  return <div class={css.notice}><Empty title={t('The selection has no traces.')}><Button onClick={() => navigate({ sel: null })}>{t('Clear the selection')}</Button></Empty></div>;
+/** In place of the slowest ones, while the duration that they reach is not known: never all traces instead. */
+function Unbound({ run, bound: { data, error, loading, retry } }: { run: Run; bound: RequestState<Explanation> }) {
+  if (hasStructure(run.q)) return <Unselected title={t('The slowest 5 % are selected for searches that have no >>, > or && between braces.')} />;
+  if (data && !error && !loading) return <Unselected title={t('The selection has no traces.')} />;
+  return <div class={css.notice}>{error ? <Failure what={t('Slowest 5 %')} error={error} retry={retry} /> : <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
+}
+
+function Unselected({ title }: { title: string }) {
+  return <div class={css.notice}><Empty title={title}><Button onClick={() => navigate({ sel: null })}>{t('Clear the selection')}</Button></Empty></div>;
 }
 
 function sentence(text: string): string {

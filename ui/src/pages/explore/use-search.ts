@@ -50,7 +50,10 @@ export function useSearch(run: Run, fields: string[], limit: number): SearchStat
   }, [run, query]);
   useEffect(() => { if (!state.reading && state.outcome && state.run === run) kept = { run, query, state }; }, [state]);
   const next = (state.run === run && state.outcome?.next) || '';
-  return { ...state, more: () => { if (next && !state.reading) start(state.traces, next); } };
+  // All traces of a page can begin after the selected box: the next page has those in it.
+  const skipped = next && !state.reading && !state.error && state.traces.length === 0 && state.outcome!.traces > 0;
+  useEffect(() => { if (skipped) start([], next); }, [state]);
+  return { ...state, reading: state.reading || !!skipped, more: () => { if (next && !state.reading) start(state.traces, next); } };
 }
 
 function asError(e: unknown): ApiError {
