@@ -102,6 +102,15 @@ test('errors and instances of a service, of a kind of spans, by keyboard', () =>
   await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
 }));
 
+test('instances that cannot be read are a failure, not a blank tab', () => visit('/services', async (page) => {
+  await page.route('**/api/ui/v1/facets?*', (route) => route.fulfill({ status: 200, body: 'cut' }));
+  await page.goto(url + '/services/payment?tab=instances');
+  await page.getByText('Instances: The answer of the server cannot be read.').waitFor();
+  await page.unroute('**/api/ui/v1/facets?*');
+  await page.getByRole('button', { name: 'Retry' }).click();
+  await page.getByRole('table', { name: /^Groups by/ }).waitFor();
+}));
+
 test.each([
   ['job', /only internal spans/, 'job work'],
   ['caller', /only client and producer spans/, 'caller work'],

@@ -3,7 +3,7 @@ import { count, millis, time } from '../../shell/format';
 import { zone } from '../../shell/preferences';
 import { Text, TextN, t } from '../../shell/text';
 import { link } from '../../shell/url';
-import { useRequest } from '../../shell/use-request';
+import { useRequest, type RequestState } from '../../shell/use-request';
 import { spansOf } from './queries';
 import css from './service.module.css';
 
@@ -12,8 +12,8 @@ const instanceFields = ['resource.service.instance.id', 'resource.k8s.pod.name',
 const fields = ['resource.service.version', 'resource.telemetry.sdk.language', ...instanceFields];
 
 /** The values of the attributes that describe a service. */
-export function useFacets(service: string, start: Nanos, end: Nanos): Facets | undefined {
-  return useRequest<Facets>('facets', { q: spansOf(service), start, end, fields: fields.join(', '), values: 3 }, { maxAge: 60_000 }).data;
+export function useFacets(service: string, start: Nanos, end: Nanos): RequestState<Facets> {
+  return useRequest<Facets>('facets', { q: spansOf(service), start, end, fields: fields.join(', '), values: 3 }, { maxAge: 60_000 });
 }
 
 /** The attributes of instances that spans have, the most precise one first. */

@@ -84,12 +84,12 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
   const version = changes.find((c) => c.kind === 'version');
   const role = roleOfKind(data, view.value.kind) ?? main;
   const selected = offeredTabs().find((o) => o.id === view.value.tab)?.id ?? 'summary';
-  const counts: Record<string, number> = { errors: role.total.summary.errors, instances: instancesIn(facets)[0]?.distinct ?? 0 };
+  const counts: Record<string, number> = { errors: role.total.summary.errors, instances: instancesIn(facets.data)[0]?.distinct ?? 0 };
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
       <Head name={name} role={main.role} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={told}>
-        <Facts service={name} data={facets} end={data.end} version={version} />
+        <Facts service={name} data={facets.data} end={data.end} version={version} />
       </Head>
       {missing
         ? <div class={css.sentence}><p><Mark kind="partial" size={13} label="" /><b>{missing.what}</b></p><p class={css.second}>{missing.advice}</p></div>

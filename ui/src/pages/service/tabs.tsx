@@ -6,9 +6,10 @@ import { Segmented } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { millis } from '../../shell/format';
 import { lazy } from '../../shell/lazy';
-import { Empty } from '../../shell/states';
+import { Empty, Failure, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { link, navigate, view, visit } from '../../shell/url';
+import type { RequestState } from '../../shell/use-request';
 import { instancesIn } from './facts';
 import { roleQuery } from './queries';
 import { used } from './roles';
@@ -30,16 +31,16 @@ interface SpansTabProps {
   role: RoleName;
   start: Nanos;
   end: Nanos;
-  /** Values of the attributes that describe the service; undefined until they are there. */
-  facets: Facets | undefined;
+  /** Values of the attributes that describe the service. */
+  facets: RequestState<Facets>;
 }
 
 /** A tab after the summary: the failed spans in groups, or the spans by instance. */
 export function SpansTab({ id, service, role, start, end, facets }: SpansTabProps) {
   const run = useMemo(() => ({ q: roleQuery(service, role), select: [], start, end, from: millis(start), to: millis(end) }), [service, role, start, end]);
   if (id === 'errors') return <Errors run={run} />;
-  if (!facets) return null;
-  const keys = instancesIn(facets).map((f) => f.field);
+  if (!facets.data) return <div class={css.notice}>{facets.error ? <Failure what={t('Instances')} error={facets.error} retry={facets.retry} /> : <Skeleton rows={8} />}</div>;
+  const keys = instancesIn(facets.data).map((f) => f.field);
   const key = keys.find((k) => k === view.value.by[0]) ?? keys[0];
   if (!key) {
     return (
