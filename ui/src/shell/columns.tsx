@@ -1,4 +1,5 @@
 import { signal, type Signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import { t } from './text';
 import css from './columns.module.css';
 
@@ -53,8 +54,14 @@ export function columnKeys(columns: ColumnWidths): (e: KeyboardEvent) => void {
   };
 }
 
-/** The right edge of the head of a column: dragging it changes the width, a double click resets it. */
+/** The right edge of the head of a column: dragging it changes the width, a double click resets it. It takes the focus if nothing else in the head can. */
 export function ColumnEdge({ columns }: { columns: ColumnWidths }) {
+  const own = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    const head = own.current!.parentElement!;
+    own.current!.ariaValueNow = String(Math.round(head.offsetWidth));
+    own.current!.tabIndex = head.querySelector('button') ? -1 : 0;
+  });
   const drag = (e: PointerEvent): void => {
     if (e.button !== 0) return;
     e.preventDefault();
@@ -66,5 +73,5 @@ export function ColumnEdge({ columns }: { columns: ColumnWidths }) {
     edge.addEventListener('pointermove', move);
     edge.addEventListener('lostpointercapture', () => edge.removeEventListener('pointermove', move), { once: true });
   };
-  return <span class={css.edge} aria-hidden="true" title={t('Drag, or press Shift with an arrow key, to change the width; double-click to reset it')} onPointerDown={drag} onDblClick={(e) => columns.set(headOf(e)!.dataset.column!, null)} />;
+  return <span ref={own} class={css.edge} role="separator" aria-orientation="vertical" aria-label={t('Width')} title={t('Drag, or press Shift with an arrow key, to change the width; double-click to reset it')} onPointerDown={drag} onDblClick={(e) => columns.set(headOf(e)!.dataset.column!, null)} />;
 }

@@ -56,7 +56,7 @@ export function TraceTable({ traces, fields, run, checked = [], onCheck, arrivin
           <th scope="col" role="columnheader" class={css.mix} {...columnHead(columns, 'mix')}>{paths ? t('Critical path by service') : t('Spans by service')}<ColumnEdge columns={columns} /></th>
           <SortHead by="spans" fixed={arriving} class={css.number}>{t('Spans')}</SortHead>
           {matched && <SortHead by="matched" fixed={arriving} class={css.number} title={t('Spans that match the search')}>{t('Matched')}</SortHead>}
-          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f} {...columnHead(columns, f)}><bdi>{fieldLabel(f)}</bdi><ColumnEdge columns={columns} /></th>)}
+          {fields.map((f) => <th key={f} scope="col" role="columnheader" class={css.field} title={f} {...columnHead(columns, `field:${f}`)}><bdi>{fieldLabel(f)}</bdi><ColumnEdge columns={columns} /></th>)}
           <th scope="col" role="columnheader" class={css.id}>{t('Trace ID')}</th>
         </tr>
       </thead>
