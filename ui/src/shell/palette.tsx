@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Names } from '../api/types';
+import { capable } from './config';
 import { Dialog } from './dialog';
 import { searchOf } from '../query/edit';
 import { savedSearches } from '../query/saved';
@@ -24,7 +25,7 @@ function pages(): Target[] {
   return [
     page('Overview', t('what is broken now'), link({ page: 'overview' })),
     page('Explore', t('search traces and spans'), link({ page: 'explore' })),
-    page(t('Since yesterday'), t('what differs from one day earlier, or from any other time'), link({ page: 'explore' }, { tab: 'times' })),
+    ...(capable('aggregates') ? [page(t('Since yesterday'), t('what differs from one day earlier, or from any other time'), link({ page: 'explore' }, { tab: 'times' }))] : []),
     page('Services', t('all services'), link({ page: 'services' })),
     page('Errors', t('what failed, in groups'), link({ page: 'errors' })),
     page('Map', t('who calls whom'), link({ page: 'map' })),

@@ -14,7 +14,7 @@ export type Step = Pick<View, 'q' | 'range' | 'sel'>;
 
 const maxSteps = 8;
 
-// Of this page: another one begins a new trail.
+// Kept while another page is shown.
 const steps = signal<Step[]>([]);
 
 /** The steps after a further one: a return to an earlier step drops those after it, and a selection that changes stays one step. */
@@ -49,6 +49,8 @@ function selectionText(sel: NonNullable<View['sel']>): string {
 /** The way to the current search and selection. A click on a step undoes those after it. Nothing at the first step. */
 export default function Trail() {
   const { q, range, sel } = view.value;
+  // A link to this page begins a new trail, a return to it does not.
+  useEffect(() => { if (!steps.value.some((s) => isEqual(s, view.value))) steps.value = []; }, []);
   useEffect(() => { steps.value = stepsAfter(steps.value, { q, range, sel }); }, [q, range, sel]);
   const list = steps.value;
   if (list.length < 2) return null;

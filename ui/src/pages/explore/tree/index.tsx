@@ -38,7 +38,7 @@ export default function TreeTab({ run, onRun }: TabProps) {
       {!data && loading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-list)" /></div>}
       {data && (
         <div class={css.head}>
-          <p>{summary(data.set, !!view.value.sel)}</p>
+          <p>{loading ? '\u00a0' : summary(data.set, !!view.value.sel)}</p>
           {data.paths.omitted > 0 && <Partial>{tn(data.paths.omitted, '{n} call path with less time is left out.', '{n} call paths with less time are left out.', { n: count(data.paths.omitted) })}</Partial>}
           <Messages messages={answer.messages} />
         </div>
