@@ -20,7 +20,7 @@ import (
 
 const (
 	// maxCriticalPaths is the maximum number of traces in one request for critical paths. Together
-	// they may have maxMatchedSpans spans; those beyond are left out.
+	// they may have maxMatchedSpans spans; those beyond are left out, and the answer says so.
 	maxCriticalPaths = 100
 	// criticalPathMemory is the approximate size in bytes of a span that is read, with its place in
 	// the tree of its trace.
@@ -79,13 +79,19 @@ func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths,
 	out := &criticalPaths{Paths: []criticalPath{}}
 	var tree callpath.Tree
 	var incomplete tracestore.Reasons
-	left := maxMatchedSpans
-	for _, id := range ids {
+	left, omitted := maxMatchedSpans, 0
+	for i, id := range ids {
+		if left <= 0 {
+			omitted += len(ids) - i
+			break
+		}
 		limit := min(left, slot.Limits().TraceSize)
 		err := slot.Store().Outline(slot.Context(), slot.Tenant(), id, limit, hold, func(spans []tracestore.SummarySpan) error {
-			if left -= len(spans); len(spans) <= limit {
-				out.Paths = append(out.Paths, criticalPathOf(&tree, id, spans))
+			if left -= len(spans); len(spans) > limit {
+				omitted++
+				return nil
 			}
+			out.Paths = append(out.Paths, criticalPathOf(&tree, id, spans))
 			return nil
 		})
 		if tracestore.IsOutOfMemory(err) || errors.Is(err, context.DeadlineExceeded) {
@@ -97,9 +103,11 @@ func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths,
 			return nil, nil, err
 		}
 		incomplete.Add(damage...)
-		if left <= 0 {
-			break
-		}
+	}
+	if omitted > 0 {
+		incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
+			Text: fmt.Sprintf("the critical paths of %d traces are left out (limit is %d spans for a trace, and %d for a request)",
+				omitted, slot.Limits().TraceSize, maxMatchedSpans)})
 	}
 	return out, incomplete, nil
 }

@@ -84,3 +84,16 @@ func TestMatchedOfLongTraces(t *testing.T) {
 		t.Errorf("beyond the spans of a search: %v, %v", found, err)
 	}
 }
+
+// Critical paths of traces that are too long to be read are left out, and the answer says so.
+func TestCriticalPathsOfLongTraces(t *testing.T) {
+	store := querytest.FilledMemory(t, querytest.Shop())
+	for size, want := range map[int]int{1: 0, 100: 1} {
+		h := api(t, store, func(o *core.Options) { o.Limits.TraceSize = size })
+		body := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/critical?ids=1").Body.String()
+		says := strings.Contains(body, fmt.Sprintf("of 1 traces are left out (limit is %d spans for a trace, and 200000 for a request)", size))
+		if got := strings.Count(body, `"services":`); got != want || says != (want == 0) {
+			t.Errorf("traces with up to %d spans: %d paths, want %d\n%s", size, got, want, body)
+		}
+	}
+}
