@@ -153,16 +153,15 @@ func HistogramOf(sum uint64, first int, counts []uint64) (Histogram, error) {
 func (h *Histogram) Counts() (first int, counts []uint64) { return h.first, h.counts }
 
 // Quantile returns the q-quantile in nanoseconds: of n durations the one with rank q * n, rounded
-// up. The result is at most 2.2 % less, and not more, so that it does not exceed the longest
-// duration. It is 0 for an empty histogram.
+// up. The result is at most 2.2 % less, and never more; a single duration is exact. 0 counts as 1.
+// It is 0 for an empty histogram.
 func (h *Histogram) Quantile(q float64) float64 {
 	n := h.Count()
 	if n == 0 {
 		return 0
 	}
-	if len(h.counts) == 1 { // the mean is right if all durations are equal
-		start, end := BucketStart(h.first), BucketStart(h.first+1)
-		return min(max(float64(h.Sum)/float64(n), start), end)
+	if n == 1 {
+		return min(max(float64(h.Sum), BucketStart(h.first)), BucketStart(h.first+1))
 	}
 	rank := uint64(math.Ceil(min(max(q, 0), 1) * float64(n)))
 	rank = min(max(rank, 1), n)

@@ -74,9 +74,16 @@ func TestQuantile(t *testing.T) {
 			}
 		}
 	}
-	var equal Histogram
-	if equal.ObserveN(100e6, 7); equal.Quantile(0.5) != 100e6 {
-		t.Errorf("median of equal durations is %f, want 100e6", equal.Quantile(0.5))
+	var few Histogram
+	if few.Observe(1005); few.Quantile(0.5) != 1005 {
+		t.Errorf("median of one duration is %f, want 1005", few.Quantile(0.5))
+	}
+	if few.Observe(1015); few.Quantile(0.5) > 1005 || few.Quantile(0.5) < (1-errorBound)*1005 { // of the same bucket
+		t.Errorf("median of 1005 and 1015 is %f, want at most 1005", few.Quantile(0.5))
+	}
+	var zeros Histogram
+	if zeros.ObserveN(0, 3); zeros.Quantile(0.5) != 1 {
+		t.Errorf("median of zeros is %f, want 1", zeros.Quantile(0.5))
 	}
 	if got := new(Histogram).Quantile(0.5); got != 0 {
 		t.Errorf("quantile of an empty histogram is %f, want 0", got)
