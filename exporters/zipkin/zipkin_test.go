@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type server struct {
 	url     string
 	respond atomic.Pointer[http.HandlerFunc] // nil responds with 202
+	mu      sync.Mutex                       // an aborted request is sent once more
 	request *http.Request                    // the last one
 	body    []byte                           // of the last request
 }
@@ -45,7 +47,10 @@ func startServer(t *testing.T) *server {
 		if err != nil && respond == nil {
 			t.Errorf("reading the request: %v", err)
 		}
-		if s.request, s.body = r, body; respond != nil {
+		s.mu.Lock()
+		s.request, s.body = r, body
+		s.mu.Unlock()
+		if respond != nil {
 			(*respond)(w, r)
 			return
 		}
