@@ -162,7 +162,7 @@ test('a missing trace says what is known', async () => {
   const changed = (known[9] === '0' ? '1' : '0');
   await visit(`/trace/${known.slice(0, 9)}${changed}${known.slice(10)}`, async (page) => {
     const facts = page.getByRole('list', { name: 'What is known' });
-    await facts.getByText(/spans have arrived since .*, none was refused or dropped/).waitFor();
+    await facts.getByText(/Spans received since .* None was refused or dropped/).waitFor();
     await facts.getByText(/The oldest stored span started .* ago/).waitFor();
     await facts.getByText(/sampling/i).waitFor();
     await facts.getByRole('link', { name: known }).click();
@@ -173,7 +173,7 @@ test('a missing trace says what is known', async () => {
     await page.getByRole('link', { name: known }).waitFor();
   }, true);
   await visit('/trace/no-id', async (page) => {
-    await page.getByText(/This is no trace ID: .*“n”/).waitFor();
+    await page.getByText(/This is no trace ID\. .*“n”/).waitFor();
   }, true);
 });
 
