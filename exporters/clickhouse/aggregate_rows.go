@@ -181,7 +181,7 @@ func (r *spanRow) build() tracestore.Span {
 	r.scope = otlpdata.Scope{Name: r.texts[tracestore.ScopeName], Version: r.texts[tracestore.ScopeVersion],
 		Attributes: r.place(tracestore.ScopeAttribute)}
 	r.span = otlpdata.Span{Start: r.start, End: r.start + r.duration, Name: r.texts[tracestore.Name],
-		Kind: kindOf(r.texts[tracestore.Kind]), StatusCode: statusOf(r.texts[tracestore.Status]),
+		Kind: otlpdata.KindOf(r.texts[tracestore.Kind]), StatusCode: statusOf(r.texts[tracestore.Status]),
 		StatusMessage: r.texts[tracestore.StatusMessage], Attributes: r.place(tracestore.SpanAttribute)}
 	copy(r.span.TraceID[:], r.trace)
 	if r.root == 0 {
@@ -211,15 +211,6 @@ func (r *spanRow) place(p tracestore.Place) (kvs []otlpdata.KeyValue) {
 		}
 	}
 	return kvs
-}
-
-func kindOf(name string) int32 {
-	for kind := otlpdata.KindInternal; kind <= otlpdata.KindConsumer; kind++ {
-		if (&otlpdata.Span{Kind: kind}).KindName() == name {
-			return kind
-		}
-	}
-	return 0
 }
 
 func statusOf(name string) int32 {

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Intervals of time of which the server returns one span for each duration bucket of heatmaps.
+// Number of intervals of time. In each, the server picks one span of each bucket of heatmaps.
 const (
 	minExemplarIntervals = 16
 	maxExemplarIntervals = 128

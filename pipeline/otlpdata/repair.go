@@ -78,3 +78,13 @@ func (s *Span) KindName() string {
 	}
 	return ""
 }
+
+// KindOf returns the kind with a name that KindName returns, and KindUnspecified for other names.
+func KindOf(name string) int32 {
+	for kind := KindInternal; kind <= KindConsumer; kind++ {
+		if (&Span{Kind: kind}).KindName() == name {
+			return kind
+		}
+	}
+	return KindUnspecified
+}

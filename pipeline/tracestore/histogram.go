@@ -20,7 +20,7 @@ const (
 )
 
 // BucketOf returns the bucket of a duration in nanoseconds: floor(32 log2 duration), where 0 counts
-// as 1. The buckets are those of OpenTelemetry's exponential histograms with scale 5, except that
+// as 1. The borders are as in OpenTelemetry's exponential histograms with scale 5, except that
 // an exact power of two belongs to the bucket that begins with it.
 func BucketOf(duration uint64) int {
 	duration = max(duration, 1)

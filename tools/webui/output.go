@@ -78,7 +78,7 @@ func check(files map[string][]byte, pages map[string][]string) error {
 		}
 	}
 	if len(large) > 0 {
-		return errors.New("the web UI exceeds its size budget: " + strings.Join(large, ", "))
+		return errors.New("size of the web UI exceeds the budget: " + strings.Join(large, ", "))
 	}
 	return nil
 }

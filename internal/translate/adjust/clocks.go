@@ -20,13 +20,13 @@ type ClockSpan struct {
 // the limit is exceeded or because of its id, shift is 0 and problem is the warning. A limit of 0
 // sets no limit.
 //
-// Walk corrects as Jaeger does: it moves a span into the middle of its parent, and so further than
-// the clocks are known to differ. AlignClocks moves it by the least with which it is within its
-// parent: one that starts before its parent to the start of it, and one that ends after its parent
-// on another host to the end of it, unless it is longer or processes a message. Descendants on the
-// same host move along. If a host is not known, a span may well end after its parent. The web UI
-// has the same correction for files (ui/src/trace/files/skew.ts); both are tested with the same
-// traces.
+// Walk corrects as Jaeger does: it moves a span into the middle of its parent, which is further
+// than the clocks are known to differ. AlignClocks moves a span by the smallest shift with
+// which it lies within its parent. A span that starts before its parent moves to the start of the
+// parent. A span that ends after its parent on another host moves to the end of the parent, unless
+// it is longer or processes a message. Descendants on the same host move along. If a host is not
+// known, only early starts are corrected. The web UI corrects files in the same way
+// (ui/src/trace/files/skew.ts); both are tested with the same traces.
 func AlignClocks(spans []ClockSpan, limit time.Duration, visit func(at int, shift int64, problem string)) {
 	p := plans.Get().(*plan)
 	defer p.release()

@@ -18,7 +18,7 @@ func PromoteTags(s *otlpdata.Span) (scope, version string) {
 		return "", ""
 	}
 	if l.spanKind > 0 {
-		s.Kind = kindOf(l.takeText(l.spanKind))
+		s.Kind = otlpdata.KindOf(l.takeText(l.spanKind))
 	}
 	if l.traceState > 0 {
 		s.TraceState = l.takeText(l.traceState)
@@ -156,22 +156,6 @@ func (l *promotion) rest() []otlpdata.KeyValue {
 		out = append(out, l.kvs[at+1:end]...)
 	}
 	return out
-}
-
-func kindOf(s string) int32 {
-	switch s {
-	case "client":
-		return otlpdata.KindClient
-	case "server":
-		return otlpdata.KindServer
-	case "producer":
-		return otlpdata.KindProducer
-	case "consumer":
-		return otlpdata.KindConsumer
-	case "internal":
-		return otlpdata.KindInternal
-	}
-	return otlpdata.KindUnspecified
 }
 
 func statusOf(s string) int32 {

@@ -12,8 +12,8 @@ import (
 // clocks and schedulers are not exact.
 const overlapShare = 0.02
 
-// maxRepeatedSteps bounds the time that spans take that carry the time of several gaps between
-// roots. A span is looked at again for each gap; a step is such a span or a child of it.
+// maxRepeatedSteps bounds the work on spans that run in several gaps between roots, which are
+// examined again in each gap. A step is one span, or one of its children, that is examined again.
 const maxRepeatedSteps = 1 << 20
 
 // walk finds a critical path from its end. It does not recurse, because traces can be deep.
@@ -42,7 +42,7 @@ type piece struct {
 // that child started; before it, the child that ended last before that start; and so on. What no
 // child carries is the span's own time. Times of children outside their parent are cut off while a
 // root runs. Where none runs, for example after its end, spans that outlive their parents carry the
-// time. After maxRepeatedSteps a span that carried time before keeps what its children would carry.
+// time. After maxRepeatedSteps, the rest of the time of such a span is its own.
 // criticalPath in the web UI has the same definition; both are tested with the same traces.
 func (t *Tree) CriticalPath(own func(span int, time uint64)) (length uint64) {
 	w := &t.walk

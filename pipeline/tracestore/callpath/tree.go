@@ -21,6 +21,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
+// SpanMemory is the approximate size in bytes of a span of an outline, with its place in a [Tree]
+// and without its texts.
+const SpanMemory = 480
+
 // Tree is the tree of calls of a trace. The zero value is ready to use, and can be used for one
 // trace after the other. Not safe for concurrent use.
 //

@@ -64,7 +64,7 @@ func TestWaterfallOrder(t *testing.T) {
 	}
 }
 
-// noMemory is an account of which nothing is left.
+// noMemory is an account with nothing left.
 type noMemory struct{}
 
 var errNoMemory = errors.New("no memory")

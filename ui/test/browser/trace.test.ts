@@ -348,7 +348,7 @@ test('most of a trace is idle: the sentence says so, and the axes leave it out',
   await page.context().close();
 });
 
-test('clock skew is corrected by the least that makes children fit, and says so', async () => {
+test('clock skew is corrected by the smallest shift with which children fit, and the page says so', async () => {
   const [id, root] = [traceID(), spanID()];
   const start = Date.now() - 60_000;
   const on = (host: string): Pick<TestSpan, 'resource'> => ({ resource: { 'host.name': host } });

@@ -59,8 +59,8 @@ func TestEmptyTextOnEngine(t *testing.T) {
 	}
 }
 
-// TestBucketOnEngine compares the buckets of durations with those of package tracestore: around
-// every border, and of random durations.
+// TestBucketOnEngine checks that an engine finds the same buckets as package tracestore, for
+// durations around every border and for random ones.
 func TestBucketOnEngine(t *testing.T) {
 	server := engine.Shared(t)
 	durations := []uint64{0, math.MaxUint64}

@@ -186,7 +186,7 @@ func newSelection(tenant string, s *tracestore.Selection) *selection {
 	return c
 }
 
-// chargeMemory makes the counters reserve their memory in that of the session.
+// chargeMemory makes the counters reserve their memory from the session.
 func (a *aggregation) chargeMemory() {
 	if a.targets.facets != nil {
 		a.targets.facets.counter.ChargeTo(a.session.Memory)
@@ -244,7 +244,7 @@ func (a *aggregation) scanRest(ctx context.Context, f *blockSample, to targets) 
 	return err
 }
 
-// stopped says why not all spans were examined. Of what has no share yet nothing was counted.
+// stopped says why not all spans were examined. Totals without a share have counted nothing.
 func (a *aggregation) stopped(kind tracestore.ReasonKind, text string) {
 	a.reasons = tracestore.Because(kind, text)
 	for _, t := range a.targets.totals() {
@@ -254,8 +254,8 @@ func (a *aggregation) stopped(kind tracestore.ReasonKind, text string) {
 	}
 }
 
-// shareWithout returns the share of the spans in the window that was examined if a number of rows
-// was not. It is above 0 because counts are divided by it.
+// shareWithout returns the share of the spans in the window that was examined, if a number of rows
+// was not examined. It is above 0, because counts are divided by it.
 func (a *aggregation) shareWithout(rows int) float64 {
 	const least = 0.5 // of a row
 	f, err := a.blocksIn(a.wholeWindow())

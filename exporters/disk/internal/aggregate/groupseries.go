@@ -12,7 +12,7 @@ import (
 )
 
 // canGroupSeries reports whether series may have what the groups need: nothing else is counted, and
-// neither the fields nor the conditions are others than those of series.
+// series have all fields of the groups and of the conditions.
 func (a *aggregation) canGroupSeries() bool {
 	t := &a.targets
 	if t.groups == nil || t.heat != nil || t.facets != nil || t.picks != nil || a.want.Groups.Parts > 0 || !answeredBySeries(a.query.Where) {
@@ -96,7 +96,7 @@ func countsOf(g *tracestore.Group) []uint64 {
 	return counts
 }
 
-// reserve reserves memory, at most as much as that of all groups, or sets short.
+// reserve reserves memory, up to storequery.MaxGroupMemory in all. It sets short if it fails.
 func (t *seriesTallies) reserve(bytes int) bool {
 	if t.kept+bytes > storequery.MaxGroupMemory || t.memory.Grow(int64(bytes)) != nil {
 		t.short = true
@@ -114,7 +114,7 @@ func (t *seriesTallies) release() {
 // valuesOf returns the values of the fields of the spans of a series.
 func (t *seriesTallies) valuesOf(s *stats.Series) (values storequery.GroupKey) {
 	span := tracestore.Span{Resource: &otlpdata.Resource{Service: s.Service}, Scope: &otlpdata.Scope{},
-		Span: &otlpdata.Span{Name: s.Operation, Kind: kindOf(s.Kind)}}
+		Span: &otlpdata.Span{Name: s.Operation, Kind: otlpdata.KindOf(s.Kind)}}
 	for i, f := range t.by {
 		for v := range f.Values(span) {
 			values[i] = tracestore.GroupValue{Text: storequery.FacetText(v.AsString()), Present: true}
@@ -123,7 +123,7 @@ func (t *seriesTallies) valuesOf(s *stats.Series) (values storequery.GroupKey) {
 	return values
 }
 
-// addTo adds the groups to those of all sources.
+// addTo adds the groups of this source to the total.
 func (t *seriesTallies) addTo(to *groupTotal) {
 	for _, g := range t.groups {
 		n := g.Durations.Count()

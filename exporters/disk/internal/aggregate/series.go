@@ -100,7 +100,7 @@ func (a *aggregation) wantedSeries(series []stats.Series) (wanted []bool, some, 
 		if named && s.Operation == tracestore.OtherOperation {
 			return nil, false, false
 		}
-		span := otlpdata.Span{Name: s.Operation, Kind: kindOf(s.Kind), StatusCode: otlpdata.StatusError}
+		span := otlpdata.Span{Name: s.Operation, Kind: otlpdata.KindOf(s.Kind), StatusCode: otlpdata.StatusError}
 		of := tracestore.Span{Resource: &otlpdata.Resource{Service: s.Service}, Scope: &otlpdata.Scope{}, Span: &span}
 		if !s.Error {
 			span.StatusCode = otlpdata.StatusUnset
@@ -125,14 +125,4 @@ func hasName(fields iter.Seq[tracestore.Field]) bool {
 		}
 	}
 	return false
-}
-
-// kindOf returns the kind whose name is name; see otlpdata.Span.KindName.
-func kindOf(name string) int32 {
-	for kind := int32(otlpdata.KindInternal); kind <= otlpdata.KindConsumer; kind++ {
-		if s := (otlpdata.Span{Kind: kind}); s.KindName() == name {
-			return kind
-		}
-	}
-	return 0
 }

@@ -58,15 +58,14 @@ type Collector struct {
 type service struct{ tenant, name string }
 
 // cell counts the spans of a series in one minute and one range of durations, which is half of an
-// octave. Its key consists of minute, series and range, so that the order of keys is that of a
-// section.
+// octave. Its key consists of minute, series and range, so that keys sort as sections do.
 type cell struct {
 	sum    uint64
 	counts [perCell]uint32
 }
 
-// callCell counts the calls of an edge in one minute and one range of durations. Its key is like
-// that of a cell. Inner calls are in the first range, whatever their durations are.
+// callCell counts the calls of an edge in one minute and one range of durations. Its key has the
+// edge in place of the series. Inner calls are in the first range, whatever their durations are.
 type callCell struct {
 	cell
 	errors uint64

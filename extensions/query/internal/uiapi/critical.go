@@ -18,14 +18,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
 )
 
-const (
-	// maxCriticalPaths is the maximum number of traces in one request for critical paths. Together
-	// they may have maxMatchedSpans spans; those beyond are left out, and the answer says so.
-	maxCriticalPaths = 100
-	// criticalPathMemory is the approximate size in bytes of a span that is read, with its place in
-	// the tree of its trace.
-	criticalPathMemory = 480
-)
+// maxCriticalPaths is the maximum number of traces in one request for critical paths. Together they
+// may have maxMatchedSpans spans; traces beyond are left out, and the answer says so.
+const maxCriticalPaths = 100
 
 // criticalPaths are the critical paths of traces by service. Traces that were not read are missing.
 type criticalPaths struct {
@@ -36,7 +31,7 @@ type criticalPath struct {
 	TraceID string `json:"traceID"`
 	// Services is the time of each service on the path in nanoseconds, the longest first.
 	Services []serviceTime `json:"services"`
-	// Gap is the time between spans without parent, where nothing was recorded.
+	// Gap is the time in which no span runs.
 	Gap uint64 `json:"gap"`
 }
 
@@ -74,7 +69,7 @@ func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths,
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer memory.Release()
 	hold := func(spans, textBytes int) error {
-		return memory.Resize(int64(spans)*criticalPathMemory + int64(textBytes))
+		return memory.Resize(int64(spans)*callpath.SpanMemory + int64(textBytes))
 	}
 	out := &criticalPaths{Paths: []criticalPath{}}
 	var tree callpath.Tree

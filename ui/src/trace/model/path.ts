@@ -4,7 +4,7 @@
 // that child started; before it, the child that ended last before that start; and so on. What no
 // child carries is the span's own time. Times of children outside their parent are cut off while a
 // root runs. Where none runs, for example after its end, spans that outlive their parents carry the time.
-// After maxRepeatedSteps a span that carried time before keeps what its children would carry.
+// After maxRepeatedSteps, the rest of the time of such a span is its own.
 
 import { shownService } from './span';
 import { plainScale, timeOf } from './time-scale';
@@ -14,8 +14,8 @@ import { flag, type CriticalPath, type PathStrip, type TraceModel } from './type
 export const overlapShare = 0.02;
 
 /**
- * Bounds the time that spans take that carry the time of several gaps between roots. A span is looked at again for each gap; a step is
- * such a span or a child of it.
+ * Bounds the work on spans that run in several gaps between roots, which are examined again in each gap. A step is one span, or one of
+ * its children, that is examined again.
  */
 export const maxRepeatedSteps = 1 << 20;
 

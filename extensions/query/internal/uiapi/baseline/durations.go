@@ -116,7 +116,7 @@ func (c *operationColumns) add(key tracestore.OperationKey, h *tracestore.Histog
 	quantile := func(q float64) int64 { return route.Duration(h.Quantile(q)) }
 	c.Service = append(c.Service, key.Service)
 	c.Name = append(c.Name, key.Operation)
-	c.Kind += kindDigit(key.Kind)
+	c.Kind += fmt.Sprint(otlpdata.KindOf(key.Kind))
 	c.Calls = append(c.Calls, h.Count())
 	c.P50 = append(c.P50, quantile(0.5))
 	c.P95 = append(c.P95, quantile(0.95))
@@ -134,14 +134,4 @@ func heatCounts(h *tracestore.Histogram) (first int, counts []uint64) {
 		counts[tracestore.HeatBucket(from+i)-first] += n
 	}
 	return first, counts
-}
-
-// kindDigit returns the OTLP number of a kind, and 0 for an unspecified one.
-func kindDigit(name string) string {
-	for kind := int32(otlpdata.KindInternal); kind <= otlpdata.KindConsumer; kind++ {
-		if s := (otlpdata.Span{Kind: kind}); s.KindName() == name {
-			return fmt.Sprint(kind)
-		}
-	}
-	return "0"
 }

@@ -15,10 +15,6 @@ import (
 // defaultTreeTraces is the default number of traces of a tree.
 const defaultTreeTraces = 500
 
-// outlineMemory is the approximate size in bytes of a span of a trace that is read, with its place
-// in the tree of the trace.
-const outlineMemory = 480
-
 // tree sums up the selected traces as one tree. The store samples them; they are read once more,
 // because its counts have no durations.
 func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
@@ -61,7 +57,9 @@ func (r request) tree(slot *core.Slot) (any, tracestore.Reasons, error) {
 func addTraces(slot *core.Slot, ids []otlpdata.TraceID, w *callpath.Waterfall) (incomplete tracestore.Reasons, err error) {
 	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
 	defer memory.Release()
-	hold := func(spans, textBytes int) error { return memory.Resize(int64(spans)*outlineMemory + int64(textBytes)) }
+	hold := func(spans, textBytes int) error {
+		return memory.Resize(int64(spans)*callpath.SpanMemory + int64(textBytes))
+	}
 	until, limit := earlyDeadline(slot.Context()), slot.Limits().TraceSize
 	var tree callpath.Tree
 	for i, id := range ids {
