@@ -141,7 +141,7 @@ func TestDeadLetterFiles(t *testing.T) {
 // If a dead letter cannot be written to its topic, the partition waits; nothing is lost.
 func TestDeadLetterTopicFails(t *testing.T) {
 	c := newCluster(t, 1)
-	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: dead, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	denied := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: dead, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	c.poison("garbage")
 	c.writeRecord("garbage", &kgo.Record{Value: []byte("no spans")})
 	c.write(0, "good")
@@ -152,10 +152,11 @@ func TestDeadLetterTopicFails(t *testing.T) {
 	if got := c.committed(0); got > 0 {
 		t.Errorf("offset %d is committed", got)
 	}
-	fault.Remove()
-	fault = c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: dead, Err: kerr.MessageTooLarge, Count: -1})
+	// The second fault is there before the first one goes, so that no try between them succeeds.
+	tooLarge := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: dead, Err: kerr.MessageTooLarge, Count: -1})
+	denied.Remove()
 	m.awaitReport("dead_letter::topic dead-spans refuses a record of this size; increase its max.message.bytes")
-	fault.Remove()
+	tooLarge.Remove()
 	c.awaitCommitted()
 	c.expectOnce("good")
 	if l := c.deadLetters(1); string(l[0].Value) != "no spans" {

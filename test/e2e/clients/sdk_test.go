@@ -56,7 +56,7 @@ func TestSDK(t *testing.T) {
 				checkSpan(t, got[0], s)
 			}
 			checkSearches(t, p, sent)
-			harness.CheckAccounting(t, harness.Metrics(t, p.AdminURL()))
+			harness.CheckAccounting(t, p.AdminURL())
 		})
 	}
 }

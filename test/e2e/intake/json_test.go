@@ -44,8 +44,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s %q: %d %s", c.contentType, c.body, status, body)
 		}
 	}
-	m := harness.Metrics(t, p.AdminURL())
-	harness.CheckAccounting(t, m)
+	m := harness.CheckAccounting(t, p.AdminURL())
 	if m[`tracing_pipeline_spans_total{component="otlp",kind="receiver",outcome="received",reason=""}`] != 0 {
 		t.Error("refused requests were counted as spans")
 	}

@@ -77,7 +77,7 @@ func TestMalformedRequests(t *testing.T) {
 			}
 		})
 	}
-	harness.CheckAccounting(t, harness.Metrics(t, p.AdminURL()))
+	harness.CheckAccounting(t, p.AdminURL())
 }
 
 // httpCase is a malformed HTTP request and its answer.

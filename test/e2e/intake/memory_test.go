@@ -113,7 +113,7 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	peak := p.PeakMemory()
 	p.Signal(syscall.SIGTERM)
 	p.Accounting()
-	harness.CheckAccounting(t, harness.Metrics(t, admin))
+	harness.CheckAccounting(t, admin)
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

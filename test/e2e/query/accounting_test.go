@@ -44,8 +44,7 @@ service: {data_dir: %q, pipelines: {traces: {receivers: [otlp], exporters: [grpc
 				t.Fatal(code, answer)
 			}
 		}
-		metrics := harness.Metrics(t, store.AdminURL())
-		harness.CheckAccounting(t, metrics)
+		metrics := harness.CheckAccounting(t, store.AdminURL())
 		for labels, want := range map[string]float64{
 			`component="remote_storage",kind="extension",outcome="received"`: 3,
 			`component="remote_storage",kind="extension",outcome="accepted"`: 3,

@@ -59,7 +59,7 @@ func TestRealTraces(t *testing.T) {
 				spans += len(w)
 			}
 			t.Logf("%d traces, %d spans", len(want), spans)
-			harness.CheckAccounting(t, harness.Metrics(t, p.AdminURL()))
+			harness.CheckAccounting(t, p.AdminURL())
 		})
 	}
 }
