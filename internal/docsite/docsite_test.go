@@ -88,7 +88,10 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s: no %s in\n%s", name, want, page)
 			}
 		}
-		if strings.Contains(page, "<h2>Empty</h2>") || strings.Contains(page, "style=") {
+		if open := strings.Count(page, `<details name="pages" open>`); open != 1 {
+			t.Errorf("%s: %d groups are open", name, open)
+		}
+		if strings.Contains(page, "<summary>Empty</summary>") || strings.Contains(page, "style=") {
 			t.Errorf("%s: an empty group or a style in\n%s", name, page)
 		}
 	}

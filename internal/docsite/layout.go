@@ -16,10 +16,12 @@ type layout struct {
 	home     string
 }
 
-// group is a section of the first page, with the pages that it lists.
+// group is a section of the first page, with the pages that it lists. The navigation shows the
+// links of one group, so that all groups fit on a screen.
 type group struct {
 	Name  string
 	Links []link
+	Open  bool // its links are shown: it has the page, or it is the first one and none has
 }
 
 // link is a link of the navigation.
@@ -103,9 +105,14 @@ func (l *layout) render(p *page) ([]byte, error) {
 	for _, g := range l.groups {
 		shown := group{Name: g.Name}
 		for _, one := range g.Links {
-			shown.Links = append(shown.Links, link{Text: one.Text, URL: relative(p.target, one.URL), Current: one.URL == p.target})
+			current := one.URL == p.target
+			shown.Links = append(shown.Links, link{Text: one.Text, URL: relative(p.target, one.URL), Current: current})
+			shown.Open = shown.Open || current
 		}
 		v.Groups = append(v.Groups, shown)
+	}
+	if len(v.Groups) > 0 && !slices.ContainsFunc(v.Groups, func(g group) bool { return g.Open }) {
+		v.Groups[0].Open = true
 	}
 	for _, h := range p.headings() {
 		if h.level == 2 {
