@@ -52,7 +52,7 @@ type tool struct {
 }
 
 func (t tool) check(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
-	strict := fs.Bool("strict", false, "Treats warnings as errors.")
+	strict := fs.Bool("strict", false, "Treat warnings as errors.")
 	return func(_ context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 {
 			return commands.BadUsage("expected one file, got %d", len(in.Args))

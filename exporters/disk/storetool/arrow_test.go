@@ -48,7 +48,7 @@ func TestArrowReadsParquet(t *testing.T) {
 	}
 	dir := mixedStore(t).unlock()
 	out := filepath.Join(t.TempDir(), "out")
-	mustRun(t, "export", dir, "--format", "parquet", "--out", out)
+	mustRun(t, "export", dir, "--format", "parquet", "--output", out)
 	files := filesOf(t, out)
 	text, err := exec.Command(path, files...).Output()
 	check(t, err)

@@ -65,7 +65,7 @@ func TestExportDeleted(t *testing.T) {
 	}
 	damage(t, file, 30)
 	damage(t, strings.TrimSuffix(file, ".mark")+".copy", 31)
-	code, _, stderr := run(t, "export", dir, "--format=otlp-proto", "--out", filepath.Join(t.TempDir(), "out"))
+	code, _, stderr := run(t, "export", dir, "--format=otlp-proto", "--output", filepath.Join(t.TempDir(), "out"))
 	if code != 1 || !strings.Contains(stderr, strings.TrimSuffix(file, ".mark")) || !strings.Contains(stderr, "repeat the deletion") {
 		t.Errorf("%d %s", code, stderr)
 	}
@@ -85,7 +85,7 @@ func TestReadOnlyCommandsChangeNothing(t *testing.T) {
 	mustRun(t, "inspect", s.path, "--columns")
 	mustRun(t, "verify", s.path)
 	mustRun(t, "repair", s.path, "--dry-run")
-	mustRun(t, "export", s.path, "--format=parquet", "--out", filepath.Join(t.TempDir(), "out"))
+	mustRun(t, "export", s.path, "--format=parquet", "--output", filepath.Join(t.TempDir(), "out"))
 	if after := filesOf(t, s.path); !slices.Equal(before, after) {
 		t.Errorf("files before and after:\n%s\n%s", before, after)
 	}
@@ -97,7 +97,7 @@ func TestExportDamagedLog(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join(s.path, "log", "*.log"))
 	check(t, err)
 	damage(t, logs[0], 100)
-	code, stdout, stderr := run(t, "export", s.unlock(), "--format=otlp-json", "--out", filepath.Join(t.TempDir(), "out"))
+	code, stdout, stderr := run(t, "export", s.unlock(), "--format=otlp-json", "--output", filepath.Join(t.TempDir(), "out"))
 	if code != 1 || !strings.Contains(stderr, logs[0]) || !strings.Contains(stdout, "exported ") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}

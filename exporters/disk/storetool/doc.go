@@ -1,6 +1,6 @@
 // Package storetool implements the commands that work on the folder of a span store: `tracing store
-// inspect`, `verify`, `repair` and `export`. They need no running server. All except repair also
-// work while a server uses the folder.
+// inspect`, `verify`, `repair` and `export`, and `load`, which sends exported files to a receiver.
+// The others need no running server. All except repair also work while a server uses the folder.
 //
 //	              folder of the store
 //	   seg/ ───────────┬──────────── log/                quarantine/

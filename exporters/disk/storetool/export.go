@@ -30,7 +30,7 @@ func (f *exportFlags) define(fs *flag.FlagSet) {
 	f.flags = fs
 	fs.StringVar(&f.format, "format", "",
 		"Format of the files: parquet, otlp-json (one request per line) or otlp-proto (requests with a length prefix).")
-	fs.StringVar(&f.out, "out", "", "Folder to write to. It must be empty and is created if it does not exist.")
+	fs.StringVar(&f.out, "output", "", "Folder to write to. It must be empty and is created if it does not exist.")
 	fs.StringVar(&f.from, "from", "", "Export only spans that start at or after this time, such as 2026-11-21T17:00:00Z or 2026-11-21.")
 	fs.StringVar(&f.to, "to", "", "Export only spans that start before this time.")
 	fs.StringVar(&f.tenant, "tenant", "", "Export only spans of this tenant.")
@@ -44,7 +44,7 @@ func (f *exportFlags) check() (sel selection, make func() format, err error) {
 		return sel, nil, commands.BadUsage("--format must be parquet, otlp-json or otlp-proto, not %q", f.format)
 	}
 	if f.out == "" {
-		return sel, nil, commands.BadUsage("--out is missing; name the folder to write to")
+		return sel, nil, commands.BadUsage("--output is missing; name the folder to write to")
 	}
 	for _, t := range []struct {
 		flag, text string

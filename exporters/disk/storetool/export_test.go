@@ -83,7 +83,7 @@ func TestExportOTLP(t *testing.T) {
 	dir := s.unlock()
 	for _, format := range []string{"otlp-json", "otlp-proto"} {
 		out := filepath.Join(t.TempDir(), "out")
-		stdout := mustRun(t, "export", dir, "--format", format, "--out", out)
+		stdout := mustRun(t, "export", dir, "--format", format, "--output", out)
 		if got := exported(t, out, "acme/eu"); !slices.Equal(got, want) {
 			t.Errorf("%s: %d spans, want %d; %s", format, len(got), len(want), stdout)
 		}
@@ -112,7 +112,7 @@ func TestExportSelection(t *testing.T) {
 		t.Helper()
 		want := slices.DeleteFunc(s.spans(wants), func(text string) bool { return keep != nil && !keep(text) })
 		out := filepath.Join(t.TempDir(), "out")
-		mustRun(t, append([]string{"export", "--format=otlp-proto", "--out", out, s.path}, flags...)...)
+		mustRun(t, append([]string{"export", "--format=otlp-proto", "--output", out, s.path}, flags...)...)
 		if got := exported(t, out, "acme/eu"); !slices.Equal(got, want) || len(want) == 0 {
 			t.Errorf("%v: %d spans, want %d", flags, len(got), len(want))
 		}
@@ -131,7 +131,7 @@ func TestExportParquet(t *testing.T) {
 	soak.SkipIfRaced(t)
 	s := mixedStore(t)
 	out := filepath.Join(t.TempDir(), "out")
-	mustRun(t, "export", s.unlock(), "--format", "parquet", "--out", out)
+	mustRun(t, "export", s.unlock(), "--format", "parquet", "--output", out)
 	got := map[string]parquetSpan{}
 	rows := 0
 	for _, file := range filesOf(t, out) {
@@ -232,11 +232,11 @@ func TestExportRejectsBadArguments(t *testing.T) {
 			t.Errorf("%v: %d %s", args, got, stderr)
 		}
 	}
-	f(2, "--format must be parquet", dir, "--out", "x")
-	f(2, "--out is missing", dir, "--format", "parquet")
-	f(2, "cannot parse time", dir, "--format", "parquet", "--out", "x", "--from", "yesterday")
-	f(2, "must be before", dir, "--format", "parquet", "--out", "x", "--from", "2026-11-22", "--to", "2026-11-22")
-	f(2, "expected one folder", "--format", "parquet", "--out", "x")
-	f(1, "is not empty", dir, "--format", "parquet", "--out", full)
-	f(1, "is not a span store", full, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "x"))
+	f(2, "--format must be parquet", dir, "--output", "x")
+	f(2, "--output is missing", dir, "--format", "parquet")
+	f(2, "cannot parse time", dir, "--format", "parquet", "--output", "x", "--from", "yesterday")
+	f(2, "must be before", dir, "--format", "parquet", "--output", "x", "--from", "2026-11-22", "--to", "2026-11-22")
+	f(2, "expected one folder", "--format", "parquet", "--output", "x")
+	f(1, "is not empty", dir, "--format", "parquet", "--output", full)
+	f(1, "is not a span store", full, "--format", "parquet", "--output", filepath.Join(t.TempDir(), "x"))
 }

@@ -73,7 +73,7 @@ func exportedStore(t *testing.T) (dir string, want []string) {
 	s := mixedStore(t)
 	want = s.spans(nil)
 	dir = filepath.Join(t.TempDir(), "out")
-	mustRun(t, "export", s.unlock(), "--format", "otlp-proto", "--out", dir)
+	mustRun(t, "export", s.unlock(), "--format", "otlp-proto", "--output", dir)
 	return dir, want
 }
 

@@ -38,7 +38,7 @@ func repaired(t *testing.T, dir string, flags ...string) Repair {
 func contentsOf(t *testing.T, dir string) []string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	mustRun(t, "export", dir, "--format=otlp-proto", "--out", out)
+	mustRun(t, "export", dir, "--format=otlp-proto", "--output", out)
 	return exported(t, out, "")
 }
 

@@ -58,7 +58,7 @@ type flags struct {
 func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.StringVar(&f.otlp, "otlp", commands.DefaultURL(getenv, commands.VarOTLPURL, otlpPort),
 		"URL of the OTLP/HTTP endpoint to send to. gRPC is not supported. $"+commands.VarOTLPURL+" sets the default.")
-	fs.BoolVar(&f.allInOne, "all-in-one", false, "Whether to start the preset all-in-one, and send to it.")
+	fs.BoolVar(&f.allInOne, "all-in-one", false, "Start the preset all-in-one, and send to it.")
 	fs.StringVar(&f.dataDir, "data-dir", "",
 		"Folder for the files of --all-in-one; by default a temporary folder, which is removed at the end.")
 	fs.Func("set", "Setting of --all-in-one, as `path=value`; may be repeated.", func(s string) error {
@@ -70,7 +70,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 		"Time before now for which traces are sent at once. 0: none; then the overview has nothing to compare with for an hour.")
 	fs.TextVar(&f.deployAfter, "deploy-after", pipeline.Duration(0),
 		"Time from the first request to the bad version. 0: seven eighths of the backfill, or 2m without one.")
-	fs.BoolVar(&f.once, "once", false, "Whether to exit after the backfill.")
+	fs.BoolVar(&f.once, "once", false, "Exit after the backfill.")
 	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed, time and flags give the same traces. 0: a random seed.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+tenantHeader+".")
 	f.header = commands.HeaderFlag(fs, "Header for all requests")

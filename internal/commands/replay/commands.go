@@ -40,7 +40,7 @@ const requestTimeout = time.Minute
 
 func setup(fs *flag.FlagSet) func(context.Context, commands.Invocation) error {
 	from := fs.String("from", "", "Time from which records are read again: 2026-11-21T17:00:00Z, or 30m, 2h or 7d for a time before now.")
-	dryRun := fs.Bool("dry-run", false, "Whether to only show what would be read again.")
+	dryRun := fs.Bool("dry-run", false, "Only show what would be reread.")
 	receiver := fs.String("receiver", "", "ID of the receiver if the configuration has several, such as kafka/archive.")
 	return func(ctx context.Context, in commands.Invocation) error {
 		config, ok := in.Configuration.(*app.Config)

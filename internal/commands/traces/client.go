@@ -111,7 +111,7 @@ func (c *client) timeoutError(ctx context.Context, err error) error {
 // unreachable returns the error for a request without a response.
 func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("cannot connect to %s: %w; check that the query server runs there, or set --query", c.base, err)
+		return fmt.Errorf("cannot connect to %s: %w; check that the query service runs there, or set --query", c.base, err)
 	}
 	return fmt.Errorf("requesting %s: %w", c.base, c.timeoutError(ctx, err))
 }

@@ -22,13 +22,13 @@ func Commands() []commands.Command {
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, zone: time.Local}
 	return []commands.Command{
 		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Group: group, Setup: t.trace,
-			Doc:      "show a trace from a running query server",
+			Doc:      "show a trace from a running query service",
 			Examples: []string{"tracing trace 5b8efff798038103d269b633813fc60c", "tracing trace 5b8efff798038103d269b633813fc60c -v"}},
 		{Name: "search", Args: "['{ CONDITIONS }'] [--service S] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Group: group,
-			Doc: "search for traces in a running query server", Setup: t.search,
+			Doc: "search for traces in a running query service", Setup: t.search,
 			Examples: []string{"tracing search --service checkout --errors", "tracing search '{ duration > 1s }' --from 1d --limit 50"}},
 		{Name: "services", Args: "[SERVICE] [--json] [--query URL] [flags]", Group: group, Setup: t.services,
-			Doc:      "list the services that a running query server knows, or the operations of one service",
+			Doc:      "list the services that a running query service knows, or the operations of one service",
 			Examples: []string{"tracing services", "tracing services checkout"}},
 	}
 }
@@ -48,12 +48,12 @@ const defaultMaxSpans = 1000
 func (t tool) trace(fs *flag.FlagSet) runner {
 	var c commonFlags
 	c.define(fs, t.getenv)
-	raw := fs.Bool("raw", false, "Show the spans as stored, without the adjustments of the query server.")
+	raw := fs.Bool("raw", false, "Show the spans as stored, without the adjustments of the query service.")
 	verbose := fs.Bool("v", false, "Show tags, logs and links of each span.")
 	maxSpans := fs.Int("max-spans", defaultMaxSpans, "Maximum number of spans shown; the deepest are left out first.")
 	return func(ctx context.Context, in commands.Invocation) error {
 		if len(in.Args) != 1 || in.Args[0] == "" {
-			return commands.BadUsage("expected one trace id, got %d", len(in.Args))
+			return commands.BadUsage("expected one trace ID, got %d", len(in.Args))
 		}
 		if *maxSpans <= 0 {
 			return commands.BadUsage("--max-spans must be above 0, not %d", *maxSpans)

@@ -38,8 +38,8 @@ func TestInvalidFlags(t *testing.T) {
 			t.Errorf("%s %q: got %v\nwant %s", name, args, err, want)
 		}
 	}
-	f("expected one trace id, got 0", "trace")
-	f("expected one trace id, got 2", "trace", "a", "b")
+	f("expected one trace ID, got 0", "trace")
+	f("expected one trace ID, got 2", "trace", "a", "b")
 	f("--max-spans must be above 0, not 0", "trace", "--max-spans=0", "a")
 	f(`--query: "localhost:16686" is not a valid URL; expected something like http://localhost:16686`, "trace",
 		"--query=localhost:16686", "a")

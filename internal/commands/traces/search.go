@@ -223,7 +223,7 @@ func find(ctx context.Context, api *client, c *conditions, stderr io.Writer) ([]
 	err := api.get(ctx, summariesPath, c.summariesQuery(), gather("summaries", (*reader).summary))
 	if refused := (*statusError)(nil); errors.As(err, &refused) && refused.unknown {
 		if c.expression != "" { // would be ignored
-			return nil, fmt.Errorf("%w; the query server may be too old to support search expressions", err)
+			return nil, fmt.Errorf("%w; the query service may be too old to support search expressions", err)
 		}
 		err = api.get(ctx, "/api/traces", c.tracesQuery(), gather("data", (*reader).summarize))
 	}

@@ -129,8 +129,12 @@ func (c *command) run(ctx context.Context, args []string) int {
 		word := args[0]
 		i := slices.IndexFunc(all, func(s subcommand) bool { return s.name == word })
 		switch {
+		case word == allFlags:
+			return c.help([]string{"flags", word})
 		case isHelp(word):
 			return c.help(args[1:])
+		case slices.Contains(c.presets(), word) && slices.ContainsFunc(args[1:], isHelpFlag):
+			return c.help(append([]string{word}, slices.DeleteFunc(slices.Clone(args[1:]), func(a string) bool { return a != allFlags })...))
 		case word == "--version" || word == "-version":
 			return c.version(ctx)
 		case word == completeCommand:

@@ -44,8 +44,8 @@ func TestCommandLine(t *testing.T) {
 	const usage = "usage: tracing [PRESET] [flags]"
 	f("help", 0, usage+"   run a preset", "")
 	f("--help", 0, usage+"   run a preset", "")
-	f("small --help", 0, usage+"\n\nRun a preset", "")
-	f("help small", 0, usage+"\n\nRun a preset", "")
+	f("small --help", 0, "usage: tracing small [flags]\n\nRun the preset small.", "")
+	f("help small", 0, "usage: tracing small [flags]\n\nRun the preset small.", "")
 	f("validate -h", 0, "usage: tracing validate [PRESET] [flags]\n\nCheck the configuration", "")
 	f("help validate", 0, "usage: tracing validate [PRESET] [flags]\n\nCheck the configuration", "")
 	f("help flags", 0, "Flags of the commands that load a configuration.", "")

@@ -186,7 +186,7 @@ func (c *command) flagValues(f *flag.Flag) []candidate {
 		return words([]string{"json", "console", "auto"})
 	case f.Name == "span-storage.type":
 		return words(c.stores())
-	case slices.Contains([]string{"dir", "out"}, last):
+	case slices.Contains([]string{"dir"}, last):
 		return []candidate{{completeFolders, ""}}
 	case slices.Contains([]string{"config", "file", "output", "cert", "key", "ca", "files"}, last):
 		return []candidate{{completeFiles, ""}}

@@ -48,9 +48,9 @@ func (d *deleteFlags) define(fs *flag.FlagSet) {
 	d.flags = fs
 	fs.StringVar(&d.admin, "admin", "", "URL of the admin API of the process. The default is the address in the configuration, or $"+
 		commands.VarAdminURL+" if neither PRESET nor --config is given.")
-	fs.StringVar(&d.store, "store", "disk", "Id of the exporter to delete from.")
+	fs.StringVar(&d.store, "store", "disk", "ID of the exporter to delete from.")
 	fs.StringVar(&d.tenant, "tenant", "", "Tenant whose spans are deleted. Empty: the default tenant.")
-	fs.Var(&d.traces, "trace", "Id of a trace to delete. May be repeated.")
+	fs.Var(&d.traces, "trace", "ID of a trace to delete. May be repeated.")
 	fs.StringVar(&d.service, "service", "", "Service whose spans are deleted.")
 	fs.StringVar(&d.from, "from", "", "Delete only spans that start at or after this time, such as 2026-11-21T17:00:00Z.")
 	fs.StringVar(&d.to, "to", "", "Delete only spans that start at or before this time.")

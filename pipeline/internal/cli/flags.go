@@ -68,8 +68,8 @@ func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands [
 // set its keys.
 func (c *command) defineConfigured(fs *flag.FlagSet, files, set *stringList) []config.Flag {
 	fs.Var(files, "config", "Configuration file. May be repeated; later files override earlier ones.")
-	fs.Var(set, "set", "Overrides one value, as PATH=VALUE. Parts of the path are joined by \"::\", or by dots if no key contains a dot.")
-	fs.BoolVar(&c.load.Strict, "strict", false, "Treats warnings as errors.")
+	fs.Var(set, "set", "Override one value, as PATH=VALUE. Parts of the path are joined by \"::\", or by dots if no key contains a dot.")
+	fs.BoolVar(&c.load.Strict, "strict", false, "Treat warnings as errors.")
 	known := config.Flags(c.load.Factories)
 	for _, f := range known {
 		fs.Var(flagValue{f, &c.load.Flags}, f.Name, f.Doc)

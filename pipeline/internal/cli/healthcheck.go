@@ -25,7 +25,7 @@ const (
 func (c *command) defineHealthcheck(fs *flag.FlagSet) {
 	fs.StringVar(&c.endpoint, "endpoint", "", "Address of the admin API: host:port, a port, or a URL. The default is the address "+
 		"in the configuration, or $"+commands.VarAdminURL+" if neither PRESET nor --config is given.")
-	fs.IntVar(&c.pid, "pid", 0, "Id of the process to check. The command uses the configuration that the command line "+
+	fs.IntVar(&c.pid, "pid", 0, "ID of the process to check. The command uses the configuration that the command line "+
 		"of this process selects, for example 1 in a container. Linux only.")
 }
 

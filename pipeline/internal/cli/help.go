@@ -47,12 +47,22 @@ func (c *command) usages() []usage {
 	return all
 }
 
-func isHelp(word string) bool {
-	return slices.Contains([]string{"help", "--help", "-help", "-h"}, word)
+// allFlags prints help with the flags that have no effect.
+const allFlags = "--help=all"
+
+func isHelp(word string) bool { return word == "help" || isHelpFlag(word) }
+
+func isHelpFlag(word string) bool {
+	return slices.Contains([]string{"--help", "-help", "-h", allFlags}, word)
 }
 
 // help prints an overview, or help for the command, group or preset that words name.
 func (c *command) help(words []string) int {
+	last := len(words) - 1
+	withAll := last >= 0 && (words[last] == "all" || words[last] == allFlags)
+	if withAll {
+		words = words[:last]
+	}
 	name := strings.Join(words, " ")
 	all := c.usages()
 	i := slices.IndexFunc(all, func(u usage) bool { return u.name == name })
@@ -60,11 +70,11 @@ func (c *command) help(words []string) int {
 	case name == "":
 		c.overview()
 	case name == "flags":
-		c.flagsHelp()
+		c.flagsHelp(withAll)
 	case i >= 0:
 		c.commandHelp(all[i])
 	case slices.Contains(c.presets(), name):
-		c.commandHelp(c.subcommands()[0].usage)
+		c.presetHelp(name, withAll)
 	case len(c.group(name)) > 0:
 		c.groupHelp(c.stdout, name, c.group(name))
 	default:
@@ -92,6 +102,48 @@ func (c *command) commandHelp(u usage) {
 	}
 }
 
+// presetHelp prints the flags that have an effect on a preset and, if all is set, the names of
+// flags that have none.
+func (c *command) presetHelp(name string, all bool) {
+	preset := &c.load.Presets[slices.Index(c.presets(), name)]
+	fmt.Fprintf(c.stdout, "usage: tracing %s [flags]\n\nRun the preset %s.\n", name, strings.TrimSuffix(name+": "+preset.Doc, ": "))
+	fmt.Fprintf(c.stdout, "\nexamples:\n  tracing %[1]s\n  tracing %[1]s --config changes.yaml\n  tracing print-config %[1]s\n", name)
+	fmt.Fprint(c.stdout, "\nflags:\n")
+	with, without := config.FlagDocsByEffect(c.load.Factories, preset)
+	c.writeFlagDocs(with)
+	c.writeWithout(without, "tracing "+name+" "+allFlags, all)
+}
+
+// writeFlagDocs writes the flags of all configurations, and others that set keys.
+func (c *command) writeFlagDocs(docs []config.FlagDoc) {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	c.defineConfigured(fs, new(stringList), new(stringList))
+	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	for _, name := range []string{"config", "set", "strict"} {
+		writeFlag(w, fs.Lookup(name))
+	}
+	for _, d := range docs {
+		fmt.Fprintf(w, "  --%s\t%s\n", d.Name, d.Doc)
+	}
+	w.Flush() //nolint:errcheck // a terminal
+}
+
+// writeWithout writes the flags without an effect, or their number and how to list them.
+func (c *command) writeWithout(docs []config.FlagDoc, how string, all bool) {
+	switch {
+	case len(docs) == 0:
+		return
+	case !all:
+		fmt.Fprintf(c.stdout, "\n%d flags of other tracing systems have no effect or are refused. Run \"%s\" for their names.\n", len(docs), how)
+		return
+	}
+	fmt.Fprint(c.stdout, "\nflags of other tracing systems that have no effect or are refused:\n")
+	for _, d := range docs {
+		fmt.Fprintf(c.stdout, "  --%s\n", d.Name)
+	}
+	fmt.Fprint(c.stdout, "\ndocs/configuration.md says what replaces them.\n")
+}
+
 // frequentFlags returns the flags of the configuration that every help text shows.
 func (c *command) frequentFlags() *flag.FlagSet {
 	all, some := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
@@ -109,20 +161,14 @@ func (c *command) frequentFlags() *flag.FlagSet {
 	return some
 }
 
-// flagsHelp prints all flags of the configuration and all variables.
-func (c *command) flagsHelp() {
+// flagsHelp prints the flags of the configuration that have an effect, with all also the others,
+// and all variables.
+func (c *command) flagsHelp(all bool) {
 	fmt.Fprint(c.stdout, "Flags of the commands that load a configuration. Those from --data-dir on set its keys; each is also an\n"+
 		"environment variable: LOG_LEVEL for --log-level, "+commands.VarDataDir+" for --data-dir.\n\n")
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	c.defineConfigured(fs, new(stringList), new(stringList))
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	for _, name := range []string{"config", "set", "strict"} {
-		writeFlag(w, fs.Lookup(name))
-	}
-	for _, d := range config.FlagDocs(c.load.Factories) {
-		fmt.Fprintf(w, "  --%s\t%s\n", d.Name, d.Doc)
-	}
-	w.Flush() //nolint:errcheck // a terminal
+	with, without := config.FlagDocsByEffect(c.load.Factories, nil)
+	c.writeFlagDocs(with)
+	c.writeWithout(without, "tracing help flags all", all)
 	c.writeVariables()
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
@@ -131,6 +133,39 @@ type FlagDoc struct {
 
 // FlagDocs returns the documentation of all flags, with one entry for each family.
 func FlagDocs(factories []pipeline.Factory) []FlagDoc { return flagDocs(Flags(factories)) }
+
+// FlagDocsByEffect returns the documentation of the flags that have an effect on a preset, or on
+// any configuration if preset is nil, and of flags that have none in any configuration.
+func FlagDocsByEffect(factories []pipeline.Factory, preset *Preset) (with, without []FlagDoc) {
+	var effective, others []Flag
+	for _, f := range Flags(factories) {
+		switch {
+		case f.Instead != "" || f.Refused != "":
+			others = append(others, f)
+		case preset == nil || slices.ContainsFunc(f.owners, preset.concerns):
+			effective = append(effective, f)
+		}
+	}
+	return flagDocs(effective), flagDocs(others)
+}
+
+// concerns reports whether a flag changes the preset: one of its components, or the whole.
+func (p *Preset) concerns(o flagOwner) bool {
+	if o.kind == 0 || o.flag.Adds {
+		return true
+	}
+	var sections map[string]any
+	if err := yaml.Unmarshal(p.YAML, &sections); err != nil {
+		return false
+	}
+	components, _ := sections[o.kind.Section()].(map[string]any)
+	for id := range components {
+		if typ, _, _ := strings.Cut(id, "/"); typ == o.typ {
+			return true
+		}
+	}
+	return false
+}
 
 func flagDocs(flags []Flag) []FlagDoc {
 	var docs []FlagDoc

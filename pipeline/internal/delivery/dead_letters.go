@@ -126,7 +126,7 @@ func (d *DeadLetters) sync() error {
 const rescanInterval = time.Minute
 
 // scan creates the folder and counts the bytes in it, unless the number is known and size more
-// bytes fit.
+// bytes fit. If they do not fit, it counts again at most every rescanInterval.
 func (d *DeadLetters) scan(size int64) error {
 	full := size > d.max-d.used
 	if !d.scanned.IsZero() && (!full || d.now().Sub(d.scanned) < rescanInterval) {

@@ -6,8 +6,8 @@
 //		storetest.Store(t, func(tb testing.TB) storetest.Subject { return openStore(tb) })
 //	}
 //
-// Some checks send random spans and run random queries. They log their seed; STORETEST_SEED=n
-// repeats a run.
+// Some checks send random spans and run random queries. They log their seed; TRACING_SEED=n repeats
+// a run.
 package storetest
 
 import (

@@ -40,7 +40,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	for _, command := range []string{"validate", "delete", "healthcheck", "migrate", "trace", "search", "services", "canary", "demo",
-		"doctor", "store inspect", "store export", "sampling explain", "completion", "components", "all-in-one"} {
+		"doctor", "store inspect", "store export", "sampling explain", "completion", "components"} {
 		words := strings.Fields(command)
 		long, _, err := execute(t, nil, append([]string{"help"}, words...)...)
 		if lines := strings.Count(long, "\n"); err != nil || lines > 40 || !strings.HasPrefix(long, "usage: tracing ") ||
@@ -60,6 +60,27 @@ func TestHelp(t *testing.T) {
 		_, stderr, err := execute(t, nil, strings.Fields(args)...)
 		if lines := strings.Count(stderr, "\n"); err == nil || lines > 14 || !strings.Contains(stderr, "Run \"tracing help") {
 			t.Errorf("%s: %v, %d lines:\n%s", args, err, lines, stderr)
+		}
+	}
+}
+
+// Help for a preset lists the flags that change it, and only on request those that change nothing.
+func TestPresetHelp(t *testing.T) {
+	for preset, flags := range map[string][3]string{ // with an effect, without one in the preset, without one in any
+		"all-in-one": {"--collector.otlp.grpc.host-port", "--reporter.grpc.host-port", "--es.*"},
+		"agent":      {"--reporter.grpc.host-port", "--collector.otlp.grpc.host-port", "--memory.max-traces"},
+	} {
+		short, _, err := execute(t, nil, preset, "--help")
+		if err != nil || !strings.Contains(short, flags[0]+" ") || strings.Contains(short, flags[1]+" ") || strings.Contains(short, flags[2]) ||
+			!strings.Contains(short, "tracing "+preset+" --help=all") {
+			t.Errorf("%s: %v\n%s", preset, err, short)
+		}
+		if again, _, err := execute(t, nil, "help", preset); err != nil || again != short {
+			t.Errorf("help %s: %v\n%s", preset, err, again)
+		}
+		long, _, err := execute(t, nil, preset, "--help=all")
+		if err != nil || !strings.Contains(long, flags[2]) || strings.Contains(long, flags[1]+" ") {
+			t.Errorf("%s --help=all: %v\n%s", preset, err, long)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestStoreToolsBesideAServer(t *testing.T) {
 	storeTool(t, 1, "repair", dir)
 	storeTool(t, 0, "repair", dir, "--dry-run")
 	exported := func() (spans int) {
-		out := storeTool(t, 0, "export", dir, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "out"))
+		out := storeTool(t, 0, "export", dir, "--format", "parquet", "--output", filepath.Join(t.TempDir(), "out"))
 		if _, err := fmt.Sscanf(string(out), "exported %d spans", &spans); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}

@@ -78,7 +78,7 @@ func TestMoveFromDisk(t *testing.T) {
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "spans")
 	old := harness.RunAllInOne(t, data)
 	send(old, 0, traces)
-	command(t, "store", "export", data, "--format", "otlp-proto", "--out", out)
+	command(t, "store", "export", data, "--format", "otlp-proto", "--output", out)
 
 	p := harness.RunYAML(t, fmt.Sprintf(collector, s.HTTPAddr(), t.TempDir()))
 	p.AwaitReady()
