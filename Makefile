@@ -100,6 +100,9 @@ $(NODE_CLIENTS)/node_modules/.package-lock.json: $(NODE_CLIENTS)/package-lock.js
 test-collector: ## compare the defaults of the OpenTelemetry Collector, which it downloads, with the file that tests use
 	cd test/collector && $(TEST) ./...
 
+test-proxy: test-program ## log in through oauth2-proxy, which it downloads, as docs/login.md describes
+	cd test/proxy && TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) ./...
+
 test-engines: engines ## run the tests on real ClickHouse engines and Kafka brokers, which it downloads
 	TRACING_ENGINES=1 go test -count 1 -timeout 90m $(TESTFLAGS) ./test/engines/... ./test/e2e/monitoring
 
@@ -207,4 +210,4 @@ release-check: ## make the release VERSION=x.y.z twice, in different folders, an
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-once bench-store clickhouse-cluster bench-clickhouse bench-kafka release release-check sampling-plot
+.PHONY: help run build ldflags ui ui-if-needed ui-test test-browser ui-screenshots ui-images bench-ui test test-go test-ui test-long test-tools test-program test-examples node-clients test-collector test-proxy test-engines test-engines-smoke engines image image-debug image-oci image-program test-deploy race lint lint-all docs generate fuzz fuzz-changed soak bench bench-once bench-store clickhouse-cluster bench-clickhouse bench-kafka release release-check sampling-plot

@@ -211,7 +211,7 @@ export interface Names {
   restricted?: boolean;
 }
 
-/** A trace without attributes, as columns. docs/apis.md describes the members. */
+/** A trace without attributes, as columns. docs/ui-api.md describes the members. */
 export interface Outline {
   traceID: string;
   start: Nanos;
