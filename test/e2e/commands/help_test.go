@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 // Help for a preset lists the flags that change it, and only on request those that change nothing.
 func TestPresetHelp(t *testing.T) {
 	for preset, flags := range map[string][3]string{ // with an effect, without one in the preset, without one in any
-		"all-in-one": {"--collector.otlp.grpc.host-port", "--reporter.grpc.host-port", "--es.*"},
+		"all-in-one": {"--collector.otlp.grpc.host-port", "--kafka.consumer.brokers", "--es.*"},
 		"agent":      {"--reporter.grpc.host-port", "--collector.otlp.grpc.host-port", "--memory.max-traces"},
 	} {
 		short, _, err := execute(t, nil, preset, "--help")
