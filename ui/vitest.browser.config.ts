@@ -4,8 +4,8 @@
 import { defineConfig } from 'vitest/config';
 import { findChromium } from './test/browser/chromium.ts';
 
-const chromium = findChromium();
-const { BENCH, SCREENSHOTS, IMAGES, SHORT } = process.env;
+const { BENCH, RUNS, SCREENSHOTS, IMAGES, SHORT } = process.env;
+const chromium = findChromium(!!BENCH && RUNS !== '1');
 const special = BENCH ? 'bench/*' : SCREENSHOTS ? 'screenshots/screenshots' : IMAGES ? 'screenshots/images' : '';
 const tests = special ? `test/${special}.test.ts` : 'test/browser/**/*.test.ts';
 
@@ -17,9 +17,9 @@ export default defineConfig({
     exclude: SHORT ? left.map((name) => `test/browser/${name}.test.ts`) : [],
     passWithNoTests: true,
     env: { CHROMIUM: chromium },
-    testTimeout: BENCH ? 300_000 : 60_000,
-    hookTimeout: BENCH ? 300_000 : 60_000,
-    expect: { poll: { timeout: 15_000 } }, // a loaded machine
+    testTimeout: BENCH ? 300_000 : 180_000,
+    hookTimeout: BENCH ? 300_000 : 180_000,
+    expect: { poll: { timeout: 60_000 } }, // as in browser.ts
     globalSetup: 'test/browser/setup.ts',
     fileParallelism: !special, // each file starts its own programs
     maxWorkers: 2,

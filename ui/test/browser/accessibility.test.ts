@@ -17,7 +17,6 @@ beforeAll(async () => {
   [browser, program] = await Promise.all([connect(), Program.start()]);
   url = await program.url();
   ({ page } = await newPage(browser));
-  page.setDefaultTimeout(15_000);
 });
 
 afterAll(() => Promise.all([browser?.close(), program?.stop()]));

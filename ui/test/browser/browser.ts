@@ -23,6 +23,7 @@ export interface TestPage {
 /** Opens an empty page in a fresh context. SLOWDOWN is the factor by which the page is slower, as on a loaded machine. */
 export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<TestPage> {
   const context = await browser.newContext({ viewport: large, ...options });
+  context.setDefaultTimeout(60_000); // a loaded machine
   const page = await context.newPage();
   if (process.env.SLOWDOWN) {
     const session = await context.newCDPSession(page);

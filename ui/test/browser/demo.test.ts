@@ -12,7 +12,6 @@ afterAll(() => browser?.close());
 test('demo data is loaded with a click, the overview names the bad version, and Explain finds it', async () => {
   const program = await Program.start(allInOne, ['extensions::query::demo::rate=1']);
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(30_000);
   await page.goto(await program.url());
   await page.getByRole('button', { name: 'Load demo data' }).click();
   // The data is random: the frontend, which is slow and fails at times, is named as one of both.

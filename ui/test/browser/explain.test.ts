@@ -40,7 +40,6 @@ const sentence = (page: Page): Locator => page.getByRole('heading', { level: 2, 
 /** Opens a page, and checks at the end that nothing failed in it. */
 async function visit(address: string, use: (page: Page) => Promise<void>, options = {}): Promise<void> {
   const { page, problems } = await newPage(browser, options);
-  page.setDefaultTimeout(30_000);
   await page.goto(address);
   await use(page);
   expect(problems).toEqual([]);

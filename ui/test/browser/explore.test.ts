@@ -43,7 +43,6 @@ const searchFor = (q: string): string => url + '/search?q=' + encodeURIComponent
 /** Opens a page, and checks at the end that nothing failed in it. */
 async function visit(address: string, use: (page: Page) => Promise<void>, options = {}): Promise<void> {
   const { page, problems } = await newPage(browser, options);
-  page.setDefaultTimeout(30_000);
   await page.goto(address);
   await use(page);
   expect(problems).toEqual([]);

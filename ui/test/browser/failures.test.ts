@@ -45,7 +45,6 @@ afterAll(async () => {
 
 async function open(path: string): Promise<Page> {
   const { page } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(proxy.url + path);
   return page;
 }

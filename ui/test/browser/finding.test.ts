@@ -6,9 +6,6 @@ import { connect, newPage } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
-/** A busy machine may take long. */
-const eventually = { timeout: 20_000 };
-
 const day = 86_400_000;
 const traces = 120;
 const failing = traces / 10;
@@ -59,7 +56,6 @@ const parameter = (page: Page, name: string): string | null => new URL(page.url(
 /** Opens a page, and checks at the end that nothing failed in it, other than requests for a trace that is `missing`. */
 async function visit(path: string, use: (page: Page) => Promise<void>, missing = false): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(20_000);
   await page.goto(url + path);
   await use(page);
   expect(problems.filter((p) => !missing || !/status of 40[04]/.test(p))).toEqual([]);
@@ -67,61 +63,61 @@ async function visit(path: string, use: (page: Page) => Promise<void>, missing =
 }
 
 test('a box on the heatmap selects for the table and the facets', () => visit(`/search?sel=${first - 60_000},${now},1000000000,10000000000`, async (page) => {
-  await expect.poll(() => rows(page).count(), eventually).toBe(failing);
+  await expect.poll(() => rows(page).count()).toBe(failing);
   await page.getByText(`${failing} selected`).first().waitFor();
   await facets(page).getByRole('button', { name: '/pay', exact: true }).waitFor();
-  await expect.poll(() => facets(page).getByRole('button', { name: '/cart', exact: true }).count(), eventually).toBe(0);
+  await expect.poll(() => facets(page).getByRole('button', { name: '/cart', exact: true }).count()).toBe(0);
   // A value of a facet narrows the selection, which stays.
   await facets(page).getByRole('button', { name: 'kestrel', exact: true }).first().click();
-  await expect.poll(() => parameter(page, 'q'), eventually).toMatch(/kestrel/);
+  await expect.poll(() => parameter(page, 'q')).toMatch(/kestrel/);
   expect(parameter(page, 'sel')).not.toBeNull();
-  await expect.poll(() => rows(page).count(), eventually).toBe(failing);
+  await expect.poll(() => rows(page).count()).toBe(failing);
   await page.getByRole('button', { name: 'Clear the selection' }).click();
-  await expect.poll(() => rows(page).count(), eventually).toBe(50);
+  await expect.poll(() => rows(page).count()).toBe(50);
 }));
 
 // Traces of the box can be as long as it says, so the search reads traces that begin after it, too: here more than a page.
 test('the traces of a box are found behind newer ones', () => visit(`/search?sel=${first - 1000},${first + 190_000},1000000,3000000000000`, async (page) => {
-  await expect.poll(() => rows(page).count(), eventually).toBe(10);
+  await expect.poll(() => rows(page).count()).toBe(10);
 }));
 
 test('all traces are never listed as the slowest', () => visit('/search?sel=slowest&q=' + encodeURIComponent('{ service = "web" } >> { kind = client }'), async (page) => {
   await page.getByText('The slowest 5 % are selected for searches that have no').waitFor();
   expect(await rows(page).count()).toBe(0);
   await page.getByRole('button', { name: 'Clear the selection' }).last().click();
-  await expect.poll(() => rows(page).count(), eventually).toBe(50);
+  await expect.poll(() => rows(page).count()).toBe(50);
   await page.route('**/explain?*', (route) => route.fulfill({ status: 400, json: { errors: [{ code: 400, msg: 'not now' }] } }));
   await page.goto(url + '/search?sel=slowest');
   await page.getByText('Slowest 5 %: not now').waitFor();
   expect(await rows(page).count()).toBe(0);
   await page.unroute('**/explain?*');
   await page.getByRole('button', { name: 'Retry' }).click();
-  await expect.poll(() => rows(page).count(), eventually).toBe(failing);
+  await expect.poll(() => rows(page).count()).toBe(failing);
 }, true));
 
 test('steps of a search are undone by a click', () => visit('/search', async (page) => {
-  await expect.poll(() => rows(page).count(), eventually).toBe(50);
+  await expect.poll(() => rows(page).count()).toBe(50);
   expect(await trail(page).count()).toBe(0);
   await page.getByRole('button', { name: 'Explain errors' }).click();
   await page.getByRole('tab', { name: 'Traces' }).click();
-  await expect.poll(() => rows(page).count(), eventually).toBe(failing);
-  await expect.poll(() => trail(page).getByRole('listitem').allTextContents(), eventually).toEqual(['All traces', 'errors']);
+  await expect.poll(() => rows(page).count()).toBe(failing);
+  await expect.poll(() => trail(page).getByRole('listitem').allTextContents()).toEqual(['All traces', 'errors']);
   await trail(page).getByRole('link', { name: 'All traces' }).click();
-  await expect.poll(() => rows(page).count(), eventually).toBe(50);
-  await expect.poll(() => trail(page).count(), eventually).toBe(0);
+  await expect.poll(() => rows(page).count()).toBe(50);
+  await expect.poll(() => trail(page).count()).toBe(0);
 }));
 
 test('a trace from a search has marks, and nothing is dimmed', () => visit('/search?q=' + encodeURIComponent('{ error && kind = client }'), async (page) => {
   await rows(page).first().click();
-  await expect.poll(() => parameter(page, 'search'), eventually).toBe('{ error && kind = client }');
+  await expect.poll(() => parameter(page, 'search')).toBe('{ error && kind = client }');
   const spans = page.getByRole('treegrid', { name: 'Spans' }).getByRole('row');
-  await expect.poll(() => spans.filter({ hasText: 'found' }).count(), eventually).toBe(1);
+  await expect.poll(() => spans.filter({ hasText: 'found' }).count()).toBe(1);
   await expect.poll(() => page.locator('[class*=faint][data-row]').count()).toBe(0);
   const chip = page.getByRole('button', { name: /^search.*1 span$/ });
   await chip.click();
-  await expect.poll(() => page.locator('[aria-selected=true][role=row]').innerText(), eventually).toContain('POST');
+  await expect.poll(() => page.locator('[aria-selected=true][role=row]').innerText()).toContain('POST');
   await page.getByRole('button', { name: 'Remove search' }).click();
-  await expect.poll(() => spans.filter({ hasText: 'found' }).count(), eventually).toBe(0);
+  await expect.poll(() => spans.filter({ hasText: 'found' }).count()).toBe(0);
   expect(parameter(page, 'search')).toBeNull();
 }));
 
@@ -135,7 +131,7 @@ test('two times are compared in one place', () => visit('/', async (page) => {
   const held = new Promise<void>((resolve) => { release = resolve; });
   await page.route(/\/groups\?/, async (route) => { await held; await route.continue(); });
   await page.getByText('one week earlier').click();
-  await expect.poll(() => table.count(), eventually).toBe(0);
+  await expect.poll(() => table.count()).toBe(0);
   release();
   await page.getByRole('heading', { name: 'No span matches in the earlier time.' }).waitFor();
   await table.getByRole('row').filter({ hasText: 'checkout' }).waitFor();
@@ -145,7 +141,7 @@ test('two times are compared in one place', () => visit('/', async (page) => {
   await page.getByRole('dialog', { name: 'Another time' }).getByLabel('To').fill(new Date(now - day).toISOString());
   await page.getByRole('dialog', { name: 'Another time' }).getByRole('button', { name: 'Apply' }).click();
   await table.getByRole('row').filter({ hasText: 'checkout' }).getByText('fails more').waitFor();
-  await expect.poll(() => parameter(page, 'against'), eventually).toMatch(/\.\./);
+  await expect.poll(() => parameter(page, 'against')).toMatch(/\.\./);
 }));
 
 test('calls of one name to several services are told apart', () => visit('/services/checkout', async (page) => {
@@ -155,7 +151,7 @@ test('calls of one name to several services are told apart', () => visit('/servi
   await kestrel.getByRole('link', { name: /%/ }).waitFor(); // only even requests fail
   expect(await north.getByRole('link', { name: /%/ }).count()).toBe(0);
   await kestrel.getByRole('link', { name: 'kestrel' }).click();
-  await expect.poll(() => parameter(page, 'q'), eventually).toBe('{ service = "checkout" && name = "POST" && span.peer.service = "kestrel" }');
+  await expect.poll(() => parameter(page, 'q')).toBe('{ service = "checkout" && name = "POST" && span.peer.service = "kestrel" }');
 }));
 
 test('a missing trace says what is known', async () => {

@@ -39,7 +39,6 @@ afterAll(async () => {
 
 async function visit(path: string, use: (page: Page) => Promise<void>): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(30_000);
   await page.goto(url + path);
   await use(page);
   expect(problems).toEqual([]);

@@ -4,9 +4,6 @@ import { connect, large, newPage, small } from './browser.ts';
 import { Program } from './program.ts';
 import { sendSpans, spanID, traceID } from './spans.ts';
 
-/** A busy machine may take long. */
-const eventually = { timeout: 10_000 };
-
 let program: Program;
 let browser: Browser;
 let url: string;
@@ -40,7 +37,6 @@ const state = (page: Page, text: string | RegExp) => page.getByRole('region', { 
 
 async function visit(path: string, use: (page: Page) => Promise<void>, from = url): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(30_000);
   await page.goto(from + path);
   await use(page);
   // Refused requests are logged by the browser.
@@ -56,7 +52,7 @@ test('lists traces as they arrive, and waits while paused or looked at', () => v
   await send('one');
   await page.getByRole('link', { name: 'one web' }).waitFor();
   await send('two');
-  await expect.poll(() => names(page), eventually).toEqual(['two web', 'one web']);
+  await expect.poll(() => names(page)).toEqual(['two web', 'one web']);
   await page.getByText('2 traces in the last 5 min').waitFor();
 
   await page.locator('body').press('Space');
@@ -65,14 +61,14 @@ test('lists traces as they arrive, and waits while paused or looked at', () => v
   await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
   await expect.poll(() => names(page)).toEqual(['two web', 'one web']);
   await page.locator('body').press('Space');
-  await expect.poll(() => names(page), eventually).toEqual(['three web', 'two web', 'one web']);
+  await expect.poll(() => names(page)).toEqual(['three web', 'two web', 'one web']);
 
   await page.getByRole('grid').hover();
   await page.getByText('The list waits while you look at it.').waitFor();
   await send('four');
   await page.getByRole('button', { name: 'Show 1 new trace' }).waitFor();
   await page.mouse.move(10, 10);
-  await expect.poll(() => names(page), eventually).toEqual(['four web', 'three web', 'two web', 'one web']);
+  await expect.poll(() => names(page)).toEqual(['four web', 'three web', 'two web', 'one web']);
 
   // A row with the focus stays where it is, and opens.
   await page.keyboard.press('j');
@@ -103,7 +99,7 @@ test('connects again after each answer', async () => visit('/search?live=1', asy
   await expect.poll(async () => {
     await send('later', 'web', short);
     return page.getByRole('link', { name: 'later web' }).count();
-  }, { ...eventually, interval: 300 }).toBeGreaterThan(0);
+  }, { interval: 300 }).toBeGreaterThan(0);
 }, await short.url()));
 
 test('follows a search, and says what it cannot follow', () => visit('/search?live=1&q=' + encodeURIComponent('{ service = "web" } >> { error }'), async (page) => {
@@ -117,7 +113,7 @@ test('follows a search, and says what it cannot follow', () => visit('/search?li
   await page.getByRole('link', { name: 'mine api' }).waitFor();
   await expect.poll(() => names(page)).toEqual(['mine api']);
   await page.getByRole('button', { name: 'End live' }).click();
-  await expect.poll(() => names(page), eventually).toEqual(['mine api']);
+  await expect.poll(() => names(page)).toEqual(['mine api']);
   await expect.poll(() => new URL(page.url()).searchParams.has('live')).toBe(false);
 }));
 
@@ -133,9 +129,9 @@ test('the heatmap slides, unless motion is to be reduced', async () => {
       await page.waitForTimeout(2200); // more than one step
       expect(await moving()).toBe(0);
     } else {
-      await expect.poll(moving, eventually).toBe(1);
+      await expect.poll(moving).toBe(1);
       await page.getByRole('application').hover();
-      await expect.poll(moving, eventually).toBe(0);
+      await expect.poll(moving).toBe(0);
     }
     await page.context().close();
   }
@@ -165,7 +161,7 @@ test.each([['large', large], ['small', small]])('a scrolled list stays where it 
   await page.goto(url + '/search?live=1');
   await state(page, 'Live, showing all').waitFor();
   for (let i = 0; i < 24; i++) await send(`row ${i}`);
-  await expect.poll(() => names(page).then((n) => n.length), eventually).toBe(24);
+  await expect.poll(() => names(page).then((n) => n.length)).toBe(24);
   const third = page.getByRole('grid').locator('tbody tr').nth(20);
   await third.scrollIntoViewIfNeeded();
   await page.getByText('The list waits while you look at it.').waitFor();
@@ -175,6 +171,6 @@ test.each([['large', large], ['small', small]])('a scrolled list stays where it 
   await show.waitFor();
   expect(await third.boundingBox()).toEqual(before);
   await show.click();
-  await expect.poll(() => names(page).then((n) => n[0]), eventually).toBe('new web');
+  await expect.poll(() => names(page).then((n) => n[0])).toBe('new web');
   await page.context().close();
 });

@@ -37,7 +37,6 @@ afterAll(async () => {
 /** Opens a page, and checks at the end that nothing failed in it. */
 async function visit(path: string, use: (page: Page) => Promise<void>): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(url + path);
   await use(page);
   expect(problems).toEqual([]);

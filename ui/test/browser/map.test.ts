@@ -24,7 +24,6 @@ afterAll(async () => {
 
 async function visit(path: string, use: (page: Page) => Promise<void>, services = 0): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(20_000);
   if (services) await page.route('**/api/ui/v1/map?*', (route) => route.fulfill({ json: { data: generate(services, { end: Date.now() }), errors: null } }));
   await page.goto(url + path);
   await use(page);
@@ -155,7 +154,6 @@ test('1,000 services are put together, and found', () => visit('/dependencies', 
 
 test('services that the map leaves out are found', async () => {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(20_000);
   await page.route('**/api/ui/v1/map?*', async (route) => {
     const around = new URL(route.request().url()).searchParams.get('service');
     const answer = await route.fetch();

@@ -29,7 +29,7 @@ describe('first run', () => {
       await expect.poll(() => page.getByRole('tabpanel').textContent()).not.toBe('');
     }
     await sendSpans(program, [{ traceID: traceID(), spanID: spanID(), service: 'hello', name: 'first span', start: Date.now() - 300, duration: 250 }]);
-    await page.getByRole('link', { name: 'hello' }).first().waitFor({ timeout: 15_000 });
+    await page.getByRole('link', { name: 'hello' }).first().waitFor();
     expect(problems).toEqual([]);
     await page.context().close();
   });

@@ -5,9 +5,6 @@ import { Program } from './program.ts';
 import { sendShop } from './shop.ts';
 import { sendSpans, spanID, traceID, type TestSpan } from './spans.ts';
 
-/** A busy machine may take long. */
-const eventually = { timeout: 10_000 };
-
 let program: Program;
 let browser: Browser;
 let url: string;
@@ -28,7 +25,6 @@ afterAll(async () => {
 
 async function visit(path: string, use: (page: Page) => Promise<void>): Promise<void> {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(30_000);
   await page.goto(url + path);
   await use(page);
   expect(problems).toEqual([]);
@@ -71,7 +67,7 @@ test('examples open their trace at the span', () => visit('/monitor?service=paym
   await examples.getByRole('link', { name: /failed payment failed after 3 attempts/ }).first().waitFor();
   await examples.getByText('Slow', { exact: true }).click();
   const slow = examples.getByRole('listitem').first().getByRole('link');
-  await expect.poll(() => slow.getAttribute('href'), eventually).toMatch(/duration/);
+  await expect.poll(() => slow.getAttribute('href')).toMatch(/duration/);
   await slow.click();
   await page.getByRole('treegrid', { name: 'Spans' }).getByText('Charge').first().waitFor();
 }));
@@ -89,15 +85,15 @@ test('errors and instances of a service, of a kind of spans, by keyboard', () =>
   await page.getByRole('button', { name: /^payment failed after/ }).waitFor();
   await page.getByRole('radio', { name: 'Outgoing calls' }).check();
   await page.getByRole('button', { name: 'UpstreamTimeout' }).waitFor();
-  await expect.poll(() => page.getByRole('button', { name: /^payment failed after/ }).count(), eventually).toBe(0);
+  await expect.poll(() => page.getByRole('button', { name: /^payment failed after/ }).count()).toBe(0);
   await page.getByRole('tab', { name: /^Errors/ }).focus();
   await page.keyboard.press('ArrowRight');
   await page.getByRole('tab', { name: /^Instances\s*6$/, selected: true }).waitFor();
   const rows = page.getByRole('table', { name: /^Groups by/ }).locator('tbody').getByRole('row');
-  await expect.poll(() => rows.count(), eventually).toBe(6);
+  await expect.poll(() => rows.count()).toBe(6);
   await page.getByRole('radio', { name: 'host.name' }).check();
-  await expect.poll(() => rows.first().textContent(), eventually).toMatch(/^node-\d/);
-  await expect.poll(() => new URL(page.url()).search, eventually).toBe('?by=resource.host.name&kind=calls&tab=instances');
+  await expect.poll(() => rows.first().textContent()).toMatch(/^node-\d/);
+  await expect.poll(() => new URL(page.url()).search).toBe('?by=resource.host.name&kind=calls&tab=instances');
   await rows.first().getByRole('link').first().click();
   await page.getByRole('grid', { name: 'Traces' }).getByRole('row').nth(1).waitFor();
 }));
@@ -124,8 +120,8 @@ test.each([
 test('the list of services is ordered and filtered', () => visit('/services', async (page) => {
   const names = () => page.getByRole('grid', { name: 'Services' }).locator('tbody th').allTextContents();
   await page.getByRole('radio', { name: 'By name' }).check();
-  await expect.poll(async () => (await names())[0], eventually).toMatch(/caller/);
+  await expect.poll(async () => (await names())[0]).toMatch(/caller/);
   await page.getByLabel('Filter services').fill('PAY');
-  await expect.poll(async () => (await names()).length, eventually).toBe(1);
+  await expect.poll(async () => (await names()).length).toBe(1);
   await page.getByText('1 of').waitFor();
 }));

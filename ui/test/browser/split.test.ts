@@ -101,7 +101,6 @@ const spanRows = (page: Page) => page.getByRole('treegrid', { name: 'Spans' }).g
 
 test('three processes: from the overview to the failed span', async () => {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(url + '/?from=now-40m'); // the time before has another version
   await page.getByRole('row', { name: /payment/ }).getByRole('link', { name: /%/ }).waitFor();
   await page.getByText('UpstreamTimeout').first().waitFor();
@@ -138,7 +137,6 @@ test('three processes: a span that a client sent to the agent', async () => {
 
 test('a store without counts: the pages name it, and work without', async () => {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(lesser);
   await page.getByText('This store does not count requests, so there is no overview.').waitFor();
   expect(await page.getByRole('alert').count()).toBe(0);
@@ -158,7 +156,6 @@ test('a store without counts: the pages name it, and work without', async () => 
 
 test('three processes: traces as they arrive, and a service', async () => {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(url + '/search?live=1');
   const live = page.getByRole('region', { name: 'Live traces' });
   await live.getByText('Live, showing all').waitFor();
@@ -175,7 +172,6 @@ test('three processes: traces as they arrive, and a service', async () => {
 
 test('a store that has less: the live view and services say so', async () => {
   const { page } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(lesser + '/search?live=1');
   await page.getByText(/Live: store cannot report spans as they are stored/).waitFor();
   await page.getByRole('button', { name: 'Show stored traces' }).click();

@@ -50,7 +50,6 @@ const parameter = (page: Page, name: string): string | null => new URL(page.url(
 
 async function openTab(query: string): Promise<{ page: Page; problems: string[] }> {
   const opened = await newPage(browser);
-  opened.page.setDefaultTimeout(15_000);
   await opened.page.goto(`${url}/trace/${trace}${query}`);
   await opened.page.getByRole('tab', { name: 'Timeline' }).waitFor();
   return opened;
@@ -226,7 +225,6 @@ test('chosen rows become a structural search', async () => {
 
 test('the tabs show traces of files, also without a connection', async () => {
   const { page, problems } = await newPage(browser);
-  page.setDefaultTimeout(15_000);
   await page.goto(url + '/open');
   await page.waitForLoadState('networkidle');
   await page.context().setOffline(true);

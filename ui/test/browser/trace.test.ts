@@ -212,7 +212,7 @@ test('a growing trace refreshes itself and keeps the selected span', async () =>
   await page.getByRole('dialog').getByText('still receiving spans', { exact: false }).waitFor();
   await page.keyboard.press('Escape');
   await sendSpans(program, [{ traceID: id, spanID: root, service: 'worker', name: 'job', start, duration: 1900, kind: 'consumer' }]);
-  await page.getByRole('row').filter({ hasText: 'job' }).waitFor({ timeout: 15_000 });
+  await page.getByRole('row').filter({ hasText: 'job' }).waitFor();
   await expect.poll(() => page.locator('[aria-selected=true][role=row]').innerText()).toContain('first');
   expect(await page.getByText('incomplete').count()).toBe(0);
   await page.context().close();
@@ -228,7 +228,7 @@ test('embed mode hides what its options say, and a missing trace explains itself
   await page.getByRole('heading', { name: `Trace ${late} not found` }).waitFor();
   await page.getByText('Looking for late spans').waitFor();
   await sendSpans(program, [{ traceID: late, spanID: spanID(), service: 'late', name: 'arrived', start: Date.now() - 10, duration: 5 }]);
-  await page.getByRole('row').filter({ hasText: 'arrived' }).waitFor({ timeout: 15_000 });
+  await page.getByRole('row').filter({ hasText: 'arrived' }).waitFor();
   await page.context().close();
 });
 
