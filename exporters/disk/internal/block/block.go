@@ -49,6 +49,7 @@ type Block struct {
 	index    index
 	values   values
 	expected expectedRows
+	columns  []source.BlockColumn // scratch
 }
 
 var (

@@ -25,7 +25,7 @@ type checker struct {
 
 // all returns the checks of a row.
 func (c *checker) all() []func(row int) error {
-	return []func(int) error{c.shapes, c.resources, c.starts, c.ends, c.head, c.cells, c.cell, c.traceID, c.expect}
+	return []func(int) error{c.shapes, c.resources, c.starts, c.ends, c.head, c.cells, c.cell, c.traceID, c.expect, c.vectors, c.columns}
 }
 
 func (c *checker) traceID(i int) error {
@@ -99,6 +99,74 @@ func (c *checker) cell(i int) error {
 		}
 	}
 	return failed
+}
+
+// expectAll announces all rows.
+func (c *checker) expectAll() {
+	rows := make([]int32, len(c.in.heads))
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	c.b.Expect(rows)
+}
+
+// vectors compares the cells of a row with those in vectors.
+func (c *checker) vectors(i int) error {
+	c.expectAll()
+	ranks, err := c.b.Ranks()
+	if err != nil {
+		return err
+	}
+	shape := c.in.heads[i].Shape
+	for p, want := range c.in.row(c.tables, i) {
+		if slot := c.slotsOf(shape)[p]; slot.group == constant || c.groupsOf(shape)[slot.group].count > 1 {
+			continue
+		}
+		list, err := c.b.Vector(shape, p)
+		if err != nil {
+			return err
+		}
+		if got := list.Cell(ranks[i]); got != want {
+			c.Fatalf("cell %d of row %d: got %+v in a vector, want %+v", p, i, got, want)
+		}
+	}
+	return nil
+}
+
+// columns compares the cells of all columns with those of the rows, for some rows, because it reads
+// all.
+func (c *checker) columns(i int) error {
+	if i%16 > 0 {
+		return nil
+	}
+	c.expectAll()
+	columns, err := c.b.Columns()
+	if err != nil {
+		return err
+	}
+	cells := make(map[uint32]map[rows.Cell]int)
+	for _, column := range columns {
+		list, err := c.b.Column(column.ID)
+		if err != nil {
+			return err
+		}
+		cells[column.ID] = make(map[rows.Cell]int)
+		for i := range column.Cells {
+			cells[column.ID][list.Cell(int32(i))]++
+		}
+	}
+	for i, head := range c.in.heads {
+		for p, want := range c.in.row(c.tables, i) {
+			id := c.tables.Shapes[head.Shape].Columns[p]
+			if slot := c.slotsOf(head.Shape)[p]; slot.group == constant {
+				continue
+			}
+			if cells[id][want]--; cells[id][want] < 0 {
+				c.Fatalf("column %d has too few of %+v", id, want)
+			}
+		}
+	}
+	return nil
 }
 
 // traces compares the trace table.

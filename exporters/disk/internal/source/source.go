@@ -109,3 +109,50 @@ type Partial interface {
 	// read, too, but more slowly.
 	Expect(rows []int32)
 }
+
+// Vectors is implemented by blocks that hold the cells of a column in lists, which are faster to
+// read than single cells.
+type Vectors interface {
+	// Vector returns the cells that all rows of a shape have at an index of Shape.Columns, which is
+	// not constant and whose column does not repeat. It is valid until the next call. After
+	// Partial.Expect, only texts of expected rows are valid.
+	Vector(shape uint32, position int) (Vector, error)
+	// Ranks returns for each row the number of preceding rows with the same shape, which is the
+	// index of its cell in a Vector.
+	Ranks() ([]int32, error)
+	// Columns returns the columns that are not constant for all shapes of the block, without
+	// reading them. It is valid until the next call.
+	Columns() ([]BlockColumn, error)
+	// Column returns the cells of one of these columns, except for constants, in any order. It is
+	// valid until the next call.
+	Column(id uint32) (Vector, error)
+}
+
+// BlockColumn is the number of cells that a block has of a column, without constants.
+type BlockColumn struct {
+	ID    uint32
+	Cells int
+}
+
+// Vector is a list of cells. One of its fields is set.
+type Vector struct {
+	Words   []uint32 // rows.Cell.Word - 1
+	Numbers []uint64 // rows.Cell.Num
+	Bools   []bool   // also
+	Texts   []string // rows.Cell.Data
+}
+
+// Cell returns a cell.
+func (v *Vector) Cell(i int32) (c rows.Cell) {
+	switch {
+	case v.Words != nil:
+		c.Word = v.Words[i] + 1
+	case v.Numbers != nil:
+		c.Num = v.Numbers[i]
+	case v.Texts != nil:
+		c.Data = v.Texts[i]
+	case v.Bools[i]:
+		c.Num = 1
+	}
+	return c
+}
