@@ -35,7 +35,8 @@ type groupSource struct {
 // valueNumber is 1 + the index of a value in groupSource.values, or 0 for none, or severalValues.
 type valueNumber uint32
 
-// severalValues is the number of a resource that has several values: its spans are counted whole.
+// severalValues is the number of a resource or row that may have several values: its spans are
+// counted whole.
 const severalValues = ^valueNumber(0)
 
 // groupTally counts the spans of a group.
@@ -46,8 +47,9 @@ type groupTally struct {
 
 // groupShape is where the spans of a shape have the values of the fields.
 type groupShape struct {
-	whole  bool // spans must be assembled
-	fields [tracestore.MaxGroupFields]groupField
+	whole   bool // spans must be assembled
+	encoded bool // so must those with a value in an encoded cell
+	fields  [tracestore.MaxGroupFields]groupField
 }
 
 // groupField is where the spans of a shape have the value of one field.
@@ -56,6 +58,7 @@ type groupField struct {
 	varies   bool        // it is in a cell
 	cell     facetCell
 	resource bool
+	encoded  []int // cells that may have further values, by index in Shape.Columns
 }
 
 // groupColumn has the numbers of the values of a column.
@@ -94,20 +97,19 @@ func (g *groupSource) rows(x *scan.Filter, shape uint32, set []int32) error {
 		return err
 	}
 	failed := g.plan.Tables.Shapes[shape].Status == otlpdata.StatusError
-	for _, row := range set {
+	for i, row := range set {
 		key, err := g.key(x, s, row)
 		if err != nil {
 			return err
 		}
 		if key[0] == severalValues || key[1] == severalValues {
-			err = g.wholeRows(x, []int32{row})
-		} else {
-			head := rows.Head{Start: x.Starts[row], End: x.Ends[row]}
-			g.add(key, head, failed)
+			if err := g.wholeRows(x, set[i:i+1]); err != nil {
+				return err
+			}
+			continue
 		}
-		if err != nil {
-			return err
-		}
+		head := rows.Head{Start: x.Starts[row], End: x.Ends[row]}
+		g.add(key, head, failed)
 	}
 	if g.kept > maxGroupsKept {
 		g.finish()
@@ -143,8 +145,18 @@ func (g *groupSource) wholeRows(x *scan.Filter, set []int32) error {
 	return nil
 }
 
-// key returns the numbers of the values of a row.
+// key returns the numbers of the values of a row, or severalValues if the span must be assembled.
 func (g *groupSource) key(x *scan.Filter, s *groupShape, row int32) (key [tracestore.MaxGroupFields]valueNumber, _ error) {
+	if s.encoded {
+		for i, by := range g.to.by {
+			if cells := s.fields[i].encoded; len(cells) > 0 {
+				if may, err := x.MayEncode(by, row, cells); may || err != nil {
+					key[i] = severalValues
+					return key, err
+				}
+			}
+		}
+	}
 	for i := range g.to.by {
 		f := &s.fields[i]
 		switch {

@@ -21,6 +21,7 @@ func (g *groupSource) shape(id uint32) *groupShape {
 		if s.fields[i], one = g.field(id, i, f); !one {
 			s.whole = true
 		}
+		s.encoded = s.encoded || len(s.fields[i].encoded) > 0
 	}
 	return s
 }
@@ -40,7 +41,7 @@ func (g *groupSource) field(id uint32, number int, f tracestore.Field) (out grou
 		return out, false
 	}
 	if at.Resource && g.loadResources(number, f.Key) {
-		return groupField{resource: true}, !out.varies && out.constant == 0
+		return groupField{resource: true, encoded: out.encoded}, !out.varies && out.constant == 0
 	}
 	return out, true
 }
@@ -59,7 +60,10 @@ func (g *groupSource) attribute(id uint32, f tracestore.Field) (out groupField, 
 	found := false
 	for i, c := range columns {
 		col := &g.plan.Tables.Columns[c]
-		if scan.MayEncode(f.Place, col.Place) || col.Place == rows.EventTime && f.Place == tracestore.EventName {
+		if scan.MayEncode(f.Place, col.Place) {
+			out.encoded = append(out.encoded, i)
+		}
+		if col.Place == rows.EventTime && f.Place == tracestore.EventName {
 			return out, false
 		}
 		if !scan.ColumnHolds(f, col) {

@@ -174,6 +174,7 @@ func (b *binder) columns(l *leaf, c int) verdict {
 			v = or(v, b.cell(l, c, i))
 		case MayEncode(field.Place, col.Place):
 			l.encoded = true
+			l.blobs = append(l.blobs, i)
 			v = or(v, depends)
 		case col.Place == rows.EventTime && (field.Place == tracestore.EventName || field.Place == tracestore.AnyText) && !b.named(i):
 			v = or(v, verdictOf(l.cond.Holds(otlpdata.StringValue(""))))

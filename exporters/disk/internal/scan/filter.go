@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -180,11 +181,29 @@ func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, encoded
 	if !encoded {
 		return false, nil
 	}
+	if may, err := f.MayEncode(l.cond.Field, row, l.blobs); !may || err != nil {
+		return false, err
+	}
 	s, err := f.Span(row)
 	if err != nil {
 		return false, err
 	}
 	return tracestore.Match(l.cond.Cond, s), nil
+}
+
+// MayEncode reports whether one of the cells of a row, which hold encoded fields, may hold a value
+// of a field. For an attribute, its key must occur in the cell.
+func (f *Filter) MayEncode(field tracestore.Field, row int32, cells []int) (bool, error) {
+	if !field.Place.HasKey() || field.Key == "" || field.Key == otlpdata.FlagsAttribute { // encoded without its key
+		return true, nil
+	}
+	for _, position := range cells {
+		c, err := f.Block.Cell(int(row), position)
+		if err != nil || strings.Contains(c.Data, field.Key) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // stringHolds evaluates a condition on a string, once for each word.

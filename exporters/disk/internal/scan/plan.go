@@ -94,9 +94,10 @@ type leaf struct {
 	number         int // of the condition
 	facts          *facts
 	strings, other []position
-	unfiltered     bool // filters do not cover all of other
-	resource       bool // attributes of the resource are values, too
-	encoded        bool // so are fields that are encoded in cells
+	unfiltered     bool  // filters do not cover all of other
+	resource       bool  // attributes of the resource are values, too
+	encoded        bool  // so are fields that are encoded in cells
+	blobs          []int // these cells, if an attribute is encoded, by index in Shape.Columns
 	duration       bool
 	parent         bool
 }
