@@ -280,18 +280,27 @@ func (f *FieldCounter) AddSpans(spans, selected uint64) {
 }
 
 // AddValue counts a number of spans, some of them selected, that have a value. It does not retain
-// the text.
-func (f *FieldCounter) AddValue(text string, spans, selected uint64) {
+// the text. It returns false if a limit is reached, and the spans count as Facet.Other.
+func (f *FieldCounter) AddValue(text string, spans, selected uint64) bool {
 	text = FacetText(text)
 	n := f.values[text]
 	if n == nil {
 		if n = f.newValue(text); n == nil {
 			f.other += spans
-			return
+			return false
 		}
 	}
 	n.count += spans
 	n.selected += selected
+	return true
+}
+
+// AddSelected counts a number of selected ones among the spans of a value that AddValue has
+// counted.
+func (f *FieldCounter) AddSelected(text string, selected uint64) {
+	if n := f.values[FacetText(text)]; n != nil {
+		n.selected += selected
+	}
 }
 
 // AddOther counts a number of spans that have further values, which are not counted one by one.

@@ -136,14 +136,17 @@ type heatTotal struct {
 type facetTotal struct {
 	total   total
 	counter *storequery.FacetCounter
-	fields  facetFields
+	needs   facetNeeds
+	fields  []*facetField
+	index   map[*storequery.FieldCounter]*facetField
+	numbers int // in all fields
 }
 
 func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregation {
 	a := &aggregation{query: q, want: want, where: scan.Compile(q)}
 	a.newHeat()
 	if want.Facets.Values > 0 {
-		a.targets.facets = &facetTotal{total{}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
+		a.targets.facets = newFacetTotal(want.Facets)
 		a.selection = newSelection(q.Tenant, want.Facets.Selection)
 	}
 	a.newGroups()

@@ -1,20 +1,30 @@
 package aggregate
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// facetFields says which parts of a span the facets need.
-type facetFields struct {
+func newFacetTotal(q tracestore.FacetQuery) *facetTotal {
+	return &facetTotal{counter: storequery.NewFacetCounter(q), needs: newFacetNeeds(q.Fields),
+		index: make(map[*storequery.FieldCounter]*facetField)}
+}
+
+// facetNeeds says which parts of a span the facets need.
+type facetNeeds struct {
 	resources bool // attributes of resources
 	whole     bool // fields that are found in whole spans only
 }
 
-func newFacetFields(fields []tracestore.Field) facetFields {
-	f := facetFields{resources: len(fields) == 0}
+func newFacetNeeds(fields []tracestore.Field) facetNeeds {
+	f := facetNeeds{resources: len(fields) == 0}
 	for _, field := range fields {
 		switch {
 		case field.Place == tracestore.SpanAttribute:
@@ -40,13 +50,13 @@ func (t *counts) add(o counts) {
 // facetSource counts the values of the spans of one source by their numbers: of shape, resource,
 // column and word.
 type facetSource struct {
-	to          *facetTotal
-	plan        *scan.Plan
-	shapes      []*facetShape // nil until needed
-	used        []uint32      // shapes with spans
-	columns     []facetColumn
-	resources   []counts
-	numbersKept int // values other than words (dictionary entries), in all columns
+	to        *facetTotal
+	plan      *scan.Plan
+	shapes    []*facetShape // nil until needed
+	used      []uint32      // shapes with spans
+	columns   []facetColumn
+	resources []counts
+	byColumn  bool // all cells of the open block were counted
 }
 
 // facetShape is what is counted for the spans of a shape.
@@ -61,10 +71,6 @@ type facetCell struct {
 	index  int // index in Shape.Columns
 	column uint32
 }
-
-// maxNumbers is the maximum number of values that are counted by number before they are counted as
-// texts. They take 2 MiB.
-const maxNumbers = 1 << 15
 
 func newFacetSource(to *facetTotal, p *scan.Plan) *facetSource {
 	t := p.Tables
@@ -84,6 +90,12 @@ func (f *facetSource) rows(x *scan.Filter, shape uint32, set, selected []int32) 
 	if err := f.resourceRows(x, set, selected); err != nil || len(s.varies) == 0 {
 		return err
 	}
+	if v, ok := x.Block.(source.Vectors); ok {
+		if f.byColumn {
+			set = nil
+		}
+		return f.vectors(v, shape, s.varies, set, selected)
+	}
 	for _, row := range set {
 		n := counts{all: 1}
 		if len(selected) > 0 && selected[0] == row {
@@ -102,8 +114,85 @@ func (f *facetSource) rows(x *scan.Filter, shape uint32, set, selected []int32) 
 	return nil
 }
 
+// vectors counts the cells of rows of a shape, column by column. If set is nil, it counts only
+// which of the cells that were counted before are selected.
+func (f *facetSource) vectors(v source.Vectors, shape uint32, cells []facetCell, set, selected []int32) error {
+	if len(set)+len(selected) == 0 {
+		return nil
+	}
+	ranks, err := v.Ranks()
+	if err != nil {
+		return err
+	}
+	for _, c := range cells {
+		if f.columns[c.column].skip(len(set)) {
+			continue
+		}
+		list, err := v.Vector(shape, c.index)
+		if err != nil {
+			return err
+		}
+		if list.Words != nil {
+			words := f.words(c.column)
+			for _, row := range set {
+				words[list.Words[ranks[row]]].all++
+			}
+			for _, row := range selected {
+				words[list.Words[ranks[row]]].selected++
+			}
+			continue
+		}
+		for _, row := range set {
+			f.value(c.column, list.Cell(ranks[row]), counts{all: 1})
+		}
+		for _, row := range selected {
+			f.selectedValue(c.column, list.Cell(ranks[row]))
+		}
+	}
+	return nil
+}
+
+// countColumns counts the cells of all rows of a block, column by column, if no shape among the
+// given ones has spans that must be assembled. Then rows counts only the rest.
+func (f *facetSource) countColumns(b source.Block, shapes []shapeRows) error {
+	v, ok := b.(source.Vectors)
+	if !ok || slices.ContainsFunc(shapes, func(s shapeRows) bool { return f.shape(s.shape).whole }) {
+		return nil
+	}
+	columns, err := v.Columns()
+	if err != nil {
+		return err
+	}
+	f.byColumn = true
+	var errs []error
+	for _, c := range columns {
+		if col := f.column(c.ID); col.field != nil && !col.skip(c.Cells) {
+			errs = append(errs, f.countColumn(v, c))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *facetSource) countColumn(v source.Vectors, c source.BlockColumn) error {
+	list, err := v.Column(c.ID)
+	if err != nil {
+		return err
+	}
+	if list.Words != nil {
+		words := f.words(c.ID)
+		for _, word := range list.Words {
+			words[word].all++
+		}
+		return nil
+	}
+	for i := range c.Cells {
+		f.value(c.ID, list.Cell(int32(i)), counts{all: 1})
+	}
+	return nil
+}
+
 func (f *facetSource) resourceRows(x *scan.Filter, set, selected []int32) error {
-	if !f.to.fields.resources {
+	if !f.to.needs.resources {
 		return nil
 	}
 	if err := x.LoadResources(); err != nil {
@@ -142,16 +231,16 @@ func (f *facetSource) shape(id uint32) *facetShape {
 	if s := f.shapes[id]; s != nil {
 		return s
 	}
-	s := &facetShape{whole: f.to.fields.whole}
+	s := &facetShape{whole: f.to.needs.whole}
 	f.shapes[id] = s
 	f.used = append(f.used, id)
 	columns := f.plan.Tables.Shapes[id].Columns
 	for i, c := range columns {
 		col := f.column(c)
-		if col.extra || col.counter != nil && f.repeats(columns[:i], c) {
+		if col.extra || col.field != nil && f.repeats(columns[:i], c) {
 			s.whole = true
 		}
-		if _, same := f.plan.Source.Constant(id, i); !same && col.counter != nil && col.kind != otlpdata.ValueEmpty {
+		if _, same := f.plan.Source.Constant(id, i); !same && col.field != nil && col.kind != otlpdata.ValueEmpty {
 			s.varies = append(s.varies, facetCell{i, c})
 		}
 	}
@@ -161,9 +250,9 @@ func (f *facetSource) shape(id uint32) *facetShape {
 // repeats reports whether a span of the shape can have several values of the field of a column.
 // Equal values count once for a span.
 func (f *facetSource) repeats(before []uint32, column uint32) bool {
-	counter := f.columns[column].counter
+	field := f.columns[column].field
 	for _, c := range before {
-		if f.columns[c].counter == counter {
+		if f.columns[c].field == field {
 			return true
 		}
 	}
@@ -193,12 +282,12 @@ func (f *facetSource) finishShape(id uint32, n counts) {
 	f.finishProperties(shape, n)
 	for i, c := range shape.Columns {
 		col := &f.columns[c]
-		if col.counter == nil {
+		if col.field == nil {
 			continue
 		}
 		col.spans.add(n)
 		if col.kind == otlpdata.ValueEmpty {
-			col.counter.AddValue("", n.all, n.selected)
+			col.field.counter.AddValue("", n.all, n.selected)
 		} else if cell, same := f.plan.Source.Constant(id, i); same {
 			_ = f.cell(c, cell, n) // the kinds of the cells were checked before
 		}

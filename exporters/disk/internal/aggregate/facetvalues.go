@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -12,13 +13,24 @@ import (
 
 // facetColumn counts the values of a column.
 type facetColumn struct {
-	known   bool                     // the following fields are set
-	extra   bool                     // its cells have several attributes
-	counter *storequery.FieldCounter // nil: not counted
-	kind    otlpdata.ValueKind
-	spans   counts   // with a value in the column
-	words   []counts // by word
-	numbers numbers
+	known bool        // the following fields are set
+	extra bool        // its cells have several attributes
+	field *facetField // nil: not counted
+	kind  otlpdata.ValueKind
+	coded bool     // all cells are words, except for constants
+	spans counts   // with a value in the column
+	words []counts // by word
+	// numbers are those of the field and kind; nil for other kinds.
+	numbers *numbers
+}
+
+// skip counts the cells of spans as other values if they need not be read.
+func (c *facetColumn) skip(spans int) bool {
+	if c.coded || !c.field.ids {
+		return false
+	}
+	c.field.counter.AddOther(uint64(spans))
+	return true
 }
 
 // column returns what to count for a column.
@@ -29,52 +41,70 @@ func (f *facetSource) column(id uint32) *facetColumn {
 	}
 	col := &f.plan.Tables.Columns[id]
 	c.known, c.kind = true, col.Kind
+	if c.kind == otlpdata.ValueString {
+		_, c.coded = f.plan.Source.Words(id)
+	}
 	switch col.Place {
 	case rows.Extra:
 		c.extra = true
 	case rows.Attribute:
-		c.counter = f.to.counter.Field(tracestore.Field{Place: tracestore.SpanAttribute, Key: col.Key})
+		c.field = f.to.field(tracestore.Field{Place: tracestore.SpanAttribute, Key: col.Key})
 	default:
 		for i := range tracestore.Places() {
 			if at := scan.BindingOf(tracestore.Place(i)); at.InShape && at.Holds(col.Place) {
-				c.counter = f.to.counter.Field(tracestore.Field{Place: tracestore.Place(i)})
+				c.field = f.to.field(tracestore.Field{Place: tracestore.Place(i)})
 			}
 		}
+	}
+	if c.field != nil {
+		c.numbers = c.field.numbersOf(c.kind)
 	}
 	return c
 }
 
 // cell counts a cell of n spans.
 func (f *facetSource) cell(column uint32, cell rows.Cell, n counts) error {
-	c := &f.columns[column]
-	switch {
-	case cell.Word > 0:
-		if c.words == nil {
-			c.words = make([]counts, len(f.plan.Tables.Words[column]))
-		}
-		if int(cell.Word) > len(c.words) {
-			return scan.ErrReference
-		}
-		c.words[cell.Word-1].add(n)
-	case c.kind == otlpdata.ValueInt || c.kind == otlpdata.ValueDouble || c.kind == otlpdata.ValueBool:
-		f.number(c, cell.Num, n)
-	default:
-		c.counter.AddValue(f.text(column, cell), n.all, n.selected)
+	if cell.Word == 0 {
+		f.value(column, cell, n)
+		return nil
 	}
+	words := f.words(column)
+	if int(cell.Word) > len(words) {
+		return scan.ErrReference
+	}
+	words[cell.Word-1].add(n)
 	return nil
 }
 
-// number counts a number.
-func (f *facetSource) number(c *facetColumn, num uint64, n counts) {
-	if !c.numbers.add(num, n) {
-		return
+// words returns the counts of the words of a column.
+func (f *facetSource) words(column uint32) []counts {
+	c := &f.columns[column]
+	if c.words == nil {
+		c.words = make([]counts, len(f.plan.Tables.Words[column]))
 	}
-	if f.numbersKept++; f.numbersKept > maxNumbers {
-		for i := range f.columns {
-			f.finishNumbers(uint32(i))
+	return c.words
+}
+
+// value counts a cell of n spans that is not a word.
+func (f *facetSource) value(column uint32, cell rows.Cell, n counts) {
+	c := &f.columns[column]
+	if c.numbers != nil {
+		f.to.number(c, cell.Num, n)
+	} else {
+		c.field.note(c.field.counter.AddValue(f.text(column, cell), n.all, n.selected))
+	}
+}
+
+// selectedValue counts that a span is selected. value has counted the cell.
+func (f *facetSource) selectedValue(column uint32, cell rows.Cell) {
+	c := &f.columns[column]
+	if c.numbers != nil {
+		if n := c.numbers.find(cell.Num); n != nil {
+			n.count.selected++
+			return
 		}
-		f.numbersKept = 0
 	}
+	c.field.counter.AddSelected(f.text(column, cell), 1)
 }
 
 // text returns the text of a value in facets.
@@ -82,33 +112,132 @@ func (f *facetSource) text(column uint32, cell rows.Cell) string {
 	return f.plan.Value(column, cell).AsString()
 }
 
-// finishColumn adds the values of a column to the facets.
+// finishColumn adds the words of a column to the facets.
 func (f *facetSource) finishColumn(id uint32) {
 	c := &f.columns[id]
-	if c.counter == nil {
+	if c.field == nil {
 		return
 	}
-	c.counter.AddSpans(c.spans.all, c.spans.selected)
+	c.field.counter.AddSpans(c.spans.all, c.spans.selected)
 	for word, n := range c.words {
 		if n.all > 0 {
-			c.counter.AddValue(f.text(id, rows.Cell{Word: uint32(word) + 1}), n.all, n.selected)
+			c.field.counter.AddValue(f.text(id, rows.Cell{Word: uint32(word) + 1}), n.all, n.selected)
 		}
 	}
-	f.finishNumbers(id)
 }
 
-func (f *facetSource) finishNumbers(id uint32) {
-	c := &f.columns[id]
-	for i := range c.numbers.list {
-		n := &c.numbers.list[i]
-		c.counter.AddValue(f.text(id, rows.Cell{Num: n.num}), n.count.all, n.count.selected)
+// facetField counts the values of a field other than words.
+type facetField struct {
+	counter      *storequery.FieldCounter
+	numbers      []*numbers // one of each kind
+	hits, misses int        // see note
+	ids          bool       // also
+}
+
+// numbersOf returns the numbers of a kind, or nil if its values are not numbers.
+func (f *facetField) numbersOf(kind otlpdata.ValueKind) *numbers {
+	if kind != otlpdata.ValueInt && kind != otlpdata.ValueDouble && kind != otlpdata.ValueBool {
+		return nil
 	}
-	c.numbers.reset()
+	for _, n := range f.numbers {
+		if n.kind == kind {
+			return n
+		}
+	}
+	n := &numbers{kind: kind}
+	f.numbers = append(f.numbers, n)
+	return n
+}
+
+// field returns what to count for a field, or nil if it is not counted.
+func (t *facetTotal) field(of tracestore.Field) *facetField {
+	counter := t.counter.Field(of)
+	if counter == nil {
+		return nil
+	}
+	f := t.index[counter]
+	if f == nil {
+		f = &facetField{counter: counter}
+		t.fields, t.index[counter] = append(t.fields, f), f
+	}
+	return f
+}
+
+// A field has ids if of idMisses values that were not counted one by one, and those between them,
+// at most 1/idHits was counted.
+const (
+	idMisses = 4096
+	idHits   = 100
+)
+
+// note records whether a value was counted one by one, which ends for most values at
+// storequery.MaxFacetDistinct. If almost no value is one of those that are counted, as with ids,
+// ids is set: then the values need not be read.
+func (f *facetField) note(counted bool) {
+	if counted {
+		f.hits++
+		return
+	}
+	if f.misses == 0 {
+		f.hits = 0
+	}
+	if f.misses++; f.misses == idMisses {
+		f.ids = f.hits < idMisses/idHits
+		f.misses = 0
+	}
+}
+
+// maxNumbers is the maximum number of numbers that are counted before they are counted as texts.
+// They take about 6 MiB.
+const maxNumbers = 1 << 17
+
+// number counts a number of n spans.
+func (t *facetTotal) number(c *facetColumn, num uint64, n counts) {
+	if known := c.numbers.find(num); known != nil {
+		known.count.add(n)
+		c.field.note(true)
+		return
+	}
+	if len(c.numbers.list) == storequery.MaxFacetDistinct {
+		c.field.counter.AddOther(n.all)
+		c.field.note(false)
+		return
+	}
+	c.numbers.add(num, n)
+	if t.numbers++; t.numbers > maxNumbers {
+		t.finishNumbers()
+	}
+}
+
+// finishNumbers adds all numbers to the facets.
+func (t *facetTotal) finishNumbers() {
+	for _, f := range t.fields {
+		for _, list := range f.numbers {
+			for i := range list.list {
+				n := &list.list[i]
+				f.counter.AddValue(numberText(list.kind, n.num), n.count.all, n.count.selected)
+			}
+			list.reset()
+		}
+	}
+	t.numbers = 0
+}
+
+// numberText returns the text of a number in facets.
+func numberText(kind otlpdata.ValueKind, num uint64) string {
+	switch kind {
+	case otlpdata.ValueBool:
+		return otlpdata.BoolValue(num != 0).AsString()
+	case otlpdata.ValueInt:
+		return otlpdata.IntValue(int64(num)).AsString()
+	}
+	return otlpdata.DoubleValue(math.Float64frombits(num)).AsString()
 }
 
 // numbers is a hash table that keeps numbers in the order of insertion, so that results are
 // repeatable.
 type numbers struct {
+	kind  otlpdata.ValueKind
 	list  []numberTally
 	slots []uint32 // 1 + index in list, or 0 for a free slot; at least half of the slots are free
 	// factor is random and odd, so that clients cannot send numbers that collide.
@@ -120,22 +249,27 @@ type numberTally struct {
 	count counts
 }
 
-// add counts a number and reports whether it is new.
-func (t *numbers) add(num uint64, n counts) bool {
+// find returns the count of a number, or nil. It is valid until the next call of add.
+func (t *numbers) find(num uint64) *numberTally {
+	if len(t.slots) == 0 {
+		return nil
+	}
+	if at := *t.slot(num); at > 0 {
+		return &t.list[at-1]
+	}
+	return nil
+}
+
+// add adds a number that find does not find.
+func (t *numbers) add(num uint64, n counts) {
 	if 2*len(t.list) >= len(t.slots) {
 		t.grow()
 	}
-	slot := t.find(num)
-	if *slot > 0 {
-		t.list[*slot-1].count.add(n)
-		return false
-	}
 	t.list = append(t.list, numberTally{num, n})
-	*slot = uint32(len(t.list))
-	return true
+	*t.slot(num) = uint32(len(t.list))
 }
 
-func (t *numbers) find(num uint64) *uint32 {
+func (t *numbers) slot(num uint64) *uint32 {
 	mask := uint64(len(t.slots) - 1)
 	for at := (num ^ num>>32) * t.factor >> 32; ; at++ {
 		slot := &t.slots[at&mask]
@@ -152,7 +286,7 @@ func (t *numbers) grow() {
 	}
 	t.slots = make([]uint32, max(least, 2*len(t.slots)))
 	for i := range t.list {
-		*t.find(t.list[i].num) = uint32(i + 1)
+		*t.slot(t.list[i].num) = uint32(i + 1)
 	}
 }
 

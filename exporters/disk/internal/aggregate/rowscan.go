@@ -14,6 +14,9 @@ import (
 
 // scan counts the matching rows of a sample. Damage is recorded.
 func (a *aggregation) scan(ctx context.Context, f *blockSample, to targets) error {
+	if to.facets != nil {
+		defer to.facets.finishNumbers()
+	}
 	for from := 0; from < len(f.blocks); {
 		end := from + 1
 		for end < len(f.blocks) && f.blocks[end].src == f.blocks[from].src {
@@ -188,6 +191,12 @@ func (s *rowScan) rows(at int) error {
 	}
 	b := &s.sample.blocks[at]
 	s.matched = s.matched[:0]
+	if s.counts != nil {
+		err := s.countColumns()
+		if err = s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err); err != nil {
+			return err
+		}
+	}
 	for i := range s.active {
 		err := s.shape(&s.active[i])
 		if err = s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err); err != nil {
@@ -198,6 +207,16 @@ func (s *rowScan) rows(at int) error {
 		return nil
 	}
 	return s.pick()
+}
+
+// countColumns counts the cells of the facets if all rows of the block match.
+func (s *rowScan) countColumns() error {
+	s.counts.byColumn = false
+	if len(s.candidates) < s.filter.Block.Len() || s.duplicates != nil ||
+		slices.ContainsFunc(s.active, func(a shapeRows) bool { return !a.program.MatchesAll() }) {
+		return nil
+	}
+	return s.counts.countColumns(s.filter.Block, s.active)
 }
 
 // collect finds the rows that their programs do not rule out.
