@@ -87,7 +87,7 @@ type rowScan struct {
 	candidates []candidate
 	grouped    []int32
 	selectable []int32 // scratch: rows that may be selected
-	matched    []int32 // matching rows, for exemplars
+	matched    []int32 // matching rows
 	head       rows.Head
 }
 
@@ -186,21 +186,31 @@ func (s *rowScan) block(ctx context.Context, at int) error {
 // rows counts the rows that match. If the cells of one shape cannot be read, the others are counted
 // anyway.
 func (s *rowScan) rows(at int) error {
-	if p, ok := s.filter.Block.(source.Partial); ok && len(s.grouped) > 0 {
-		p.Expect(s.grouped)
-	}
 	b := &s.sample.blocks[at]
+	note := func(err error) error {
+		return s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err)
+	}
+	s.expect(s.grouped)
 	s.matched = s.matched[:0]
+	for i := range s.active {
+		if err := note(s.narrow(s.active[i].program)); err != nil {
+			return err
+		}
+		s.matched = append(s.matched, s.active[i].program.Rows...)
+	}
+	if len(s.matched) < len(s.grouped) {
+		s.expect(s.matched)
+	}
 	if s.counts != nil {
-		err := s.countColumns()
-		if err = s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err); err != nil {
+		if err := note(s.countColumns()); err != nil {
 			return err
 		}
 	}
 	for i := range s.active {
-		err := s.shape(&s.active[i])
-		if err = s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err); err != nil {
-			return err
+		if of := &s.active[i]; len(of.program.Rows) > 0 {
+			if err := note(s.count(of.shape, of.program.Rows)); err != nil {
+				return err
+			}
 		}
 	}
 	if s.to.picks == nil || len(s.matched) == 0 || !s.shouldPick(at) {
@@ -209,11 +219,32 @@ func (s *rowScan) rows(at int) error {
 	return s.pick()
 }
 
+// expect announces the rows whose cells will be read.
+func (s *rowScan) expect(list []int32) {
+	if p, ok := s.filter.Block.(source.Partial); ok && len(list) > 0 {
+		p.Expect(list)
+	}
+}
+
+// narrow removes the rows of a program that do not match, or all if they cannot be read.
+func (s *rowScan) narrow(p *scan.Program) error {
+	set, err := p.Rows, error(nil)
+	if !p.MatchesAll() {
+		set, err = s.filter.Narrow(p, set)
+	}
+	if err == nil && s.duplicates != nil && len(s.duplicates.keys) > 0 {
+		set, err = s.duplicates.dropRepeated(&s.filter, set)
+	}
+	if p.Rows = set; err != nil {
+		p.Rows = nil
+	}
+	return err
+}
+
 // countColumns counts the cells of the facets if all rows of the block match.
 func (s *rowScan) countColumns() error {
 	s.counts.byColumn = false
-	if len(s.candidates) < s.filter.Block.Len() || s.duplicates != nil ||
-		slices.ContainsFunc(s.active, func(a shapeRows) bool { return !a.program.MatchesAll() }) {
+	if len(s.matched) < s.filter.Block.Len() {
 		return nil
 	}
 	return s.counts.countColumns(s.filter.Block, s.active)
@@ -264,28 +295,6 @@ func (s *rowScan) group() {
 	for _, m := range s.candidates {
 		m.program.Rows = append(m.program.Rows, m.row)
 	}
-}
-
-// shape counts the matching rows of a shape.
-func (s *rowScan) shape(of *shapeRows) error {
-	set, err := of.program.Rows, error(nil)
-	if !of.program.MatchesAll() {
-		if set, err = s.filter.Narrow(of.program, set); err != nil {
-			return err
-		}
-	}
-	if s.duplicates != nil && len(s.duplicates.keys) > 0 {
-		if set, err = s.duplicates.dropRepeated(&s.filter, set); err != nil {
-			return err
-		}
-	}
-	if len(set) == 0 {
-		return nil
-	}
-	if s.to.picks != nil {
-		s.matched = append(s.matched, set...)
-	}
-	return s.count(of.shape, set)
 }
 
 // count counts rows of a shape that match.

@@ -11,18 +11,15 @@ var _ source.Vectors = (*Block)(nil)
 
 // Vector implements source.Vectors.
 func (b *Block) Vector(shape uint32, position int) (source.Vector, error) {
-	if err := b.need(needCell); err != nil {
+	if err := b.need(needCells); err != nil {
 		return source.Vector{}, err
 	}
 	group := b.l.slotsOf(shape)[position].group
 	if group == constant || b.l.groupsOf(shape)[group].count > 1 {
 		return source.Vector{}, fmt.Errorf("shape %d has no vector at position %d", shape, position)
 	}
-	at, first, err := b.locate(shape, group)
-	if err != nil {
-		return source.Vector{}, err
-	}
-	return b.vector(at, int(first), int(b.index.count[shape]))
+	p := &b.index.places[b.index.firstPlace[shape]+group]
+	return b.vector(int(p.vector), int(p.from), int(b.index.count[shape]))
 }
 
 // Ranks implements source.Vectors.
