@@ -64,11 +64,23 @@
 
   const split = (text) => text.toLowerCase().match(/[\p{L}\p{Nd}_]{2,}/gu) || [];
 
-  /** Points of each section with a word that begins with the given one; whole words count more. */
+  /** Words of questions that say nothing about their subject. */
+  const fillers = new Set(['an', 'are', 'can', 'do', 'does', 'for', 'how', 'in', 'is', 'many', 'much', 'my', 'of', 'on', 'the', 'to', 'what', 'which', 'why', 'with']);
+
+  /** The words of a search, without fillers unless there is nothing else. */
+  function terms(text) {
+    const words = split(text), subjects = words.filter((w) => !fillers.has(w));
+    return subjects.length > 0 ? subjects : words;
+  }
+
+  /** The beginning that forms of a word share: `upgrad` of upgrade, upgrades and upgrading. */
+  const stem = (word) => (word.length > 5 ? word.replace(/(ing|es|ed|e|s)$/, '') : word);
+
+  /** Points of each section with a form of the word, or one that begins with it; whole words count more. */
   function matches(word) {
-    const points = new Map();
+    const points = new Map(), beginning = stem(word);
     for (const known of vocabulary) {
-      if (!known.startsWith(word)) continue;
+      if (!known.startsWith(beginning)) continue;
       const value = known === word ? 3 : 1;
       for (const n of index.words[known]) points.set(n, Math.max(value, points.get(n) || 0));
     }
@@ -77,7 +89,7 @@
 
   /** The best sections that have all words of a text. Words in headings and titles count most. */
   function find(text) {
-    const words = split(text);
+    const words = terms(text);
     if (words.length === 0) return [];
     const found = words.map(matches);
     const results = [];
@@ -89,8 +101,8 @@
       words.forEach((word, i) => {
         score += found[i].get(n);
         if (heading.includes(word)) score += 12;
-        else if (heading.some((w) => w.startsWith(word))) score += 6;
-        if (title.some((w) => w.startsWith(word))) score += 4;
+        else if (heading.some((w) => w.startsWith(stem(word)))) score += 6;
+        if (title.some((w) => w.startsWith(stem(word)))) score += 4;
       });
       results.push({ section, score });
     }
