@@ -91,13 +91,13 @@ func Components() []pipeline.Factory {
 // Presets returns the built-in configurations; the first one runs when nothing else is asked for.
 func Presets() []app.Preset {
 	return []app.Preset{
-		{Name: "all-in-one", Doc: "receivers, store, query API and web UI in one process", YAML: examples.AllInOne},
+		{Name: "all-in-one", Doc: "receivers, store, query service and web UI in one process", YAML: examples.AllInOne},
 		{Name: "agent", Doc: "receives datagrams of applications on the same machine for a collector", YAML: examples.Agent},
 		{Name: "collector", Doc: "receives spans over TCP, and stores them for query services", YAML: examples.Collector},
-		{Name: "query", Doc: "query API and web UI for the store of a collector", YAML: examples.Query},
+		{Name: "query", Doc: "query service and web UI for the store of a collector", YAML: examples.Query},
 		{Name: "collector-clickhouse", Doc: "receives spans over TCP, and stores them in ClickHouse", YAML: examples.CollectorClickHouse},
 		{Name: "collector-kafka", Doc: "receives spans over TCP, and writes them to Kafka", YAML: examples.CollectorKafka},
 		{Name: "ingester", Doc: "reads spans from Kafka, and stores them for query services", YAML: examples.Ingester},
-		{Name: "query-clickhouse", Doc: "query API and web UI for spans in ClickHouse", YAML: examples.QueryClickHouse},
+		{Name: "query-clickhouse", Doc: "query service and web UI for spans in ClickHouse", YAML: examples.QueryClickHouse},
 	}
 }

@@ -60,7 +60,7 @@ func (f *flags) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.StringVar(&f.otlp, "otlp", commands.DefaultURL(getenv, commands.VarOTLPURL, otlpPort),
 		"URL of the OTLP/HTTP endpoint to write to. gRPC is not supported. $"+commands.VarOTLPURL+" sets the default.")
 	fs.StringVar(&f.query, "query", commands.DefaultURL(getenv, commands.VarQueryURL, queryPort),
-		"URL of the query API, with its base path if it has one. $"+commands.VarQueryURL+" sets the default.")
+		"URL of the query service, with its base path if it has one. $"+commands.VarQueryURL+" sets the default.")
 	duration := func(to *pipeline.Duration, name string, value time.Duration, usage string) {
 		fs.TextVar(to, name, pipeline.Duration(value), usage)
 	}

@@ -89,7 +89,7 @@ func (x *examination) probe(ctx context.Context, p *probe) Finding {
 	}
 	accepted := time.Since(began)
 	if x.query == "" {
-		return newFinding(subject, Skipped, "accepted in %s; without the query API it is not known whether it arrived", roundTime(accepted)).
+		return newFinding(subject, Skipped, "accepted in %s; without the query service it is not known whether it arrived", roundTime(accepted)).
 			advise("give --query URL of the installation that stores the spans")
 	}
 	return x.readBack(ctx, subject, s, began)

@@ -55,11 +55,11 @@ type flags struct {
 }
 
 func (f *flags) define(fs *flag.FlagSet) {
-	fs.StringVar(&f.query, "query", "", "URL of the query API that reads test spans back, with its base path if it has one. "+
+	fs.StringVar(&f.query, "query", "", "URL of the query service that reads test spans back, with its base path if it has one. "+
 		"The default is $"+commands.VarQueryURL+", or the query extension of the configuration.")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the test spans, sent in the header "+strings.ToLower(tenantHeader)+".")
-	f.header = commands.HeaderFlag(fs, "Header for requests to receivers and the query API")
-	fs.StringVar(&f.cert, "cert", "", "PEM file of the client certificate for receivers and the query API.")
+	f.header = commands.HeaderFlag(fs, "Header for requests to receivers and the query service")
+	fs.StringVar(&f.cert, "cert", "", "PEM file of the client certificate for receivers and the query service.")
 	fs.StringVar(&f.key, "key", "", "PEM file of the private key for --cert.")
 	fs.TextVar(&f.timeout, "timeout", pipeline.Duration(defaultTimeout), "Maximum duration of each check.")
 	fs.Func("skip", "Check to leave out; may be repeated. The checks are "+described()+".", f.addSkip)
@@ -182,7 +182,7 @@ func checks() []check {
 		{"kafka", "brokers, topics, partitions and replicas of Kafka", checkKafka},
 		{"versions", "versions of the program, the running process and stored files", checkVersions},
 		{"sampling", "answers to clients that ask for sampling strategies", checkSampling},
-		{"spans", "a test span through each receiver, read back through the query API", checkSpans},
+		{"spans", "a test span through each receiver, read back through the query service", checkSpans},
 	}
 }
 

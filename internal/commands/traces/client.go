@@ -146,7 +146,7 @@ func (c *client) responseError(resp *http.Response) error {
 		e.msg = "redirected to " + clean(resp.Header.Get("Location"))
 	case e.status == http.StatusNotFound || e.status == http.StatusOK:
 		e.unknown = true
-		e.msg = fmt.Sprintf("%s is not a query API; check the base path", c.base)
+		e.msg = fmt.Sprintf("%s is not a query service; check the base path", c.base)
 	case text == "" || isPage(resp):
 		e.msg = http.StatusText(e.status)
 	default:

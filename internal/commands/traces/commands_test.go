@@ -111,7 +111,7 @@ func TestErrorResponses(t *testing.T) {
 	}
 	f("trace 7ace: status 404: trace not found", envelope(404, "trace not found"))
 	f(`trace 7ace: status 400: bad id \x1b[2J`, envelope(400, `bad id \u001b[2J`))
-	f("trace 7ace: status 404: URL is not a query API; check the base path", reply(404, "404 page not found\n"))
+	f("trace 7ace: status 404: URL is not a query service; check the base path", reply(404, "404 page not found\n"))
 	f("trace 7ace: status 401: missing tenant header", reply(401, "missing tenant header"))
 	f("trace 7ace: status 500: Internal Server Error", reply(500, ""))
 	f(`trace 7ace: status 502: \x1b]0;x`, reply(502, "\x1b]0;x"))
@@ -123,7 +123,7 @@ func TestErrorResponses(t *testing.T) {
 		reply(429, "too many")(w, r)
 	})
 	f("trace 7ace: status 400: malformed", reply(400, `{"error":{"httpCode":400,"message":"malformed"}}`))
-	f("trace 7ace: status 200: URL is not a query API; check the base path", reply(200, "<!doctype html>"))
+	f("trace 7ace: status 200: URL is not a query service; check the base path", reply(200, "<!doctype html>"))
 	f("trace 7ace: status 503: Service Unavailable", reply(503, "<html><body>Sorry</body></html>"))
 	f("decoding response of URL: invalid character 'x' looking for beginning of value", reply(200, "x"))
 	f("decoding response of URL: missing member \"data\"", reply(200, `{}`))

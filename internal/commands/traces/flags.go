@@ -31,7 +31,7 @@ type commonFlags struct {
 
 func (c *commonFlags) define(fs *flag.FlagSet, getenv func(string) string) {
 	fs.StringVar(&c.query, "query", commands.DefaultURL(getenv, commands.VarQueryURL, queryPort),
-		"URL of the query API, including its base path. $"+commands.VarQueryURL+" sets the default.")
+		"URL of the query service, including its base path. $"+commands.VarQueryURL+" sets the default.")
 	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent in the header "+strings.ToLower(tenantHeader)+".")
 	c.header = commands.HeaderFlag(fs, "Header for all requests")
 	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), "Timeout of requests.")
