@@ -137,6 +137,9 @@ function isLanguage(t: Token): boolean {
   return t.kind === 'quoted' || (t.kind === 'invalid' && /^["`]/.test(t.text));
 }
 
+/** The requests of all services. */
+export const allRequests = '{ (kind = server || kind = consumer) }';
+
 /** Puts braces around a search that has none, so that `duration > 1s` is valid. Plain text, which has no sign of the language, is searched for as such. */
 export function searchOf(text: string): string {
   const trimmed = text.trim();

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Names } from '../api/types';
 import { capable } from './config';
 import { Dialog } from './dialog';
-import { searchOf } from '../query/edit';
+import { allRequests, searchOf } from '../query/edit';
 import { savedSearches } from '../query/saved';
 import { rangeText } from '../query/saved-text';
 import { Icon, type IconName } from './icons';
@@ -25,7 +25,7 @@ function pages(): Target[] {
   return [
     page('Overview', t('what is broken now'), link({ page: 'overview' })),
     page('Explore', t('search traces and spans'), link({ page: 'explore' })),
-    ...(capable('aggregates') ? [page(t('Since yesterday'), t('what differs from one day earlier, or from any other time'), link({ page: 'explore' }, { tab: 'times' }))] : []),
+    ...(capable('aggregates') ? [page(t('Since yesterday'), t('what differs from one day earlier, or from any other time'), link({ page: 'explore' }, { q: allRequests, tab: 'times' }))] : []),
     page('Services', t('all services'), link({ page: 'services' })),
     page('Errors', t('what failed, in groups'), link({ page: 'errors' })),
     page('Map', t('who calls whom'), link({ page: 'map' })),
@@ -94,8 +94,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <div class={css.field}>
         <Icon name="search" />
         <input
-          class={css.input} role="combobox" aria-label={t('Trace ID, service or page')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
-          aria-activedescendant={at >= 0 ? `palette-${at}` : undefined} placeholder={t('Trace ID, service or page')} autocomplete="off" spellcheck={false} autofocus
+          class={css.input} role="combobox" aria-label={t('Trace ID, service or text')} aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list"
+          aria-activedescendant={at >= 0 ? `palette-${at}` : undefined} placeholder={t('Trace ID, service or text')} autocomplete="off" spellcheck={false} autofocus
           value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setIndex(0); }} onKeyDown={key}
         />
         <kbd>Esc</kbd>

@@ -48,7 +48,7 @@ export function TopBar({ onJump, onHelp, onTheme }: { onJump: () => void; onHelp
       <NarrowNav page={page} onHelp={onHelp} onTheme={onTheme} />
       <span class={css.space} />
       <button type="button" class={css.jump} onClick={onJump} aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'} title={t('Jump to a trace, a service or a page')}>
-        <Icon name="search" /><span class={css.jumpText}>{t('Trace ID, service or page')}</span><kbd>{isMac ? '⌘ K' : t('Ctrl K')}</kbd>
+        <Icon name="search" /><span class={css.jumpText}>{t('Trace ID, service or text')}</span><kbd>{isMac ? '⌘ K' : t('Ctrl K')}</kbd>
       </button>
       {timed.has(page) && !withoutTime.value && !live && <TimePicker />}
       {timed.has(page) && !withoutTime.value && capable('tail') && <LiveButton />}

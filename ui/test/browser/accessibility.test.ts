@@ -198,7 +198,7 @@ describe('with data', () => {
 
   test('dialogs keep the focus, and give it back', async () => {
     await visit({ name: '', path: () => '/status', reach: title(/./) });
-    for (const name of [/Trace ID, service or page/, 'Keys and help']) {
+    for (const name of [/Trace ID, service or text/, 'Keys and help']) {
       const button = page.getByRole('button', { name });
       await button.focus();
       await page.keyboard.press('Enter');

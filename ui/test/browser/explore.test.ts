@@ -217,7 +217,7 @@ test('the page says what durations are of', () => visit(searchFor('{ service = "
 }));
 
 test('facets include, exclude and count', () => visit(url + '/search', async (page) => {
-  const facet = page.getByRole('complementary', { name: 'Facets' }).getByRole('region', { name: 'span.http.route', exact: true });
+  const facet = page.getByRole('complementary', { name: 'Facets' }).getByRole('region', { name: 'http.route', exact: true });
   await facet.getByRole('button', { name: '/pay', exact: true }).click();
   await expect.poll(() => queryOf(page)).toBe('{ span.http.route = "/pay" }');
   await expect.poll(async () => (await facet.locator('li').allTextContents()).join()).toBe('/pay60');

@@ -179,5 +179,5 @@ test('link templates are offered while there are none', () => visit(`/trace/${kn
   await details.getByRole('button', { name: 'Actions on the span' }).click();
   await details.getByRole('menuitem', { name: 'Link to logs or dashboards' }).click();
   await details.getByText('link_templates:').waitFor();
-  await details.getByRole('tab', { name: 'Links', selected: true }).waitFor();
+  await details.getByRole('tab', { name: 'Logs, links', selected: true }).waitFor();
 }));

@@ -128,7 +128,7 @@ describe('with data', () => {
     for (const text of [id, id.toUpperCase(), `00-${id}-00f067aa0ba902b7-01`, `http://jaeger.example/trace/${id}?x=y`]) {
       const { page } = await newPage(browser);
       await page.goto(url);
-      await page.getByRole('button', { name: /Trace ID, service or page/ }).click();
+      await page.getByRole('button', { name: /Trace ID, service or text/ }).click();
       await page.keyboard.insertText(text);
       await page.keyboard.press('Enter');
       await page.getByRole('treegrid', { name: 'Spans' }).waitFor();

@@ -47,7 +47,7 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
     <div class={css.list}>
       <div class={css.filter}><Input icon="search" aria-label={t('Find a field')} placeholder={t('Find a field')} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
       {answer.error && <div class={css.note}><Failure what={t('Facets, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
-      <div class={css.head}><span>{t('Best split first')}</span><span>{t('spans')}</span></div>
+      <div class={css.head}><span>{t('Most useful first')}</span><span>{t('spans')}</span></div>
       {(data.share < 1 || answer.messages.length > 0) && (
         <div class={css.note}>
           {data.share < 1 && <Partial>{t('Counts are estimates from a sample: {share} of the spans were examined.', { share: percent(data.share) })}</Partial>}
@@ -55,7 +55,7 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
         </div>
       )}
       <div ref={list} role="toolbar" aria-orientation="vertical" aria-label={t('Values of fields')}>
-        {shown.map((f, i) => <FacetView key={f.field} facet={f} spans={data.spans} share={data.share} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
+        {shown.map((f, i) => <FacetView key={f.field} facet={f} label={shortLabel(f, ordered)} spans={data.spans} share={data.share} open={wanted !== '' || i < openFacets} run={run} onFilter={onFilter} onRows={() => drawAgain({})} />)}
       </div>
       {shown.length === 0 && <p class={css.none}>{wanted ? t('No field with this name on the matching spans.') : t('No spans match.')}</p>}
       {data.omitted > 0 && <p class={css.none}>{t('{omitted} further fields are not listed. The search can use them.', { omitted: count(data.omitted) })}</p>}
@@ -69,8 +69,15 @@ function namedFields(text: string): Set<string> {
   return new Set(((q && conditionsOf(q)) ?? []).filter((c) => c.name).map((c) => canonical(c.name)));
 }
 
+/** Name of a field without its scope, if no other field has this name. */
+function shortLabel({ field }: Facet, all: Facet[]): string {
+  const label = fieldLabel(field).replace(/^(span|resource)\./, '');
+  return all.some((f) => f.field !== field && fieldLabel(f.field).endsWith(`.${label}`)) ? fieldLabel(field) : label;
+}
+
 interface FacetViewProps {
   facet: Facet;
+  label: string;
   spans: number;
   /** Share of the spans that was examined. */
   share: number;
@@ -81,7 +88,7 @@ interface FacetViewProps {
   onRows: () => void;
 }
 
-function FacetView({ facet, spans, share: examined, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
+function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, run, onFilter, onRows }: FacetViewProps) {
   const [toggled, setToggled] = useState<boolean | null>(null);
   const [all, setAll] = useState(false);
   const open = toggled ?? initiallyOpen;
@@ -95,11 +102,11 @@ function FacetView({ facet, spans, share: examined, open: initiallyOpen, run, on
   const shown = all ? values : values.slice(0, shownValues);
   useEffect(onRows, [open, shown.length]);
   return (
-    <section class={css.facet} aria-label={fieldLabel(facet.field)}>
+    <section class={css.facet} aria-label={label}>
       <h2 data-row>
         <button type="button" class={css.name} aria-expanded={open} title={t('{field}: on {share} of the matching spans, {distinct} values', { field: facet.field, share: share(facet.spans / Math.max(1, spans)), distinct: count(facet.distinct) })} onClick={() => setToggled(!open)}>
           <Icon name={open ? 'chev' : 'right'} size={12} />
-          <span class={css.field}><bdi>{fieldLabel(facet.field)}</bdi></span>
+          <span class={css.field}><bdi>{label}</bdi></span>
           <span class={css.distinct}>{count(facet.distinct)}{facet.distinct === 1 ? ' ' + t('value') : ' ' + t('values')}</span>
         </button>
       </h2>

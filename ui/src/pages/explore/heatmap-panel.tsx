@@ -13,7 +13,7 @@ import { announce } from '../../shell/live-region';
 import { Failure, Messages } from '../../shell/states';
 import { t, Text } from '../../shell/text';
 import { toast } from '../../shell/toast';
-import { linked, navigate, view, type Box } from '../../shell/url';
+import { link, linked, navigate, view, type Box } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { BaselineChoice, NamedSelection, ExplainButton, ExplainButtons } from './explain/choice';
 import { boxOfSelection } from './explain/selection';
@@ -67,7 +67,7 @@ function Totals({ data }: { data: Heatmap | undefined }) {
     <span class={css.totals}>
       <b>{about}{count(data.estimatedSpans)}</b> {data.estimatedSpans === 1 ? of.slice(0, -1) : of}
       {data.share < 1 && <span class={css.sample} title={sampleText(data)}>{t(' ({share} examined)', { share: percent(data.share) })}</span>}
-      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><span class={css.errors}>{t('{estimatedSpans} with errors', { estimatedSpans: data.estimatedErrors === data.estimatedSpans ? t('all') : about + count(data.estimatedErrors) })}</span></>}
+      {data.estimatedErrors > 0 && <><span class={css.dot}>·</span><a class={css.errors} href={link({ page: 'explore' }, { q: view.value.q, of, sel: 'errors' })}>{t('{estimatedSpans} with errors', { estimatedSpans: data.estimatedErrors === data.estimatedSpans ? t('all') : about + count(data.estimatedErrors) })}</a></>}
     </span>
   );
 }

@@ -84,9 +84,10 @@ function callsOfServices(run: Run, onRun: (text: string) => void): Way[] {
 function WayOut({ way, onCount }: { way: Way; onCount: (n: number) => void }) {
   const { data, messages } = useRequest<Heatmap>(capable('aggregates') ? 'heatmap' : null,
     { q: way.q, start: nanos(way.from), end: nanos(way.to), of: 'spans', columns: 400, exemplars: 1 }, { maxAge: 60_000 });
-  const n = data?.estimatedSpans;
+  const sampled = !!data && (data.share < 1 || messages.length > 0);
+  const n = sampled && data.estimatedSpans === 0 ? undefined : data?.estimatedSpans; // a sample may have missed all
   useEffect(() => { if (n !== undefined) onCount(n); }, [n]);
-  if (n === 0) return null;
-  const about = data && (data.share < 1 || messages.length > 0) ? 'about ' : '';
-  return <Button disabled={way.counted && !data?.cells.column.length} onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
+  if (n === 0 || (way.counted && data?.cells.column.length === 0)) return null;
+  const about = sampled ? 'about ' : '';
+  return <Button disabled={way.counted && !data} onClick={() => way.go(data)}><span class={css.label}>{way.label}</span>{n !== undefined && <span class={css.count}>{about}{count(n)} {n === 1 ? t('span') : t('spans')}</span>}</Button>;
 }

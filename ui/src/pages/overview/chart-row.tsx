@@ -106,5 +106,5 @@ function Note({ now, usual, most = 0, format, worse }: { now: number | null; usu
   const ratio = now / usual;
   if (ratio >= notable) return <span class={classes(css.note, worse && css[worse])}>{t('▲ {ratio}, usually {usual}', { ratio: factor(ratio), usual: format(usual) })}</span>;
   if (ratio <= 1 / notable) return <span class={css.note}>{t('▼ usually {usual}', { usual: format(usual) })}</span>;
-  return <span class={css.note}>{most >= usual * notable ? t('usually {usual}, up to {most}', { usual: format(usual), most: format(most) }) : t('as usual')}</span>;
+  return <span class={css.note}>{most >= usual * notable ? t('up to {most}', { most: format(most) }) : t('as usual')}</span>;
 }

@@ -4,6 +4,7 @@ import type { Change, Changes } from '../../api/types';
 import { MiniBars } from '../../charts/sparkline';
 import { NotCounted } from '../../errors/not-counted';
 import { countText, secondLine, titleOf, trendText, uncounted } from '../../errors/trend';
+import { allRequests } from '../../query/edit';
 import { capable } from '../../shell/config';
 import { classes } from '../../shell/controls';
 import { count } from '../../shell/format';
@@ -81,7 +82,7 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
   const { data } = changes;
   return (
     <section class={css.changes}>
-      <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span>{capable('aggregates') && <a class={css.all} href={link({ page: 'explore' }, { tab: 'times' })} title={t('Compare all services with one day earlier, or with any other time')}>{t('Since yesterday')}</a>}</div>
+      <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span>{capable('aggregates') && <a class={css.all} href={link({ page: 'explore' }, { q: allRequests, tab: 'times' })} title={t('Compare all services with one day earlier, or with any other time')}>{t('Since yesterday')}</a>}</div>
       {changes.error && <Failure what={data ? t('Changes, which are of an earlier answer') : t('Changes')} error={changes.error} retry={changes.retry} />}
       {data && data.changes.length === 0 && <p class={css.nothing}>{t('No new version, instance, attribute or service.')}</p>}
       <ul class={css.changeList}>

@@ -8,18 +8,14 @@ import { Icon, Mark } from '../../shell/icons';
 import { serviceLabel } from '../../shell/service';
 import { t, tn } from '../../shell/text';
 import { link } from '../../shell/url';
+import { spansOf } from '../service/queries';
 import type { ServiceHealth } from './health';
 import type { Sentence } from './sentence';
 import css from './overview.module.css';
 
-/** Query for the requests of a service, or only for the failed ones. */
-export function serviceQuery(name: string, more = ''): string {
-  return `{ service = ${JSON.stringify(name)}${more && ` && ${more}`} }`;
-}
-
 /** Query for the requests that the sentence about a service is of. */
 export function queryOf(s: ServiceHealth): string {
-  return serviceQuery(s.name, s.state !== 'silent' && s.series.incident?.kind === 'errors' ? 'error' : '');
+  return spansOf(s.name, s.state !== 'silent' && s.series.incident?.kind === 'errors' ? 'error' : '');
 }
 
 /** What is usual, and how much is known of it. */

@@ -10,16 +10,16 @@ import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
 import { t, Text } from '../../shell/text';
 import { link } from '../../shell/url';
+import { slower, spansOf } from '../service/queries';
 import { errorShares, figuresText, rates, type ServiceHealth } from './health';
-import { serviceQuery } from './lead';
 import { factor } from './sentence';
 import css from './service-table.module.css';
 
 const notable = 1.5;
 const errorScale = 0.1; // share of errors that fills a mini chart, unless there are more
 
-/** All services with rate, errors and durations. Numbers link to Explore, rows to Explore or to the page of the service. */
-export function ServiceTable({ services, data, changes, order, to = 'explore' }: { services: ServiceHealth[]; data: Services; changes: Change[]; order: string; to?: 'explore' | 'service' }) {
+/** All services with rate, errors and durations. Names link to the page of the service, numbers to Explore. */
+export function ServiceTable({ services, data, changes, order }: { services: ServiceHealth[]; data: Services; changes: Change[]; order: string }) {
   const body = useRef<HTMLTableSectionElement>(null);
   useRovingRows(body);
   const scale = Math.max(errorScale, maxOf(services.map((s) => errorShares(s.series))));
@@ -40,7 +40,7 @@ export function ServiceTable({ services, data, changes, order, to = 'explore' }:
         </tr>
       </thead>
       <tbody ref={body}>
-        {services.map((s) => <Row key={s.name} to={to} s={s} data={data} scale={scale} version={changes.find((c) => c.kind === 'version' && c.service === s.name)} />)}
+        {services.map((s) => <Row key={s.name} s={s} data={data} scale={scale} version={changes.find((c) => c.kind === 'version' && c.service === s.name)} />)}
       </tbody>
     </table>
   );
@@ -55,9 +55,9 @@ function ageOf(at: string): string {
 const marks = { failing: 'error', silent: 'warn', slow: 'warn', ended: 'partial' } as const;
 const labels = { failing: t('failing'), silent: t('silent'), slow: t('slow'), ended: t('recovered') };
 
-function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' | 'service'; data: Services; scale: number; version?: Change }) {
+function Row({ s, data, scale, version }: { s: ServiceHealth; data: Services; scale: number; version?: Change }) {
   const { figures: summary, series: { since } } = s;
-  const explore = (more = ''): string => link({ page: 'explore' }, { q: serviceQuery(s.name, more) });
+  const explore = (more: string): string => link({ page: 'explore' }, { q: spansOf(s.name, more) });
   const perSecond = rates(s.series.calls, data);
   const slow = s.slowdown !== null && s.slowdown >= notable;
   const p95 = summary.p95 === null ? none : percentile(summary.p95);
@@ -66,7 +66,7 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
       <th scope="row" class={css.name}>
         <span class={css.service}>
           <span class={css.mark}>{s.state !== 'normal' && <Mark kind={marks[s.state]} label={labels[s.state]} />}</span>
-          <a class={css.link} href={to === 'service' ? link({ page: 'service', name: s.name }) : explore()}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
+          <a class={css.link} href={link({ page: 'service', name: s.name })}><ServiceMark name={s.name} inferred={s.inferred} strong /></a>
           {version && <span class={classes(css.wide, css.version)}><Badge title={t('version {from} → {to}', { from: version.from || '?', to: version.to })}><span>{version.to}<span class={css.age}>{ageOf(version.at)}</span></span></Badge></span>}
           {s.inferred && <span class={classes(css.inferred, css.wide)}>{t('inferred')}</span>}
           {since && <span class={classes(css.inferred, css.since)}>{figuresText(s.series, data)}</span>}
@@ -81,7 +81,7 @@ function Row({ s, to, data, scale, version }: { s: ServiceHealth; to: 'explore' 
       </td>
       <td class={classes(css.number, css.wide, css.second)}>{summary.p50 === null ? none : percentile(summary.p50)}</td>
       <td class={classes(css.number, slow && css.strong)}>
-        {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(`duration >= ${Math.floor(summary.p95 / 1e3)}us`)} title={t('The slowest requests')}>{p95}</a>}
+        {summary.p95 === null ? p95 : <a class={css.cellLink} href={explore(slower(summary.p95))} title={t('The slowest requests')}>{p95}</a>}
         {slow && <span class={css.below}>▲ {factor(s.slowdown!)}</span>}
       </td>
       <td class={classes(css.factor, css.wide)}>{slow && <span title={t('against the usual p95')}>▲ {factor(s.slowdown!)}</span>}</td>

@@ -125,7 +125,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
   );
 }
 
-/** `range`: the time of an incident. `told`: its card is below. */
+/** `range`: the time of an incident. `told`: its card is below; undefined if there is no card. */
 function Head({ name, errors, role = 'requests', range = view.value.range, told, children }: { name: string; errors: string; role?: RoleName; range?: Range; told?: boolean; children?: ComponentChildren }) {
   return (
     <div class={css.head}>
@@ -135,7 +135,7 @@ function Head({ name, errors, role = 'requests', range = view.value.range, told,
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
       {capable('aggregates') && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name), tab: 'times' }))} title={t('Compare its operations with one day earlier, or with any other time')}>{t('Since yesterday')}</Button>}
       {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors', range }))}>{t('Kinds of errors')}</Button>}
-      {errors && !told && <Button kind="primary" onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain', range }))}>{t('Explain errors')}</Button>}
+      {errors && !told && <Button kind={told === undefined ? 'primary' : undefined} onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain', range }))}>{t('Explain errors')}</Button>}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // Searches that the page of a service links to.
 
 import type { RoleName } from '../../api/service';
-import { durationText } from '../../query/field';
+import { durationText, round3 } from '../../query/field';
 
 const kinds: Record<RoleName, string> = {
   requests: '(kind = server || kind = consumer)', calls: '(kind = client || kind = producer)', internal: '(kind = internal || kind = unspecified)',
@@ -22,7 +22,7 @@ export function operationQuery(service: string, operation: string, ...conditions
   return spansOf(service, `name = ${JSON.stringify(operation)}`, ...conditions);
 }
 
-/** Spans that take at least a time in nanoseconds. */
+/** Spans that take at least a time in nanoseconds, rounded down to three digits. */
 export function slower(ns: number): string {
-  return `duration >= ${durationText(Math.floor(ns))}`;
+  return `duration >= ${durationText(round3(ns, Math.floor))}`;
 }

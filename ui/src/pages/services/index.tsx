@@ -58,7 +58,7 @@ export default function ServicesPage() {
         ? <div class={css.notice}><Empty title={t('No service has sent spans in this time range.')}><a href={link({ page: 'overview' })}>{t('How to send spans')}</a><a href={link({ page: 'status' })}>{t('Check the receivers')}</a></Empty></div>
         : shown.length === 0
           ? !more && <div class={css.notice}><Empty title={t('No service matches.')} /></div>
-          : <ServiceTable services={shown.slice(0, length)} data={data} changes={changes.data?.changes ?? []} order={order === 'abnormal' ? first : order === 'time' ? t('busiest') : t('A to Z')} to="service" />}
+          : <ServiceTable services={shown.slice(0, length)} data={data} changes={changes.data?.changes ?? []} order={order === 'abnormal' ? first : order === 'time' ? t('busiest') : t('A to Z')} />}
       {more && <FoundNames text={needle} without={judged.map((s) => s.name)} alone={shown.length === 0} />}
       {shown.length > length && <div class={css.more}><Button onClick={() => setLength(length + pageSize)}>{t('Show more')}</Button><span>{t('{n} of {all}', { n: count(length), all: count(shown.length) })}</span></div>}
     </div>

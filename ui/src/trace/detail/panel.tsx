@@ -71,7 +71,7 @@ function tabsOf(d: SpanDetail): Tab<TabID>[] {
   return [
     { id: 'attributes', label: t('Attributes'), count: number(d.attributes.length) },
     { id: 'events', label: t('Events'), count: number(d.events.length) },
-    { id: 'links', label: t('Links'), count: number(d.links.length + d.linkedFrom.length) },
+    { id: 'links', label: t('Logs, links'), count: number(d.links.length + d.linkedFrom.length) },
     { id: 'resource', label: t('Resource'), count: number(d.resource.length) },
   ];
 }

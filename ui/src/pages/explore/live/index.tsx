@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { slowestExemplar } from '../../../charts/exemplar';
 import { HeatmapChart } from '../../../charts/heatmap';
-import { searchOf, withoutSelect } from '../../../query/edit';
+import { addCondition, searchOf, withoutSelect } from '../../../query/edit';
 import { remember } from '../../../query/history';
 import { problemIn } from '../../../query/problem';
 import type { Heatmap } from '../../../api/types';
@@ -13,7 +13,7 @@ import { announce } from '../../../shell/live-region';
 import { Partial } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { toast } from '../../../shell/toast';
-import { linked, navigate, view, type Box } from '../../../shell/url';
+import { link, linked, navigate, view, type Box } from '../../../shell/url';
 import Examples from '../examples';
 import { markedSearch, selectsAll } from '../links';
 import type { Run } from '../run';
@@ -119,7 +119,7 @@ function Totals({ heat }: { heat: Heatmap }) {
   return (
     <span class={css.totals}>
       {tn(n, '{n} trace in the last 5 min', '{n} traces in the last 5 min', { n: count(n) })}
-      {heat.estimatedErrors > 0 && <span class={css.errors}>{t('{n} with errors', { n: count(heat.estimatedErrors) })}</span>}
+      {heat.estimatedErrors > 0 && <a class={css.errors} href={link({ page: 'explore' }, { q: addCondition(view.value.q, 'error', '=', 'true'), live: true })}>{t('{n} with errors', { n: count(heat.estimatedErrors) })}</a>}
     </span>
   );
 }

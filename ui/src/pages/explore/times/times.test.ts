@@ -50,7 +50,7 @@ describe('two times', () => {
     const some = groups(['a', 50, 0, 10]);
     const sentence = (after: Groups, then: Groups): string => sentenceOf(changesOf(after, then, now, earlierPeriod('', now)), ['service'], after, then);
     expect([sentence(some, groups()), sentence(groups(), some)]).toEqual(['No span matches in the earlier time.', 'No span matches in this time range.']);
-    expect(sentence(some, some)).toBe('1 value of service: nothing differs clearly');
+    expect(sentence(some, some)).toBe('1 service: nothing differs clearly');
   });
 
   it('needs enough examined spans, and failed ones, for a difference', () => {

@@ -76,11 +76,12 @@ const kinds: [Kind, (n: number) => string][] = [
   ['recovered', (n) => tn(n, '{n} fails less', '{n} fail less')], ['faster', (n) => tn(n, '{n} is faster', '{n} are faster')], ['more', (n) => tn(n, '{n} has more calls', '{n} have more calls')], ['fewer', (n) => tn(n, '{n} has fewer calls', '{n} have fewer calls')],
 ];
 
-/** "12 values of service: 1 fails more, 2 are slower". */
+/** "12 services: 1 fails more, 2 are slower". */
 export function sentenceOf(changes: Change[], keys: string[], now: Groups, then: Groups): string {
   if (then.groups.count.length === 0) return t('No span matches in the earlier time.');
   if (now.groups.count.length === 0) return t('No span matches in this time range.');
-  const what = tn(changes.length, '{n} value of {keys}', '{n} values of {keys}', { n: count(changes.length), keys: keys.map(fieldLabel).join(', ') });
+  const n = count(changes.length);
+  const what = keys.join() === 'service' ? tn(changes.length, '{n} service', '{n} services', { n }) : tn(changes.length, '{n} value of {keys}', '{n} values of {keys}', { n, keys: keys.map(fieldLabel).join(', ') });
   const parts = kinds.map(([kind, text]) => [changes.filter((c) => c.kinds.includes(kind)).length, text] as const).filter(([n]) => n > 0).map(([n, text]) => text(n));
   return parts.length > 0 ? t('{what}: {parts}', { what, parts: parts.join(', ') }) : t('{what}: nothing differs clearly', { what });
 }
