@@ -53,16 +53,17 @@ export async function openPage(browser: Browser, options: BrowserContextOptions)
   return page;
 }
 
-/** Waits until no request was sent for a while. Pages that poll never stop for long. */
+/** Waits until no request was sent for a while, and nothing is said to be loading. Pages that poll never stop for long. */
 export async function settle(page: Page): Promise<void> {
   let last = Date.now();
   const begun = last;
   const note = (): void => {
     last = Date.now();
   };
+  const busy = page.getByRole('progressbar');
   page.on('request', note);
   page.on('requestfinished', note);
-  while (Date.now() - last < 500 && Date.now() - begun < 5000) await page.waitForTimeout(50);
+  while ((Date.now() - last < 500 || (await busy.count()) > 0) && Date.now() - begun < 20_000) await page.waitForTimeout(50);
   page.off('request', note);
   page.off('requestfinished', note);
 }
