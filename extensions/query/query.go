@@ -44,7 +44,7 @@ type Config struct {
 	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
 	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans. If whole traces have to be read, a fifth of it applies. If there are more spans, a sample is examined, and the response states its share."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans. If whole traces have to be read, a tenth of it applies. If there are more spans, a sample is examined, and the response states its share."`
 	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of groups of errors. If the store cannot count spans, only these are counted, and the response says from when on it is complete."`
 	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count the spans of each group of errors. If there are more, a sample is examined, and the response states its share."`
 	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them. A client address, or a tenant, may use as many for searches and counts as are free: one alone gets half. All clients behind a proxy have its address, unless it is in trusted_proxies. An eighth is kept for lists of names and single traces, which have no share."`
@@ -70,7 +70,7 @@ func defaults() Config {
 		MaxLimit:      10_000,
 		MaxTraceSize:  200_000,
 		MaxScanned:    50_000_000,
-		MaxAggregated: 1_000_000,
+		MaxAggregated: 2_000_000,
 		MaxErrors:     3000,
 		MaxErrorScan:  10_000_000,
 		Baseline:      pipeline.Duration(24 * time.Hour),

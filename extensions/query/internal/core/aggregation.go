@@ -38,7 +38,7 @@ func (a *Aggregation) query() tracestore.Query {
 }
 
 // wholeTraceCost is about how many times longer it takes to examine a span in its trace.
-const wholeTraceCost = 5
+const wholeTraceCost = 10
 
 // Aggregate runs an aggregation and reserves memory for it.
 func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
