@@ -134,12 +134,14 @@ type heatTotal struct {
 }
 
 type facetTotal struct {
-	total   total
-	counter *storequery.FacetCounter
-	needs   facetNeeds
-	fields  []*facetField
-	index   map[*storequery.FieldCounter]*facetField
-	numbers int // in all fields
+	total    total
+	counter  *storequery.FacetCounter
+	needs    facetNeeds
+	fields   []*facetField
+	index    map[*storequery.FieldCounter]*facetField
+	numbers  int                // in the tables of all fields
+	reserved int                // numbers for which memory is reserved
+	memory   *tracestore.Memory // of the query
 }
 
 func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregation {
@@ -191,8 +193,9 @@ func newSelection(tenant string, s *tracestore.Selection) *selection {
 
 // chargeMemory makes the counters reserve their memory from the session.
 func (a *aggregation) chargeMemory() {
-	if a.targets.facets != nil {
-		a.targets.facets.counter.ChargeTo(a.session.Memory)
+	if f := a.targets.facets; f != nil {
+		f.memory = a.session.Memory
+		f.counter.ChargeTo(f.memory)
 	}
 	if a.targets.groups != nil {
 		a.targets.groups.counter.ChargeTo(a.session.Memory)

@@ -187,9 +187,13 @@ func (f *facetField) note(counted bool) {
 	}
 }
 
-// maxNumbers is the maximum number of numbers that are counted before they are counted as texts.
-// They take about 6 MiB.
-const maxNumbers = 1 << 17
+// Limits on the numbers that are counted before they are counted as texts. Memory is reserved for
+// numberStep numbers at a time.
+const (
+	maxNumbers   = 1 << 16
+	numberStep   = 1 << 12
+	numberMemory = 56 // approximate size in bytes of a number in a table
+)
 
 // number counts a number of n spans.
 func (t *facetTotal) number(c *facetColumn, num uint64, n counts) {
@@ -203,10 +207,20 @@ func (t *facetTotal) number(c *facetColumn, num uint64, n counts) {
 		c.field.note(false)
 		return
 	}
-	c.numbers.add(num, n)
-	if t.numbers++; t.numbers > maxNumbers {
+	if t.numbers >= t.reserved && !t.reserveNumbers() {
 		t.finishNumbers()
 	}
+	t.numbers++
+	c.numbers.add(num, n)
+}
+
+// reserveNumbers reserves memory for further numbers.
+func (t *facetTotal) reserveNumbers() bool {
+	if t.reserved == maxNumbers || t.memory.Grow(numberStep*numberMemory) != nil {
+		return false
+	}
+	t.reserved += numberStep
+	return true
 }
 
 // finishNumbers adds all numbers to the facets.
