@@ -60,6 +60,7 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
   useEffect(() => { if (!search.reading && status) announce(whole ? t('{status} selected traces', { status }) : t('{status} traces', { status })); }, [search.reading, status]);
   return (
     <section aria-label={t('Results')} class={css.results}>
+      <h2 class="visually-hidden">{t('Results')}</h2>
       <div class={css.tabs}>
         <Tabs
           label={t('Results')} name="results" selected={selected} onSelect={(id) => navigate({ tab: id === 'traces' ? '' : id }, { replace: true })}
