@@ -9,6 +9,9 @@ export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 # Many tests mostly wait, so that one more package than cores is tested at the same time.
 TEST := go test $(shell cores=$$(nproc 2>/dev/null) && echo -p $$((cores + 1))) -vet=off -timeout 20m $(if $(filter true,$(CI)),-shuffle=on) $(TESTFLAGS)
 TEST_PROGRAM := $(abspath bin/test/tracing)
+# Tests create much garbage in small heaps, and need a quarter less CPU time in larger ones. Package harness removes GOGC from the
+# environment of the programs that it starts.
+TEST_ENV := GOGC=400 TEST_PROGRAM=$(TEST_PROGRAM)
 STAGE := .ci/stage
 BENCH := go test -run '^$$' -timeout 1h
 # with-node runs a command that needs Node.js and the packages of ui, or says that something is left out.
@@ -62,11 +65,11 @@ test: build node-clients ## run the tests; long ones briefly or not at all: make
 	@$(MAKE) --no-print-directory -j 2 test-go test-ui
 
 test-go: test-program # run the tests in Go, the long ones briefly or not at all
-	@packages=$$(go list ./...) && $(STAGE) 'tests in Go' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) -short \
+	@packages=$$(go list ./...) && $(STAGE) 'tests in Go' env $(TEST_ENV) $(TEST) -short \
 		$$(echo "$$packages" | grep -v '/test/engines/') ./test/engines/clickhouse/chserver
 
 test-long: build node-clients test-program ## run in full what make test shortens and what make race leaves out
-	@$(STAGE) 'long tests' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) $$(.ci/packages long)
+	@$(STAGE) 'long tests' env $(TEST_ENV) $(TEST) $$(.ci/packages long)
 
 test-tools: build test-program ## run the tests of the module tools: images, packages, the Helm chart, releases
 	@cd tools && ../$(STAGE) 'tests of tools' env TEST_PROGRAM=$(TEST_PROGRAM) $(TEST) ./...
@@ -135,7 +138,7 @@ test-deploy: ## show each way of deployment once, from a fresh copy: WAYS (all);
 
 # At its end, a program with the race detector waits for further races, by default for a second.
 race: build test-program ## run the tests that can race with the race detector, without long ones (needs a C compiler)
-	@$(STAGE) 'tests with the race detector' env CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 TEST_PROGRAM=$(TEST_PROGRAM) \
+	@$(STAGE) 'tests with the race detector' env CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 $(TEST_ENV) \
 		$(TEST) -race -short $$(.ci/packages race) ./test/engines/clickhouse/chserver
 
 lint: ## run gofmt, go vet, staticcheck, and the type check of the web UI

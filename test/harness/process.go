@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -52,10 +53,12 @@ func RunYAML(tb testing.TB, yaml string) *Process {
 	return Run(tb, "--config", file)
 }
 
-// RunExecutable is like [Run] for a program that a test has built.
+// RunExecutable is like [Run] for a program that a test has built. GOGC, which make sets for tests,
+// is not in its environment, because tests measure its memory.
 func RunExecutable(tb testing.TB, path string, args ...string) *Process {
 	tb.Helper()
 	p := &Process{T: tb, Cmd: exec.Command(path, args...)}
+	p.Cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOGC=") })
 	p.changed = sync.NewCond(&p.mu)
 	stderr, err := p.Cmd.StderrPipe()
 	if err != nil {
