@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -74,6 +75,20 @@ func RunExecutable(tb testing.TB, path string, args ...string) *Process {
 		}
 	})
 	return p
+}
+
+// Command runs a command of the program, for example "validate", as a process of its own, and
+// returns its exit code and output. In contrast to package inprocess, the test does not link the
+// program.
+func Command(tb testing.TB, args ...string) (code int, stdout, stderr string) {
+	tb.Helper()
+	var out, log bytes.Buffer
+	cmd := exec.CommandContext(tb.Context(), Binary(tb), args...)
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		tb.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), log.String()
 }
 
 func (p *Process) read(r io.Reader) {

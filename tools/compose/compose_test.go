@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/test/harness"
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup)) }
@@ -78,7 +77,7 @@ func validate(t *testing.T, service types.ServiceConfig) {
 		t.Setenv(name, *value)
 	}
 	args := append([]string{"validate", "--strict", "--data-dir", t.TempDir()}, service.Command...)
-	if code, _, stderr := inprocess.RunCommand(t, args...); code != 0 {
+	if code, _, stderr := harness.Command(t, args...); code != 0 {
 		t.Errorf("%s: %s", service.Name, stderr)
 	}
 }

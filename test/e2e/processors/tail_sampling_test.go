@@ -18,7 +18,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // configuration reads testdata/tail_sampling.yaml with some values replaced.
@@ -249,7 +248,7 @@ func TestHeldSpansAreLostByKill(t *testing.T) {
 			t.Errorf("traces %v are stored, but were not decided", ids)
 		}
 	}
-	if code, _, stderr := inprocess.RunCommand(t, "validate", "--strict", "--config", writeFile(t, yaml)); code == 0 ||
+	if code, _, stderr := harness.Command(t, "validate", "--strict", "--config", writeFile(t, yaml)); code == 0 ||
 		!strings.Contains(stderr, "acknowledges spans and then holds them in memory") {
 		t.Errorf("validate --strict: %d %s", code, stderr)
 	}

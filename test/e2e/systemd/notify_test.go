@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // manager is the notification socket of a service manager.
@@ -115,7 +114,7 @@ func TestNotify(t *testing.T) {
 	p := m.follow("--config", file)
 
 	m.await("STATUS=ready", "READY=1")
-	if code, _, stderr := inprocess.RunCommand(t, "healthcheck", "--endpoint", strings.TrimPrefix(p.AdminURL(), "http://")); code != 0 {
+	if code, _, stderr := harness.Command(t, "healthcheck", "--endpoint", strings.TrimPrefix(p.AdminURL(), "http://")); code != 0 {
 		t.Errorf("a process that has said that it is ready is not: %s", stderr)
 	}
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/test/harness"
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
 	"github.com/tracing-backend/tracing/tools/internal/external"
 )
 
@@ -145,7 +144,7 @@ func TestConfigurationFiles(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, _, stderr := inprocess.RunCommand(t, "validate", p, "--strict", "--data-dir", t.TempDir(), "--config", file)
+			code, _, stderr := harness.Command(t, "validate", p, "--strict", "--data-dir", t.TempDir(), "--config", file)
 			if code != 0 {
 				t.Errorf("%s.yaml: %s\n%s", p, stderr, text)
 			}
@@ -159,7 +158,7 @@ func TestConfigurationFiles(t *testing.T) {
 				t.Setenv(m[1], m[2])
 				continue
 			}
-			code, _, stderr := inprocess.RunCommand(t, "validate", p, "--strict", "--data-dir", t.TempDir(), strings.Trim(m[2], `"`))
+			code, _, stderr := harness.Command(t, "validate", p, "--strict", "--data-dir", t.TempDir(), strings.Trim(m[2], `"`))
 			if code != 0 {
 				t.Errorf("tracing-%s: %s: %s", p, m[0], stderr)
 			}
