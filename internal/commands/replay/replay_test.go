@@ -13,10 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup)) }
 
 const (
 	topic = "otlp_spans"
@@ -95,7 +95,7 @@ func (c *cluster) committed(t *testing.T) (at []int64) {
 func (c *cluster) replay(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	t.Setenv("TRACING_KAFKA_BROKERS", c.ListenAddrs()[0])
-	return inprocess.RunCommand(t, append([]string{"kafka", "replay"}, args...)...)
+	return harness.Command(t, append([]string{"kafka", "replay"}, args...)...)
 }
 
 // since returns the argument for a time in the middle of the given minute.
@@ -208,7 +208,7 @@ func TestActiveMember(t *testing.T) {
 func TestUsage(t *testing.T) {
 	f := func(code int, want string, args ...string) {
 		t.Helper()
-		got, _, stderr := inprocess.RunCommand(t, append([]string{"kafka", "replay"}, args...)...)
+		got, _, stderr := harness.Command(t, append([]string{"kafka", "replay"}, args...)...)
 		if got != code || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit code %d, want %d with %q:\n%s", args, got, code, want, stderr)
 		}

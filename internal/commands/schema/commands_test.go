@@ -8,15 +8,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
+	"github.com/tracing-backend/tracing/test/harness"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup)) }
 
 // run runs a command.
 func run(t *testing.T, name, args string) (code int, stdout, stderr string) {
 	t.Helper()
-	return inprocess.RunCommand(t, append([]string{"clickhouse", "schema", name}, strings.Fields(args)...)...)
+	return harness.Command(t, append([]string{"clickhouse", "schema", name}, strings.Fields(args)...)...)
 }
 
 const twoStores = `

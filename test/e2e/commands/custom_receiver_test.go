@@ -18,14 +18,13 @@ import (
 // customReceiver is the folder of the example.
 const customReceiver = "../../../examples/custom-receiver"
 
-// goTool runs the go command in the module of the example, without a network. It uses copies of
-// go.mod and go.sum in the folder mod, so that the go command adds missing requirements there.
-func goTool(t *testing.T, mod string, args ...string) {
+// goTool runs the go command in the module of the example, without a network. workspace is a file,
+// or "off".
+func goTool(t *testing.T, workspace string, args ...string) {
 	t.Helper()
-	args = append([]string{args[0], "-mod=mod", "-modfile=" + filepath.Join(mod, "go.mod")}, args[1:]...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir = customReceiver
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false", "GOWORK="+workspace)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -34,18 +33,25 @@ func goTool(t *testing.T, mod string, args ...string) {
 // TestCustomReceiver builds, tests and runs a program with a custom component, which is a module of
 // its own. The listener of the component has TLS from the framework.
 func TestCustomReceiver(t *testing.T) {
-	harness.SkipIfShort(t) // compiles all packages again, as those of another module
+	harness.SkipIfShort(t) // links another program
 	harness.DependsOn(t, customReceiver)
 	mod := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum"} {
 		copyFile(t, filepath.Join(customReceiver, name), filepath.Join(mod, name))
 	}
-	path := filepath.Join(t.TempDir(), "custom-receiver")
-	goTool(t, mod, "build", "-o", path, ".")
-	goTool(t, mod, "test", "./...")
+	// The go command adds missing requirements to the copies.
+	goTool(t, "off", "list", "-mod=mod", "-modfile="+filepath.Join(mod, "go.mod"), "-deps", "-test", "./...")
 	for _, name := range []string{"go.mod", "go.sum"} {
 		upToDate(t, filepath.Join(customReceiver, name), filepath.Join(mod, name))
 	}
+	// Outside of a workspace, the packages of the program are those of another module, and are
+	// compiled and vetted again.
+	workspace := filepath.Join(mod, "go.work")
+	goTool(t, workspace, "work", "init", ".", harness.Root(t))
+	path := filepath.Join(t.TempDir(), "custom-receiver")
+	goTool(t, workspace, "build", "-o", path, ".")
+	goTool(t, workspace, "vet", "./...")
+	goTool(t, workspace, "test", "-vet=off", "./...")
 	needsNoOtherModules(t)
 
 	dir := t.TempDir()
