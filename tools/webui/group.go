@@ -10,8 +10,8 @@ import (
 // esbuild makes a chunk for every combination of entry points. Small files compress badly, and each
 // costs a request, so chunks become groups.
 const (
-	sharedBy  = 4    // minimum number of pages that need a chunk, for every page to load it
-	smallSize = 2048 // bytes of a group of chunks below which it is joined with another one
+	sharedBy  = 6    // minimum number of pages that need a chunk, for every page to load it
+	smallSize = 3072 // bytes of a group of chunks and their style sheets below which it is joined with another one
 )
 
 // group is a script of the build, and its style sheet.
@@ -22,7 +22,6 @@ type group struct {
 	style     string
 	imports   map[string]bool // names of the groups that it needs, also its own
 	everyPage bool            // loaded with every page
-	aliases   int             // number of exports for other groups
 }
 
 // makeGroups puts the chunks into groups. The chunks that the root needs are a group. Each other
@@ -35,6 +34,9 @@ func (b *bundle) makeGroups() error {
 		sizes := map[string]int{}
 		for name, c := range b.chunks {
 			sizes[keys[name]] += len(c.text)
+		}
+		for _, s := range b.sheets {
+			sizes[keys[s.chunk]] += len(s.text)
 		}
 		for name, c := range b.chunks {
 			if k := keys[name]; k == "" || strings.Contains(k, " ") && sizes[k] < smallSize {

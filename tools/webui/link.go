@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -23,11 +24,13 @@ const loadName = "load.js"
 // hashPlace is the hash in the names of files, until it is known.
 const hashPlace = "%hash%"
 
-// linker makes the script of each group from its chunks.
+// linker makes the script of each group from its chunks. What a group needs of another one has the
+// same name in both, so that imports are short: it is a global variable for esbuild, which keeps
+// the name, and gets its import afterwards.
 type linker struct {
 	*bundle
-	modules map[string]string      // what esbuild reads, by name: chunks, groups, and stubs of groups
-	aliases map[[2]string]string   // by chunk and export: the name of the export in its group
+	modules map[string]string      // what esbuild reads, by name: chunks and groups
+	aliases map[[2]string]string   // by chunk and export: the name in all groups
 	needed  map[[2]string][]string // by group and other group: aliases that it needs
 }
 
@@ -35,12 +38,17 @@ type linker struct {
 func (b *bundle) link(ui string) error {
 	l := &linker{b, map[string]string{}, map[[2]string]string{}, map[[2]string][]string{}}
 	for _, name := range sorted(b.chunks) {
-		l.modules[name] = l.linkImports(b.chunks[name].group.name, l.linkLater(b.chunks[name].text))
+		text, renamed := l.linkImports(name, l.linkLater(b.chunks[name].text))
+		r := api.Transform(text, api.TransformOptions{Define: renamed, Format: api.FormatESModule, Charset: api.CharsetUTF8,
+			MinifyWhitespace: true})
+		if len(r.Errors) > 0 {
+			return fmt.Errorf("%s: %s", name, r.Errors[0].Text)
+		}
+		l.modules[name] = string(r.Code)
 	}
-	for pair, aliases := range l.needed {
-		l.modules[stub(pair)] = fmt.Sprintf("export {%s} from %q", strings.Join(aliases, ","), scriptOf(pair[1]))
-	}
+	l.shorten()
 	o := options(ui, api.Plugin{Name: "groups", Setup: l.setup})
+	o.Pure = []string{styleCall}
 	for _, g := range sorted(b.groups) {
 		o.EntryPoints = append(o.EntryPoints, g)
 		for _, name := range b.groups[g].chunks {
@@ -49,7 +57,8 @@ func (b *bundle) link(ui string) error {
 	}
 	result := api.Build(o)
 	for _, f := range result.OutputFiles {
-		b.groups[strings.TrimSuffix(path.Base(f.Path), ".js")].script = string(f.Contents)
+		name := strings.TrimSuffix(path.Base(f.Path), ".js")
+		b.groups[name].script = l.imports(name) + string(f.Contents)
 	}
 	return failure(result)
 }
@@ -68,9 +77,6 @@ func (l *linker) setup(b api.PluginBuild) {
 	})
 }
 
-// stub is the name of the module with what a group needs of another one.
-func stub(pair [2]string) string { return pair[0] + "<" + pair[1] }
-
 // scriptOf is the address of a group's script for other groups.
 func scriptOf(group string) string { return "./" + group + "-" + hashPlace + ".js" }
 
@@ -88,12 +94,38 @@ func (l *linker) exports(name string) (list []string) {
 	return list
 }
 
+// imports returns the imports of a group.
+func (l *linker) imports(group string) string {
+	var head strings.Builder
+	for _, other := range sorted(l.groups) {
+		if aliases := l.needed[[2]string{group, other}]; len(aliases) > 0 {
+			fmt.Fprintf(&head, "import{%s}from%q;", strings.Join(aliases, ","), scriptOf(other))
+		} else if l.groups[group].imports[other] && other != group && other != l.chunks[l.root].group.name {
+			fmt.Fprintf(&head, "import%q;", scriptOf(other))
+		}
+	}
+	return head.String()
+}
+
 // firstImport matches an import as esbuild writes it at the start of a chunk.
 var firstImport = regexp.MustCompile(`^import(?:\{([^}]*)\}from)?"\./([^"]+)";`)
 
-// linkImports makes the text of a chunk import the exports of other groups by their aliases.
-func (l *linker) linkImports(from, text string) string {
+// lastExport matches the exports as esbuild writes them at the end of a chunk.
+var lastExport = regexp.MustCompile(`export\{([^}]*)\};?\s*$`)
+
+// linkImports removes the imports of other groups from the text of a chunk, and returns the aliases
+// of what it imports by the names in the text.
+func (l *linker) linkImports(name, text string) (string, map[string]string) {
 	var head strings.Builder
+	renamed := map[string]string{}
+	from := l.chunks[name].group.name
+	exported := map[string]bool{} // names in the text that are exported: these must be declared
+	if m := lastExport.FindStringSubmatch(text); m != nil {
+		for item := range strings.SplitSeq(m[1], ",") {
+			local, _, _ := strings.Cut(item, " as ")
+			exported[local] = true
+		}
+	}
 	for m := firstImport.FindStringSubmatch(text); m != nil; m = firstImport.FindStringSubmatch(text) {
 		text = text[len(m[0]):]
 		pair := [2]string{from, l.chunks[m[2]].group.name}
@@ -101,37 +133,67 @@ func (l *linker) linkImports(from, text string) string {
 			head.WriteString(m[0])
 			continue
 		}
-		var list []string
-		needed := l.needed[pair]
 		for item := range strings.SplitSeq(m[1], ",") {
 			if item == "" {
 				continue // only runs the module
 			}
-			export, local, renamed := strings.Cut(item, " as ")
-			if !renamed {
+			export, local, found := strings.Cut(item, " as ")
+			if !found {
 				local = export
 			}
-			alias := l.alias(m[2], export)
-			list = append(list, alias+" as "+local)
-			if !slices.Contains(needed, alias) {
-				needed = append(needed, alias)
+			key := [2]string{m[2], export}
+			if l.aliases[key] == "" {
+				l.aliases[key] = fmt.Sprintf("$alias%d$", len(l.aliases))
+			}
+			if exported[local] {
+				fmt.Fprintf(&head, "import{%s as %s}from%q;", l.aliases[key], local, scriptOf(pair[1]))
+				continue
+			}
+			renamed[local] = l.aliases[key]
+			if !slices.Contains(l.needed[pair], l.aliases[key]) {
+				l.needed[pair] = append(l.needed[pair], l.aliases[key])
 			}
 		}
-		l.needed[pair] = needed
-		fmt.Fprintf(&head, "import{%s}from%q;", strings.Join(list, ","), stub(pair))
 	}
-	return head.String() + text
+	return head.String() + text, renamed
 }
 
-// alias returns the name of an export of a chunk in its group.
-func (l *linker) alias(name, export string) string {
-	key := [2]string{name, export}
-	if l.aliases[key] == "" {
-		g := l.chunks[name].group
-		l.aliases[key] = "$" + strconv.FormatInt(int64(g.aliases), 36)
-		g.aliases++
+var (
+	longAlias = regexp.MustCompile(`\$alias\d+\$`) // an alias before it gets its short name
+	aliasName = regexp.MustCompile(`\$[\w$]*`)     // what can be an alias
+)
+
+// shorten gives the aliases short names, the shortest to those that are used most.
+func (l *linker) shorten() {
+	uses := map[string]int{} // also of the names that esbuild has given to others
+	for _, text := range l.modules {
+		for _, name := range aliasName.FindAllString(text, -1) {
+			uses[name]++
+		}
 	}
-	return l.aliases[key]
+	short := map[string]string{}
+	byUse := slices.SortedFunc(maps.Values(l.aliases), func(a, b string) int {
+		return cmp.Or(uses[b]-uses[a], strings.Compare(a, b))
+	})
+	next := 0
+	for _, alias := range byUse {
+		for short[alias] == "" || uses[short[alias]] > 0 {
+			short[alias] = "$" + shortName(next)
+			next++
+		}
+	}
+	for name, text := range l.modules {
+		l.modules[name] = longAlias.ReplaceAllStringFunc(text, func(a string) string { return short[a] })
+	}
+	for key, alias := range l.aliases {
+		l.aliases[key] = short[alias]
+	}
+	for _, list := range l.needed {
+		for i, alias := range list {
+			list[i] = short[alias]
+		}
+		slices.Sort(list)
+	}
 }
 
 // laterImport matches import() as esbuild writes it.

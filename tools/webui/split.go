@@ -56,7 +56,7 @@ type metafile struct {
 const fontExt = ".woff2"
 
 // options are those of each use of esbuild.
-func options(ui string, plugin api.Plugin) api.BuildOptions {
+func options(ui string, plugins ...api.Plugin) api.BuildOptions {
 	return api.BuildOptions{
 		AbsWorkingDir: ui,
 		Outdir:        filepath.Join(ui, "dist"), // nothing is written
@@ -65,7 +65,7 @@ func options(ui string, plugin api.Plugin) api.BuildOptions {
 		Target:        api.ES2022,
 		Charset:       api.CharsetUTF8,
 		Loader:        map[string]api.Loader{fontExt: api.LoaderFile},
-		Plugins:       []api.Plugin{plugin},
+		Plugins:       plugins,
 
 		MinifyIdentifiers: true,
 		MinifySyntax:      true,
@@ -85,7 +85,11 @@ func failure(r api.BuildResult) error {
 // split bundles a source with those that it needs. The style sheets are entry points too, so that
 // each has an output of its own.
 func split(ui, entry string, sheets []string) (*bundle, error) {
-	o := options(ui, packages(ui))
+	c, err := readClasses(ui, sheets)
+	if err != nil {
+		return nil, err
+	}
+	o := options(ui, api.Plugin{Name: "classes", Setup: c.setup}, packages(ui))
 	o.EntryPoints = append([]string{entry}, sheets...)
 	o.EntryNames, o.ChunkNames, o.AssetNames = "[name]-[hash]", "[name]-[hash]", "[name]-[hash]"
 	o.Splitting, o.Metafile = true, true
@@ -137,7 +141,7 @@ func split(ui, entry string, sheets []string) (*bundle, error) {
 	}
 	walk(entry, imports, func(source string) {
 		b.inputs = append(b.inputs, source)
-		if text := styles[source]; text != "" {
+		if text := styles[strings.TrimPrefix(source, enumSpace+":")]; text != "" {
 			b.sheets = append(b.sheets, sheet{cmp.Or(chunkOf[source], b.root), text})
 		}
 	})

@@ -98,7 +98,8 @@ func TestSmallUI(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"assets/main-????????.js":   `$load(import("./plain-????????.js")`,
-		"assets/styled-????????.js": "title",
+		"assets/styled-????????.js": `"a"`,
+		"assets/plain-????????.js":  "import{$b}from",
 		"assets/work-worker-*.js":   "postMessage",
 		"icon.svg":                  "<svg/>",
 	} {
@@ -119,8 +120,8 @@ func TestSmallUI(t *testing.T) {
 			t.Errorf("%s: no %s: %s", name, want, content)
 		}
 	}
-	if style := match(t, s.files, "assets/styled-????????.css"); !strings.Contains(style, "color:red") || strings.Contains(style, ".title") {
-		t.Errorf("the class has its name in the source: %s", style)
+	if style := match(t, s.files, "assets/styled-????????.css"); !strings.Contains(style, "color:red") || !strings.Contains(style, ".a{") {
+		t.Errorf("the class does not have its short name: %s", style)
 	}
 	if pages := slices.Sorted(maps.Keys(s.pages)); !slices.Equal(pages, []string{"plain", "styled"}) {
 		t.Errorf("pages: %v", pages)
@@ -136,6 +137,8 @@ func TestErrors(t *testing.T) {
 		{"src/plain.ts", "import { x } from './part';\nx();\n", `No matching export in "src/part.ts" for import "x"`},
 		{"src/plain.ts", "import 'other';\n", "no package other in ui/vendor"},
 		{"src/styled.module.css", ".title { color: red\n", "src/styled.module.css:2:0"},
+		{"src/styled.module.css", "@keyframes a { }\n@keyframes a { }\n", "src/styled.module.css has keyframes with the same name a"},
+		{"src/styled.ts", "import css from './none.module.css';\ncss.title;\n", "no style sheet src/none.module.css"},
 		{"src/part.ts", "export const y = new Worker(new URL('./no.ts', import.meta.url));\n", "no.ts: not the source of a worker"},
 		{"src/part.ts", "export const y = () => import('./x/plain');\n", "another part of the web UI has the same name"},
 		{"index.html", "<html></html>\n", "index.html: no line"},
@@ -174,8 +177,8 @@ func smallUI(t *testing.T, replaced map[string]string) string {
 		"index.html": "<html>\n  <head>\n  </head>\n  <body>\n" + scriptTag + "  </body>\n</html>\n",
 		"src/main.tsx": "import { y } from './part';\nconsole.log(y);\nimport('./plain');\nimport('./styled');\n" +
 			"new Worker(new URL('./work-worker.ts', import.meta.url), { type: 'module' });\n",
-		"src/part.ts":           "export const y = 1;\n",
-		"src/plain.ts":          "import { y } from './part';\nexport const a = y;\n",
+		"src/part.ts":           "export const y = [1];\n",
+		"src/plain.ts":          "import { y } from './part';\nexport const a = [y, $a];\n", // $a is global
 		"src/x/plain.ts":        "export const b = 2;\n",
 		"src/styled.ts":         "import css from './styled.module.css';\nexport const a = css.title;\n",
 		"src/styled.module.css": ".title { color: red }\n",
