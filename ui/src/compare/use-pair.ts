@@ -51,14 +51,16 @@ export function usePair(a: string, b: string, sourceOf: SourceOf = serverSource)
       if (source) sources.push(source);
       return source;
     };
+    let hide = (): void => undefined;
     setState({ pair: null, obstacle: null });
     load(a, b, open, abort.signal).then((found) => {
       if (abort.signal.aborted) return;
-      if ('comparison' in found) showServices([...found.a.services, ...found.b.services]);
+      if ('comparison' in found) hide = showServices([...found.a.services, ...found.b.services]);
       setState('comparison' in found ? { pair: found, obstacle: null } : { pair: null, obstacle: found });
     }, () => undefined);
     return () => {
       abort.abort();
+      hide();
       for (const s of sources) s.close();
     };
   }, [a, b, attempt, authorization.value, tenant.value]);

@@ -46,10 +46,21 @@ describe('colours of services', () => {
     expect(demo.map(serviceColor)).toEqual(before);
     const inferred = ['redis', 'postgres', 'kafka'].map(serviceColor);
     expect(new Set([...before, serviceColor('newcomer'), ...inferred]).size).toBe(demo.length + 4);
-    showServices(['kafka', 'cart']);
+    const hide = showServices(['kafka', 'cart']);
     learnServices([...demo, 'newcomer', 'another']);
     expect(['redis', 'postgres', 'kafka'].map(serviceColor).filter((c, i) => c !== inferred[i] && c === serviceColor('another'))).toEqual([]);
     expect(new Set([...demo, 'newcomer', 'another', 'redis', 'postgres', 'kafka'].map(serviceColor)).size).toBe(demo.length + 5);
+    hide();
+  });
+
+  it('are those of before when a page with more services than colours is left', () => {
+    const many = Array.from({ length: 3 * colorSteps }, (_, i) => `many-${i}`);
+    learnServices(many);
+    const before = many.map(serviceColor);
+    const hide = showServices(many.slice(10, 10 + colorSteps));
+    expect(many.map(serviceColor)).not.toEqual(before);
+    hide();
+    expect(many.map(serviceColor)).toEqual(before);
   });
 });
 

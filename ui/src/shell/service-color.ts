@@ -126,10 +126,12 @@ export function learnServices(names: readonly string[]): void {
   keep();
 }
 
-/** Services that the page shows together get distinct colours, as far as there are enough. */
-export function showServices(names: readonly string[]): void {
+/** Services that the page shows together get distinct colours, as far as there are enough, until the returned function is called. */
+export function showServices(names: readonly string[]): () => void {
   welcome(names);
   if (names.length !== shown.peek().length || names.some((n, i) => n !== shown.peek()[i])) shown.value = names;
+  const own = shown.peek();
+  return () => { if (shown.peek() === own) shown.value = []; };
 }
 
 /** CSS colour of a service. Many services share colours: always show the name, too. */

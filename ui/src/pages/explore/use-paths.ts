@@ -21,16 +21,21 @@ export function usePaths(traces: TraceSummary[], ready: boolean): Paths {
     if (!ids) return;
     const own = new AbortController();
     let timer = 0;
-    const add = (paths: CriticalPath[]): void => {
-      if (own.signal.aborted) return;
-      const found = new Map(paths.map((p) => [p.traceID, p]));
-      setKnown((before) => new Map([...before, ...ids.split(',').map((id) => [id, found.get(id) ?? null] as const)]));
+    const add = (paths: CriticalPath[], complete: boolean): void => {
+      if (!own.signal.aborted) setKnown((before) => new Map([...before, ...pathsFound(ids.split(','), paths, complete)]));
     };
-    get<CriticalPaths>('critical', { ids }, { signal: own.signal }).then((answer) => add(answer.data.paths), (e: unknown) => {
-      if (!(e instanceof ApiError && e.passing)) add([]);
+    get<CriticalPaths>('critical', { ids }, { signal: own.signal }).then((answer) => add(answer.data.paths, !answer.errors), (e: unknown) => {
+      if (!(e instanceof ApiError && e.passing)) add([], true);
       else if (!own.signal.aborted) timer = window.setTimeout(() => setAttempt(attempt + 1), Math.max(again, e.retryAfter * 1000));
     });
     return () => { own.abort(); clearTimeout(timer); };
   }, [ids, attempt]);
   return known;
+}
+
+/** What an answer says about traces. One that is not complete leaves traces out: they are asked for again, unless it has none at all. */
+export function pathsFound(ids: string[], paths: CriticalPath[], complete: boolean): [string, CriticalPath | null][] {
+  const found = new Map(paths.map((p) => [p.traceID, p]));
+  const asked = complete || paths.length === 0 ? ids : ids.filter((id) => found.has(id));
+  return asked.map((id) => [id, found.get(id) ?? null]);
 }
