@@ -7,6 +7,7 @@ import { axisDuration, clock, count, date, duration, percent, type Zone } from '
 import { announce } from '../shell/live-region';
 import { zone } from '../shell/preferences';
 import { t } from '../shell/text';
+import { useSize, type Size } from '../shell/use-size';
 import type { Box } from '../shell/url';
 import { useThemeVersion } from './colors';
 import { drawHeatmap } from './heatmap-draw';
@@ -59,23 +60,6 @@ export function HeatmapChart({ data, box, marks, onBox, onOpen, example, slides 
       <TimeAxis g={g} width={size.width} box={shown} />
     </div>
   );
-}
-
-interface Size {
-  width: number;
-  height: number;
-}
-
-function useSize(ref: { current: HTMLElement | null }): Size {
-  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
-  useLayoutEffect(() => {
-    const measure = (): void => setSize({ width: ref.current!.clientWidth, height: ref.current!.clientHeight });
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(ref.current!);
-    return () => observer.disconnect();
-  }, []);
-  return size;
 }
 
 /** Moves an element by one column to its place during each step. */

@@ -5,7 +5,7 @@ import { t } from '../shell/text';
 import { pathStrip } from '../trace/model/path';
 import { sentenceText } from '../trace/model/sentence';
 import type { TraceModel } from '../trace/model/types';
-import { useMedia, useSize } from '../trace/use-size';
+import { useMedia, useSize } from '../shell/use-size';
 import css from './compare.module.css';
 
 const height = 12;

@@ -1,19 +1,19 @@
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { t, tn } from '../shell/text';
 import { count, duration } from '../shell/format';
 import { useKeys } from '../shell/keys';
 import { link, navigate, parse, view } from '../shell/url';
 import { spanID } from '../trace/model/span';
-import { areaHeight, scrollToRow, windowAt, type List } from '../trace/timeline/rowwindow';
+import { areaHeight } from '../trace/timeline/rowwindow';
 import { ticks } from '../trace/timeline/ticks';
-import { useMedia, useSize } from '../trace/use-size';
+import { useMedia, useSize } from '../shell/use-size';
 import type { Places } from './head';
 import { byImpact, shownRows } from './rank';
 import { CompareRow, firstSpan, rowID, type RowContext } from './row';
+import { useGrid } from './use-grid';
 import type { Pair } from './use-pair';
 import css from './compare.module.css';
 
-const extraRows = 6;
 /** Pixels that stay free at the end of the scale. */
 const padding = 12;
 /** Pixels beside the bars where they stand below the names. */
@@ -31,37 +31,18 @@ export function useRows(pair: Pair): Int32Array {
 /** The table of call paths. One tab stop: arrow keys, j and k move, Enter opens the span. */
 export function CompareTable({ pair, places, rows }: { pair: Pair; places: Places; rows: Int32Array }) {
   const narrow = useMedia('(max-width: 640px)');
-  const scroller = useRef<HTMLDivElement>(null);
   const grid = useRef<HTMLDivElement>(null);
   const head = useRef<HTMLDivElement>(null);
-  const size = useSize(scroller);
-  const headWidth = useSize(head).width;
-  const width = narrow ? size.width - 2 * narrowGutter : headWidth;
-  const [scroll, setScroll] = useState(0);
-  const [at, setAt] = useState(0);
-  const list: List = { count: rows.length, height: narrow ? 56 : 32, view: size.height };
-  const longest = Math.max(1, pair.a.duration, pair.b.duration);
-  const context: RowContext = { pair, places, scale: Math.max(1, width - padding) / longest, maxOwn: useMaxOwn(pair), tree: view.value.sort !== 'largest' };
-  const current = Math.min(at, rows.length - 1);
-  const seen = windowAt(list, scroll, extraRows);
-  useLayoutEffect(() => { setScroll(scroller.current!.scrollTop); }, [rows.length, size.height]);
-  const go = (index: number): void => {
-    const next = Math.max(0, Math.min(rows.length - 1, index));
-    setAt(next);
-    scroller.current!.scrollTop = scrollToRow(list, scroller.current!.scrollTop, next, 0);
-  };
   const open = (index: number): void => {
     const { model, span } = firstSpan(pair, rows[index]);
     navigate(parse(new URL(link(places.trace(model.traceID), { span: spanID(model, span) }), location.href)));
   };
-  useTableKeys(grid, (step) => go(current + step));
-  const key = (e: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor(list.view / list.height) - 1);
-    const moves: Record<string, () => void> = { PageDown: () => go(current + page), PageUp: () => go(current - page), Home: () => go(0), End: () => go(rows.length - 1), Enter: () => open(current) };
-    if (e.target !== e.currentTarget || e.ctrlKey || e.metaKey || e.altKey || !moves[e.key]) return;
-    e.preventDefault();
-    moves[e.key]();
-  };
+  const { scroller, size, list, seen, current, activate, onScroll, onKeyDown } = useGrid(rows.length, narrow ? 56 : 32, open);
+  const headWidth = useSize(head).width;
+  const width = narrow ? size.width - 2 * narrowGutter : headWidth;
+  const longest = Math.max(1, pair.a.duration, pair.b.duration);
+  const context: RowContext = { pair, places, scale: Math.max(1, width - padding) / longest, maxOwn: useMaxOwn(pair), tree: view.value.sort !== 'largest' };
+  useTableKeys(grid);
   const elements = [];
   for (let i = seen.first; i < seen.last; i++) elements.push(<CompareRow key={rows[i]} context={context} row={rows[i]} index={i} top={seen.shift + i * list.height} active={i === current} />);
   return (
@@ -71,10 +52,10 @@ export function CompareTable({ pair, places, rows }: { pair: Pair; places: Place
         <div ref={head} class={css.scale}><span>{t('A solid, B hollow')}</span><Scale longest={longest} width={width} /></div>
         <span class={css.num}>A</span><span class={css.num}>B</span><span class={css.num}>{t('Difference')}</span><span class={css.own}>{t('Own time')}</span><span class={css.num}>{t('Calls A : B')}</span>
       </div>
-      <div ref={scroller} class={css.scroller} onScroll={(e) => setScroll(e.currentTarget.scrollTop)}>
+      <div ref={scroller} class={css.scroller} onScroll={onScroll}>
         <div
           ref={grid} class={css.grid} role="grid" aria-label={t('Call paths')} tabIndex={0} aria-rowcount={rows.length + 1} aria-activedescendant={rows.length > 0 ? rowID(rows[current]) : undefined}
-          onKeyDown={key} onClick={(e) => select(e, setAt)}
+          onKeyDown={onKeyDown} onClick={(e) => select(e, activate)}
         >
           <div role="row" class="visually-hidden" aria-rowindex={1}>
             {[t('Call path'), t('A solid, B hollow'), 'A', 'B', t('Difference'), t('Own time'), t('Calls A : B')].map((name) => <span key={name} role="columnheader">{name}</span>)}
@@ -87,21 +68,17 @@ export function CompareTable({ pair, places, rows }: { pair: Pair; places: Place
   );
 }
 
-function select(e: MouseEvent, setAt: (index: number) => void): void {
+function select(e: MouseEvent, activate: (index: number) => void): void {
   const index = (e.target as Element).closest<HTMLElement>('[data-index]')?.dataset.index;
-  if (index !== undefined) setAt(Number(index));
+  if (index !== undefined) activate(Number(index));
 }
 
-function useTableKeys(grid: { current: HTMLElement | null }, move: (step: number) => void): void {
-  const focused = (): boolean => document.activeElement === grid.current;
-  const step = (e: KeyboardEvent, by: number): void | false => {
-    if (e.key.startsWith('Arrow') && !focused()) return false;
-    if (focused()) move(by);
-    else grid.current?.focus();
-  };
+/** Lets j and k focus the table, which then handles them itself. */
+function useTableKeys(grid: { current: HTMLElement | null }): void {
+  const focus = (e: KeyboardEvent): void | false => (e.key.startsWith('Arrow') ? false : grid.current?.focus());
   useKeys('Compare', [
-    { keys: ['j', 'ArrowDown'], label: t('Next call path'), run: (e) => step(e, 1) },
-    { keys: ['k', 'ArrowUp'], label: t('Call path before'), run: (e) => step(e, -1) },
+    { keys: ['j', 'ArrowDown'], label: t('Next call path'), run: focus },
+    { keys: ['k', 'ArrowUp'], label: t('Call path before'), run: focus },
     { keys: ['Enter'], label: t('Open the span') },
   ]);
 }

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { classes } from '../shell/controls';
 import { duration } from '../shell/format';
 import { Mark } from '../shell/icons';
@@ -10,14 +10,14 @@ import { t } from '../shell/text';
 import { link, visit } from '../shell/url';
 import { durationOf, operation, serviceName, shownService, spanID } from '../trace/model/span';
 import { flag, type TraceModel } from '../trace/model/types';
-import { areaHeight, scrollToRow, windowAt, type List } from '../trace/timeline/rowwindow';
+import { areaHeight } from '../trace/timeline/rowwindow';
 import { ticks } from '../trace/timeline/ticks';
-import { useMedia, useSize } from '../trace/use-size';
+import { useMedia, useSize } from '../shell/use-size';
 import type { Places } from './head';
+import { useGrid } from './use-grid';
 import type { Pair } from './use-pair';
 import css from './timelines.module.css';
 
-const extraRows = 6;
 /** Pixels that stay free at the end of the axis, for the duration of the last spans. */
 const padding = 64;
 const maxLevels = 16;
@@ -52,39 +52,19 @@ interface HalfProps {
 /** One trace. One tab stop: arrow keys, j and k move, Enter opens the span. */
 function Half({ name, label, model, scale, places }: HalfProps) {
   const narrow = useMedia('(max-width: 640px)');
-  const scroller = useRef<HTMLDivElement>(null);
-  const size = useSize(scroller);
-  const [scroll, setScroll] = useState(0);
-  const [at, setAt] = useState(0);
-  const list: List = { count: model.spans, height: narrow ? 44 : 24, view: size.height };
-  const seen = windowAt(list, scroll, extraRows);
-  const go = (index: number): void => {
-    const next = Math.max(0, Math.min(model.spans - 1, index));
-    setAt(next);
-    scroller.current!.scrollTop = scrollToRow(list, scroller.current!.scrollTop, next, 0);
-  };
   const open = (span: number): void => visit(link(places.trace(model.traceID), { span: spanID(model, span) }));
-  const key = (e: KeyboardEvent): void => {
-    const page = Math.max(1, Math.floor(list.view / list.height) - 1);
-    const moves: Record<string, () => void> = {
-      ArrowDown: () => go(at + 1), j: () => go(at + 1), ArrowUp: () => go(at - 1), k: () => go(at - 1), PageDown: () => go(at + page), PageUp: () => go(at - page),
-      Home: () => go(0), End: () => go(model.spans - 1), Enter: () => open(at),
-    };
-    if (e.ctrlKey || e.metaKey || e.altKey || !moves[e.key]) return;
-    e.preventDefault();
-    moves[e.key]();
-  };
+  const { scroller, list, seen, current, onScroll, onKeyDown } = useGrid(model.spans, narrow ? 44 : 24, open);
   const click = (e: MouseEvent): void => {
     const span = (e.target as Element).closest<HTMLElement>('[data-span]')?.dataset.span;
     if (span !== undefined) open(Number(span));
   };
   const rows = [];
-  for (let i = seen.first; i < seen.last; i++) rows.push(<Row key={i} name={name} model={model} span={i} scale={scale} top={seen.shift + i * list.height} active={i === at} />);
+  for (let i = seen.first; i < seen.last; i++) rows.push(<Row key={i} name={name} model={model} span={i} scale={scale} top={seen.shift + i * list.height} active={i === current} />);
   return (
     <section class={css.half} aria-label={label}>
       <span class={name === 'A' ? css.keyA : css.keyB} aria-hidden="true">{name}</span>
-      <div ref={scroller} class={css.scroller} onScroll={(e) => setScroll(e.currentTarget.scrollTop)}>
-        <div role="grid" class={css.grid} aria-label={label} tabIndex={0} aria-rowcount={model.spans} aria-activedescendant={model.spans > 0 ? `${name}-${at}` : undefined} onKeyDown={key} onClick={click}>
+      <div ref={scroller} class={css.scroller} onScroll={onScroll}>
+        <div role="grid" class={css.grid} aria-label={label} tabIndex={0} aria-rowcount={model.spans} aria-activedescendant={model.spans > 0 ? `${name}-${current}` : undefined} onKeyDown={onKeyDown} onClick={click}>
           <div role="rowgroup" class={css.area} style={{ height: `${areaHeight(list)}px` }}>{rows}</div>
         </div>
       </div>

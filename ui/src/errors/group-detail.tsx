@@ -5,7 +5,7 @@ import type { Run } from '../pages/explore/run';
 import { addCondition } from '../query/edit';
 import { fieldLabel } from '../query/field';
 import { count, percent } from '../shell/format';
-import { Failure, Skeleton } from '../shell/states';
+import { AnswerState } from '../shell/states';
 import { t, tn } from '../shell/text';
 import { Time } from '../shell/time';
 import { link } from '../shell/url';
@@ -59,9 +59,9 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 
 /** Type, message and stack trace of the newest span, or its status. */
 function Example({ g }: { g: ErrorGroup }) {
-  const { data, error, retry } = useRequest<SpanDetails>(`outline/${g.traceID}/spans`, { ids: g.spanID }, { maxAge: 300_000 });
-  if (error) return <Failure what={t('The example')} error={error} retry={retry} />;
-  if (!data) return <Skeleton rows={4} />;
+  const answer = useRequest<SpanDetails>(`outline/${g.traceID}/spans`, { ids: g.spanID }, { maxAge: 300_000 });
+  const { data } = answer;
+  if (!data) return <AnswerState what={t('The example')} answer={answer} rows={4} />;
   const span = data.spans.find((s) => s.spanID === g.spanID);
   const exception = span?.events.filter((e) => e.name === 'exception').at(-1);
   if (exception) return <Exception attributes={exception.attributes} />;
@@ -82,13 +82,12 @@ function Counted({ title, list, total, other, href }: { title: string; list: Cou
 
 /** Values that the failed spans have more often than other spans of the same operations. */
 function SetApart({ q, compared, run }: { q: string; compared: string; run: Run }) {
-  const { data, error, retry } = useRequest<Facets>('compare', { q: compared, sel_q: q, start: run.start, end: run.end, values: 3 }, { maxAge: 300_000 });
-  const found = data && apartOf(data);
+  const answer = useRequest<Facets>('compare', { q: compared, sel_q: q, start: run.start, end: run.end, values: 3 }, { maxAge: 300_000 });
+  const found = answer.data && apartOf(answer.data);
   return (
     <section class={css.counted}>
       <h2>{t('What sets these spans apart')}</h2>
-      {error && <Failure what={t('The comparison')} error={error} retry={retry} />}
-      {!data && !error && <Skeleton rows={2} />}
+      <AnswerState what={t('Comparison')} answer={answer} rows={2} />
       {found === null && <p class={css.none}>{t('There are too few spans of these operations with or without the error to compare them.')}</p>}
       {found?.length === 0 && <p class={css.none}>{t('No attribute is much more frequent than on other spans of the same operations.')}</p>}
       <ul>

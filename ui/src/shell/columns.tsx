@@ -1,5 +1,6 @@
 import { signal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { dragHandle } from './drag';
 import { t } from './text';
 import css from './columns.module.css';
 
@@ -63,15 +64,9 @@ export function ColumnEdge({ columns }: { columns: ColumnWidths }) {
     own.current!.tabIndex = head.querySelector('button') ? -1 : 0;
   });
   const drag = (e: PointerEvent): void => {
-    if (e.button !== 0) return;
-    e.preventDefault();
-    const edge = e.currentTarget as HTMLElement;
     const head = headOf(e)!;
     const [from, width] = [e.clientX, head.getBoundingClientRect().width];
-    edge.setPointerCapture(e.pointerId);
-    const move = (m: PointerEvent): void => columns.set(head.dataset.column!, width + m.clientX - from);
-    edge.addEventListener('pointermove', move);
-    edge.addEventListener('lostpointercapture', () => edge.removeEventListener('pointermove', move), { once: true });
+    dragHandle(e, (x) => columns.set(head.dataset.column!, width + x - from));
   };
   return <span ref={own} class={css.edge} role="separator" aria-orientation="vertical" aria-label={t('Width')} title={t('Drag, or press Shift with an arrow key, to change the width; double-click to reset it')} onPointerDown={drag} onDblClick={(e) => columns.set(headOf(e)!.dataset.column!, null)} />;
 }

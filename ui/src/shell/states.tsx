@@ -4,6 +4,7 @@ import type { ApiMessage } from '../api/types';
 import { Button, classes } from './controls';
 import { Mark } from './icons';
 import { t } from './text';
+import type { RequestState } from './use-request';
 import css from './states.module.css';
 
 /** What is missing, and up to three ways out as children. */
@@ -29,6 +30,14 @@ export function Failure({ what, error, retry }: { what: string; error: ApiError 
       {retry && <Button kind="quiet" onClick={retry}>{t('Retry')}</Button>}
     </div>
   );
+}
+
+/** Why an answer failed, beside earlier data, or grey rows until there is data. `class` is of an element around them. */
+export function AnswerState({ what, answer, class: extra, rows, height }: { what: string; answer: Pick<RequestState<unknown>, 'data' | 'error' | 'loading' | 'retry'>; class?: string; rows?: number; height?: string }) {
+  const { data, error, loading, retry } = answer;
+  if (!error && (data || !loading)) return null;
+  const state = error ? <Failure what={data ? t('{what} (showing earlier data)', { what }) : what} error={error} retry={retry} /> : <Skeleton rows={rows} height={height} />;
+  return extra ? <div class={extra}>{state}</div> : state;
 }
 
 /** Says in one sentence that an answer is partial, sampled or still being read. */

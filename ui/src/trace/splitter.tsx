@@ -1,5 +1,6 @@
 import type { Signal } from '@preact/signals';
 import { effect, signal } from '@preact/signals';
+import { dragHandle } from '../shell/drag';
 import css from './splitter.module.css';
 
 /** A width that the user can change, kept in the browser. */
@@ -29,14 +30,8 @@ export function storedWidth(key: string, initial: number, least: number, most: n
 export function Splitter({ width, label, direction, class: extra }: { width: StoredWidth; label: string; direction: 1 | -1; class?: string }) {
   const set = (w: number): void => { width.value.value = Math.round(Math.min(width.most, Math.max(width.least, w))); };
   const drag = (e: PointerEvent): void => {
-    if (e.button !== 0) return;
-    e.preventDefault();
-    const handle = e.currentTarget as HTMLElement;
-    const start = { x: e.clientX, width: width.value.value };
-    handle.setPointerCapture(e.pointerId);
-    const move = (m: PointerEvent): void => set(start.width + direction * (m.clientX - start.x));
-    handle.addEventListener('pointermove', move);
-    handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', move), { once: true });
+    const [from, before] = [e.clientX, width.value.value];
+    dragHandle(e, (x) => set(before + direction * (x - from)));
   };
   const key = (e: KeyboardEvent): void => {
     const step = e.key === 'ArrowRight' ? 16 : e.key === 'ArrowLeft' ? -16 : 0;

@@ -209,8 +209,8 @@ test('open pages recover when the server starts again', async () => {
   await status.getByRole('heading', { name: 'Receivers' }).waitFor();
   await program.stop();
   await overview.getByText('Ingestion: The server does not answer.').waitFor();
-  await alert(status, 'Status, which is of an earlier answer: The server does not answer.').waitFor();
-  await alert(overview, 'Services, which are of an earlier answer').waitFor();
+  await alert(status, 'Status (showing earlier data): The server does not answer.').waitFor();
+  await alert(overview, 'Services (showing earlier data)').waitFor();
   expect(await overview.getByRole('link', { name: 'bank' }).count()).toBeGreaterThan(0);
   program = await Program.start();
   proxy.target = await program.url();

@@ -5,7 +5,7 @@ import type { Order } from '../../errors/trend';
 import { Button } from '../../shell/controls';
 import { count } from '../../shell/format';
 import { ServiceMark } from '../../shell/service-mark';
-import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Messages, Progress } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { link, navigate, view } from '../../shell/url';
@@ -26,7 +26,7 @@ export default function ErrorsPage() {
   const [service, setService] = useState('');
   const [order, setOrder] = useState<Order>('count');
   const answer = useRequest<Errors>('errors', { q: run.q, start: run.start, end: run.end, before: 1, limit, sort: order }, { maxAge: 60_000 });
-  const { data, error } = answer;
+  const { data } = answer;
   const services = data ? servicesOf(data.groups) : [];
   const known = services.some((s) => s.name === service);
   const groups = (data?.groups ?? []).filter((g) => !known || g.service === service);
@@ -49,8 +49,7 @@ export default function ErrorsPage() {
           </div>
         )}
       </div>
-      {error && <div class={css.notes}><Failure what={data ? t('Errors, which are of an earlier answer') : t('Errors')} error={error} retry={error ? again : answer.retry} /></div>}
-      {!data && !error && <div class={css.notes}><Skeleton rows={8} height="48px" /></div>}
+      <AnswerState what={t('Errors')} answer={{ ...answer, retry: again }} class={css.notes} rows={8} height="48px" />
       {data && data.groups.length === 0 && (
         <div class={css.notes}>
           <Empty title={t('No span with the status error starts in this time range.')}>

@@ -10,7 +10,7 @@ import { Icon } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { serviceLabel } from '../../shell/service';
-import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { AnswerState, Messages, Partial } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useRequest, type RequestState } from '../../shell/use-request';
 import { view } from '../../shell/url';
@@ -41,12 +41,11 @@ export default function FacetList({ answer, run, onFilter }: FacetListProps) {
   const ordered = useMemo(() => (data ? orderFacets(data.facets, data.spans, named, data.spans > 0 && data.errors === data.spans) : []), [data, named]);
   const wanted = text.trim().toLowerCase();
   const shown = wanted ? ordered.filter((f) => f.field.toLowerCase().includes(wanted)) : ordered;
-  if (answer.error && !data) return <div class={css.notice}><Failure what={t('Facets')} error={answer.error} retry={answer.retry} /></div>;
-  if (!data) return <div class={css.notice}><Skeleton rows={8} /></div>;
+  if (!data) return <AnswerState what={t('Facets')} answer={answer} class={css.notice} rows={8} />;
   return (
     <div class={css.list}>
       <div class={css.filter}><Input icon="search" aria-label={t('Find a field')} placeholder={t('Find a field')} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
-      {answer.error && <div class={css.note}><Failure what={t('Facets, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
+      <AnswerState what={t('Facets')} answer={answer} class={css.note} />
       <div class={css.head}><span>{t('Most useful first')}</span><span>{t('spans')}</span></div>
       {(data.share < 1 || answer.messages.length > 0) && (
         <div class={css.note}>
@@ -112,7 +111,7 @@ function FacetView({ facet, label, spans, share: examined, open: initiallyOpen, 
       </h2>
       {open && <ul>{shown.map((v) => <ValueRow key={v.text} field={facet.field} value={v} cut={cuts.get(v.text)} service={services.get(v.text)} spans={spans / examined} onFilter={onFilter} />)}</ul>}
       {open && !all && values.length > shownValues && <div data-row><Button kind="quiet" class={css.more} onClick={() => setAll(true)}>{moreText(facet)}</Button></div>}
-      {open && all && rest.error && <Failure what={t('More values')} error={rest.error} retry={rest.retry} />}
+      {open && all && rest.error && <AnswerState what={t('More values')} answer={rest} />}
       {open && all && full.other > 0 && !rest.loading && <p class={css.none}>{t('{n} spans have other values.', { n: count(full.other / part) })}</p>}
     </section>
   );

@@ -10,7 +10,7 @@ import { Button, classes, Segmented } from '../../shell/controls';
 import { count, duration, iso, millis, nanos, percent } from '../../shell/format';
 import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
-import { Failure, Messages } from '../../shell/states';
+import { AnswerState, Messages } from '../../shell/states';
 import { t, Text } from '../../shell/text';
 import { toast } from '../../shell/toast';
 import { link, linked, navigate, view, type Box } from '../../shell/url';
@@ -34,7 +34,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   const open = useOpenCell(run, data);
   const selected = useMemo(() => (data && box ? sumOf(gridOf(data, finest), box) : null), [data, box]);
   useEffect(() => { if (selected) announce(t('{count} selected', { count: count(selected.count) })); }, [selected]);
-  if (answer.error && !data) return <div class={css.failure}><Failure what={t('Heatmap')} error={answer.error} retry={answer.retry} /></div>;
+  if (answer.error && !data) return <AnswerState what={t('Heatmap')} answer={answer} class={css.failure} />;
   return (
     <section aria-label={t('Heatmap of durations')} class={classes(css.panel, tab === 'explain' && css.low)}>
       <div class={css.head}>
@@ -105,7 +105,7 @@ function Notices({ answer }: { answer: RequestState<Heatmap> }) {
   return (
     <div class={css.notices}>
       <Messages messages={messages} />
-      {error && data && <Failure what={t('Heatmap, which is of an earlier answer')} error={error} retry={answer.retry} />}
+      {data && <AnswerState what={t('Heatmap')} answer={answer} />}
     </div>
   );
 }

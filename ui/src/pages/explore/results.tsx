@@ -9,7 +9,7 @@ import { count } from '../../shell/format';
 import { Mark } from '../../shell/icons';
 import { lazy } from '../../shell/lazy';
 import { announce } from '../../shell/live-region';
-import { Empty, Failure, Partial, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Partial, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { navigate, view } from '../../shell/url';
 import { useRequest, type RequestState } from '../../shell/use-request';
@@ -87,10 +87,10 @@ export function Results({ search, slowest, run, bound, whole, heat, fields, face
 }
 
 /** In place of the slowest ones, while the duration that they reach is not known: never all traces instead. */
-function Unbound({ run, bound: { data, error, loading, retry } }: { run: Run; bound: RequestState<Explanation> }) {
+function Unbound({ run, bound }: { run: Run; bound: RequestState<Explanation> }) {
   if (hasStructure(run.q)) return <Unselected title={t('The slowest 5 % are selected for searches that have no >>, > or && between braces.')} />;
-  if (data && !error && !loading) return <Unselected title={t('The selection has no traces.')} />;
-  return <div class={css.notice}>{error ? <Failure what={t('Slowest 5 %')} error={error} retry={retry} /> : <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
+  if (bound.data && !bound.error && !bound.loading) return <Unselected title={t('The selection has no traces.')} />;
+  return <AnswerState what={t('Slowest 5 %')} answer={{ ...bound, data: undefined }} class={css.notice} rows={8} height="var(--row-h-table)" />;
 }
 
 function Unselected({ title }: { title: string }) {

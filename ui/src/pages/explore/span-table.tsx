@@ -8,7 +8,7 @@ import { Mark } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { zone } from '../../shell/preferences';
 import { ServiceMark } from '../../shell/service-mark';
-import { Empty, Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Messages, Partial } from '../../shell/states';
 import { t } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
@@ -37,19 +37,20 @@ interface Example {
 
 /** Examples of the matching spans, newest first. */
 export default function SpanTable({ run }: { run: Run }) {
-  const { data, error, messages, retry, loading } = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples, errorTypes: 1 }, { maxAge: 300_000 });
+  const answer = useRequest<Heatmap>('heatmap', { q: run.q, start: run.start, end: run.end, of: 'spans', columns: 2, exemplars: examples, errorTypes: 1 }, { maxAge: 300_000 });
+  const { data } = answer;
   const list = useMemo(() => (data ? examplesOf(data) : []), [data]);
-  if (error && !data) return <div class={css.notice}><Failure what={t('Spans')} error={error} retry={retry} /></div>;
-  if (!data) return <div class={css.notice}>{loading && <Skeleton rows={8} height="var(--row-h-table)" />}</div>;
+  const state = <AnswerState what={t('Spans')} answer={answer} class={css.notice} rows={8} height="var(--row-h-table)" />;
+  if (!data) return state;
   if (list.length === 0) return <div class={css.notice}><Empty title={t('No span matches in this time range.')} /></div>;
   const all = list.length >= data.estimatedSpans;
   return (
     <>
       <div class={css.notice}>
         {!all && <Partial>{t('{list} examples of {share}{estimatedSpans} matching spans{share2}. Filter to see others.', { list: count(list.length), share: data.share < 1 ? t('about') + ' ' : '', estimatedSpans: count(data.estimatedSpans), share2: data.share < 1 ? t(', from a sample of {share}', { share: percent(data.share) }) : '' })}</Partial>}
-        {error && <Failure what={t('Spans, which are of an earlier answer')} error={error} retry={retry} />}
-        <Messages messages={messages} />
+        <Messages messages={answer.messages} />
       </div>
+      {state}
       <Rows list={list} run={run} />
     </>
   );

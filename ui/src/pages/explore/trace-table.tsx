@@ -3,20 +3,20 @@ import { useMemo } from 'preact/hooks';
 import type { CriticalPath, TraceSummary } from '../../api/types';
 import { Pick } from '../../compare/pick';
 import { canonical, fieldLabel } from '../../query/field';
-import { Badge, classes } from '../../shell/controls';
+import { classes } from '../../shell/controls';
 import { ColumnEdge, columnHead, columnKeys, columnWidths } from '../../shell/columns';
 import { cutsOf } from '../../shell/cut';
 import { count, duration, none, percent, shortID, zoneName } from '../../shell/format';
-import { Icon, Mark } from '../../shell/icons';
+import { Icon } from '../../shell/icons';
 import { Name } from '../../shell/name';
 import { zone } from '../../shell/preferences';
 import { serviceLabel } from '../../shell/service';
 import { serviceColor } from '../../shell/service-color';
-import { ServiceSwatch } from '../../shell/service-mark';
 import { t, t as text, tn } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { navigate, view } from '../../shell/url';
 import { selectsAll, traceLink } from './links';
+import { RootCell } from './root-cell';
 import type { Run } from './run';
 import { nextSort, parseSort, type SortKey } from './sort';
 import type { Paths } from './use-paths';
@@ -111,15 +111,14 @@ function SortHead({ by, class: extra, title, fixed, children }: { by: SortKey; c
 }
 
 function Root({ trace, href, cut }: { trace: TraceSummary; href: string; cut: (name: string) => number | undefined }) {
+  const service = trace.rootService;
   return (
-    <span class={css.rootCell}>
-      {trace.rootService && <ServiceSwatch name={trace.rootService} />}
-      <a class={css.link} href={href} tabIndex={-1} title={trace.rootService ? `${trace.rootService}: ${trace.rootName}` : t('The root span was not received')}>
-        {trace.rootService ? <><Name text={trace.rootName || '(no name)'} cut={cut(trace.rootName)} title="" /> <span class={css.service}>{serviceLabel(trace.rootService)}</span></> : <span class={css.service}>{t('root not received')}</span>}
-      </a>
-      {trace.errors > 0 && <Badge kind="error" title={t('{errors} spans with errors', { errors: count(trace.errors) })}><Mark kind="error" size={11} label={t('errors:')} />{count(trace.errors)}</Badge>}
-      {trace.orphans > 0 && <Badge title={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parent of {orphans} spans was not received', { orphans: count(trace.orphans) })}><Mark kind="partial" size={11} label={t('incomplete, missing parents:')} />{count(trace.orphans)}</Badge>}
-    </span>
+    <RootCell
+      service={service} href={href} title={service ? `${service}: ${trace.rootName}` : t('The root span was not received')} errors={trace.errors} orphans={trace.orphans}
+      incomplete={tn(trace.orphans, 'Incomplete: the parent of {orphans} span was not received', 'Incomplete: the parent of {orphans} spans was not received', { orphans: count(trace.orphans) })}
+    >
+      {service ? <><Name text={trace.rootName || '(no name)'} cut={cut(trace.rootName)} title="" /> <span class={css.service}>{serviceLabel(service)}</span></> : <span class={css.service}>{t('root not received')}</span>}
+    </RootCell>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo } from 'preact/hooks';
 import type { ServiceMap } from '../../api/map';
 import { showServices } from '../../shell/service-color';
-import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Failure, Messages, Partial, Progress } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { link, navigate, view } from '../../shell/url';
@@ -35,10 +35,9 @@ export default function MapPage() {
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the map')} />
-      {answer.error && <Failure what={all ? t('Map, which is of an earlier answer') : t('Map')} error={answer.error} retry={answer.retry} />}
       {answer.messages.length > 0 && <div class={css.messages}><Messages messages={answer.messages} /></div>}
       {answer.data && !answer.data.measured && <div class={css.messages}><Partial>{t('The store counts calls, but does not measure their durations and types.')}</Partial></div>}
-      {!all && !answer.error && <div class={css.messages}><Skeleton rows={6} /></div>}
+      <AnswerState what={t('Map')} answer={answer} class={css.messages} rows={6} />
       {all && all.edges.length === 0 && <NoEdges services={all.nodes.length} />}
       {all && all.edges.length > 0 && <Explorer all={all} cut={whole.messages.length > 0} />}
     </div>

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { useSize } from '../../trace/use-size';
+import { useSize } from '../../shell/use-size';
 
 /** Which part of a drawing is seen: its place x, y is at px = k * x + dx. */
 export interface Zoom {

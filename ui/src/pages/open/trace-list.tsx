@@ -1,16 +1,17 @@
 import { useState } from 'preact/hooks';
 import { CompareLink, Pick, useChecks } from '../../compare/pick';
-import { Badge, Input } from '../../shell/controls';
+import { classes, Input } from '../../shell/controls';
 import { count, duration, shortID, zoneName } from '../../shell/format';
-import { Mark } from '../../shell/icons';
 import { slowNow } from '../../shell/clock';
+import { Name } from '../../shell/name';
 import { zone } from '../../shell/preferences';
-import { ServiceSwatch } from '../../shell/service-mark';
 import { t } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
 import type { FileTrace } from '../../trace/model/types';
+import { RootCell } from '../explore/root-cell';
 import { useRows } from '../explore/use-rows';
+import table from '../explore/trace-table.module.css';
 import css from './open.module.css';
 
 /** Maximum number of listed traces, and the number from which they can be filtered. */
@@ -44,30 +45,30 @@ function Table({ traces }: { traces: FileTrace[] }) {
   return (
     <>
       <div class={css.compare}><CompareLink checked={checked} pair={(a, b) => ({ page: 'open', id: `${a}...${b}` })} /></div>
-      <table class={css.table} role="grid" aria-label={t('Traces')} aria-rowcount={traces.length + 1}>
+      <table class={classes(table.table, css.table)} role="grid" aria-label={t('Traces')} aria-rowcount={traces.length + 1}>
         <thead role="rowgroup">
           <tr role="row">
-            <th scope="col" role="columnheader" class={css.pick}><span class="visually-hidden">{t('Compare')}</span></th>
-            <th scope="col" role="columnheader" class={css.start}>{head}</th>
-            <th scope="col" role="columnheader" class={css.root}>{t('Root')}</th>
-            <th scope="col" role="columnheader" class={css.number}>{t('Duration')}</th>
+            <th scope="col" role="columnheader" class={table.pick}><span class="visually-hidden">{t('Compare')}</span></th>
+            <th scope="col" role="columnheader" class={classes(table.start, css.start)}>{head}</th>
+            <th scope="col" role="columnheader" class={table.root}>{t('Root')}</th>
+            <th scope="col" role="columnheader" class={classes(table.duration, css.number)}>{t('Duration')}</th>
             <th scope="col" role="columnheader" class={css.number}>{t('Spans')}</th>
             <th scope="col" role="columnheader" class={css.number}>{t('Services')}</th>
             <th scope="col" role="columnheader" class={css.name}>{t('File')}</th>
-            <th scope="col" role="columnheader" class={css.id}>{t('Trace ID')}</th>
+            <th scope="col" role="columnheader" class={table.id}>{t('Trace ID')}</th>
           </tr>
         </thead>
         <tbody role="rowgroup" {...rows.body}>
           {traces.map((trace, i) => (
             <tr key={trace.traceID} role="row" aria-rowindex={i + 2} {...rows.row(i)}>
-              <td role="gridcell" class={css.pick}><Pick name={`${trace.rootName} ${shortID(trace.traceID)}`} checked={checked.includes(trace.traceID)} onCheck={() => check(trace.traceID)} /></td>
-              <td role="gridcell" class={css.start}><Start trace={trace} /></td>
-              <td role="gridcell" class={css.root}><Root trace={trace} href={href(trace)} /></td>
-              <td role="gridcell" class={css.number}>{duration(trace.duration)}</td>
+              <td role="gridcell" class={table.pick}><Pick name={`${trace.rootName} ${shortID(trace.traceID)}`} checked={checked.includes(trace.traceID)} onCheck={() => check(trace.traceID)} /></td>
+              <td role="gridcell" class={classes(table.start, css.start)}><Start trace={trace} /></td>
+              <td role="gridcell" class={table.root}><Root trace={trace} href={href(trace)} /></td>
+              <td role="gridcell" class={classes(table.duration, css.number)}>{duration(trace.duration)}</td>
               <td role="gridcell" class={css.number}>{count(trace.spans)}</td>
               <td role="gridcell" class={css.number}>{count(trace.services)}</td>
               <td role="gridcell" class={css.name} title={trace.file}>{trace.file}</td>
-              <td role="gridcell" class={css.id} title={trace.traceID}>{shortID(trace.traceID.replace(/^0{16}/, ''))}</td>
+              <td role="gridcell" class={table.id} title={trace.traceID}>{shortID(trace.traceID.replace(/^0{16}/, ''))}</td>
             </tr>
           ))}
         </tbody>
@@ -83,11 +84,11 @@ function Start({ trace }: { trace: FileTrace }) {
 
 function Root({ trace, href }: { trace: FileTrace; href: string }) {
   return (
-    <span class={css.rootCell}>
-      <ServiceSwatch name={trace.rootService} />
-      <a class={css.link} href={href} tabIndex={-1} title={`${trace.rootService}: ${trace.rootName}`}>{trace.rootName} <span class={css.service}>{trace.rootService}</span></a>
-      {trace.errors > 0 && <Badge kind="error" title={t('{errors} spans with errors', { errors: count(trace.errors) })}><Mark kind="error" size={11} label={t('errors:')} />{count(trace.errors)}</Badge>}
-      {trace.orphans > 0 && <Badge title={t('Incomplete: the parents of {orphans} spans are not in the files', { orphans: count(trace.orphans) })}><Mark kind="partial" size={11} label={t('incomplete, missing parents:')} />{count(trace.orphans)}</Badge>}
-    </span>
+    <RootCell
+      service={trace.rootService} href={href} title={`${trace.rootService}: ${trace.rootName}`} errors={trace.errors} orphans={trace.orphans}
+      incomplete={t('Incomplete: the parents of {orphans} spans are not in the files', { orphans: count(trace.orphans) })}
+    >
+      <Name text={trace.rootName} title="" /> <span class={table.service}>{trace.rootService}</span>
+    </RootCell>
   );
 }

@@ -11,7 +11,7 @@ import { count } from '../../shell/format';
 import { Name } from '../../shell/name';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
-import { Failure, Messages, Partial, Skeleton } from '../../shell/states';
+import { AnswerState, Messages, Partial } from '../../shell/states';
 import { t, Text } from '../../shell/text';
 import { Time } from '../../shell/time';
 import { link } from '../../shell/url';
@@ -43,8 +43,7 @@ function ErrorList({ errors, start, end }: { errors: RequestState<Errors>; start
         {groups.length > 0 && <span class={css.sub}>{groups.some((g) => g.trend.kind !== 'usual') ? t('largest growth first') : t('commonest first')}</span>}
         {groups.length > 0 && <a class={css.all} href={link({ page: 'errors' })}>{t('All')}</a>}
       </div>
-      {errors.error && <Failure what={data ? t('Errors, which are of an earlier answer') : t('Errors')} error={errors.error} retry={errors.retry} />}
-      {!data && !errors.error && <Skeleton rows={4} height="72px" />}
+      <AnswerState what={t('Errors')} answer={errors} rows={4} height="72px" />
       {data && groups.length === 0 && <p class={css.nothing}>{t('No span failed in this time range.')}</p>}
       <ul ref={list}>
         {groups.slice(0, maxGroups).map((g) => <Group key={g.id} g={g} data={data!} start={start} end={end} />)}
@@ -83,7 +82,7 @@ function ChangeList({ changes, rangeLabel }: { changes: RequestState<Changes>; r
   return (
     <section class={css.changes}>
       <div class={css.head}><h2 class={css.title}>{t('Changes')}</h2><span class={css.sub}>{rangeLabel.replace(/^Last/, 'last')}</span>{capable('aggregates') && <a class={css.all} href={link({ page: 'explore' }, { q: allRequests, tab: 'times' })} title={t('Compare all services with one day earlier, or with any other time')}>{t('Since yesterday')}</a>}</div>
-      {changes.error && <Failure what={data ? t('Changes, which are of an earlier answer') : t('Changes')} error={changes.error} retry={changes.retry} />}
+      {changes.error && <AnswerState what={t('Changes')} answer={changes} />}
       {data && data.changes.length === 0 && <p class={css.nothing}>{t('No new version, instance, attribute or service.')}</p>}
       <ul class={css.changeList}>
         {data?.changes.slice(0, maxChanges).map((c) => <li key={c.at + c.service + c.kind + c.to} class={css.change}><Time at={c.at} precision={0} /><span class={css.what}><ServiceMark name={c.service} /> <ChangeText c={c} /></span></li>)}

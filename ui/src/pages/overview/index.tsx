@@ -10,7 +10,7 @@ import { slowNow } from '../../shell/clock';
 import { ingest } from '../../shell/ingest';
 import { zone } from '../../shell/preferences';
 import { isRelative, resolveRange } from '../../shell/range';
-import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Messages, Progress, Skeleton } from '../../shell/states';
 import { t } from '../../shell/text';
 import { rangeName } from '../../shell/time-input';
 import { useTitle } from '../../shell/title';
@@ -80,10 +80,10 @@ function Overview({ services, first }: { services: ReturnType<typeof useRequest<
       <Progress active={services.loading} label={t('Loading services')} />
       {first && <FirstTrace trace={first} />}
       <Lead sentence={sentence} services={judged.length} usual={data.total.usual} quiet={none || stopped !== null} incidents={known} expecting={some && !incidents.data && !incidents.error} at={at} to={live ? 'now' : iso(millis(data.end))} />
-      {some && incidents.error && <div class={css.message}><Failure what={known ? t('Incidents, which are of an earlier answer') : t('Incidents')} error={incidents.error} retry={incidents.retry} /></div>}
+      {some && incidents.error && <AnswerState what={t('Incidents')} answer={incidents} class={css.message} />}
       <div class={css.columns}>
         <div class={css.main}>
-          {services.error && <div class={css.message}><Failure what={t('Services, which are of an earlier answer')} error={services.error} retry={services.retry} /></div>}
+          <AnswerState what={t('Services')} answer={services} class={css.message} />
           {services.messages.length > 0 && <div class={css.message}><Messages messages={services.messages} /></div>}
           {none ? <NoRequests /> : <ChartRow all data={data} changes={changes.data?.changes ?? []} judged={judged} />}
           {judged.length > 0 && <ServiceTable services={judged} data={data} changes={changes.data?.changes ?? []} order={comparable ? t('most abnormal') : t('highest share of errors')} />}
@@ -105,7 +105,7 @@ function Waiting({ services, children }: { services: ReturnType<typeof useReques
         <div class={css.main}>
           <div class={css.message}>
             {capable('aggregates')
-              ? <Failure what={t('Services')} error={services.error} retry={services.retry} />
+              ? <AnswerState what={t('Services')} answer={services} />
               : <Empty title={t('This store does not count requests, so there is no overview.')}><a href={link({ page: 'explore' })}>{t('Explore the newest traces')}</a><a href={link({ page: 'status' })}>{t('Status')}</a></Empty>}
           </div>
         </div>

@@ -1,6 +1,6 @@
 import type { MissingTrace, Processes, Strategies as StrategiesOf } from '../../api/deployment';
 import { Mark } from '../../shell/icons';
-import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Messages, Progress } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { link, view, type Ask } from '../../shell/url';
@@ -30,8 +30,7 @@ export default function SamplingPage() {
           {asked ? <Answer ask={ask} /> : <Summary data={strategies.data} />}
         </div>
         <aside class={css.side} aria-label={t('Sampling strategies')} tabIndex={0}>
-          {strategies.error && <Failure what={t('Sampling strategies')} error={strategies.error} retry={strategies.retry} />}
-          {!strategies.data && !strategies.error && <Skeleton rows={5} />}
+          <AnswerState what={t('Sampling strategies')} answer={strategies} rows={5} />
           {strategies.data && <Providers data={strategies.data} />}
         </aside>
       </div>
@@ -63,13 +62,15 @@ function Summary({ data }: { data: Processes<StrategiesOf> | undefined }) {
 }
 
 function Answer({ ask }: { ask: Ask }) {
-  const { data, error, loading, retry, messages } = useRequest<MissingTrace>('sampling/explain', { ...ask });
-  if (!data) return error ? <Failure what={t('The explanation')} error={error} retry={retry} /> : <Skeleton rows={5} />;
+  const answer = useRequest<MissingTrace>('sampling/explain', { ...ask });
+  const { data, loading, messages } = answer;
+  const state = <AnswerState what={t('Explanation')} answer={answer} rows={5} />;
+  if (!data) return state;
   const lead = leadOf(data);
   return (
     <>
       <Progress active={loading} />
-      {error && <Failure what={t('The explanation')} error={error} retry={retry} />}
+      {state}
       <h1 class={css.sentence}>{lead.mark && <span class={css.mark}><Mark kind={lead.mark} size={16} label="" /></span>}{lead.text}</h1>
       <p class={css.sub} role="status">{lead.sub}</p>
       {data.verdict === 'stored' && data.trace && <p class={css.ways}><a href={link({ page: 'trace', id: data.trace })}>{t('Open the trace')}</a></p>}

@@ -5,7 +5,7 @@ import { HeatmapChart } from '../../charts/heatmap';
 import { Button } from '../../shell/controls';
 import { duration, iso, millis, percent } from '../../shell/format';
 import { lazy } from '../../shell/lazy';
-import { Failure, Messages, Partial } from '../../shell/states';
+import { AnswerState, Messages, Partial } from '../../shell/states';
 import { t } from '../../shell/text';
 import { linked, navigate, type Box } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
@@ -21,7 +21,8 @@ const exemplars = 300;
 export function OperationHeat({ service, operation, start, end }: { service: string; operation: string; start: Nanos; end: Nanos }) {
   const [table, setTable] = useState(false);
   const q = operationQuery(service, operation);
-  const { data, error, retry, messages } = useRequest<Heatmap>('heatmap', { q, start, end, of: 'spans', columns, exemplars }, { maxAge: 60_000 });
+  const answer = useRequest<Heatmap>('heatmap', { q, start, end, of: 'spans', columns, exemplars }, { maxAge: 60_000 });
+  const { data, error, messages } = answer;
   const explain = (box: Box | null): void => {
     if (box) navigate(linked({ page: 'explore' }, { q, of: 'spans', sel: box, tab: 'explain', range: { from: iso(millis(start)), to: iso(millis(end)) } }));
   };
@@ -33,7 +34,7 @@ export function OperationHeat({ service, operation, start, end }: { service: str
   return (
     <section class={css.heat} aria-label={t('Durations of {name}', { name: operation })}>
       <div class={css.heatHead}><h2>{t('{name}, all durations', { name: operation || t('(no name)') })}</h2><span class={css.second}>{t('drag to explain a part')}</span><span class={css.grow} /><Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button></div>
-      {error && <Failure what={t('Durations')} error={error} retry={retry} />}
+      {error && <AnswerState what={t('Durations')} answer={answer} />}
       {data && data.share < 1 && <Partial>{t('The colours count a sample: {share} of the spans were examined.', { share: percent(data.share) })}</Partial>}
       <Messages messages={messages} />
       {data && table && <HeatmapTable data={data} />}

@@ -13,7 +13,7 @@ import { zone } from '../../shell/preferences';
 import { isRelative } from '../../shell/range';
 import { serviceLabel } from '../../shell/service';
 import { ServiceSwatch } from '../../shell/service-mark';
-import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Messages, Partial, Progress } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { format, link, linked, navigate, view, visit, type Range } from '../../shell/url';
@@ -97,7 +97,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
       {expecting && <div class={css.expecting} />}
       {incidents && <div class={css.incidents}><IncidentCards incidents={incidents} at={at} to={to} /></div>}
       {told && health.state !== 'ended' && <Sentence mark="" text="" causes={causes} />}
-      {answer.error && <div class={css.notice}><Failure what={t('Numbers, which are of an earlier answer')} error={answer.error} retry={answer.retry} /></div>}
+      <AnswerState what={t('Numbers')} answer={answer} class={css.notice} />
       <div class={css.notice}><Messages messages={answer.messages} /></div>
       <div class={css.tabs}>
         <Tabs
@@ -155,7 +155,7 @@ function Blank({ name, answer }: { name: string; answer: RequestState<OneService
   return (
     <div class={css.page}>
       <Head name={name} errors="" />
-      <div class={css.notice}>{answer.error ? <Failure what={t('Service')} error={answer.error} retry={answer.retry} /> : <Skeleton rows={12} />}</div>
+      <AnswerState what={t('Service')} answer={answer} class={css.notice} rows={12} />
       {answer.error && <div class={css.columns}><div class={css.main} /><aside class={css.aside} /></div>}
     </div>
   );

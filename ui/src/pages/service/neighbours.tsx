@@ -4,7 +4,7 @@ import { classes } from '../../shell/controls';
 import { count, none, percentile, rate, share } from '../../shell/format';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
-import { Failure, Messages, Skeleton } from '../../shell/states';
+import { AnswerState, Messages } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { link } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
@@ -41,9 +41,8 @@ const failingErrors = 5;
 
 /** Callers and calls of a service with rate, errors and p95. `of`: the time of the numbers. `outgoing`: it has client or producer spans. */
 export function Neighbours({ answer, service, seconds, of = '', outgoing: some }: { answer: RequestState<ServiceMap>; service: string; seconds: number; of?: string; outgoing?: boolean }) {
-  const { data, error, retry, messages } = answer;
-  if (error && !data) return <Failure what={t('Callers and calls')} error={error} retry={retry} />;
-  if (!data) return <Skeleton rows={6} height="28px" />;
+  const { data, messages } = answer;
+  if (!data) return <AnswerState what={t('Callers and calls')} answer={answer} rows={6} height="28px" />;
   const callers = neighboursOf(data, service, 'callers');
   const calls = neighboursOf(data, service, 'calls');
   const between = (n: Neighbour, error = ''): string => spansOf(n.name) + ' > ' + spansOf(service, error);

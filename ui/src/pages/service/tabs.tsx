@@ -6,7 +6,7 @@ import { Segmented } from '../../shell/controls';
 import { capable } from '../../shell/config';
 import { millis } from '../../shell/format';
 import { lazy } from '../../shell/lazy';
-import { Empty, Failure, Skeleton } from '../../shell/states';
+import { AnswerState, Empty } from '../../shell/states';
 import { t } from '../../shell/text';
 import { link, navigate, view, visit } from '../../shell/url';
 import type { RequestState } from '../../shell/use-request';
@@ -39,7 +39,7 @@ interface SpansTabProps {
 export function SpansTab({ id, service, role, start, end, facets }: SpansTabProps) {
   const run = useMemo(() => ({ q: roleQuery(service, role), select: [], start, end, from: millis(start), to: millis(end) }), [service, role, start, end]);
   if (id === 'errors') return <Errors run={run} />;
-  if (!facets.data) return <div class={css.notice}>{facets.error ? <Failure what={t('Instances')} error={facets.error} retry={facets.retry} /> : <Skeleton rows={8} />}</div>;
+  if (!facets.data) return <AnswerState what={t('Instances')} answer={facets} class={css.notice} rows={8} />;
   const keys = instancesIn(facets.data).map((f) => f.field);
   const key = keys.find((k) => k === view.value.by[0]) ?? keys[0];
   if (!key) {

@@ -3,7 +3,7 @@ import type { Changes, Services } from '../../api/types';
 import { Button, Input, Segmented } from '../../shell/controls';
 import { count } from '../../shell/format';
 import { isRelative } from '../../shell/range';
-import { Empty, Failure, Messages, Progress, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Failure, Messages, Progress } from '../../shell/states';
 import { t, tn } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { link, navigate, view } from '../../shell/url';
@@ -32,7 +32,7 @@ export default function ServicesPage() {
   const changes = useRequest<Changes>('changes', (now) => rangeParams(range, now), { every: refresh ? changesEvery : 0 });
   const { data, error } = answer;
   if (error?.status === 501) return <div class={css.page}><h1 class={css.sentence}>{t('Services')}</h1><Failure what={t('Numbers')} error={error} /><NameList /></div>;
-  if (!data) return <div class={css.page}><h1 class={css.sentence}>{t('Services')}</h1>{error ? <Failure what={t('Services')} error={error} retry={answer.retry} /> : <Skeleton rows={12} />}</div>;
+  if (!data) return <div class={css.page}><h1 class={css.sentence}>{t('Services')}</h1><AnswerState what={t('Services')} answer={answer} rows={12} /></div>;
   const judged = judge(data);
   const order: Order = sort === 'name' || sort === 'time' ? sort : 'abnormal';
   const needle = filter.trim().toLowerCase();
@@ -52,7 +52,7 @@ export default function ServicesPage() {
         />
         <Input icon="search" class={css.filter} aria-label={t('Filter services')} placeholder={t('Filter services')} value={filter} onInput={(e) => setFilter(e.currentTarget.value)} after={<span>{t('{n} of {all}', { n: count(shown.length), all: count(judged.length) })}</span>} />
       </div>
-      {error && <div class={css.notice}><Failure what={t('Services, which are of an earlier answer')} error={error} retry={answer.retry} /></div>}
+      <AnswerState what={t('Services')} answer={answer} class={css.notice} />
       <div class={css.notice}><Messages messages={answer.messages} /></div>
       {judged.length === 0
         ? <div class={css.notice}><Empty title={t('No service has sent spans in this time range.')}><a href={link({ page: 'overview' })}>{t('How to send spans')}</a><a href={link({ page: 'status' })}>{t('Check the receivers')}</a></Empty></div>

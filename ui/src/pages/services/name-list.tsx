@@ -3,7 +3,7 @@ import type { Names } from '../../api/types';
 import { count } from '../../shell/format';
 import { useRovingRows } from '../../shell/roving';
 import { ServiceMark } from '../../shell/service-mark';
-import { Empty, Failure, Partial, Skeleton } from '../../shell/states';
+import { AnswerState, Empty, Failure, Partial } from '../../shell/states';
 import { t } from '../../shell/text';
 import { link } from '../../shell/url';
 import { useRequest } from '../../shell/use-request';
@@ -15,10 +15,10 @@ const maxServices = 500;
 /** Names of services, for stores that do not count their requests. */
 export function NameList() {
   const list = useRef<HTMLUListElement>(null);
-  const { data, error, retry } = useRequest<Names>('values', { key: 'service', prefix: '', limit: maxServices }, { maxAge: 10_000 });
+  const answer = useRequest<Names>('values', { key: 'service', prefix: '', limit: maxServices }, { maxAge: 10_000 });
+  const { data } = answer;
   useRovingRows(list);
-  if (error && !data) return <Failure what={t('Services')} error={error} retry={retry} />;
-  if (!data) return <Skeleton rows={8} />;
+  if (!data) return <AnswerState what={t('Services')} answer={answer} rows={8} />;
   return (
     <>
       <ul ref={list} class={css.list} aria-label={t('Services')}>

@@ -4,7 +4,7 @@ import { config } from '../../shell/config';
 import { bytes } from '../../shell/format';
 import { Elapsed } from './elapsed';
 import { Mark } from '../../shell/icons';
-import { Failure, Partial, Skeleton } from '../../shell/states';
+import { AnswerState, Partial } from '../../shell/states';
 import { t, tn, Text } from '../../shell/text';
 import { useTitle } from '../../shell/title';
 import { useRequest } from '../../shell/use-request';
@@ -23,7 +23,8 @@ const maxOpen = 3;
 /** The page `/status`: what the processes of this deployment receive, drop and store. */
 export default function StatusPage() {
   useTitle(t('Status'));
-  const { data, error, retry } = useRequest<Processes<Details>>('status', {}, { every: refresh });
+  const answer = useRequest<Processes<Details>>('status', {}, { every: refresh });
+  const { data } = answer;
   const samples = useSamples(data);
   if (!data) {
     return (
@@ -31,7 +32,7 @@ export default function StatusPage() {
         <PageTabs />
         <div class={css.main}>
           <h1 class={css.sentence}>{t('Status')}</h1>
-          {error ? <Failure what={t('Status')} error={error} retry={retry} /> : <Skeleton rows={6} />}
+          <AnswerState what={t('Status')} answer={answer} rows={6} />
         </div>
       </>
     );
@@ -43,7 +44,7 @@ export default function StatusPage() {
       <div class={css.columns}>
         <div class={css.main} role="region" aria-label={t('State of the processes')} tabIndex={0}>
           <h1 class={css.sentence}>{sentence.mark && <span class={css.mark}><Mark kind={sentence.mark} size={16} label="" /></span>}{sentence.text}</h1>
-          {error && <Failure what={t('Status, which is of an earlier answer')} error={error} retry={retry} />}
+          <AnswerState what={t('Status')} answer={answer} />
           <Scope data={data} />
           {data.processes.map((p) => <Process key={p.address} answer={p} all={data} samples={samples} />)}
         </div>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { count } from '../../shell/format';
 import { t } from '../../shell/text';
 import type { Token } from './pretty';
-import css from './detail.module.css';
+import css from './code.module.css';
 
 /** Lines and characters shown before the rest is unfolded. */
 const maxLines = 12;

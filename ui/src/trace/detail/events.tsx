@@ -10,6 +10,7 @@ import { goTo } from '../moves';
 import type { TraceState } from '../state';
 import { AttributeList, SearchActions } from './attributes';
 import { Exception } from './exception';
+import code from './code.module.css';
 import css from './detail.module.css';
 
 /** Whether an event reports an exception. */
@@ -77,7 +78,7 @@ function NoTemplates({ state }: { state: TraceState }) {
     <>
       <h3 class={css.group}>{t('Links to logs, dashboards or tickets')}</h3>
       <p class={css.nothing}><Text of="The server has no link template. Add one to its configuration, for example for logs; {more} says what else an address can have." more={<a href="docs/link-templates.html" target="_blank" rel="noopener">{t('Links to other systems')}</a>} /></p>
-      <div class={css.code}><pre tabIndex={0} role="region" aria-label={t('Example of a link template')}>{example}</pre></div>
+      <div class={code.code}><pre tabIndex={0} role="region" aria-label={t('Example of a link template')}>{example}</pre></div>
       <Button icon="copy" onClick={() => void copy(example, t('Example'))}>{t('Copy the example')}</Button>
     </>
   );

@@ -3,7 +3,7 @@ import type { Attribute } from '../../api/types';
 import { t } from '../../shell/text';
 import { More } from './code';
 import { parseStack, repeatsMessage } from './stack';
-import css from './detail.module.css';
+import css from './code.module.css';
 
 /** Frames shown before the rest is unfolded. */
 const maxFrames = 4;

@@ -12,14 +12,13 @@ import { timeOnPath } from '../model/grouping';
 import { laneIndex, neighbour, spanAt, type LaneIndex } from '../model/lanes';
 import { operation, serviceName, shownService } from '../model/span';
 import { flag, type Extras, type TraceModel } from '../model/types';
-import { activeSpan, bringIntoZoom, setCursor, setZoom, zoomTo } from '../moves';
+import { activeSpan, bringIntoZoom, setCursor, zoomTo } from '../moves';
 import type { TraceState } from '../state';
-import { fractionAt, leastZoom, makeAxis, timeAt, type Axis } from '../timeline/axis';
-import { AxisTexts, Breaks } from '../timeline/breaks';
-import { dragRange } from '../timeline/drag';
+import { makeAxis, timeAt } from '../timeline/axis';
+import { Breaks } from '../timeline/breaks';
+import { TimeAxis } from '../timeline/ruler';
 import { useWheelZoom } from '../timeline/wheel';
-import { limit } from '../timeline/zoom';
-import { useSize } from '../use-size';
+import { useSize } from '../../shell/use-size';
 import { drawFlame, laneHeight, type Scene } from './flame-draw';
 import { openSpan, useExtras, useShown } from './shown';
 import type { TabProps } from './tabs';
@@ -69,7 +68,7 @@ function Chart({ state, extras }: { state: TraceState; extras: Extras }) {
         <span class={tools.grow} />
         <Button kind="quiet" onClick={() => navigate({ tab: 'table' })}>{t('Table view')}</Button>
       </div>
-      <TimeAxis state={state} axis={axis} />
+      <TimeAxis state={state} axis={axis} class={css.axis} />
       <div class={css.frame}>
         <div
           ref={scroller} id="spans" class={css.scroller} tabIndex={0} role="application" aria-roledescription={t('flame graph')} onClick={click} onDblClick={(e) => zoomTo(state, at(e).span)}
@@ -174,20 +173,5 @@ function SpanTip({ model: m, extras, span, x, y }: { model: TraceModel; extras: 
       <div>{t('self {self}, on the critical path {path}', { self: duration(extras.self[span]), path: duration(onPath[span]) })}</div>
       {(m.flags[span] & flag.error) !== 0 && <div>{t('error')}</div>}
     </Tip>
-  );
-}
-
-/** Time above the bars; a drag zooms. */
-function TimeAxis({ state, axis }: { state: TraceState; axis: Axis }) {
-  const area = useRef<HTMLDivElement>(null);
-  const mark = useRef<HTMLDivElement>(null);
-  const drag = (e: PointerEvent): void => {
-    dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(axis, a), fractionAt(axis, b), leastZoom(axis.times))));
-  };
-  return (
-    <div ref={area} class={css.axis} title={t('Drag to zoom')} onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
-      <AxisTexts axis={axis} tickClass={css.tick} />
-      <div ref={mark} class={css.range} hidden />
-    </div>
   );
 }

@@ -8,7 +8,7 @@ import { ColumnEdge, columnKeys, columnWidths, type ColumnWidths } from '../../s
 import { useRovingRows } from '../../shell/roving';
 import { t } from '../../shell/text';
 import { areaHeight, rowAt, scrollToRow, windowAt, type List } from '../timeline/rowwindow';
-import { useMedia, useSize } from '../use-size';
+import { useMedia, useSize } from '../../shell/use-size';
 import css from './grid.module.css';
 
 /** A column: what is not `main` is left out on narrow screens. */

@@ -68,7 +68,7 @@ export function eventMarks(model: TraceModel, span: number, axis: Axis, space = 
   return list;
 }
 
-/** A sliver for members of a folded group. */
+/** A part of a bar in pixels. */
 export interface Sliver {
   left: number;
   width: number;
@@ -82,11 +82,16 @@ export function slivers(model: TraceModel, group: number, axis: Axis): Sliver[] 
     const left = Math.max(-4, pixel(axis, model.start[members[i]]));
     const right = Math.min(axis.width + 4, Math.max(left + 1.5, pixel(axis, model.end[members[i]])));
     if (right < 0 || left > axis.width) continue;
-    const previous = list[list.length - 1];
-    if (previous && left <= previous.left + previous.width + 0.5) previous.width = Math.max(previous.width, right - previous.left);
-    else list.push({ left, width: right - left });
+    addSliver(list, left, right);
   }
   return list;
+}
+
+/** Adds a sliver to those that begin before it, or joins it with the last one if they touch. */
+export function addSliver(list: Sliver[], left: number, right: number): void {
+  const previous = list[list.length - 1];
+  if (previous && left <= previous.left + previous.width + 0.5) previous.width = Math.max(previous.width, right - previous.left);
+  else list.push({ left, width: right - left });
 }
 
 /** First start and last end of the members of a group. */

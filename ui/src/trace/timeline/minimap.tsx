@@ -9,8 +9,8 @@ import { timeOf, type TimeScale } from '../model/time-scale';
 import type { TraceModel } from '../model/types';
 import { setZoom } from '../moves';
 import type { TraceState } from '../state';
-import { useMedia } from '../use-size';
-import { dragRange } from './drag';
+import { useMedia } from '../../shell/use-size';
+import { dragHandle, dragRange } from '../../shell/drag';
 import { leastZoom, makeAxis, padding } from './axis';
 import { Breaks } from './breaks';
 import { limit, whole, type Zoom } from './zoom';
@@ -169,14 +169,8 @@ function Handle({ state, end, at, length }: { state: TraceState; end: 0 | 1; at:
     setZoom(state, zoom, true);
   };
   const drag = (e: PointerEvent): void => {
-    if (e.button !== 0) return;
-    e.preventDefault();
-    const handle = e.currentTarget as HTMLElement;
-    const left = handle.parentElement!.getBoundingClientRect().left;
-    handle.setPointerCapture(e.pointerId);
-    const move = (m: PointerEvent): void => set((m.clientX - left) / length);
-    handle.addEventListener('pointermove', move);
-    handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', move), { once: true });
+    const { left } = (e.currentTarget as HTMLElement).parentElement!.getBoundingClientRect();
+    dragHandle(e, (x) => set((x - left) / length));
   };
   const key = (e: KeyboardEvent): void => {
     const width = state.zoom.value[1] - state.zoom.value[0];

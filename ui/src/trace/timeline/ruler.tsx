@@ -1,5 +1,6 @@
-import type { RefObject } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { classes } from '../../shell/controls';
 import { duration } from '../../shell/format';
 import { t, Text } from '../../shell/text';
 import { foldLevel, setZoom } from '../moves';
@@ -7,28 +8,35 @@ import type { TraceState } from '../state';
 import { fractionAt, leastZoom, pixel, timeAt, type Axis } from './axis';
 import { AxisTexts, Breaks } from './breaks';
 import { marks, tickLabel } from './ticks';
-import { dragRange } from './drag';
+import { dragRange } from '../../shell/drag';
 import { limit } from './zoom';
 import css from './ruler.module.css';
 
-/** Head of the waterfall: names of the columns, and the time axis. A drag on the axis zooms. */
-export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
+/** The time axis. A drag zooms. */
+export function TimeAxis({ state, axis, class: extra, children }: { state: TraceState; axis: Axis; class?: string; children?: ComponentChildren }) {
   const area = useRef<HTMLDivElement>(null);
   const mark = useRef<HTMLDivElement>(null);
   const drag = (e: PointerEvent): void => {
     dragRange(e, area.current!, mark.current!, (a, b) => setZoom(state, limit(fractionAt(axis, a), fractionAt(axis, b), leastZoom(axis.times))));
   };
   return (
+    <div ref={area} class={classes(css.axis, extra)} title={t('Drag to zoom')} onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
+      <AxisTexts axis={axis} tickClass={css.tick} />
+      <div ref={mark} class={css.range} hidden />
+      {children}
+    </div>
+  );
+}
+
+/** Head of the waterfall: names of the columns, and the time axis. */
+export function Ruler({ state, axis }: { state: TraceState; axis: Axis }) {
+  return (
     <div class={css.ruler}>
       <div class={css.head}>
         <span class={css.grow}>{t('Service and operation')}</span>
         <span class={css.fold}><Text of="Fold{kbd}{kbd2}" kbd={<button type="button" class={css.key} title={t('Fold one level more')} aria-label={t('Fold one level more')} onClick={() => foldLevel(state, -1)}><kbd>[</kbd></button>} kbd2={<button type="button" class={css.key} title={t('Unfold one level more')} aria-label={t('Unfold one level more')} onClick={() => foldLevel(state, 1)}><kbd>]</kbd></button>} /></span>
       </div>
-      <div ref={area} class={css.axis} title={t('Drag to zoom')} onPointerDown={drag} onDblClick={() => setZoom(state, [0, 1])}>
-        <AxisTexts axis={axis} tickClass={css.tick} />
-        <div ref={mark} class={css.range} hidden />
-        <div ref={state.cursorTime as RefObject<HTMLDivElement>} class={css.cursorTime} aria-hidden="true" hidden />
-      </div>
+      <TimeAxis state={state} axis={axis}><div ref={state.cursorTime as RefObject<HTMLDivElement>} class={css.cursorTime} aria-hidden="true" hidden /></TimeAxis>
     </div>
   );
 }

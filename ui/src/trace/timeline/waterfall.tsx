@@ -7,7 +7,7 @@ import { arrow, choose, moveCursor, openActive, setCursor, toggle } from '../mov
 import { usePinned } from '../pinned';
 import { Splitter, storedWidth } from '../splitter';
 import type { TraceState } from '../state';
-import { useMedia, useSize } from '../use-size';
+import { useMedia, useSize } from '../../shell/use-size';
 import { makeAxis, type Axis } from './axis';
 import { CursorLine, GridLines, Ruler } from './ruler';
 import { Row, rowID, rowTitle, type RowContext, type RowProps } from './row';

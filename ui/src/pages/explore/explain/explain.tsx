@@ -5,7 +5,7 @@ import { hasStructure, withSet } from '../../../query/sets';
 import { Button } from '../../../shell/controls';
 import { count } from '../../../shell/format';
 import { announce } from '../../../shell/live-region';
-import { Empty, Failure, Messages, Progress, Skeleton } from '../../../shell/states';
+import { AnswerState, Empty, Messages, Progress } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { link, navigate, view } from '../../../shell/url';
 import { useRequest } from '../../../shell/use-request';
@@ -25,15 +25,14 @@ export default function ExplainTab({ run, onRun }: TabProps) {
   const params = explainParams(run, view.value);
   const structure = hasStructure(run.q);
   const answer = useRequest<Explanation>(params && !structure ? 'explain' : null, params ?? {}, { maxAge: 300_000 });
-  const { data, error, loading } = answer;
+  const { data, loading } = answer;
   useEffect(() => { if (data && !loading) announce(announcementOf(data)); }, [data, loading]);
   if (structure) return <div class={css.notice}><Empty title={t('Explain compares traces of searches that have no >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   if (!params) return <Unselected />;
   return (
     <div class={css.tab}>
       <Progress active={loading} label={t('Comparing traces')} />
-      {error && <div class={css.notice}><Failure what={data ? t('Explanation, which is of an earlier selection') : t('Explanation')} error={error} retry={answer.retry} /></div>}
-      {!data && loading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-list)" /></div>}
+      <AnswerState what={t('Explanation')} answer={answer} class={css.notice} rows={8} />
       {data && <Lists key={answer.at} data={data} run={run} messages={answer.messages} />}
     </div>
   );

@@ -4,7 +4,7 @@ import type { Groups } from '../../../api/groups';
 import { Button } from '../../../shell/controls';
 import { count, percent } from '../../../shell/format';
 import { useRovingRows } from '../../../shell/roving';
-import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../../shell/states';
+import { AnswerState, Empty, Messages, Partial, Progress } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { view } from '../../../shell/url';
 import { useRequest } from '../../../shell/use-request';
@@ -30,7 +30,7 @@ export default function GroupsTab({ run, onRun, fixed }: GroupsProps) {
   const [limit, setLimit] = useState(firstRows);
   const of = ofTraces(keys) ? 'traces' : 'spans';
   const answer = useRequest<Groups>('groups', { q: run.q, start: run.start, end: run.end, by: keys.join(', '), of, sort: order, limit }, { maxAge: 300_000 });
-  const { data, error, loading } = answer;
+  const { data, loading } = answer;
   const rows = useMemo(() => (data ? rowsOf(data) : []), [data]);
   const section = useRef<HTMLDivElement>(null);
   useRovingRows(section);
@@ -42,12 +42,11 @@ export default function GroupsTab({ run, onRun, fixed }: GroupsProps) {
       </div>
       <Progress active={loading} label={t('Counting groups')} />
       <div class={css.notice}>
-        {error && <Failure what={data ? t('Groups, which are of an earlier answer') : t('Groups')} error={error} retry={answer.retry} />}
         {data && data.share < 1 && <Partial>{t('Counts are estimates from a sample: {share} of the spans were examined.', { share: percent(data.share) })}</Partial>}
         {data && data.other > 0 && <Partial>{tn(data.other, '{n} span is in a group that was not counted on its own, because there are too many groups.', '{n} spans are in groups that were not counted on their own, because there are too many groups.', { n: count(data.other) })}</Partial>}
         <Messages messages={answer.messages} />
       </div>
-      {!data && loading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-list)" /></div>}
+      <AnswerState what={t('Groups')} answer={answer} class={css.notice} rows={8} />
       {data && rows.length === 0 && <div class={css.notice}><Empty title={t('No span matches in this time range.')} /></div>}
       {data && rows.length > 0 && <div ref={section}><GroupTable data={data} rows={rows} order={order} run={run} onRun={onRun} /></div>}
       {data && data.distinct > rows.length && (

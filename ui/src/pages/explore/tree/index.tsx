@@ -11,7 +11,7 @@ import { useRovingRows } from '../../../shell/roving';
 import { serviceLabel } from '../../../shell/service';
 import { serviceColor } from '../../../shell/service-color';
 import { ServiceSwatch } from '../../../shell/service-mark';
-import { Empty, Failure, Messages, Partial, Progress, Skeleton } from '../../../shell/states';
+import { AnswerState, Empty, Messages, Partial, Progress } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { link, view } from '../../../shell/url';
 import { useRequest } from '../../../shell/use-request';
@@ -28,14 +28,13 @@ export default function TreeTab({ run, onRun }: TabProps) {
   const structure = hasStructure(run.q);
   const params = explainParams(run, { ...view.value, base: '' }) ?? { q: run.q, start: run.start, end: run.end };
   const answer = useRequest<TraceTree>(structure ? null : 'tree', params, { maxAge: 300_000 });
-  const { data, error, loading } = answer;
+  const { data, loading } = answer;
   useEffect(() => { if (data && !loading) announce(tn(data.paths.parent.length, '{n} call path', '{n} call paths', { n: count(data.paths.parent.length) })); }, [data, loading]);
   if (structure) return <div class={css.notice}><Empty title={t('One tree is built for searches that have no >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   return (
     <div class={css.tab}>
       <Progress active={loading} label={t('Reading traces')} />
-      {error && <div class={css.notice}><Failure what={data ? t('Tree, which is of an earlier answer') : t('Tree')} error={error} retry={answer.retry} /></div>}
-      {!data && loading && <div class={css.notice}><Skeleton rows={8} height="var(--row-h-list)" /></div>}
+      <AnswerState what={t('Tree')} answer={answer} class={css.notice} rows={8} />
       {data && (
         <div class={css.head}>
           <p>{loading ? '\u00a0' : summary(data.set, !!view.value.sel)}</p>

@@ -1,4 +1,4 @@
-// Dragging a range on an element.
+// Dragging: a range on an element, or a handle.
 
 /** Follows a drag that begins with the event, shows it with `mark`, and reports pixels from the left edge. A click reports nothing. */
 export function dragRange(e: PointerEvent, area: HTMLElement, mark: HTMLElement, done: (from: number, to: number) => void): void {
@@ -26,4 +26,15 @@ export function dragRange(e: PointerEvent, area: HTMLElement, mark: HTMLElement,
   area.addEventListener('pointermove', move);
   area.addEventListener('pointerup', stop);
   area.addEventListener('pointercancel', stop);
+}
+
+/** Follows a drag of the element of an event, and reports the position of the pointer in pixels. */
+export function dragHandle(e: PointerEvent, report: (x: number) => void): void {
+  if (e.button !== 0) return;
+  e.preventDefault();
+  const handle = e.currentTarget as HTMLElement;
+  handle.setPointerCapture(e.pointerId);
+  const move = (m: PointerEvent): void => report(m.clientX);
+  handle.addEventListener('pointermove', move);
+  handle.addEventListener('lostpointercapture', () => handle.removeEventListener('pointermove', move), { once: true });
 }
