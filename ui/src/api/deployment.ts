@@ -17,6 +17,26 @@ export interface Processes<T> {
   processes: ProcessAnswer<T>[];
 }
 
+/** `GET status`. */
+export interface StatusAnswer extends Processes<Details> {
+  /** Those of the process that serves this page, the oldest first; none where requests name their tenant. */
+  queries: RunningQuery[];
+  maxQueries: number;
+}
+
+/** A query that runs. */
+export interface RunningQuery {
+  operation: string;
+  since: string;
+  /** Search. */
+  text?: string;
+  client?: string;
+  /** Spans read until now, if known. */
+  scanned?: number;
+  /** Bytes of memory. */
+  held: number;
+}
+
 export type State = 'ok' | 'degraded' | 'starting' | 'stopped';
 
 /** State of a component. */

@@ -39,7 +39,7 @@ const types: [path: RegExp, type: string | null][] = [
   [/^explain$/, 'Envelope<Explanation>'],
   [/^critical$/, 'Envelope<CriticalPaths>'],
   [/^tree$/, 'Envelope<TraceTree>'],
-  [/^status$/, 'Envelope<Processes<Details>>'],
+  [/^status$/, 'Envelope<StatusAnswer>'],
   [/^sampling$/, 'Envelope<Processes<Strategies>>'],
   [/^sampling\/explain$/, 'Envelope<MissingTrace>'],
 ];

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,9 @@ type Backend struct {
 	// Time of the last warning about a list with too many names, in nanoseconds since the Unix
 	// epoch; 0: never.
 	cutWarned atomic.Int64
+
+	runningMu sync.Mutex
+	running   map[*Slot]struct{}
 }
 
 // New returns a Backend and registers its metrics.
@@ -78,7 +82,8 @@ func New(o Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{opts: o, metrics: m, admission: NewAdmission("max_concurrent_queries", o.Limits.Queries)}, nil
+	return &Backend{opts: o, metrics: m, admission: NewAdmission("max_concurrent_queries", o.Limits.Queries),
+		running: map[*Slot]struct{}{}}, nil
 }
 
 // Store returns the store that is queried.

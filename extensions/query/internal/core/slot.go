@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -10,6 +12,7 @@ import (
 )
 
 // Slot is an admitted query. It accounts for the memory of its answer. A Slot is for one goroutine.
+// What RunningQueries shows of it is safe for concurrent use.
 type Slot struct {
 	backend *Backend
 	op      Operation
@@ -18,6 +21,11 @@ type Slot struct {
 	cancel  context.CancelFunc
 	account *pipeline.Reservation // all memory of the query
 	memory  *tracestore.Memory    // the part of it that the caller holds, as opposed to the store
+
+	since   time.Time
+	client  string
+	text    atomic.Pointer[string]
+	scanned atomic.Int64
 }
 
 // SlotMemory is the memory in bytes that each query reserves when it is admitted: for its
@@ -58,10 +66,11 @@ func (b *Backend) Admit(ctx context.Context, op Operation) (*Slot, error) {
 		leave()
 		return nil, err
 	}
-	s := &Slot{backend: b, op: op, leave: leave, account: account}
+	s := &Slot{backend: b, op: op, leave: leave, account: account, since: b.opts.Now(), client: server.Client(ctx)}
 	limited, cancel := context.WithTimeout(tracestore.WithAccount(ctx, account), b.opts.Limits.Timeout)
 	s.ctx, s.cancel = tracestore.WithPatternLimit(limited, cancel, b.opts.Limits.PatternTime), cancel
 	s.memory, _ = tracestore.Reserve(s.ctx, 0) // nothing cannot exceed the budget
+	b.addRunning(s)
 	return s, nil
 }
 
@@ -73,6 +82,7 @@ func (b *Backend) Reserve(bytes int64) (*pipeline.Reservation, error) {
 
 // Release ends the query and frees its memory.
 func (s *Slot) Release() {
+	s.backend.removeRunning(s)
 	s.cancel()
 	s.account.Release()
 	s.leave()

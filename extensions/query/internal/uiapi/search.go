@@ -30,6 +30,7 @@ const ndjson = "application/x-ndjson"
 
 // searchParams are the parameters of GET /api/ui/v1/search.
 type searchParams struct {
+	text   string
 	window core.Window
 	set    storequery.SpanSet
 	limit  int
@@ -49,7 +50,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.set = q.Set
+	s.text, s.set = v.Get("q"), q.Set
 	matched, err := route.BoolParam(v, "matched")
 	if err != nil {
 		return s, err
@@ -109,6 +110,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer slot.Release()
+	slot.Describe(params.text)
 	s := searchRun{backend: a.backend, slot: slot, out: route.NewLines(w, ndjson), params: &params, after: params.after,
 		search: storequery.NewSearch(slot.Store(), params.set, tracestore.WantSummaries)}
 	defer s.search.Close()
@@ -148,7 +150,9 @@ func (s *searchRun) run() error {
 			return err
 		}
 		o := &s.outcome
-		if s.scanned += o.Scanned; o.Complete() || !o.Next.Set || o.Next == from || s.found >= s.params.limit {
+		s.scanned += o.Scanned
+		s.slot.SetScanned(s.scanned)
+		if o.Complete() || !o.Next.Set || o.Next == from || s.found >= s.params.limit {
 			return nil
 		}
 		if s.lost.Complete() {

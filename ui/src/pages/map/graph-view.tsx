@@ -222,7 +222,7 @@ function Label({ placed, i }: { placed: Placed; i: number }) {
   const bad = isFailing(e, e.calls);
   return (
     <text class={css.label} x={x} y={y - 5} aria-hidden="true">
-      {e.p95 !== null && <tspan class={isSlow(e) ? css.late : undefined}>{isSlow(e) ? '▲ ' : ''}{percentile(e.p95)}</tspan>}
+      {e.p95 !== null && <tspan class={isSlow(e) ? css.late : undefined}>{isSlow(e) ? '▲ ' : ''}{percentile(e.p95)}{isSlow(e) && e.usual && ` (${(e.p95 / e.usual).toFixed(1)}×)`}</tspan>}
       {e.errors > 0 && <tspan class={bad ? css.alarm : undefined} x={x} dy={e.p95 === null ? 0 : 19}>{bad ? '⬢ ' : ''}{share(e.errors / e.calls)}</tspan>}
     </text>
   );

@@ -1,10 +1,13 @@
 import { useLayoutEffect, useMemo } from 'preact/hooks';
+import type { Params } from '../../api/client';
 import type { ServiceMap } from '../../api/map';
+import { nanos } from '../../shell/format';
+import { resolveRange } from '../../shell/range';
 import { showServices } from '../../shell/service-color';
 import { AnswerState, Empty, Failure, Messages, Partial, Progress } from '../../shell/states';
 import { t } from '../../shell/text';
 import { useTitle } from '../../shell/title';
-import { link, navigate, view } from '../../shell/url';
+import { link, navigate, view, type Range } from '../../shell/url';
 import { rangeParams, useRequest } from '../../shell/use-request';
 import { GraphView } from './graph-view';
 import { graphOf, type Graph } from './model';
@@ -13,6 +16,12 @@ import { Side } from './side';
 import { Tools } from './tools';
 import { useLayout } from './use-layout';
 import css from './map.module.css';
+
+/** The day before a range, in whole minutes, so that answers can be kept. */
+function dayBefore(range: Range, now: number): Params {
+  const start = Math.floor(resolveRange(range, now).from / 60_000) * 60_000;
+  return { start: nanos(start - 24 * 3600_000), end: nanos(start) };
+}
 
 /** Milliseconds between refreshes of ranges that end now. */
 const refreshEvery = 60_000;
@@ -31,7 +40,8 @@ export default function MapPage() {
   const missing = focus !== '' && whole.data !== undefined && whole.messages.length > 0 && !whole.data.nodes.name.includes(focus);
   const around = useRequest<ServiceMap>(missing ? 'map' : null, (now) => ({ ...rangeParams(range, now), service: focus, depth: depth || nearDepth }), { every });
   const answer = missing ? around : whole;
-  const all = useMemo(() => answer.data && graphOf(answer.data), [answer.data]);
+  const before = useRequest<ServiceMap>(answer.data?.measured ? 'map' : null, (now) => dayBefore(range, now), { maxAge: 300_000 });
+  const all = useMemo(() => answer.data && graphOf(answer.data, before.data), [answer.data, before.data]);
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the map')} />

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { grouped, groupsOf, maxNodes, prefixOf } from './groups';
 import { generate } from '../../../test/map/generate';
 import { pictureOf } from './picture';
-import { connected, graphOf, isFailing, merge, strong, surroundings, type Graph } from './model';
+import type { ServiceMap } from '../../api/map';
+import { connected, graphOf, isFailing, isSlow, merge, strong, surroundings, type Graph } from './model';
 
 /** A graph from texts such as `a>b 10/2`, which are calls and errors, in ten seconds. */
 function graph(...edges: string[]): Graph {
@@ -13,7 +14,7 @@ function graph(...edges: string[]): Graph {
       const [ends, counts = '10/0'] = text.split(' ');
       const [from, to] = ends.split('>').map((n) => names.indexOf(n));
       const [calls, errors] = counts.split('/').map(Number);
-      return { from, to, calls, errors, timed: calls, p50: 1, p95: calls, connections: ['http'], edges: 1, slowCalls: 0 };
+      return { from, to, calls, errors, timed: calls, p50: 1, p95: calls, usual: null, connections: ['http'], edges: 1, slowCalls: 0 };
     }),
   };
 }
@@ -80,4 +81,19 @@ test.each([[300, true], [1000, true], [1000, false]])('%i services are put toget
   expect(open.nodes.length).toBe(small.nodes.length - 1 + group.members!.length);
   const focus = g.nodes[5].name;
   expect(grouped(g, [], focus).nodes.some((node) => node.name === focus && !node.members)).toBe(true);
+});
+
+test('edges are slow compared with the day before, or from a second if that is not known', () => {
+  const answer = (p95: number[], timed = 200): ServiceMap => ({
+    start: '0', end: '3600000000000', measured: true,
+    nodes: { name: ['a', 'b', 'c'], peer: [false, false, false], connection: ['', '', ''], requests: [1, 1, 1], errors: [0, 0, 0], p95: [null, null, null] },
+    edges: { parent: [0, 1], child: [1, 2], calls: [timed, timed], errors: [0, 0], timed: [timed, timed], p50: p95, p95, connections: [[], []] },
+  });
+  const slow = (g: Graph): boolean[] => g.edges.map(isSlow);
+  expect(slow(graphOf(answer([40e6, 2e9])))).toEqual([false, true]);
+  expect(slow(graphOf(answer([40e6, 2e9]), answer([20e6, 2e9])))).toEqual([true, false]);
+  expect(graphOf(answer([40e6, 2e9]), answer([20e6, 2e9])).edges.map((e) => e.usual)).toEqual([20e6, 2e9]);
+  expect(slow(graphOf(answer([40e6, 2e9]), answer([20e6, 2e9], 99)))).toEqual([false, true]);
+  expect(slow(graphOf(answer([40e6, 2e9], 19), answer([20e6, 2e9])))).toEqual([false, false]);
+  expect(slow(graphOf(answer([0.9e6, 2e9]), answer([0.2e6, 2e9])))).toEqual([false, false]);
 });

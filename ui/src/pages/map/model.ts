@@ -27,6 +27,8 @@ export interface MapEdge {
   /** Nanoseconds; of several edges put together, p95 is the highest, and there is no p50. */
   p50: number | null;
   p95: number | null;
+  /** p95 of the day before, in nanoseconds; null if there were too few calls, and of several edges put together. */
+  usual: number | null;
   connections: Connection[];
   /** Number of edges that are put together. */
   edges: number;
@@ -45,8 +47,14 @@ export interface Graph {
 /** Share of failed calls from which an edge or a service is an exception. */
 export const failing = 0.01;
 
-/** Nanoseconds of p95 from which an edge is slow. */
-export const slow = 1e9;
+/** An edge is slow from this multiple of its usual p95, or from these nanoseconds if that is not known. */
+const [slowFactor, slow] = [1.5, 1e9];
+
+/** Minimum number of timed calls for a comparison: of the day before, and now. */
+const [leastUsual, leastCalls] = [100, 20];
+
+/** Minimum difference from the usual p95 in nanoseconds: clocks and scheduling make up less. */
+const leastMore = 1e6;
 
 /** Whether an edge or node is shown as failing. */
 export const isFailing = (x: { errors: number }, calls: number): boolean => calls > 0 && x.errors / calls >= failing;
@@ -54,14 +62,28 @@ export const isFailing = (x: { errors: number }, calls: number): boolean => call
 /** Whether an edge is shown as slow: of edges that are put together, those with most of the calls are. */
 export const isSlow = (e: MapEdge): boolean => e.slowCalls * 2 > e.calls;
 
-/** The graph of an answer. */
-export function graphOf(a: ServiceMap): Graph {
+/** Whether the calls of an edge are slower than usual. */
+function isSlower(p95: number | null, usual: number | null, timed: number): boolean {
+  if (p95 === null || usual === null) return (p95 ?? 0) >= slow;
+  return timed >= leastCalls && p95 >= slowFactor * usual && p95 - usual >= leastMore;
+}
+
+/** p95 of the edges of an answer by the names of their nodes. */
+function usualOf({ nodes, edges }: ServiceMap): Map<string, number> {
+  const enough = edges.parent.map((_, i) => i).filter((i) => edges.p95[i] !== null && edges.timed[i] >= leastUsual);
+  return new Map(enough.map((i) => [`${nodes.name[edges.parent[i]]}\n${nodes.name[edges.child[i]]}`, edges.p95[i]!]));
+}
+
+/** The graph of an answer. `before` is that of the day before. */
+export function graphOf(a: ServiceMap, before?: ServiceMap): Graph {
   const { nodes: n, edges: e } = a;
+  const known = before && usualOf(before);
+  const usual = e.parent.map((from, i) => known?.get(`${n.name[from]}\n${n.name[e.child[i]]}`) ?? null);
   return {
     nodes: n.name.map((name, i) => ({ name, peer: n.peer[i], connection: n.connection[i], requests: n.requests[i], errors: n.errors[i], p95: n.p95[i] })),
     edges: e.parent.map((from, i) => ({
-      from, to: e.child[i], calls: e.calls[i], errors: e.errors[i], timed: e.timed[i], p50: e.p50[i], p95: e.p95[i], connections: e.connections[i], edges: 1,
-      slowCalls: (e.p95[i] ?? 0) >= slow ? e.calls[i] : 0,
+      from, to: e.child[i], calls: e.calls[i], errors: e.errors[i], timed: e.timed[i], p50: e.p50[i], p95: e.p95[i], usual: usual[i], connections: e.connections[i], edges: 1,
+      slowCalls: isSlower(e.p95[i], usual[i], e.timed[i]) ? e.calls[i] : 0,
     })),
     seconds: Math.max(1, (millis(a.end) - millis(a.start)) / 1000),
   };
@@ -146,7 +168,7 @@ function addNode(group: MapNode, n: MapNode): MapNode {
 
 function addEdge(sum: MapEdge, e: MapEdge): MapEdge {
   return {
-    ...sum, calls: sum.calls + e.calls, errors: sum.errors + e.errors, timed: sum.timed + e.timed, p50: null, p95: highest(sum.p95, e.p95),
+    ...sum, calls: sum.calls + e.calls, errors: sum.errors + e.errors, timed: sum.timed + e.timed, p50: null, p95: highest(sum.p95, e.p95), usual: null,
     connections: [...new Set([...sum.connections, ...e.connections])], edges: sum.edges + e.edges, slowCalls: sum.slowCalls + e.slowCalls,
   };
 }

@@ -4,7 +4,7 @@ import { edgeQuery, slowest } from './queries';
 import { callerSentence, mapSentence, names } from './sentence';
 
 const node = (name: string, more: Partial<MapNode> = {}): MapNode => ({ name, peer: false, connection: '', requests: 1, errors: 0, p95: null, ...more });
-const edge = (from: number, to: number, calls: number, errors: number): MapEdge => ({ from, to, calls, errors, timed: calls, p50: null, p95: 1_234_567, connections: [], edges: 1, slowCalls: 0 });
+const edge = (from: number, to: number, calls: number, errors: number): MapEdge => ({ from, to, calls, errors, timed: calls, p50: null, p95: 1_234_567, usual: null, connections: [], edges: 1, slowCalls: 0 });
 
 const g: Graph = { nodes: ['checkout', 'cart', 'payment', 'web'].map((n) => node(n)), edges: [edge(0, 2, 100, 7), edge(1, 2, 300, 0), edge(3, 0, 100, 2), edge(2, 2, 5, 5)], seconds: 1 };
 

@@ -104,7 +104,7 @@ function EdgeHead({ picture, all, pick, onPick }: SideProps) {
         <span><b>{rate(e.calls / g.seconds)}</b> {t('requests/s')}</span>
         <span class={bad ? css.bad : undefined}>{bad && <Mark kind="error" size={12} label="" />} <b>{share(e.errors / e.calls)}</b> {t('errors')}</span>
         <span>p50 <b>{e.p50 === null ? none : percentile(e.p50)}</b></span>
-        <span class={isSlow(e) ? css.slow : undefined}>p95 <b>{isSlow(e) ? '▲ ' : ''}{e.p95 === null ? none : percentile(e.p95)}</b></span>
+        <span class={isSlow(e) ? css.slow : undefined}>p95 <b>{isSlow(e) ? '▲ ' : ''}{e.p95 === null ? none : percentile(e.p95)}</b>{e.usual !== null && <> {t('usually {usual}', { usual: percentile(e.usual) })}</>}</span>
         {e.connections.length > 0 && <span>{e.connections.map((c) => connectionNames[c]).join(', ')}</span>}
         <span>{tn(e.calls, '{n} call, {failed} failed', '{n} calls, {failed} failed', { n: count(e.calls), failed: count(e.errors) })}</span>
       </p>

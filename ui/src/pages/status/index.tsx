@@ -1,4 +1,4 @@
-import type { Details, ProcessAnswer, Processes } from '../../api/deployment';
+import type { Details, ProcessAnswer, Processes, StatusAnswer } from '../../api/deployment';
 import { slowNow } from '../../shell/clock';
 import { config } from '../../shell/config';
 import { bytes } from '../../shell/format';
@@ -11,6 +11,7 @@ import { useRequest } from '../../shell/use-request';
 import { Equations } from './equation';
 import { PageTabs } from './page-tabs';
 import { Accounts, Problems, Queues } from './parts';
+import { Queries } from './queries';
 import { totalRate, useSamples, type Samples } from './rates';
 import { Receivers } from './receivers';
 import { statusSentence } from './sentence';
@@ -23,7 +24,7 @@ const maxOpen = 3;
 /** The page `/status`: what the processes of this deployment receive, drop and store. */
 export default function StatusPage() {
   useTitle(t('Status'));
-  const answer = useRequest<Processes<Details>>('status', {}, { every: refresh });
+  const answer = useRequest<StatusAnswer>('status', {}, { every: refresh });
   const { data } = answer;
   const samples = useSamples(data);
   if (!data) {
@@ -47,6 +48,7 @@ export default function StatusPage() {
           <AnswerState what={t('Status')} answer={answer} />
           <Scope data={data} />
           {data.processes.map((p) => <Process key={p.address} answer={p} all={data} samples={samples} />)}
+          {!data.hidden && <Queries queries={data.queries} max={data.maxQueries} now={Date.parse(data.processes.at(-1)?.data?.now ?? '')} />}
         </div>
         <Side data={data} />
       </div>

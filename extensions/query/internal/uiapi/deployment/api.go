@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
@@ -59,6 +60,37 @@ type processesAnswer[T any] struct {
 	Processes []process[T] `json:"processes"`
 }
 
+// statusAnswer is the data of GET /api/ui/v1/status.
+type statusAnswer struct {
+	processesAnswer[status.Details]
+	// Queries are the queries that run in this process, without requests for its state.
+	Queries    []runningQuery `json:"queries"`
+	MaxQueries int            `json:"maxQueries"` // that can run at the same time
+}
+
+// runningQuery is a query that runs.
+type runningQuery struct {
+	Operation core.Operation `json:"operation"`
+	Since     time.Time      `json:"since"`
+	Text      string         `json:"text,omitempty"`    // search
+	Client    string         `json:"client,omitempty"`  // address or network
+	Scanned   int64          `json:"scanned,omitempty"` // examined spans, if known
+	Held      int64          `json:"held"`              // bytes of memory
+}
+
+// maxListedQueries is the maximum number of running queries in an answer.
+const maxListedQueries = 100
+
+func runningQueries(b *core.Backend) []runningQuery {
+	list := []runningQuery{}
+	for _, q := range b.RunningQueries() {
+		if q.Operation != core.OpGetStatus && len(list) < maxListedQueries {
+			list = append(list, runningQuery(q))
+		}
+	}
+	return list
+}
+
 // collect joins the answer of this process with those of the others, and says how many did not
 // answer.
 func collect[T any](a *API, own func() T, others []answer[T], hide func(*T)) (out processesAnswer[T], missing tracestore.Reasons) {
@@ -103,7 +135,13 @@ func (a *API) status(context.Context, url.Values) (route.Query, error) {
 		if err := hold(slot, others); err != nil {
 			return nil, nil, err
 		}
-		out, missing := collect(a, func() status.Details { return a.self.Details(ctx) }, others, hideStatus)
+		var out statusAnswer
+		var missing tracestore.Reasons
+		out.processesAnswer, missing = collect(a, func() status.Details { return a.self.Details(ctx) }, others, hideStatus)
+		out.MaxQueries = slot.Limits().Queries
+		if out.Queries = []runningQuery{}; !a.tenancy {
+			out.Queries = runningQueries(a.backend)
+		}
 		return &out, missing, nil
 	}, nil
 }

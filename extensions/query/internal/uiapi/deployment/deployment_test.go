@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/processview"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -324,5 +326,32 @@ func TestExplainOfPartialStore(t *testing.T) {
 	w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/sampling/explain?trace=1")
 	if !strings.Contains(w.Body.String(), "incomplete") || !strings.Contains(w.Body.String(), "file is damaged") {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Queries that run are listed with their searches, except requests for the state, and not shown to
+// tenants.
+func TestRunningQueries(t *testing.T) {
+	b, _ := querytest.NewBackend(t, querytest.FilledMemory(t, querytest.Shop()))
+	slot, err := b.Admit(server.WithClient(t.Context(), netip.MustParseAddr("192.0.2.1")), core.OpAggregate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot.Describe("{ error }")
+	slot.SetScanned(7)
+	ask := func(tenancy bool) string {
+		mux := httpapi.NewMux("", New(b, newProcess(), nil, tenancy).Routes())
+		return querytest.Ask(t, mux, http.MethodGet, "/api/ui/v1/status").Body.String()
+	}
+	const want = `"text":"{ error }","client":"192.0.2.1","scanned":7,"held":1048576}],"maxQueries":10`
+	if got := ask(false); !strings.Contains(got, `"queries":[{"operation":"aggregate","since":"`) || !strings.Contains(got, want) {
+		t.Errorf("no %s in %s", want, got)
+	}
+	if got := ask(true); !strings.Contains(got, `"queries":[],"maxQueries":10`) {
+		t.Errorf("tenants see queries: %s", got)
+	}
+	slot.Release()
+	if got := ask(false); !strings.Contains(got, `"queries":[],"maxQueries":10`) {
+		t.Errorf("a query that has ended: %s", got)
 	}
 }

@@ -37,6 +37,7 @@ func Handler(b *core.Backend, op core.Operation, parse func(ctx context.Context,
 			return
 		}
 		defer slot.Release()
+		slot.Describe(v.Get("q"))
 		var data any
 		var incomplete tracestore.Reasons
 		err = slot.Measure(func() (_ int, err error) {
