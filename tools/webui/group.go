@@ -49,7 +49,7 @@ func (b *bundle) makeGroups() error {
 		switch {
 		case slices.Contains(c.users, b.root):
 			return b.root
-		case len(b.pages(c.users, importers)) >= sharedBy:
+		case c.entry == "" && len(b.pages(c.users, importers)) >= sharedBy:
 			return shared
 		}
 		return strings.Join(c.users, " ")

@@ -1,12 +1,15 @@
 // One incident: what is wrong with which service since when, what it reached, what users see, and where to go on.
 
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import type { AffectedService, IncidentError, Incidents, SystemIncident } from '../api/incidents';
 import { Button } from '../shell/controls';
 import { count, percentile, share } from '../shell/format';
 import { Mark } from '../shell/icons';
 import { serviceLabel } from '../shell/service';
+import { fixedRange } from '../shell/range';
 import { ServiceMark } from '../shell/service-mark';
+import { chartsOf, ShareMenu, textOf, type Finding } from '../shell/share';
 import { t, Text, tn } from '../shell/text';
 import { link, visit, type Range } from '../shell/url';
 import { badQuery, explainLink, rangeOf } from './links';
@@ -36,17 +39,23 @@ function Card({ i, at, to }: { i: SystemIncident; at: TimeText; to: string }) {
   const errors = source.kind === 'errors';
   const open = source.end === null;
   const range = rangeOf(source, to);
+  const card = useRef<HTMLElement>(null);
+  const finding = (): Finding => {
+    const article = card.current!;
+    return { sentence: textOf(article.querySelector('h2')), href: link({ page: 'service', name: source.name }, { range: fixedRange(range) }), parts: [article, ...chartsOf()] };
+  };
   return (
-    <article class={`${css.card} ${open ? (errors ? css.failing : css.slow) : ''}`}>
+    <article ref={card} class={`${css.card} ${open ? (errors ? css.failing : css.slow) : ''}`}>
       <div class={css.head}>
         <h2 class={css.title}>
           <Mark kind={open ? (errors ? 'error' : 'warn') : 'partial'} size={13} label={open ? t('goes on') : t('ended')} />
           <span><a href={link({ page: 'service', name: source.name })}>{serviceLabel(source.name)}</a>{' '}{incidentText(source, source.usual, at, i.version)}</span>
         </h2>
-        <span class={css.actions}>
+        <span class={css.actions} data-unshared>
           <Button kind="primary" onClick={() => visit(explainLink(source, to))}>{errors ? t('Explain errors') : t('Explain slow requests')}</Button>
           {i.traceID && <a href={link({ page: 'trace', id: i.traceID }, { span: i.spanID })}>{errors ? t('Newest failed trace') : t('Newest slow trace')}</a>}
           <a href={link({ page: 'explore' }, { q: badQuery(source), of: 'spans', range })}>{t('All traces')}</a>
+          <ShareMenu finding={finding} />
         </span>
       </div>
       <dl class={css.facts}>

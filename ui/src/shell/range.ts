@@ -1,3 +1,4 @@
+import { iso } from './format';
 import type { Range } from './url';
 
 const units: Record<string, number> = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 };
@@ -20,4 +21,10 @@ export function resolveRange(r: Range, now: number): { from: number; to: number 
 /** Whether the range moves with the clock. */
 export function isRelative(r: Range): boolean {
   return r.to === 'now';
+}
+
+/** The range that a range is now: a link with it shows the same later. */
+export function fixedRange(r: Range): Range {
+  const { from, to } = resolveRange(r, Date.now());
+  return { from: iso(from), to: iso(to) };
 }

@@ -6,6 +6,7 @@ import { Icon, Mark } from '../shell/icons';
 import { lazy } from '../shell/lazy';
 import { Name } from '../shell/name';
 import { ServiceMark, ServiceSwatch } from '../shell/service-mark';
+import { ShareMenu, textOf, type Finding } from '../shell/share';
 import { t, Text } from '../shell/text';
 import { Time } from '../shell/time';
 import { link, navigate } from '../shell/url';
@@ -48,9 +49,16 @@ function Crumb({ state }: { state: TraceState }) {
       {root >= 0 && config.value?.links?.some((l) => l.on === 'trace') && <TraceLinks state={state} />}
       {state.source.kind === 'server' && <a class={css.compare} href={link({ page: 'compare', a: model.traceID, b: 'baseline' })} aria-label={t('Compare with typical')} title={t('Compare with a typical trace of the same root')}><Icon name="compare" /><span class={css.wide}>{t('Compare with typical')}</span></a>}
       {archive && <Button kind="quiet" icon="archive" onClick={archive} class={css.wide}>{t('Archive')}</Button>}
+      {root >= 0 && state.source.kind === 'server' && <span class={css.wide}><ShareMenu finding={() => findingOf(`${serviceName(model, shownService(model, root))} ${operation(model, root)}`)} /></span>}
       <Menu label={t('Actions')} align="end" items={traceActions(state, archive)} trigger={(p) => <Button kind="quiet" icon="more" label={t('Actions')} {...p} />} />
     </div>
   );
+}
+
+/** The sentence of the trace, and the page without its tools. */
+function findingOf(root: string): Finding {
+  const main = document.getElementById('main')!;
+  return { sentence: `${root}: ${textOf(main.querySelector('h1'))}`, href: location.href, parts: [main] };
 }
 
 /** Ids of 64 bits are shown whole, without the zeros before them; others by their beginning. */

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, newPage } from './browser.ts';
@@ -104,6 +106,26 @@ describe('with data', () => {
     await page.getByText(/^frontend fails [\d.]+.% of requests, usually .*, since .*\d\d:\d\d\.$/).waitFor();
     await page.getByRole('region', { name: 'Incidents' }).getByText(/^payment fails .* version 2\.14\.0 appeared/).waitFor();
     await page.getByText(/^Numbers: since .*\d\d:\d\d$/).waitFor();
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  test('an incident is shared as a sentence with a link, and as a picture', async () => {
+    const { page, problems } = await newPage(browser);
+    await page.goto(url);
+    const share = page.getByRole('region', { name: 'Incidents' }).getByRole('button', { name: 'Share' });
+    await share.click();
+    await page.getByRole('menuitem', { name: 'Copy sentence and link' }).click();
+    await page.getByText('Finding copied').first().waitFor();
+    await share.click();
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: 'Download picture' }).click()]);
+    expect(file.suggestedFilename()).toBe('finding.png');
+    const saved = join(program.folder, 'finding.png');
+    await file.saveAs(saved);
+    const png = readFileSync(saved);
+    expect(png.toString('latin1', 1, 4)).toBe('PNG');
+    expect(png.readUInt32BE(16)).toBeGreaterThan(1000); // pixels in a row
+    expect(png.length).toBeGreaterThan(20_000); // it is not empty
     expect(problems).toEqual([]);
     await page.context().close();
   });

@@ -36,7 +36,7 @@ export function HeatmapPanel({ answer, run }: { answer: RequestState<Heatmap>; r
   useEffect(() => { if (selected) announce(t('{count} selected', { count: count(selected.count) })); }, [selected]);
   if (answer.error && !data) return <AnswerState what={t('Heatmap')} answer={answer} class={css.failure} />;
   return (
-    <section aria-label={t('Heatmap of durations')} class={classes(css.panel, tab === 'explain' && css.low)}>
+    <section aria-label={t('Heatmap of durations')} class={classes(css.panel, tab === 'explain' && css.low)} data-chart>
       <div class={css.head}>
         <Totals data={data} />
         <Segmented

@@ -39,7 +39,7 @@ export function ChartRow({ data, changes, judged, all = false }: { data: Service
   return (
     <>
       <p class={css.caption} title={all ? t('A request counts once for each service that it passes') : undefined}>{caption}</p>
-      <div class={css.charts}>
+      <div class={css.charts} data-chart>
         <Chart
           title={t('Errors')} value={share(errorsNow)} note={<Note now={errorsNow} usual={errorsUsual} most={maxOf([shares])} format={share} worse="error" />}
           chart={{ ...common, markLabels: true, label: t('Share of failed requests'), lines: [{ name: 'errors', values: shares, ...errorColors(errorsNow, errorsUsual) }], usual: errorsUsual, floor: 0.01, format: share, axis: (v) => axisShare(v, maxOf([shares])) }}
@@ -92,7 +92,7 @@ function Chart({ title, value, note, chart, class: extra }: { title: string; val
     <section class={classes(css.chart, extra)} aria-label={chart.label}>
       <div class={css.chartHead}>
         <h2 class={css.chartTitle}>{title}</h2><b>{value}</b><span class={css.space} />{note}
-        <Button kind="quiet" class={css.tableButton} aria-pressed={table} onClick={() => setTable(!table)} aria-label={t('{label}: table', { label: chart.label })}>{t('Table')}</Button>
+        <Button kind="quiet" class={css.tableButton} data-unshared aria-pressed={table} onClick={() => setTable(!table)} aria-label={t('{label}: table', { label: chart.label })}>{t('Table')}</Button>
       </div>
       <TimeChart {...chart} table={table} />
     </section>

@@ -62,7 +62,7 @@ export function Lead({ sentence, services, usual, quiet, incidents, expecting, a
             : <><Icon name="clock" size={14} /><span>{t('There is not enough earlier data to compare with.')}</span></>}
         </p>
       )}
-      {!calm && usual && <p class={css.detail}><span>{usualText(usual)}</span></p>}
+      {!calm && usual && !expecting && <p class={css.detail}><span>{usualText(usual)}</span></p>}
     </div>
   );
 }

@@ -3,11 +3,12 @@ import type { Explanation } from '../../../api/explain';
 import { spansOf } from '../../../query/edit';
 import { hasStructure, withSet } from '../../../query/sets';
 import { Button } from '../../../shell/controls';
-import { count } from '../../../shell/format';
+import { count, iso } from '../../../shell/format';
 import { announce } from '../../../shell/live-region';
+import { chartsOf, ShareMenu, textOf, type Finding } from '../../../shell/share';
 import { AnswerState, Empty, Messages, Progress } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
-import { link, navigate, view } from '../../../shell/url';
+import { format, link, navigate, view } from '../../../shell/url';
 import { useRequest } from '../../../shell/use-request';
 import type { Run } from '../run';
 import type { TabProps } from '../tabs';
@@ -30,7 +31,7 @@ export default function ExplainTab({ run, onRun }: TabProps) {
   if (structure) return <div class={css.notice}><Empty title={t('Explain compares traces of searches that have no >>, > or && between braces.')}><Button onClick={() => onRun('')}>{t('Search for all traces')}</Button></Empty></div>;
   if (!params) return <Unselected />;
   return (
-    <div class={css.tab}>
+    <div class={css.tab} data-explained>
       <Progress active={loading} label={t('Comparing traces')} />
       <AnswerState what={t('Explanation')} answer={answer} class={css.notice} rows={8} />
       {data && <Lists key={answer.at} data={data} run={run} messages={answer.messages} />}
@@ -60,6 +61,7 @@ function Lists({ data, run, messages }: { data: Explanation; run: Run; messages:
   return (
     <>
       <div class={css.lead}>
+        {!few && <div class={css.share} data-unshared><ShareMenu finding={() => finding(run)} /></div>}
         {few ? <TooFew data={data} /> : <><Sentence data={data} /><Facts data={data} /></>}
         <Messages messages={messages} />
       </div>
@@ -82,6 +84,12 @@ function Lists({ data, run, messages }: { data: Explanation; run: Run; messages:
       </div>
     </>
   );
+}
+
+/** The sentence, the heatmap, and the lists below it. */
+function finding(run: Run): Finding {
+  const tab = document.querySelector<HTMLElement>('#main [data-explained]')!;
+  return { sentence: textOf(tab.querySelector('h2')), href: format({ ...view.value, range: { from: iso(run.from), to: iso(run.to) } }), parts: [...chartsOf(), tab] };
 }
 
 /** A side has too few traces: which one, and what helps. */
