@@ -20,6 +20,9 @@ type Details struct {
 	Queues   []Queue   `json:"queues"`
 	Stores   []Store   `json:"stores"`
 	Limits   []Limit   `json:"limits"`
+	// Configuration is the running configuration as YAML, without secrets and without values of
+	// environment variables and files.
+	Configuration string `json:"configuration,omitempty"`
 }
 
 // Account counts the spans of one component by outcome. Once nothing is in progress, In is the sum

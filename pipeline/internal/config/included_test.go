@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
@@ -32,7 +33,12 @@ var wrongPlaces = map[string]string{
 // loadIncluding returns the error of a configuration. The environment variable VALUE and the files
 // have the given contents.
 func loadIncluding(yaml, value string, files map[string]string) error {
-	_, err := app.Load(app.LoadOptions{Factories: hosttest.NewWorld().Factories(), Files: []string{"a.yaml"},
+	_, err := load(yaml, value, files)
+	return err
+}
+
+func load(yaml, value string, files map[string]string) (*config.Config, error) {
+	return app.Load(app.LoadOptions{Factories: hosttest.NewWorld().Factories(), Files: []string{"a.yaml"},
 		LookupEnv: func(name string) (string, bool) { return value, name == "VALUE" },
 		ReadFile: func(name string) ([]byte, error) {
 			if name == "a.yaml" {
@@ -40,7 +46,30 @@ func loadIncluding(yaml, value string, files map[string]string) error {
 			}
 			return []byte(files[name]), nil
 		}})
-	return err
+}
+
+// The running configuration names variables and files, and has none of their values, however short.
+func TestPrintRunning(t *testing.T) {
+	const yaml = `receivers: {source: {endpoint: "localhost:0"}}
+exporters: {sink: }
+service: {data_dir: "/x/${VALUE}", stop_timeout: "${file:/timeout}", pipelines: {traces: {receivers: [source], exporters: [sink]}}}`
+	c, err := load(yaml, "pw1", map[string]string{"/timeout": "17s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.PrintRunning(func(config.Pipeline) string { return "in memory" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"data_dir: /x/${VALUE}", "stop_timeout: ${file:/timeout}", "endpoint: localhost:0",
+		"# acknowledged spans are"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "pw1") || strings.Contains(got, "17s") {
+		t.Errorf("values of variables and files are shown:\n%s", got)
+	}
 }
 
 // An included file or variable that lands in a field where it is not valid is not quoted.

@@ -19,6 +19,7 @@ import (
 type PrintOptions struct {
 	Origin   bool // add the source of each value as a comment
 	Defaults bool // include values that are not set
+	Written  bool // leave variables and files as they are written
 	// Durability returns where acknowledged spans of a pipeline are, for a comment above it.
 	Durability func(Pipeline) string
 }
@@ -26,7 +27,7 @@ type PrintOptions struct {
 // Print writes the configuration as YAML. Loading it again results in the same configuration,
 // except for secrets, also those in URLs, which are masked.
 func (c *Config) Print(w io.Writer, o PrintOptions) error {
-	p := &printer{tree: c.tree, origin: o.Origin, defaults: o.Defaults}
+	p := &printer{tree: c.tree, origin: o.Origin, defaults: o.Defaults, written: o.Written}
 	root := block()
 	for _, kind := range kinds {
 		section := block()
@@ -56,10 +57,21 @@ func (c *Config) Print(w io.Writer, o PrintOptions) error {
 	return enc.Close()
 }
 
+// PrintRunning returns the configuration without values of environment variables and files: it has
+// their names instead, and secrets are masked.
+func (c *Config) PrintRunning(durability func(Pipeline) string) (string, error) {
+	var out strings.Builder
+	if err := c.Print(&out, PrintOptions{Written: true, Durability: durability}); err != nil {
+		return "", err
+	}
+	return c.tree.RedactText(out.String()), nil
+}
+
 type printer struct {
 	tree     *yamltree.Tree
 	origin   bool
 	defaults bool
+	written  bool
 }
 
 // yamlNode is a yaml.Node with methods to build it.
@@ -180,7 +192,11 @@ func (p *printer) leaf(v reflect.Value, path []string, given bool) *yamlNode {
 	if !given && !readsBack(v.Type(), text) {
 		return nil
 	}
-	n := &yamlNode{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ReplaceAll(text, "$", "$$")}
+	n := textNode(text)
+	if s, ok := p.tree.Get(path...).(yamltree.Scalar); ok && p.written && s.Written != "" && !isSecret(v) {
+		n.Value = s.Written
+		return p.commented(n, path, true)
+	}
 	_, size := v.Interface().(pipeline.ByteSize)
 	if _, isText := v.Addr().Interface().(encoding.TextUnmarshaler); size || !isText && v.Kind() != reflect.String {
 		n.Tag = "" // numbers and bools are not quoted

@@ -108,6 +108,8 @@ func (p *printer) givenScalar(s yamltree.Scalar, e effectiveValue) *yamlNode {
 		return &yamlNode{Kind: yaml.ScalarNode}
 	case e.isSecret():
 		return textNode(yamltree.MaskedSecret)
+	case p.written && s.Written != "":
+		return &yamlNode{Kind: yaml.ScalarNode, Tag: "!!str", Value: s.Written}
 	case isText:
 		return textNode(pipeline.MaskURLs(text))
 	}

@@ -13,7 +13,7 @@ import (
 
 // Details returns everything that operators see of the process.
 func (a *App) Details(ctx context.Context) status.Details {
-	_, graph := a.current()
+	running, graph := a.current()
 	d := status.Details{Build: a.build, Now: a.env.Now(), Since: a.began, Report: a.Status(), Intake: a.Intake(), Limits: a.limits(),
 		Queues: a.queues(), Stores: []status.Store{}}
 	if host, err := os.Hostname(); err == nil {
@@ -24,6 +24,7 @@ func (a *App) Details(ctx context.Context) status.Details {
 			d.Stores = append(d.Stores, storeStatus(ctx, n, s))
 		}
 	}
+	d.Configuration, _ = running.PrintRunning(a.Durability) // without it, the rest is still true
 	in := a.balanceInput(d.Report.Pipelines)
 	d.Accounts, d.Balances = in.Accounts, status.Balances(in)
 	return d

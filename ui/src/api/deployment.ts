@@ -146,6 +146,8 @@ export interface Details {
   queues: Queue[];
   stores: StoreState[];
   limits: { key: string; used: number; peak: number; max: number }[];
+  /** The running configuration as YAML, without secrets and without values of environment variables and files; not shown to tenants. */
+  configuration?: string;
 }
 
 /** The sampler that clients use for an operation. */

@@ -209,7 +209,11 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 	}
 	p.bytes += len(text)
 	p.include(path, included{text: text, written: n.Value})
-	return Scalar{Text: text, Quoted: quoted}
+	s := Scalar{Text: text, Quoted: quoted}
+	if len(p.expand.included) > 0 {
+		s.Written = n.Value
+	}
+	return s
 }
 
 // include records the scalar at path and the values of variables and files in it that may be

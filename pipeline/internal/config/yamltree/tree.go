@@ -100,6 +100,8 @@ type Scalar struct {
 	Empty  bool   // the key has no value; a block with such a key is present and has its defaults
 	Null   bool   // the value is an explicit null: like Empty, and another value keeps its default
 	Bad    string // why the text could not be expanded
+	// Written is the text before variables and files were expanded, "" if it has none.
+	Written string
 }
 
 // removal is the leaf of an explicit `null` or `~` of a later source. It removes the key of earlier

@@ -89,6 +89,7 @@ function Process({ answer, all, samples }: { answer: ProcessAnswer<Details>; all
       <Receivers d={d} address={answer.address} samples={samples} hidden={all.hidden} />
       {!all.hidden && <Accounts d={d} />}
       {d.queues.length > 0 && <Queues queues={d.queues} hidden={all.hidden} />}
+      {d.configuration && <Configuration text={d.configuration} />}
     </>
   );
   if (all.processes.length === 1) return <><h2 class="visually-hidden">{processName(answer)}</h2>{body}</>;
@@ -96,6 +97,16 @@ function Process({ answer, all, samples }: { answer: ProcessAnswer<Details>; all
     <details class={css.process} open={all.processes.length <= maxOpen || d.report.status !== 'ok'}>
       <summary class={css.summary}><h2 class={css.heading}>{processName(answer)}</h2><span class={css.state}>{d.report.status !== 'ok' && <Mark kind="warn" size={13} />}</span></summary>
       {body}
+    </details>
+  );
+}
+
+function Configuration({ text }: { text: string }) {
+  return (
+    <details class={css.process}>
+      <summary class={css.summary}><h3 class={css.heading}>{t('Running configuration')}</h3></summary>
+      <p class={css.facts}>{t('Secrets are masked; values of environment variables and files are not shown.')}</p>
+      <pre class={css.configuration} tabIndex={0} role="region" aria-label={t('Running configuration')}>{text}</pre>
     </details>
   );
 }

@@ -105,7 +105,8 @@ func newProcess() *fakeProcess {
 		Queues: []status.Queue{{Component: "otlp", Storage: "disk", Spans: 12, MaxBytes: 1 << 30, Age: 3 * time.Second}},
 		Stores: []status.Store{{Component: "disk", Place: "data/disk", Spans: 50, Bytes: 1 << 20, Retention: 72 * time.Hour,
 			Oldest: querytest.Start, Parts: []status.Part{{Start: querytest.Start, Spans: 50}}, Gaps: []status.Gap{}, Expiring: []status.Expiry{}}},
-		Limits: []status.Limit{{Key: "service.limits.inflight", Used: 1, Peak: 2, Max: 1 << 20}},
+		Limits:        []status.Limit{{Key: "service.limits.inflight", Used: 1, Peak: 2, Max: 1 << 20}},
+		Configuration: "exporters:\n  disk: # secret\n",
 	}, components: []pipeline.Running{
 		{Kind: pipeline.KindExtension, ID: pipeline.ID{Type: "sampling"}, Component: provider{}},
 		{Kind: pipeline.KindProcessor, ID: pipeline.ID{Type: "tail_sampling"}, Component: stage{sampling.Stage{Kind: "processor",

@@ -23,7 +23,7 @@ func hideStatus(d *status.Details) {
 	for i := range d.Report.Beside {
 		hideComponent(&d.Report.Beside[i])
 	}
-	d.Report.Configuration.Problem = ""
+	d.Report.Configuration.Problem, d.Configuration = "", ""
 	d.Intake.Dropped = 0
 	for i, r := range d.Intake.Receivers {
 		d.Intake.Receivers[i] = status.Receiver{Component: r.Component, Transport: r.Transport, Addresses: r.Addresses}
