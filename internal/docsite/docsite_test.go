@@ -21,6 +21,7 @@ func repository() fstest.MapFS {
 			"- [example](../examples/one)\n\n## Empty\n\nText.\n",
 		"docs/store.md": "# The store\n\nPressure [home](README.md) ![chart](images/a.webp) [code](../examples/one) <https://example.com>\n\n" +
 			"## 4. Is it *full*?\n\nCheck `max_size` often.\n\n## 4. Is it full?\n\n| a | b |\n|--:|---|\n| 1 | 2 |\n\n```yaml\nretention: 72h\n```\n",
+		"docs/store/files.md":        "# Files\n",
 		"docs/deploy/docker.md":      "# Docker\n\n[store](../store.md) and [agent](../../config-examples/agent.yaml)\n",
 		"docs/images/a.webp":         "image",
 		"config-examples/agent.yaml": "receivers: {}\n",
@@ -57,7 +58,7 @@ func content(t *testing.T, s *Site, name string) string {
 func TestNames(t *testing.T) {
 	want := []string{
 		"README.html", "config-examples/agent.yaml.html", "deploy/docker.html", "favicon.svg", "images/a.webp", "index.html",
-		"search-index.js", "site.css", "site.js", "store.html", "tokens.css",
+		"search-index.js", "site.css", "site.js", "store.html", "store/files.html", "tokens.css",
 	}
 	if got := newSite(t).Names(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -80,6 +81,7 @@ func TestPages(t *testing.T) {
 			`<a href="../store.html">store</a>`, `<a href="../config-examples/agent.yaml.html">agent</a>`, `href="../site.css"`,
 			`<body data-root="../">`, `<a class="home" href="../../">`, `<li><a href="../store.html">The store</a></li>`,
 		},
+		"store/files.html":                {`<li><a href="../store.html" aria-current="true">The store</a></li>`},
 		"config-examples/agent.yaml.html": {"receivers: {}", `<title>config-examples/agent.yaml - tracing</title>`},
 	} {
 		page := content(t, s, name)

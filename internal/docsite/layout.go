@@ -27,7 +27,7 @@ type group struct {
 // link is a link of the navigation.
 type link struct {
 	Text, URL string
-	Current   bool // the link leads to the page that has it
+	Current   string // "page" if the link leads to the page that has it, "true" if to the page above, or ""
 }
 
 func newLayout(pages []*page, home string) (*layout, error) {
@@ -105,9 +105,9 @@ func (l *layout) render(p *page) ([]byte, error) {
 	for _, g := range l.groups {
 		shown := group{Name: g.Name}
 		for _, one := range g.Links {
-			current := one.URL == p.target
-			shown.Links = append(shown.Links, link{Text: one.Text, URL: relative(p.target, one.URL), Current: current})
-			shown.Open = shown.Open || current
+			is := current(one.URL, p.target)
+			shown.Links = append(shown.Links, link{Text: one.Text, URL: relative(p.target, one.URL), Current: is})
+			shown.Open = shown.Open || is != ""
 		}
 		v.Groups = append(v.Groups, shown)
 	}
@@ -127,6 +127,18 @@ func (l *layout) render(p *page) ([]byte, error) {
 	var b bytes.Buffer
 	err := l.template.Execute(&b, v)
 	return b.Bytes(), err
+}
+
+// current returns what a link to a page is for another page: the pages of a folder belong to the
+// page of the same name.
+func current(to, page string) string {
+	switch {
+	case to == page:
+		return "page"
+	case strings.HasPrefix(page, strings.TrimSuffix(to, ".html")+"/"):
+		return "true"
+	}
+	return ""
 }
 
 // heading is a heading of a page.
