@@ -50,7 +50,7 @@ import (
 
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
-	return slices.Concat([]pipeline.Factory{
+	return withExamples(slices.Concat([]pipeline.Factory{
 		otlp.Factory().Flags(compatflags.OTLPReceiver()...),
 		native.Factory().Flags(compatflags.NativeReceiver()...),
 		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
@@ -85,7 +85,15 @@ func Components() []pipeline.Factory {
 		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
 		healthcheck.Factory().Alias("healthcheckv2"),
 		admin.Factory().Flags(compatflags.Admin()...).Flags(compatflags.Whole()...).Commands(migrate.Commands(Components, Presets)...),
-	}, collectorProcessors())
+	}, collectorProcessors()))
+}
+
+// withExamples adds the example of each component.
+func withExamples(factories []pipeline.Factory) []pipeline.Factory {
+	for i, f := range factories {
+		factories[i] = f.Example(examples.Component(f.Kind().String(), f.Type()))
+	}
+	return factories
 }
 
 // Presets returns the built-in configurations; the first one runs when nothing else is asked for.

@@ -1,8 +1,9 @@
-// Package examples contains the configurations that are built into the program as presets. The
-// documentation shows them as examples, and tests run each of them.
+// Package examples contains the configurations that are built into the program as presets, and one
+// for each component, which the configuration reference shows. Tests run each preset and check each
+// configuration.
 package examples
 
-import _ "embed"
+import "embed"
 
 // AllInOne is the preset all-in-one.
 //
@@ -43,3 +44,16 @@ var CollectorKafka []byte
 //
 //go:embed ingester.yaml
 var Ingester []byte
+
+//go:embed components/*.yaml
+var components embed.FS
+
+// Component returns a complete configuration that contains the component, given by its kind and
+// type, or "" if there is none.
+func Component(kind, typ string) string {
+	content, err := components.ReadFile("components/" + kind + "-" + typ + ".yaml")
+	if err != nil {
+		return ""
+	}
+	return string(content)
+}

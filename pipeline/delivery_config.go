@@ -14,7 +14,7 @@ import (
 type Delivery struct {
 	Timeout Duration              `yaml:"timeout" doc:"Maximum duration of one attempt to send a batch."`
 	Retry   RetryConfig           `yaml:"retry_on_failure" doc:"Retries after temporary errors."`
-	Queue   Optional[QueueConfig] `yaml:"sending_queue" doc:"Queue of batches that are acknowledged immediately and sent later. Without a queue, a client gets its response only after the next hop has responded."`
+	Queue   Optional[QueueConfig] `yaml:"sending_queue" doc:"Queue of batches that are acknowledged immediately and sent later. Without it, clients wait for the response of the next hop."`
 }
 
 // RetryConfig holds the keys below retry_on_failure.

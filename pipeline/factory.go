@@ -17,6 +17,7 @@ type Factory struct {
 	typ       string
 	aliases   []string
 	doc       string
+	example   string
 	flags     []Flag
 	commands  []commands.Command
 	component reflect.Type
@@ -101,6 +102,13 @@ func (f Factory) Doc(sentence string) Factory {
 	return f
 }
 
+// Example returns a copy of the factory with a complete configuration, in YAML, that contains the
+// component. The reference documentation prints it.
+func (f Factory) Example(yaml string) Factory {
+	f.example = yaml
+	return f
+}
+
 // Flags returns a copy of the factory with additional command-line flags.
 func (f Factory) Flags(flags ...Flag) Factory {
 	f.flags = slices.Concat(f.flags, flags)
@@ -124,6 +132,9 @@ func (f Factory) Aliases() []string { return f.aliases }
 
 // Summary returns the sentence given to Doc.
 func (f Factory) Summary() string { return f.doc }
+
+// ExampleConfig returns the configuration given to Example.
+func (f Factory) ExampleConfig() string { return f.example }
 
 // FlagList returns the flags given to Flags.
 func (f Factory) FlagList() []Flag { return f.flags }

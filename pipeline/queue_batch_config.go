@@ -10,9 +10,9 @@ import (
 // QueueBatchConfig holds the keys below sending_queue.batch.
 type QueueBatchConfig struct {
 	FlushTimeout Duration `yaml:"flush_timeout" doc:"Maximum time that batches wait, after they were taken from the queue, until min_size is reached."`
-	Sizer        string   `yaml:"sizer" doc:"Unit of min_size and max_size: items (spans) or bytes. Empty means the unit of the queue, or items if that is requests."`
-	MinSize      int64    `yaml:"min_size" doc:"Size at which joined batches are sent before flush_timeout. 0 sends each batch at once."`
-	MaxSize      int64    `yaml:"max_size" doc:"Maximum size of a request. Larger batches are split; a single span that is larger is sent alone. 0 disables the limit."`
+	Sizer        string   `yaml:"sizer" doc:"Unit of min_size and max_size: items (spans) or bytes. Empty means the unit of the queue, or items for requests."`
+	MinSize      int64    `yaml:"min_size" doc:"Size at which joined batches are sent before flush_timeout. 0 sends each batch immediately."`
+	MaxSize      int64    `yaml:"max_size" doc:"Maximum size of a request. Larger batches are split, down to single spans. 0 disables the limit."`
 }
 
 func defaultQueueBatch() QueueBatchConfig {

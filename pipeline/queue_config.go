@@ -10,16 +10,16 @@ import (
 
 // QueueConfig holds the keys below sending_queue.
 type QueueConfig struct {
-	Enabled         bool     `yaml:"enabled" doc:"Whether to use a queue. false has the same effect as omitting the block."`
-	Storage         string   `yaml:"storage" doc:"Storage of the queue: disk or empty. disk writes batches to files in service.data_dir and syncs them before spans are acknowledged; after a restart, they are still sent. Empty stores batches in memory."`
+	Enabled         bool     `yaml:"enabled" doc:"Whether to use a queue, like the block itself."`
+	Storage         string   `yaml:"storage" doc:"Storage of the queue: disk (files in service.data_dir, synced before spans are acknowledged, and sent after a restart) or empty (memory)."`
 	NumConsumers    int      `yaml:"num_consumers" doc:"Number of batches sent concurrently."`
-	QueueSize       int64    `yaml:"queue_size" doc:"Maximum size of the queue, in the unit that sizer selects. 0 disables this limit; max_bytes still applies."`
+	QueueSize       int64    `yaml:"queue_size" doc:"Maximum size of the queue, in the unit of sizer. 0 disables this limit; max_bytes still applies."`
 	Sizer           string   `yaml:"sizer" doc:"Unit of queue_size: bytes, items (spans) or requests."`
-	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, regardless of sizer. 0 means an eighth of the available memory, at most 64MiB, for a queue in memory, and 1GiB on disk."`
-	Overflow        string   `yaml:"overflow" doc:"Behaviour when the queue is full: refuse (refuse the batch as overloaded), block (wait until there is capacity) or drop_oldest (discard the oldest batches). Empty means refuse."`
-	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether to wait when the queue is full. true has the same effect as overflow: block."`
+	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, regardless of sizer. 0 means 1GiB on disk, and an eighth of the available memory, at most 64MiB, in memory."`
+	Overflow        string   `yaml:"overflow" doc:"What happens when the queue is full: refuse (refuse the batch as overloaded), block (wait) or drop_oldest (discard the oldest batches). Empty means refuse."`
+	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether to wait when the queue is full, as with overflow: block."`
 
-	Batch Optional[QueueBatchConfig] `yaml:"batch" doc:"Joins batches of one tenant before they are sent. Without it, each batch is sent as it was queued."`
+	Batch Optional[QueueBatchConfig] `yaml:"batch" doc:"Joins batches of one tenant before they are sent."`
 }
 
 // The maximum size of a queue whose max_bytes is 0. In memory, it is one part of memoryQueuePart of

@@ -13,12 +13,12 @@ import (
 
 type config struct {
 	Table            []row                 `yaml:"table" doc:"Rows of the routing table, in this order."`
-	DefaultPipelines []pipeline.PipelineID `yaml:"default_pipelines" doc:"Pipelines for spans that no row has moved. Without them, such spans are dropped."`
-	ErrorMode        string                `yaml:"error_mode" doc:"What happens if a condition cannot be evaluated: propagate refuses the request; ignore and silent take the condition as not met, and ignore logs it."`
+	DefaultPipelines []pipeline.PipelineID `yaml:"default_pipelines" doc:"Pipelines for spans that no row has moved. Without them, the spans are dropped."`
+	ErrorMode        string                `yaml:"error_mode" doc:"What happens if a condition cannot be evaluated: propagate (the request is refused), ignore (not met, logged) or silent (not met)."`
 }
 
 type row struct {
-	Context   string                `yaml:"context" doc:"What the condition is about: resource, span, or request (its headers). Without it, the names in the condition decide: resource.attributes, span.name; names without a prefix are those of the resource."`
+	Context   string                `yaml:"context" doc:"What the condition is about: resource, span, or request (its headers). If empty, the names in the condition decide; names without a prefix are those of the resource."`
 	Condition string                `yaml:"condition" doc:"Condition in the OpenTelemetry Transformation Language (OTTL), or for request: request[\"NAME\"] == \"VALUE\", or with !=."`
 	Statement string                `yaml:"statement" doc:"The condition as a statement: route() where CONDITION."`
 	Action    string                `yaml:"action" doc:"move: later rows do not see the spans; copy: they do. The default is move."`

@@ -17,25 +17,25 @@ import (
 type Config struct {
 	db.Config
 	pipeline.Delivery
-	Schema      string          `yaml:"schema" doc:"What to do with tables at start: create (create missing tables and upgrade old ones) or check (report what is missing)."`
+	Schema      string          `yaml:"schema" doc:"What to do at start: create (create missing tables and upgrade old ones) or check (report what is missing)."`
 	Cluster     ClusterConfig   `yaml:"cluster" doc:"Cluster that holds the tables. It cannot be changed after the tables were created."`
-	Fsync       bool            `yaml:"fsync" doc:"Whether servers sync each insert to disk before they acknowledge it. If false, a power failure can lose acknowledged spans that no other replica has."`
-	DedupWindow int             `yaml:"dedup_window" doc:"Number of recent inserts into each table that servers remember, so that a repeated insert is stored once."`
+	Fsync       bool            `yaml:"fsync" doc:"Whether servers sync each insert to disk before they acknowledge it. Otherwise, a power failure can lose acknowledged spans that no other replica has."`
+	DedupWindow int             `yaml:"dedup_window" doc:"Number of recent inserts into each table that servers remember, so that retries are stored once."`
 	Retention   RetentionConfig `yaml:"retention" doc:"Time for which spans and statistics are stored."`
-	AllowDelete bool            `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges before their retention ends."`
+	AllowDelete bool            `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
 }
 
 // ClusterConfig says on which servers the tables are.
 type ClusterConfig struct {
-	Name               string `yaml:"name" doc:"Name of the cluster in the configuration of the servers. If empty, the tables are on one server."`
-	Sharded            bool   `yaml:"sharded" doc:"Whether each shard of the cluster has a part of the traces. If false, each server of the cluster has all traces."`
-	ReplicatedDatabase bool   `yaml:"replicated_database" doc:"Whether the database has the engine Replicated, which creates the tables on all servers by itself."`
+	Name               string `yaml:"name" doc:"Name of the cluster in the configuration of the servers. Empty for tables on one server."`
+	Sharded            bool   `yaml:"sharded" doc:"Whether each shard has a part of the traces. Otherwise, each server of the cluster has all."`
+	ReplicatedDatabase bool   `yaml:"replicated_database" doc:"Whether the database has the engine Replicated, which creates tables on all servers."`
 }
 
 // RetentionConfig limits the age of stored data.
 type RetentionConfig struct {
 	Spans      pipeline.Duration `yaml:"spans" doc:"Time for which spans are stored, rounded up to whole days. 0 disables the limit."`
-	Statistics pipeline.Duration `yaml:"statistics" doc:"Time for which call counts per minute and operation, names, and calls between services are stored, rounded up to whole days. Never shorter than that of spans. 0 disables the limit."`
+	Statistics pipeline.Duration `yaml:"statistics" doc:"Time for which call counts per minute and operation, names, and calls between services are stored, rounded up to whole days, and at least as long as spans. 0 disables the limit."`
 }
 
 // Values of Config.Schema.

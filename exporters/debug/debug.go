@@ -24,9 +24,9 @@ const (
 )
 
 type config struct {
-	Verbosity  string `yaml:"verbosity" doc:"Amount of output: basic (one line per batch), normal (also one line per span) or detailed (also all data of each span)."`
-	Initial    int    `yaml:"sampling_initial" doc:"Number of batches that are always written in each second. Further batches in the same second are sampled."`
-	Thereafter int    `yaml:"sampling_thereafter" doc:"Sampling of further batches in the same second: N writes every Nth batch. 0 writes none."`
+	Verbosity  string `yaml:"verbosity" doc:"Amount of output: basic (one line per batch), normal (also per span) or detailed (all data)."`
+	Initial    int    `yaml:"sampling_initial" doc:"Number of batches that are always written in each second. Further ones are sampled."`
+	Thereafter int    `yaml:"sampling_thereafter" doc:"Sampling of further batches: N writes every Nth batch. 0 writes none."`
 }
 
 // defaults returns the defaults of the OpenTelemetry Collector.

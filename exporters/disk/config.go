@@ -13,44 +13,44 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	Directory    string            `yaml:"directory" path:"data" doc:"Folder of the store. If empty, the store has its own folder in service.data_dir."`
-	Retention    RetentionConfig   `yaml:"retention" doc:"Maximum age and total size of stored spans. The oldest spans are deleted first."`
-	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A process crash loses no acknowledged spans in any mode. A power failure can lose acknowledged spans with sync: interval or sync: os."`
+	Directory    string            `yaml:"directory" path:"data" doc:"Folder of the store. Empty stands for a folder in service.data_dir."`
+	Retention    RetentionConfig   `yaml:"retention" doc:"Maximum age and total size of stored spans, of which the oldest are deleted first."`
+	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A process crash loses no acknowledged spans. A power failure can, with interval or os."`
 	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs with sync: interval."`
-	SyncGap      pipeline.Duration `yaml:"sync_gap" doc:"Minimum time between two syncs with sync: always, for disks with slow syncs. Acknowledgements wait for the next sync."`
-	Memtable     MemtableConfig    `yaml:"memtable" doc:"Memtables, which hold recent spans in memory until they are flushed to segments."`
+	SyncGap      pipeline.Duration `yaml:"sync_gap" doc:"Minimum time between two syncs with sync: always, for disks with slow syncs. Acknowledgements wait for it."`
+	Memtable     MemtableConfig    `yaml:"memtable" doc:"Memtables, which hold recent spans until they are flushed to segments."`
 	Merge        MergeConfig       `yaml:"merge" doc:"Background compaction, which merges many small segments into a few large ones."`
-	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a request waits when spans arrive faster than they can be written to segments. After that, the request is refused as overloaded."`
-	DiskFull     string            `yaml:"disk_full" doc:"Behaviour when free disk space is below min_free: refuse (refuse new spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
+	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a request waits when spans arrive faster than segments can be written. After that, it is refused as overloaded."`
+	DiskFull     string            `yaml:"disk_full" doc:"What happens when free disk space is below min_free: refuse (refuse spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
 	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Free disk space below which the disk counts as full."`
-	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file. It is deleted when the disk is full, so that there is space to flush the memtable and then delete its write-ahead log. 0 disables the reserve."`
-	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata: dictionaries, block indexes, and lists of services and operations. The default is 1/30 of the available memory, at most 64MiB."`
-	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges before their retention ends."`
-	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries together. Each block takes up to 8MiB of memory. The default is one for each CPU, at least 2, or fewer so that their blocks take 1/20 of the available memory. While spans arrive, queries decode one block less, if they may decode several."`
+	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file, which is deleted when the disk is full so that the memtable can be flushed and its write-ahead log deleted. 0 disables the reserve."`
+	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata, such as dictionaries, block indexes and names. The default is 1/30 of the available memory, at most 64MiB."`
+	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries, with up to 8MiB of memory each. The default is the number of CPUs, at least 2, or fewer so that the blocks take 1/20 of the available memory. While spans arrive, one of several is not used."`
 }
 
 // RetentionConfig limits the age and the size of stored spans.
 type RetentionConfig struct {
 	Time pipeline.Duration `yaml:"time" doc:"Time for which spans are stored after their arrival. Spans in merged segments can stay up to one eighth longer. 0 disables the limit."`
-	Size pipeline.ByteSize `yaml:"size" doc:"Maximum size of the store folder. Above this size, the oldest segments are deleted. 0 disables the limit."`
+	Size pipeline.ByteSize `yaml:"size" doc:"Maximum size of the store folder. Above it, the oldest segments are deleted. 0 disables the limit."`
 }
 
 // MemtableConfig says when a memtable is flushed. There are at most two: one that takes spans and
 // one that is being flushed.
 type MemtableConfig struct {
-	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for the spans of one memtable. Its write-ahead log has about the same size. The default is 1/36 of the available memory, at most 40MiB."`
+	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for one memtable; its write-ahead log has about the same size. The default is 1/36 of the available memory, at most 40MiB."`
 	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans in one memtable."`
-	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Maximum age of a memtable. Older memtables are flushed regardless of their size."`
+	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Maximum age of a memtable, after which it is flushed."`
 }
 
 // MergeConfig says which segments are merged, and at what cost. Each flushed segment is merged
 // once, with neighbours in time; a merged segment stays as it is until it expires.
 type MergeConfig struct {
-	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small segments take more disk space and make queries slower."`
-	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge, or max_segments if that is lower. For segments of past days, two are enough."`
-	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge. Each takes up to 4MiB of memory. The default is 16, or as many as fit into 1/12 of the available memory, at least 4; min_segments is then not larger."`
-	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment. A merged segment also takes at most one eighth of retention::size and covers at most one eighth of retention::time."`
-	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core that merging uses while spans arrive, at most 1. If no span has arrived for a second, or more than 64 segments are waiting, merging uses one whole core. Flushes always have priority."`
+	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small ones take more disk space and slow down queries."`
+	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge, at most max_segments. For past days, two are enough."`
+	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge, with up to 4MiB of memory each. The default is 16, or as many as fit into 1/12 of the available memory, at least 4."`
+	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment, which also takes at most one eighth of retention::size and of retention::time."`
+	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core, at most 1, that merging uses while spans arrive. If none has arrived for a second, or more than 64 segments wait, it uses one core. Flushes always have priority."`
 }
 
 // Values of DiskFull.

@@ -24,28 +24,28 @@ type config struct {
 	Topic       string                               `yaml:"topic" doc:"Topic that records are written to."`
 	Encoding    string                               `yaml:"encoding" doc:"Encoding of records: otlp_proto, otlp_json, jaeger_proto, jaeger_json, zipkin_proto or zipkin_json. Records of jaeger_proto and jaeger_json hold one span, the others as many as fit."`
 	Key         string                               `yaml:"key" doc:"Property that decides the partition of a span: trace_id, service or none (any partition). With none, requests in otlp_proto are written unchanged."`
-	CreateTopic pipeline.Optional[createTopicConfig] `yaml:"create_topic" doc:"Settings of the topic, which is created if it does not exist. Without the block, it must exist."`
+	CreateTopic pipeline.Optional[createTopicConfig] `yaml:"create_topic" doc:"Settings of the topic, which is created if it does not exist."`
 	Producer    producerConfig                       `yaml:"producer" doc:"Settings of the producer. It is idempotent and waits for all in-sync replicas."`
 }
 
 type createTopicConfig struct {
-	Partitions        int               `yaml:"partitions" doc:"Number of partitions. It limits the number of consumers that share the topic."`
-	ReplicationFactor int               `yaml:"replication_factor" doc:"Number of brokers that hold each partition. min.insync.replicas becomes one less, but at least 1."`
+	Partitions        int               `yaml:"partitions" doc:"Number of partitions, which limits the number of consumers."`
+	ReplicationFactor int               `yaml:"replication_factor" doc:"Number of brokers with each partition. min.insync.replicas becomes one less, at least 1."`
 	Retention         pipeline.Duration `yaml:"retention" doc:"Time for which records are kept (retention.ms)."`
 	MaxBytes          pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum size of a partition, after which the oldest records are deleted (retention.bytes). 0 disables the limit."`
 }
 
 type producerConfig struct {
-	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, snappy, lz4 or zstd. snappy makes spans three to four times smaller for little CPU; zstd makes them smallest, for the most."`
+	Compression       string            `yaml:"compression" doc:"Compression of record batches: none, gzip, lz4, snappy (three to four times smaller for little CPU time) or zstd (smallest, for the most)."`
 	CompressionParams compressionParams `yaml:"compression_params" doc:"Parameters of the compression."`
-	MaxMessageBytes   pipeline.ByteSize `yaml:"max_message_bytes" doc:"Maximum size of a record before compression. It must not exceed max.message.bytes of the topic. A span that is larger is rejected."`
-	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records before they are sent. It makes larger requests, which need less CPU. Used with sending_queue only: without it, clients wait for the answer, and records are sent immediately."`
+	MaxMessageBytes   pipeline.ByteSize `yaml:"max_message_bytes" doc:"Maximum size of a record before compression, at most max.message.bytes of the topic. A larger span is rejected."`
+	Linger            pipeline.Duration `yaml:"linger" doc:"Time for which a partition waits for more records, so that requests are larger. Used with sending_queue only."`
 	MaxBufferedBytes  pipeline.ByteSize `yaml:"max_buffered_bytes" doc:"Maximum size of records that wait for acknowledgement. Further batches wait."`
-	RequiredAcks      string            `yaml:"required_acks" doc:"Acknowledgements of a record: always all, those of all in-sync replicas, so that acknowledged spans are replicated."`
+	RequiredAcks      string            `yaml:"required_acks" doc:"Acknowledgements of a record: always all (by all in-sync replicas)."`
 }
 
 type compressionParams struct {
-	Level int `yaml:"level" doc:"Compression level: 1 to 9 for gzip and lz4, 1 to 22 for zstd, where those from 1, 3, 6 and 10 differ. 0 chooses the fastest."`
+	Level int `yaml:"level" doc:"Compression level: 1 to 9 for gzip and lz4, 1 to 22 for zstd (in effect 1, 3, 6 or 10). 0 is the fastest."`
 }
 
 // Bounds of values, which are those of brokers and of the client library.

@@ -13,8 +13,8 @@ import (
 )
 
 type config struct {
-	RoutingKey        string         `yaml:"routing_key" doc:"Property whose equal values go to the same backend: traceID, service (the service name of the resource) or attributes (those of routing_attributes)."`
-	RoutingAttributes []string       `yaml:"routing_attributes" doc:"Attributes for routing_key: attributes. Each is looked up in the resource, the scope and the span, in this order. span.kind and span.name stand for the fields of the span."`
+	RoutingKey        string         `yaml:"routing_key" doc:"Property whose equal values go to the same backend: traceID, service (of the resource) or attributes (those of routing_attributes)."`
+	RoutingAttributes []string       `yaml:"routing_attributes" doc:"Attributes for routing_key: attributes, looked up in resource, scope and span, in this order. span.kind and span.name stand for the fields of the span."`
 	Resolver          resolverConfig `yaml:"resolver" doc:"Source of the addresses of the backends: static or dns."`
 	Protocol          protocolConfig `yaml:"protocol" doc:"Protocol of the backends."`
 	MaxBackends       int            `yaml:"max_backends" doc:"Maximum number of backends. A longer DNS answer counts as a failed resolution."`
@@ -41,7 +41,7 @@ type dnsConfig struct {
 }
 
 type protocolConfig struct {
-	OTLP otlpConfig `yaml:"otlp" doc:"OTLP over gRPC. The keys are those of the exporter otlp, without endpoint."`
+	OTLP otlpConfig `yaml:"otlp" doc:"OTLP over gRPC."`
 }
 
 type otlpConfig struct {
@@ -49,7 +49,7 @@ type otlpConfig struct {
 	client.NextHopConfig
 	Timeout pipeline.Duration                       `yaml:"timeout" doc:"Value for timeout of this exporter. 0 does not change it."`
 	Retry   pipeline.Optional[pipeline.RetryConfig] `yaml:"retry_on_failure" doc:"Value for retry_on_failure of this exporter."`
-	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Value for sending_queue of this exporter, unless that is set. All backends share one queue."`
+	Queue   pipeline.Optional[pipeline.QueueConfig] `yaml:"sending_queue" doc:"Value for sending_queue of this exporter, unless that is set."`
 
 	_ struct{} `unsupported:"endpoint" hint:"delete the key; the addresses are those of resolver"`
 }

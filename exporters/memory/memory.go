@@ -36,7 +36,7 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and their indexes, for all tenants together. Above this limit, the oldest traces are dropped. The process needs about twice this memory. The default is a fifth of the available memory, at most 256MiB."`
+	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and indexes of all tenants. Above it, the oldest traces are dropped. The process needs about twice this memory. The default is a fifth of the available memory, at most 256MiB."`
 	AllowDelete bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
 }
 

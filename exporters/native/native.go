@@ -33,7 +33,7 @@ type config struct {
 	client.GRPCConfig
 	client.NextHopConfig
 	pipeline.Delivery
-	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Maximum size of a message before compression. It must not exceed the maximum message size of the next hop (4MiB by default). Larger batches are sent as several messages."`
+	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Maximum size of a message before compression, at most what the next hop accepts (4MiB by default). Larger batches are sent as several messages."`
 }
 
 func defaults() config {

@@ -30,7 +30,7 @@ type config struct {
 	client.NextHopConfig
 	pipeline.Delivery
 	Format             string `yaml:"format" doc:"Format of requests: json or proto."`
-	DefaultServiceName string `yaml:"default_service_name" doc:"Service name of spans without a service. Zipkin receivers know the default as the name that stands for none."`
+	DefaultServiceName string `yaml:"default_service_name" doc:"Service name of spans without a service. Zipkin receivers take the default for none."`
 }
 
 func defaults() config {

@@ -36,8 +36,8 @@ import (
 // Config is the configuration of the extension.
 type Config struct {
 	server.HTTPConfig
-	OperationTimeout pipeline.Duration `yaml:"operation_timeout" doc:"Maximum duration of a request to a route of a component, such as a deletion of spans. It replaces read_timeout and write_timeout for these routes."`
-	Linger           pipeline.Duration `yaml:"linger" doc:"Time for which this extension keeps serving after all other components have stopped, so that a last scrape gets the final counters."`
+	OperationTimeout pipeline.Duration `yaml:"operation_timeout" doc:"Maximum duration of a request to a route of a component, such as a deletion, instead of read_timeout and write_timeout."`
+	Linger           pipeline.Duration `yaml:"linger" doc:"Time for which this extension serves after all other components have stopped, for a last scrape."`
 }
 
 func defaults() Config {

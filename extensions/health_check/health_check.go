@@ -15,7 +15,7 @@ import (
 type config struct {
 	server.HTTPConfig
 	Path         string                               `yaml:"path" doc:"URL path of the health check."`
-	ResponseBody responseBody                         `yaml:"response_body" doc:"Bodies of the response. If empty, the body is JSON with the state and the time since the start."`
+	ResponseBody responseBody                         `yaml:"response_body" doc:"Bodies of the response. Empty ones are JSON with the state and the time since the start."`
 	GRPC         pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener for the gRPC health checking protocol."`
 }
 

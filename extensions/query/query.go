@@ -33,30 +33,30 @@ type Archive = core.Archive
 // Config configures the extension.
 type Config struct {
 	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"Exporter whose stored traces are served." ref:"a span store"`
-	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces. It must not be the same as storage. If absent, traces cannot be archived." ref:"a span store that takes spans"`
+	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces, other than storage. Without it, traces cannot be archived." ref:"a span store that takes spans"`
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query APIs. If absent, they are not served."`
 
 	BasePath      string            `yaml:"base_path" doc:"Prefix of the paths of all HTTP routes, for example /tracing."`
 	UI            UIConfig          `yaml:"ui" doc:"Web UI."`
-	QueryTimeout  pipeline.Duration `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that takes longer returns the traces found so far."`
-	MaxPatterns   pipeline.Duration `yaml:"max_pattern_time" doc:"Maximum CPU time that the regular expressions of a query take, estimated from a sample of matches. A search that takes longer returns the traces found so far, as with query_timeout."`
-	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
-	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
+	QueryTimeout  pipeline.Duration `yaml:"query_timeout" doc:"Maximum time of a query in the store. A search that takes longer returns the traces found so far."`
+	MaxPatterns   pipeline.Duration `yaml:"max_pattern_time" doc:"Maximum CPU time of the regular expressions of a query, estimated from a sample of matches. A search that takes longer returns the traces found so far."`
+	MaxLimit      int               `yaml:"max_limit" doc:"Maximum number of traces in a response, whatever limit the request has."`
+	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Maximum number of spans of a trace in a response. Larger traces are truncated, with a warning."`
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined individually to count spans. If whole traces have to be read, a tenth of it applies. If there are more spans, a sample is examined, and the response states its share."`
-	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of groups of errors. If the store cannot count spans, only these are counted, and the response says from when on it is complete."`
-	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count the spans of each group of errors. If there are more, a sample is examined, and the response states its share."`
-	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them. A client address, or a tenant, may use as many for searches and counts as are free: one alone gets half. All clients behind a proxy have its address, unless it is in trusted_proxies. An eighth is kept for lists of names and single traces, which have no share."`
-	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names in a list of services, or of operations of a service. It applies to each tenant. A response that leaves out names says so; the others can be listed by prefix. Spans of all names are stored and found."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Maximum number of spans that are examined to count spans, or a tenth of it if whole traces are read. If there are more, a sample is examined, and the response states its share."`
+	MaxErrors     int               `yaml:"max_error_spans" doc:"Maximum number of newest spans with errors that are read for examples of groups of errors, or to count them if the store cannot."`
+	MaxErrorScan  int               `yaml:"max_error_scanned_spans" doc:"Maximum number of spans that are examined to count the spans of each group of errors, a sample if there are more."`
+	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further ones are refused as overloaded. A client address or tenant may use as many for searches and counts as remain free: alone, half. An eighth is reserved for lists of names and single traces."`
+	MaxNames      int               `yaml:"max_names" doc:"Maximum number of names, for each tenant, in a list of services or of operations of a service. Names that a response leaves out can be listed by prefix."`
 	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
-	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"How long before the start of a trace the web UI begins to count usual durations of its operations and to look for a typical trace."`
+	Baseline      pipeline.Duration `yaml:"baseline_period" doc:"Time before the start of a trace from which the web UI counts usual durations of its operations and takes a typical trace."`
 	Tail          live.Config       `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
-	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
+	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables it; affected spans then have a warning with the skew."`
 
-	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes of a deployment, which the pages /status and /sampling show, too. If absent, they show this process."`
-	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data, which the first page of the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store with it. If absent, the page shows the command instead."`
+	Peers         pipeline.Optional[deployment.PeersConfig] `yaml:"peers" doc:"Other processes that the pages /status and /sampling show, too."`
+	Demo          pipeline.Optional[demodata.Config]        `yaml:"demo" doc:"Demo data that the web UI offers to load while nothing is stored. Every client of the HTTP listener can then fill an empty store."`
 	LinkTemplates []linktemplate.Template                   `yaml:"link_templates" doc:"Links from traces, spans and attributes to other systems, shown in the web UI."`
 }
 

@@ -18,9 +18,9 @@ import (
 
 // UIConfig are the keys below `ui`.
 type UIConfig struct {
-	Path           string   `yaml:"path" path:"folder" doc:"Folder with a build of the web UI to serve instead of the one in the program: of this UI (the content of internal/webui/dist), or of the Jaeger UI (index.html, and in static/ the files that it loads)."`
+	Path           string   `yaml:"path" path:"folder" doc:"Folder with a web UI to serve instead of the one in the program: a build of this UI (internal/webui/dist), or the Jaeger UI (index.html, and the files that it loads in static/)."`
 	ConfigFile     string   `yaml:"config_file" path:"file" doc:"File with the settings of a Jaeger UI in path, in .json or .js format. Changes are applied within 10 seconds."`
-	FrameAncestors []string `yaml:"frame_ancestors" doc:"Origins of web pages that may embed the web UI in a frame, in addition to pages of its own origin, for example https://dashboards.example.com. https://*.example.com allows all subdomains, * all pages."`
+	FrameAncestors []string `yaml:"frame_ancestors" doc:"Origins of web pages that may embed the web UI in a frame, besides its own: https://dashboards.example.com, https://*.example.com for all subdomains, or * for all."`
 }
 
 // Validate checks the origins, and that config_file has a supported format and belongs to a UI.

@@ -33,16 +33,16 @@ type Config struct {
 	server.RequestLimits
 	Storage      pipeline.Ref[Store]   `yaml:"storage" doc:"Exporter whose store is served." ref:"a span store"`
 	Archive      pipeline.Ref[Archive] `yaml:"archive_storage" doc:"Exporter whose store is served as the archive, which exists only in v1 of the protocol." ref:"a span store"`
-	TenantHeader string                `yaml:"tenant_header" doc:"Metadata key that contains the tenant of a call, if tenancy is not enabled. Calls without this key belong to the default tenant. If empty, all calls belong to it."`
+	TenantHeader string                `yaml:"tenant_header" doc:"Metadata key that contains the tenant of a call, if tenancy is not enabled. Calls without the key, or all calls if this is empty, belong to the default tenant."`
 	QueryTimeout pipeline.Duration     `yaml:"query_timeout" doc:"Maximum duration of a read, including the time that the client takes to receive the response."`
-	MaxPatterns  pipeline.Duration     `yaml:"max_pattern_time" doc:"Maximum CPU time that the regular expressions of a read take, estimated from a sample of matches. A read that takes longer ends as with query_timeout."`
+	MaxPatterns  pipeline.Duration     `yaml:"max_pattern_time" doc:"Maximum CPU time of the regular expressions of a read, estimated from a sample of matches. A read that takes longer ends as with query_timeout."`
 	MaxQueries   int                   `yaml:"max_queries" doc:"Maximum number of concurrent reads. Further reads are refused as overloaded; clients can retry them."`
-	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in one response, regardless of the limit in the request."`
+	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in a response, whatever limit the request has."`
 	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	AllowDelete  bool                  `yaml:"allow_delete" doc:"Whether clients may delete spans, if the store allows it too."`
-	MaxFollowers int                   `yaml:"max_followers" doc:"Maximum number of clients that receive spans as they are stored, such as live tails of query services. 0 disables this."`
-	MaxFeed      pipeline.ByteSize     `yaml:"max_feed_size" doc:"Maximum size of the spans that are buffered for one of these clients. A slow client misses further spans and is sent their number. Buffered spans count towards service.limits.query_memory."`
-	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message in a response. Only a single span that is larger exceeds it. Clients accept 4MiB by default."`
+	MaxFollowers int                   `yaml:"max_followers" doc:"Maximum number of clients, such as query services with a live tail, that receive spans as they are stored. 0 disables this."`
+	MaxFeed      pipeline.ByteSize     `yaml:"max_feed_size" doc:"Maximum size of the spans that are buffered for one of these clients, from service.limits.query_memory. A slow client misses further spans and is sent their number."`
+	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message in a response, exceeded only by a larger span. Clients accept 4MiB by default."`
 }
 
 const (

@@ -11,20 +11,20 @@ import (
 
 // AdaptiveConfig holds the keys of `adaptive`.
 type AdaptiveConfig struct {
-	Storage         pipeline.Ref[sampling.Store] `yaml:"storage" ref:"a store that supports adaptive sampling" doc:"Store for observed trace counts and calculated probabilities. Collectors that share a store calculate from their combined counts."`
+	Storage         pipeline.Ref[sampling.Store] `yaml:"storage" ref:"a store that supports adaptive sampling" doc:"Store for observed trace counts and calculated probabilities. Collectors that share it add up their counts."`
 	Target          float64                      `yaml:"target_samples_per_second" doc:"Target number of sampled traces per second for each root operation, across all instances."`
 	Tolerance       float64                      `yaml:"delta_tolerance" doc:"Maximum deviation of a steady rate from the target, as a fraction of the target. Larger deviations change the probability."`
-	Buckets         int                          `yaml:"calculation_buckets" doc:"Minimum number of intervals used for each calculation. More intervals are used while the rate of new traces is steady."`
+	Buckets         int                          `yaml:"calculation_buckets" doc:"Minimum number of intervals of a calculation. More are used while the rate of new traces is steady."`
 	Interval        pipeline.Duration            `yaml:"calculation_interval" doc:"Time between calculations, and length of the intervals in which traces are counted. All collectors must use the same value."`
-	History         int                          `yaml:"aggregation_buckets" doc:"Number of intervals whose counts are kept. An operation that has no traces in any of them is forgotten."`
+	History         int                          `yaml:"aggregation_buckets" doc:"Number of intervals whose counts are kept. Operations without traces in them are forgotten."`
 	Delay           pipeline.Duration            `yaml:"calculation_delay" doc:"Minimum age of an interval before it is used, so that all collectors have stored their counts."`
 	Initial         float64                      `yaml:"initial_sampling_probability" doc:"Sampling probability of operations that have not been observed yet."`
 	Min             float64                      `yaml:"min_sampling_probability" doc:"Minimum sampling probability."`
 	LowerBound      float64                      `yaml:"min_samples_per_second" doc:"Minimum number of traces per second that each process samples for each operation, regardless of the probability."`
 	LeaderRefresh   pipeline.Duration            `yaml:"leader_lease_refresh_interval" doc:"Interval at which the leader renews its lease. After three missed renewals another collector takes over."`
 	FollowerRefresh pipeline.Duration            `yaml:"follower_lease_refresh_interval" doc:"Interval at which the other collectors check the lease. They also check it at each calculation."`
-	MaxOperations   int                          `yaml:"max_operations" doc:"Maximum number of operations whose traces are counted, for all services together. Further operations have the initial probability."`
-	Remembered      int                          `yaml:"remembered_calculations" doc:"Number of calculations whose probabilities are kept in memory for the page /sampling, 8 bytes for each operation. 0 disables this."`
+	MaxOperations   int                          `yaml:"max_operations" doc:"Maximum number of operations whose traces are counted. Further ones have the initial probability."`
+	Remembered      int                          `yaml:"remembered_calculations" doc:"Number of calculations that the page /sampling shows, with 8 bytes of memory for each operation. 0 disables this."`
 }
 
 func defaultAdaptive() AdaptiveConfig {

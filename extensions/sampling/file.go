@@ -29,7 +29,7 @@ type FileConfig struct {
 	MaxSize            pipeline.ByteSize                    `yaml:"max_size" doc:"Maximum size of the strategies file."`
 	Timeout            pipeline.Duration                    `yaml:"timeout" doc:"Timeout of requests for the strategies file, if path is a URL."`
 	TLS                client.TLSConfig                     `yaml:"tls" doc:"TLS settings, if path is an https URL."`
-	Headers            map[string]pipeline.Secret           `yaml:"headers" doc:"Headers sent with every request, if path is a URL. Their values are never shown."`
+	Headers            map[string]pipeline.Secret           `yaml:"headers" doc:"Headers of every request, if path is a URL."`
 	Auth               pipeline.Optional[client.AuthConfig] `yaml:"auth" doc:"Authentication of requests, if path is a URL."`
 }
 

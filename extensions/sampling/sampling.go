@@ -30,10 +30,10 @@ const (
 type Config struct {
 	File               pipeline.Optional[FileConfig]        `yaml:"file" doc:"Strategies from a file or URL."`
 	Remote             pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies from a collector, over gRPC."`
-	Adaptive           pipeline.Optional[AdaptiveConfig]    `yaml:"adaptive" doc:"Strategies calculated from observed traffic, so that each root operation has a target number of sampled traces per second."`
+	Adaptive           pipeline.Optional[AdaptiveConfig]    `yaml:"adaptive" doc:"Strategies calculated from observed traffic, with a target number of sampled traces per second for each root operation."`
 	HTTP               pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"HTTP server for sampling clients, as in an agent."`
 	GRPC               pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"gRPC server for sampling clients, in addition to that of the native receiver."`
-	RememberedServices int                                  `yaml:"remembered_services" doc:"Number of recently queried services for which clients and strategies are kept, for the command tracing sampling explain. 0 disables this."`
+	RememberedServices int                                  `yaml:"remembered_services" doc:"Number of recently queried services whose clients and strategies tracing sampling explain shows. 0 disables this."`
 }
 
 func defaults() Config {

@@ -14,18 +14,18 @@ import (
 // ClientConfig holds the keys of a connection to a Kafka cluster. Keys that the OpenTelemetry
 // Collector also has carry the same names.
 type ClientConfig struct {
-	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, as host:port. An item may list several, separated by commas. The client learns the other brokers of the cluster from the first one that answers."`
+	Brokers        []string                            `yaml:"brokers" doc:"Addresses of brokers, host:port. An item may list several, separated by commas. The first broker that answers names the others."`
 	ClientID       string                              `yaml:"client_id" doc:"Name of the client in the log, metrics and quotas of the brokers."`
-	TLS            pipeline.Optional[client.TLSConfig] `yaml:"tls" doc:"TLS settings of the connections. Without the block, connections are not encrypted."`
+	TLS            pipeline.Optional[client.TLSConfig] `yaml:"tls" doc:"TLS settings. Without the block, connections are not encrypted."`
 	Auth           AuthConfig                          `yaml:"auth" doc:"Authentication of the client."`
 	Metadata       MetadataConfig                      `yaml:"metadata" doc:"Knowledge of the client about topics and brokers."`
-	ConnectTimeout pipeline.Duration                   `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	ConnectTimeout pipeline.Duration                   `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake."`
 	IdleTimeout    pipeline.Duration                   `yaml:"conn_idle_timeout" doc:"Time after which an idle connection is closed, from 100ms to 15m."`
 }
 
 // MetadataConfig says how often the client asks for topics and brokers.
 type MetadataConfig struct {
-	RefreshInterval pipeline.Duration `yaml:"refresh_interval" doc:"Interval at which the client asks for topics, partitions and brokers even without errors, from 1s to 1h."`
+	RefreshInterval pipeline.Duration `yaml:"refresh_interval" doc:"Interval, from 1s to 1h, at which the client asks for topics, partitions and brokers even without errors."`
 }
 
 // Bounds of durations, which are those of the client library.

@@ -11,7 +11,7 @@ import (
 
 // AuthConfig is the block `auth`.
 type AuthConfig struct {
-	SASL pipeline.Optional[SASLConfig] `yaml:"sasl" doc:"Authentication with SASL. Without the block, only TLS client certificates identify the client."`
+	SASL pipeline.Optional[SASLConfig] `yaml:"sasl" doc:"Authentication with SASL."`
 }
 
 // SASLConfig is the block `auth::sasl`.
@@ -19,18 +19,18 @@ type SASLConfig struct {
 	Mechanism    string          `yaml:"mechanism" doc:"Mechanism that the brokers require: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER."`
 	Username     string          `yaml:"username" doc:"Name of the user, for PLAIN and SCRAM."`
 	Password     pipeline.Secret `yaml:"password" doc:"Password of the user."`
-	PasswordFile string          `yaml:"password_file" path:"file" doc:"File that contains the password of the user. It is read again when it changes."`
+	PasswordFile string          `yaml:"password_file" path:"file" doc:"File with the password. It is reread when it changes."`
 	OAuth        OAuthConfig     `yaml:"oauth" doc:"Source of tokens, for OAUTHBEARER."`
 }
 
 // OAuthConfig is the block `auth::sasl::oauth`. The token is that of a file, or one that a token
 // endpoint issues for client credentials.
 type OAuthConfig struct {
-	TokenFile        string            `yaml:"token_file" path:"file" doc:"File that contains the token. It is read again when it changes."`
+	TokenFile        string            `yaml:"token_file" path:"file" doc:"File with the token. It is reread when it changes."`
 	TokenURL         string            `yaml:"token_url" doc:"URL of a token endpoint that issues tokens for client credentials (RFC 6749, section 4.4)."`
 	ClientID         string            `yaml:"client_id" doc:"Client identifier for token_url."`
 	ClientSecret     pipeline.Secret   `yaml:"client_secret" doc:"Client secret for token_url."`
-	ClientSecretFile string            `yaml:"client_secret_file" path:"file" doc:"File that contains the client secret for token_url. It is read again when it changes."`
+	ClientSecretFile string            `yaml:"client_secret_file" path:"file" doc:"File with the client secret. It is reread when it changes."`
 	Scopes           []string          `yaml:"scopes" doc:"Scopes that are requested from token_url."`
 	TLS              client.TLSConfig  `yaml:"tls" doc:"TLS settings for token_url."`
 	Extensions       map[string]string `yaml:"extensions" doc:"SASL extensions that are sent with the token, such as a cluster identifier."`

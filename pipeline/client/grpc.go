@@ -32,7 +32,7 @@ import (
 // GRPCConfig is the configuration of a gRPC connection. Keys that the OpenTelemetry Collector also
 // has carry the same names.
 type GRPCConfig struct {
-	Endpoint string `yaml:"endpoint" doc:"Server address: host:port, dns:///host:port, or a comma-separated list of host:port. Requests are balanced over all addresses."`
+	Endpoint string `yaml:"endpoint" doc:"Address of the server: host:port, dns:///host:port, or a list of host:port, separated by commas. Requests are balanced over all."`
 	GRPCSettings
 }
 
@@ -40,13 +40,13 @@ type GRPCConfig struct {
 type GRPCSettings struct {
 	TLS             TLSConfig                     `yaml:"tls" doc:"TLS settings of the connection."`
 	Compression     string                        `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
-	Headers         map[string]pipeline.Secret    `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
-	Auth            pipeline.Optional[AuthConfig] `yaml:"auth" doc:"Authentication of requests. Without the block, requests carry no credentials."`
+	Headers         map[string]pipeline.Secret    `yaml:"headers" doc:"Headers of every request."`
+	Auth            pipeline.Optional[AuthConfig] `yaml:"auth" doc:"Authentication of requests."`
 	Keepalive       KeepaliveConfig               `yaml:"keepalive" doc:"Detection of dead connections."`
-	BalancerName    string                        `yaml:"balancer_name" doc:"Load balancing policy: round_robin distributes requests over all addresses, pick_first uses one address as long as it works."`
-	WaitForReady    bool                          `yaml:"wait_for_ready" doc:"Whether requests wait for a connection until they time out, instead of failing immediately."`
+	BalancerName    string                        `yaml:"balancer_name" doc:"Load balancing: round_robin (all addresses) or pick_first (one address as long as it works)."`
+	WaitForReady    bool                          `yaml:"wait_for_ready" doc:"Whether requests wait for a connection instead of failing immediately."`
 	Authority       string                        `yaml:"authority" doc:"Value of the :authority header. If empty, the endpoint is used."`
-	ConnectTimeout  pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	ConnectTimeout  pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake."`
 	ReadBufferSize  pipeline.ByteSize             `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
 	WriteBufferSize pipeline.ByteSize             `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
 }
@@ -62,7 +62,7 @@ type Connector interface {
 type KeepaliveConfig struct {
 	Time                pipeline.Duration `yaml:"time" doc:"Time without activity after which the client pings the server, at least 10s. 0 disables pings."`
 	Timeout             pipeline.Duration `yaml:"timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
-	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether to ping while no request is open. Servers may close connections because of such pings."`
+	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether to ping without open requests. Servers may close connections because of it."`
 }
 
 const (

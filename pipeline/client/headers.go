@@ -14,7 +14,7 @@ import (
 
 // AuthConfig is the block `auth`.
 type AuthConfig struct {
-	BearerTokenFile string          `yaml:"bearer_token_file" path:"file" doc:"File that contains the token to send in the header Authorization: Bearer TOKEN. It is read again when it changes."`
+	BearerTokenFile string          `yaml:"bearer_token_file" path:"file" doc:"File with the token for the header Authorization: Bearer TOKEN. It is reread when it changes."`
 	Username        string          `yaml:"username" doc:"User name for basic authentication: the header Authorization: Basic."`
 	Password        pipeline.Secret `yaml:"password" doc:"Password for username."`
 }

@@ -29,9 +29,9 @@ type HTTPConfig struct {
 	Endpoint            string                        `yaml:"endpoint" doc:"Base URL of the server, for example http://localhost:4318."`
 	TLS                 TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`
 	Compression         string                        `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
-	Headers             map[string]pipeline.Secret    `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
-	Auth                pipeline.Optional[AuthConfig] `yaml:"auth" doc:"Authentication of requests. Without the block, requests carry no credentials."`
-	ConnectTimeout      pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	Headers             map[string]pipeline.Secret    `yaml:"headers" doc:"Headers of every request."`
+	Auth                pipeline.Optional[AuthConfig] `yaml:"auth" doc:"Authentication of requests."`
+	ConnectTimeout      pipeline.Duration             `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, with TLS handshake."`
 	MaxConnsPerHost     int                           `yaml:"max_conns_per_host" doc:"Maximum number of open connections per server. Further requests wait."`
 	MaxIdleConns        int                           `yaml:"max_idle_conns" doc:"Maximum number of idle connections, for all servers together."`
 	MaxIdleConnsPerHost int                           `yaml:"max_idle_conns_per_host" doc:"Maximum number of idle connections per server."`

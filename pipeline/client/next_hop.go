@@ -14,7 +14,7 @@ import (
 // NextHopConfig holds the keys of exporters that send spans to a next hop, in addition to those of
 // the connection.
 type NextHopConfig struct {
-	TenantHeader string `yaml:"tenant_header" doc:"Header that contains the tenant of the spans. It is not sent for the default tenant. If empty, it is never sent."`
+	TenantHeader string `yaml:"tenant_header" doc:"Header that contains the tenant of the spans, unless it is the default tenant. If empty, it is not sent."`
 }
 
 // DefaultNextHopConfig returns the default config.

@@ -23,7 +23,7 @@ type TLSConfig struct {
 	ServerName         string            `yaml:"server_name_override" doc:"Name that the server certificate must contain, instead of the host of the endpoint."`
 	MinVersion         string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
 	MaxVersion         string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`
-	ReloadInterval     pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the certificate and key files are checked for changes. New connections use the new certificates. 0 disables reloading."`
+	ReloadInterval     pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the files are checked for changes, which new connections use. 0 disables reloading."`
 }
 
 // defaultReload is the default interval at which certificate and token files are checked for

@@ -26,15 +26,16 @@ type Config struct {
 	// check builds a component for trial and returns what is wrong with its configuration. It is
 	// nil if a trial is not possible.
 	check func(component.Config) error
-	value component.Config // of the component's own type
+	docs  map[string]string // of the option [Keys]
+	value component.Config  // of the component's own type
 	given map[string]any
 }
 
 var _ yamltree.TreeConfig = (*Config)(nil)
 
 // defaults returns a function that returns the default configuration of a component.
-func defaults(f component.Factory, check func(component.Config) error) func() Config {
-	return func() Config { return Config{factory: f, check: check, value: f.CreateDefaultConfig()} }
+func defaults(f component.Factory, check func(component.Config) error, docs map[string]string) func() Config {
+	return func() Config { return Config{factory: f, check: check, docs: docs, value: f.CreateDefaultConfig()} }
 }
 
 // UnmarshalTree implements [yamltree.TreeConfig].

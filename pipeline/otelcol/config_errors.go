@@ -166,9 +166,9 @@ func givenWord(v any) string {
 	case nil:
 		return "empty"
 	case string:
-		return "text"
+		return "a string"
 	case map[string]any, map[any]any:
-		return "a block of keys"
+		return "a map"
 	case []any:
 		return "a list"
 	}

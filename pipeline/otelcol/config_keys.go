@@ -18,7 +18,7 @@ const maxKeyDepth = 3
 
 // TreeKeys implements [yamltree.TreeConfig].
 func (c *Config) TreeKeys() ([]yamltree.TreeKey, string) {
-	d := &describer{}
+	d := &describer{docs: c.docs}
 	d.value(reflect.ValueOf(c.value), "", 0, true)
 	return d.keys, documentation(c.value)
 }
@@ -28,7 +28,10 @@ func documentation(config component.Config) string {
 	return "https://pkg.go.dev/" + blockType(reflect.TypeOf(config)).PkgPath()
 }
 
-type describer struct{ keys []yamltree.TreeKey }
+type describer struct {
+	docs map[string]string
+	keys []yamltree.TreeKey
+}
 
 // value adds the keys below v. depth is the number of blocks above. Only values of present blocks
 // are defaults.
@@ -57,7 +60,8 @@ func (d *describer) block(v reflect.Value, path string, depth int, isDefault boo
 		if depth == 0 && otherSignal.MatchString(f.key) {
 			continue
 		}
-		k := yamltree.TreeKey{Path: strings.TrimPrefix(path+"."+f.key, "."), Type: typeWord(f.typ)}
+		k := yamltree.TreeKey{Path: strings.TrimPrefix(path+"."+f.key, "."), Type: typeWord(f.typ), Block: blockName(f.typ)}
+		k.Doc = d.doc(k.Path)
 		fv := fieldValue(v, f)
 		if isDefault {
 			k.Default = defaultText(fv)
@@ -65,6 +69,34 @@ func (d *describer) block(v reflect.Value, path string, depth int, isDefault boo
 		d.keys = append(d.keys, k)
 		d.value(fv, k.Path, depth+1, isDefault)
 	}
+}
+
+// doc returns what a key means, or "".
+func (d *describer) doc(path string) string {
+	for {
+		if doc, ok := d.docs[path]; ok {
+			return doc
+		}
+		_, rest, found := strings.Cut(path, ".")
+		if !found {
+			return ""
+		}
+		path = rest
+	}
+}
+
+// blockName returns the name of the Go type whose keys are below a key, or "".
+func blockName(t reflect.Type) string {
+	t = inside(t)
+	switch {
+	case reflect.PointerTo(t).Implements(textUnmarshaler):
+		return ""
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
+		return blockName(t.Elem())
+	case t.Kind() == reflect.Struct && t.Name() != "":
+		return t.PkgPath() + "." + t.Name()
+	}
+	return ""
 }
 
 // fieldValue returns the value of a field, or a zero value if a pointer on the way to it is nil.

@@ -107,12 +107,12 @@ func TestKeys(t *testing.T) {
 		got = append(got, strings.TrimSpace(k.Path+": "+k.Type+" "+k.Default))
 	}
 	want := []string{
-		"name: text", "inner: map of secrets", "pairs: list of blocks", "pairs[].name: text", "pairs[].value: secret",
-		"keys: list of secrets", "numbers: list of blocks", "numbers[].level: whole number",
-		"texts: list of texts", "headers: list of blocks", "headers[].name: text", "headers[].value: secret",
-		"token: secret ***", "optional: block, off unless given", "optional.level: whole number",
-		"given: block, off unless given", "given.level: whole number 3", "pointer: block", "pointer.level: whole number",
-		"blocks: map of blocks", "blocks.<name>.level: whole number", "id: id", "any: any value", "ratio: number 0.5",
+		"name: string", "inner: map of secrets", "pairs: list of maps", "pairs[].name: string", "pairs[].value: secret",
+		"keys: list of secrets", "numbers: list of maps", "numbers[].level: integer",
+		"texts: list of strings", "headers: list of maps", "headers[].name: string", "headers[].value: secret",
+		"token: secret ***", "optional: optional map", "optional.level: integer",
+		"given: optional map", "given.level: integer 3", "pointer: map", "pointer.level: integer",
+		"blocks: map of maps", "blocks.<name>.level: integer", "id: string", "any: any", "ratio: number 0.5",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

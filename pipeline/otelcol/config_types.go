@@ -150,19 +150,19 @@ func typeWord(t reflect.Type) string {
 	case reflect.TypeFor[configopaque.String]():
 		return "secret"
 	case reflect.TypeFor[component.ID]():
-		return "id"
+		return "string"
 	}
 	switch {
 	case reflect.PointerTo(t).Implements(textUnmarshaler):
-		return "text"
+		return "string"
 	case optional:
-		return typeWord(t) + ", off unless given"
+		return "optional " + typeWord(t)
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	case reflect.String:
-		return "text"
+		return "string"
 	case reflect.Float32, reflect.Float64:
 		return "number"
 	case reflect.Slice, reflect.Array:
@@ -170,26 +170,26 @@ func typeWord(t reflect.Type) string {
 	case reflect.Map:
 		return "map of " + plural(typeWord(t.Elem()))
 	case reflect.Struct:
-		return "block"
+		return "map"
 	case reflect.Interface:
-		return "any value"
+		return "any"
 	}
-	return "whole number"
+	return "integer"
 }
 
 func plural(word string) string {
-	if word == "true or false" {
+	if word == "any" {
 		return word
 	}
 	return word + "s"
 }
 
 func withArticle(word string) string {
-	switch word {
-	case "text", "true or false", "any value":
-		return word
-	case "id":
-		return "an id"
+	switch {
+	case word == "any":
+		return "any value"
+	case word == "integer" || strings.HasPrefix(word, "optional"):
+		return "an " + word
 	}
 	return "a " + word
 }

@@ -22,7 +22,7 @@ func Exporter(f exporter.Factory, options ...Option) pipeline.Factory {
 		}, c)
 		return err
 	}
-	return o.applied(f, pipeline.Exporter(f.Type().String(), defaults(f, check),
+	return o.applied(f, pipeline.Exporter(f.Type().String(), defaults(f, check, o.keys),
 		func(set pipeline.Settings, c Config) (*tracesExporter, error) { return newExporter(f, set, c) }))
 }
 

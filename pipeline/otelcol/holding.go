@@ -54,7 +54,7 @@ const settleMargin = 10 * time.Second
 func HoldingProcessor(f processor.Factory, h Holding, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
-	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check),
+	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check, o.keys),
 		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*holdingProcessor, error) {
 			p, err := newHoldingProcessor(f, h, set, c, next)
 			if err == nil {

@@ -15,6 +15,7 @@ type Option func(*options)
 
 type options struct {
 	summary        string
+	keys           map[string]string
 	checkedByStart bool
 	explain        func(component.Config, sampling.TraceID) sampling.Stage
 }
@@ -22,6 +23,13 @@ type options struct {
 // Summary sets the sentence that says what the component does, for the reference documentation.
 func Summary(sentence string) Option {
 	return func(o *options) { o.summary = sentence }
+}
+
+// Keys sets what the keys mean, for the reference documentation. A name is the path of a key, such
+// as `policies[].latency.threshold_ms`, or the end of the paths of several keys: `threshold_ms`. The
+// longest one counts.
+func Keys(docs map[string]string) Option {
+	return func(o *options) { o.keys = docs }
 }
 
 // CheckedByStart says that the start of the processor finds mistakes in its configuration and has

@@ -20,7 +20,7 @@ import (
 func Processor(f processor.Factory, options ...Option) pipeline.Factory {
 	o := optionsOf(options)
 	check := func(c component.Config) error { return checkProcessor(f, c, o.checkedByStart) }
-	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check),
+	return o.applied(f, pipeline.Processor(f.Type().String(), defaults(f, check, o.keys),
 		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*tracesProcessor, error) {
 			p, err := newProcessor(f, set, c, next)
 			if err == nil {

@@ -32,7 +32,7 @@ func Receiver(f receiver.Factory, options ...Option) pipeline.Factory {
 		}, c, next)
 		return err
 	}
-	return o.applied(f, pipeline.Receiver(f.Type().String(), defaults(f, check),
+	return o.applied(f, pipeline.Receiver(f.Type().String(), defaults(f, check, o.keys),
 		func(set pipeline.Settings, c Config, next pipeline.Consumer) (*tracesReceiver, error) {
 			return newReceiver(f, set, c, next)
 		}))

@@ -30,16 +30,16 @@ const (
 // checks only its own keys: the loader also calls the Validate of embedded configs.
 type HTTPConfig struct {
 	Endpoint           pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
-	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Maximum size of a request body, before and after decompression. The default is 1/14 of the available memory, at most 20MiB."`
+	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Maximum size of a request body, also after decompression. The default is 1/14 of the available memory, at most 20MiB."`
 	ReadHeaderTimeout  pipeline.Duration `yaml:"read_header_timeout" doc:"Maximum time for a client to send the headers of a request."`
 	ReadTimeout        pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send a whole request."`
 	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Maximum time from the request headers to the end of the response. 0 disables the limit."`
 	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a request."`
 	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
-	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys) and routing (request)."`
+	IncludeMetadata    bool              `yaml:"include_metadata" doc:"Whether headers of requests stay available, for example to batch (metadata_keys) and routing (request)."`
 	SecurityConfig
-	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may name in the header Host, in addition to localhost, names below .internal such as host.docker.internal, IP addresses and the host of endpoint, such as traces.example.com, or *.example.com for all subdomains. Other names are refused on loopback addresses, against DNS rebinding, and on other addresses if this list is not empty. * allows all names."`
-	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Off by default: pages of other origins can neither read responses nor send requests that change state."`
+	AllowedHosts    []string                      `yaml:"allowed_hosts" doc:"Host names that requests may use, besides localhost, names below .internal, IP addresses and the host of endpoint: traces.example.com, *.example.com for all subdomains, or * for all. Other names are refused on loopback addresses, against DNS rebinding, and on other addresses if this list is not empty."`
+	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Without the block, pages of other origins can neither read responses nor change state."`
 	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers added to every response."`
 }
 
@@ -109,9 +109,9 @@ type GRPCConfig struct {
 	MaxConnections       int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"Maximum time for a client to establish a connection."`
 	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send the first message of a call."`
-	WriteTimeout         pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for which a client may stop reading a response. Then its connection is closed and the response is discarded. 0 disables the limit."`
+	WriteTimeout         pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for which a client may stop reading a response. Then its connection is closed. 0 disables the limit."`
 	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"Detection of dead connections and of clients that ping too often."`
-	IncludeMetadata      bool              `yaml:"include_metadata" doc:"Whether the headers of a request stay available to processors such as batch (metadata_keys) and routing (request)."`
+	IncludeMetadata      bool              `yaml:"include_metadata" doc:"Whether headers of requests stay available, for example to batch (metadata_keys) and routing (request)."`
 	SecurityConfig
 }
 
@@ -133,7 +133,7 @@ type KeepaliveServerConfig struct {
 
 // KeepaliveEnforcementConfig is the block `keepalive.enforcement_policy`.
 type KeepaliveEnforcementConfig struct {
-	MinTime             pipeline.Duration `yaml:"min_time" doc:"Minimum interval between the pings of a client. If a client pings more often, its connection is closed."`
+	MinTime             pipeline.Duration `yaml:"min_time" doc:"Minimum interval between the pings of a client. Clients that ping more often are disconnected."`
 	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether clients may ping while they have no open call."`
 }
 

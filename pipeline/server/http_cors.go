@@ -10,9 +10,9 @@ import (
 
 // CORSConfig is the block `cors`. Its keys have the same names as in the OpenTelemetry Collector.
 type CORSConfig struct {
-	AllowedOrigins []string `yaml:"allowed_origins" doc:"Origins of web pages that may send requests. * matches any text, as in https://*.example.com."`
+	AllowedOrigins []string `yaml:"allowed_origins" doc:"Origins of web pages that may send requests, such as https://shop.example.com, https://*.example.com or *."`
 	AllowedHeaders []string `yaml:"allowed_headers" doc:"Headers that these pages may send in addition to the standard ones. * allows all headers."`
-	MaxAge         int      `yaml:"max_age" doc:"Number of seconds for which browsers may cache the response to a preflight request. 0 uses the default of the browser."`
+	MaxAge         int      `yaml:"max_age" doc:"Number of seconds for which browsers may cache the response to a preflight request. 0 uses their default."`
 }
 
 // Validate checks that at least one origin is set.

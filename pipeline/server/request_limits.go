@@ -11,7 +11,7 @@ import (
 // RequestLimits bounds the contents of one request. The configs of receivers embed it.
 type RequestLimits struct {
 	MaxSpans int `yaml:"max_spans_per_request" doc:"Maximum number of spans in a request."`
-	MaxItems int `yaml:"max_items_per_list" doc:"Maximum number of items in a list of attributes (tags), events (logs) or links (references). The attributes of all events and links of a span count as one list."`
+	MaxItems int `yaml:"max_items_per_list" doc:"Maximum number of items in a list of attributes (tags), events (logs) or links (references). Attributes of all events and links of a span count as one list."`
 }
 
 // DefaultRequestLimits returns the defaults of package otlpdata.

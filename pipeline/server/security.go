@@ -21,11 +21,11 @@ import (
 // SecurityConfig holds the blocks for transport security, authentication and tenancy. Each is off
 // unless it is configured.
 type SecurityConfig struct {
-	TLS     pipeline.Optional[TLSConfig]     `yaml:"tls" doc:"TLS settings. If set, plaintext connections are refused."`
-	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients. Off by default."`
-	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants. If enabled, every request must have a header that names its tenant. Off by default."`
+	TLS     pipeline.Optional[TLSConfig]     `yaml:"tls" doc:"TLS settings. With the block, plaintext connections are refused."`
+	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients."`
+	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants: every request must have a header that names its tenant."`
 
-	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies that set the header X-Forwarded-For. For their requests, that header contains the client address, for which wrong passwords are counted and shares of queries are calculated, and which explanations of sampling strategies show. By default no proxy is trusted, and all clients of a proxy are one client."`
+	TrustedProxies []string `yaml:"trusted_proxies" doc:"Addresses or networks, such as 10.0.0.0/8, of proxies whose header X-Forwarded-For names the client, for limits on passwords and queries and for explanations of sampling strategies. By default, all clients of a proxy are one client."`
 }
 
 func defaultSecurity() SecurityConfig {
@@ -59,11 +59,11 @@ func (c *SecurityConfig) AuthenticatesClients() bool {
 type TLSConfig struct {
 	CertFile       string            `yaml:"cert_file" path:"file" doc:"PEM file of the certificate, followed by its chain."`
 	KeyFile        string            `yaml:"key_file" path:"file" doc:"PEM file of the private key for cert_file."`
-	ClientCAFile   string            `yaml:"client_ca_file" path:"file" doc:"PEM file of certificate authorities. If set, clients must present a certificate signed by one of them."`
+	ClientCAFile   string            `yaml:"client_ca_file" path:"file" doc:"PEM file of certificate authorities, one of which must have signed the certificate of each client."`
 	MinVersion     string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
 	MaxVersion     string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`
 	CipherSuites   []string          `yaml:"cipher_suites" doc:"Cipher suites for TLS 1.2 and older, by their Go names. Empty selects a safe default."`
-	ReloadInterval pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the certificate and key files are checked for changes. New connections use the new certificates. 0 disables reloading."`
+	ReloadInterval pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the files are checked for changes, which new connections use. 0 disables reloading."`
 }
 
 // Validate reports missing files and unknown versions and cipher suites.

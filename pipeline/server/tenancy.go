@@ -16,7 +16,7 @@ const maxTenantLength = 256
 
 // TenancyConfig is the block `tenancy`.
 type TenancyConfig struct {
-	Enabled bool     `yaml:"enabled" doc:"Whether tenants are separated. false has the same effect as omitting the block."`
+	Enabled bool     `yaml:"enabled" doc:"Whether tenants are separated, like the block itself."`
 	Header  string   `yaml:"header" doc:"HTTP header or gRPC metadata key that names the tenant."`
 	Tenants []string `yaml:"tenants" doc:"Names of the allowed tenants, in printable ASCII. Empty allows all names."`
 }

@@ -10,14 +10,14 @@ import (
 
 // Config configures the processor. Sizes are in spans.
 type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time that a request waits while earlier requests of its tenant are being sent, so that more are joined; above 1s it is 1s. It never waits for requests that may come: it is sent when nothing is being sent. 0 waits only while concurrency sends are active."`
-	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time between two batches of a tenant, at most 1s, unless send_batch_size is reached. Clients wait for it, so set it only for a destination behind a queue on disk that needs few and large requests."`
-	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which waiting requests are sent before timeout and min_interval have ended."`
-	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A single request that is already larger is passed on unsplit."`
-	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a batch. A single request that is already larger is passed on unsplit."`
+	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time, at most 1s, that a request waits while earlier requests of its tenant are being sent, so that more are joined. It is sent immediately when nothing is being sent. 0 waits only while concurrency sends are active."`
+	MinInterval       pipeline.Duration `yaml:"min_interval" doc:"Minimum time, at most 1s, between two batches of a tenant, unless send_batch_size is reached. Clients wait for it. For destinations behind a queue on disk that need few and large requests."`
+	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which waiting requests are sent before timeout and min_interval."`
+	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A larger request is passed on unsplit."`
+	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a batch. A larger request is passed on unsplit."`
 	Concurrency       int               `yaml:"concurrency" doc:"Maximum number of batches sent concurrently. 0 uses the number of CPUs."`
-	MetadataKeys      []string          `yaml:"metadata_keys" doc:"Names of request headers, in any case. Requests are joined only if these headers are equal; a missing header differs from an empty one. Receivers pass headers on with include_metadata: true."`
-	MetadataLimit     int               `yaml:"metadata_cardinality_limit" doc:"Maximum number of combinations of values of metadata_keys. Requests with further combinations are refused. 0 disables the limit."`
+	MetadataKeys      []string          `yaml:"metadata_keys" doc:"Names of request headers, in any case. Only requests with equal headers are joined; a missing header differs from an empty one. Receivers pass headers on with include_metadata: true."`
+	MetadataLimit     int               `yaml:"metadata_cardinality_limit" doc:"Maximum number of combinations of values of metadata_keys. Requests with further ones are refused. 0 disables the limit."`
 }
 
 // maxDelay is how long a client waits at most so that its spans are joined with others, while a

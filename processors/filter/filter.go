@@ -8,6 +8,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/filterprocessor"
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/tracing-backend/tracing/internal/collectorkeys"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
@@ -15,7 +16,7 @@ import (
 
 // Factory returns the factory of processors of type filter.
 func Factory() pipeline.Factory {
-	return otelcol.Processor(filterprocessor.NewFactory(), otelcol.Explained(explain),
+	return otelcol.Processor(filterprocessor.NewFactory(), otelcol.Explained(explain), otelcol.Keys(collectorkeys.Filter()),
 		otelcol.Summary("Drops the spans and events that conditions select."))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/groupbytraceprocessor"
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/tracing-backend/tracing/internal/collectorkeys"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 )
@@ -19,5 +20,5 @@ import (
 func Factory() pipeline.Factory {
 	return otelcol.HoldingProcessor(groupbytraceprocessor.NewFactory(), otelcol.Holding{
 		Longest: func(c component.Config) time.Duration { return c.(*groupbytraceprocessor.Config).WaitDuration },
-	}, otelcol.Summary("Holds the spans of each trace for some time and passes them on together."))
+	}, otelcol.Keys(collectorkeys.GroupByTrace()), otelcol.Summary("Holds the spans of each trace for some time and passes them on together."))
 }

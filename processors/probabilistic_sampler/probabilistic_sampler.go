@@ -31,14 +31,14 @@ const (
 // Config configures the processor.
 type Config struct {
 	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on. Values above 100 have the same effect as 100."`
-	Mode       string  `yaml:"mode" doc:"Method of the decision: equalizing (the percentage applies to the traces before any sampling; traces that were already sampled at this percentage or a lower one all pass), proportional (it applies to the traces that arrive here) or hash_seed (the traces that the OpenTelemetry Collector selects with the same hash_seed). Empty means hash_seed if the key hash_seed is not 0, and equalizing otherwise."`
-	HashSeed   uint32  `yaml:"hash_seed" doc:"Seed of the hash in the mode hash_seed, without effect in other modes. All processes that sample parts of the same traces need the same seed."`
-	FailClosed bool    `yaml:"fail_closed" doc:"Whether the mode hash_seed drops spans without a decision: without a trace id, with an invalid tracestate, or already sampled by one of the other modes. false passes them on."`
-	Precision  int     `yaml:"sampling_precision" doc:"Precision of the sampling threshold in the modes equalizing and proportional, in hexadecimal digits."`
+	Mode       string  `yaml:"mode" doc:"Method: equalizing (percentage of the traces before any sampling; those that were sampled at this percentage or a lower one all pass), proportional (percentage of the traces that arrive) or hash_seed (the traces that the OpenTelemetry Collector selects with this hash_seed). Empty means hash_seed if that key is not 0, and equalizing otherwise."`
+	HashSeed   uint32  `yaml:"hash_seed" doc:"Seed of the hash in the mode hash_seed. All processes that sample parts of the same traces need the same seed."`
+	FailClosed bool    `yaml:"fail_closed" doc:"Whether the mode hash_seed drops spans without a trace id, with an invalid tracestate, or already sampled by another mode, instead of passing them on."`
+	Precision  int     `yaml:"sampling_precision" doc:"Precision of thresholds in the modes equalizing and proportional, in hexadecimal digits."`
 
-	SamplingPriority string `yaml:"sampling_priority" doc:"Accepted for configurations of the OpenTelemetry Collector, where it names an attribute of log records. No effect on spans: their attribute sampling.priority is always used."`
-	AttributeSource  string `yaml:"attribute_source" doc:"Accepted for configurations of the OpenTelemetry Collector, where it applies to log records. No effect on spans."`
-	FromAttribute    string `yaml:"from_attribute" doc:"Accepted for configurations of the OpenTelemetry Collector, where it applies to log records. No effect on spans."`
+	SamplingPriority string `yaml:"sampling_priority" doc:"No effect on spans, whose attribute sampling.priority is always used. Accepted for configurations of the OpenTelemetry Collector."`
+	AttributeSource  string `yaml:"attribute_source" doc:"No effect on spans. Accepted for configurations of the OpenTelemetry Collector."`
+	FromAttribute    string `yaml:"from_attribute" doc:"No effect on spans. Accepted for configurations of the OpenTelemetry Collector."`
 }
 
 func defaults() Config { return Config{Percentage: 100, FailClosed: true, Precision: 4} }

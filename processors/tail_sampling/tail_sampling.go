@@ -17,6 +17,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor/pkg/samplingpolicy"
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/tracing-backend/tracing/internal/collectorkeys"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otelcol"
 )
@@ -25,7 +26,7 @@ import (
 func Factory() pipeline.Factory {
 	return otelcol.HoldingProcessor(tailsamplingprocessor.NewFactory(), otelcol.Holding{
 		Longest: longest, Flushes: true, Discards: discards, Observe: observed,
-	}, otelcol.CheckedByStart(), otelcol.Explained(explain),
+	}, otelcol.CheckedByStart(), otelcol.Explained(explain), otelcol.Keys(collectorkeys.TailSampling()),
 		otelcol.Summary("Holds the spans of each trace until policies decide whether the trace is kept or dropped."))
 }
 

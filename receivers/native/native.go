@@ -25,7 +25,7 @@ const format = "tracing"
 
 type config struct {
 	Protocols protocols                       `yaml:"protocols" doc:"Protocols to serve; at least one is required."`
-	Sampling  pipeline.Ref[sampling.Provider] `yaml:"sampling" ref:"a sampling provider" doc:"Extension that provides sampling strategies for clients. Without it, the receiver serves no strategies."`
+	Sampling  pipeline.Ref[sampling.Provider] `yaml:"sampling" ref:"a sampling provider" doc:"Extension that provides sampling strategies for clients."`
 	server.RequestLimits
 }
 

@@ -31,8 +31,8 @@ type config struct {
 	Compact    pipeline.Optional[udp.Config] `yaml:"compact" doc:"Listener for the compact protocol, which most clients use."`
 	Binary     pipeline.Optional[udp.Config] `yaml:"binary" doc:"Listener for the binary protocol."`
 	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol on the port used by clients that send the Zipkin model."`
-	Tenant     string                        `yaml:"tenant" doc:"Tenant of all spans, because datagrams cannot name one. Empty is the default tenant, which only clients of listeners without tenancy can read."`
-	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients for which statistics are kept. Statistics of further clients are ignored."`
+	Tenant     string                        `yaml:"tenant" doc:"Tenant of all spans, because datagrams cannot name one. Empty is the default tenant, which clients of listeners with tenancy cannot read."`
+	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients with statistics. Those of further clients are ignored."`
 }
 
 func defaults() config {

@@ -6,9 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/test/harness"
-	"github.com/tracing-backend/tracing/test/harness/inprocess"
 )
 
 // TestGuideQuotesExamples checks that every code block in docs/custom-components.md is a part of
@@ -40,14 +38,4 @@ func TestGuideQuotesExamples(t *testing.T) {
 			t.Errorf("docs/custom-components.md: code block (%s) is not in an example:\n%s", language, code)
 		}
 	}
-}
-
-// TestConfigurationReferenceIsCurrent compares docs/configuration.md with the output of `tracing
-// docs`.
-func TestConfigurationReferenceIsCurrent(t *testing.T) {
-	code, stdout, stderr := inprocess.RunCommand(t, "docs")
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	golden.Check(t, filepath.Join(harness.Root(t), "docs", "configuration.md"), stdout)
 }

@@ -49,7 +49,7 @@ var allowedImports = map[string][]string{
 		"pipeline/tracestore/storequery",
 	},
 	"receivers":      {"+pipeline", "+internal/wire", "+internal/translate", "internal/kafka"},
-	"processors":     {"+pipeline"},
+	"processors":     {"+pipeline", "internal/collectorkeys"},
 	"connectors":     {"+pipeline"},
 	"exporters/grpc": {"+pipeline", "+internal/wire", "+internal/translate", "internal/multistore"},
 	"exporters": {
@@ -71,6 +71,7 @@ var allowedImports = map[string][]string{
 	"internal/translate/storewire": {"pipeline/otlpdata", "pipeline/tracestore"},
 	"internal/processview":         {"pipeline", "pipeline/sampling", "pipeline/status"},
 	"internal/commands/canary":     {"pipeline", "pipeline/commands", "pipeline/otlpdata", "pipeline/server"},
+	"internal/collectorkeys":       {},
 	"internal/demo":                {},
 	"internal/commands/demo":       {"internal/demo", "pipeline", "pipeline/commands", "pipeline/app"},
 	"internal/traceql":             {"pipeline/otlpdata", "+pipeline/tracestore"},

@@ -54,7 +54,7 @@ type command struct {
 	endpoint                            string
 	pid                                 int
 	deletion                            deleteFlags
-	operand                             string // PRESET, TYPE or SHELL
+	operand                             string // PRESET, TYPE, DIR or SHELL
 	chosen                              usage  // of the subcommand that runs
 }
 
@@ -68,6 +68,7 @@ type subcommand struct {
 const (
 	operandPreset = "PRESET"
 	operandType   = "TYPE"
+	operandFolder = "DIR"
 )
 
 // Headings of the overview.
@@ -109,8 +110,9 @@ func (c *command) subcommands() []subcommand {
 			"tracing delete --trace 5b8efff798038103d269b633813fc60c", "tracing delete --service checkout --to 2026-11-21T17:00:00Z --yes"),
 		{usage{name: "components", args: "[TYPE]", group: groupConfiguration, doc: "list the component types, or the keys of one type",
 			examples: []string{"tracing components", "tracing components otlp"}}, operandType, c.components},
-		{usage{name: "docs", group: groupConfiguration, doc: "print the configuration reference as Markdown",
-			examples: []string{"tracing docs > reference.md"}}, "", c.docs},
+		{usage{name: "docs", args: "[DIR]", group: groupConfiguration,
+			doc:      "print the configuration reference as Markdown, or write its pages to a folder",
+			examples: []string{"tracing docs > reference.md", "tracing docs ./reference"}}, operandFolder, c.docs},
 		{usage{name: "completion", args: "SHELL", group: groupOther, doc: "print a script for tab completion in bash, zsh or fish",
 			examples: []string{"source <(tracing completion bash)", "source <(tracing completion zsh)", "tracing completion fish | source"}},
 			operandShell, c.completion},

@@ -132,7 +132,7 @@ func (c *command) operandValues(u usage, operands []string) []candidate {
 		return presets
 	case strings.Contains(u.args, "FILE"):
 		return []candidate{{completeFiles, ""}}
-	case strings.HasPrefix(u.args, "DIR"):
+	case strings.HasPrefix(strings.TrimPrefix(u.args, "["), "DIR"):
 		return []candidate{{completeFolders, ""}}
 	}
 	return nil

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
@@ -68,6 +70,25 @@ func (c *command) components(context.Context) int {
 }
 
 func (c *command) docs(context.Context) int {
-	config.WriteReference(c.stdout, c.load.Factories)
+	for i, page := range config.ReferencePages(c.load.Factories) {
+		if c.operand != "" {
+			if err := writePage(filepath.Join(c.operand, filepath.FromSlash(page.Name)), page.Markdown); err != nil {
+				return c.fail(err)
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(c.stdout)
+		}
+		fmt.Fprint(c.stdout, page.Markdown)
+	}
 	return exitOK
+}
+
+// writePage writes a file, and creates its folder if necessary.
+func writePage(file, content string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(content), 0o644)
 }

@@ -16,81 +16,140 @@ type keyDoc struct {
 	typ      string
 	defaults string // "" if there is none to show
 	doc      string
+	block    *blockDoc // the keys below, or nil
 }
 
-// describe returns all keys of config, a pointer to a struct with defaults, in the order of its
-// fields. Blocks precede their keys.
-func describe(config any) []keyDoc {
-	d := &describer{}
+// blockDoc is the documentation of the keys of a block.
+type blockDoc struct {
+	goType string // package and name of the Go type; "" if it has no name
+	prefix string // what the paths of the keys begin with: "" or, for example, `tls.`
+	items  []blockItem
+}
+
+// blockItem is a key of a block or, if embedded is set, the keys of a type that others share.
+type blockItem struct {
+	key      keyDoc
+	embedded *blockDoc
+}
+
+// all returns all keys of a block and of the blocks in it, blocks before their keys.
+func (b *blockDoc) all() []keyDoc {
+	if b == nil {
+		return nil
+	}
+	var keys []keyDoc
+	for _, item := range b.items {
+		if item.embedded != nil {
+			keys = append(keys, item.embedded.all()...)
+			continue
+		}
+		keys = append(append(keys, item.key), item.key.block.all()...)
+	}
+	return keys
+}
+
+// describe returns the keys of config, a pointer to a struct with defaults, in the order of its
+// fields.
+func describe(config any) *blockDoc {
 	if t, ok := config.(yamltree.TreeConfig); ok {
 		keys, _ := t.TreeKeys()
-		for _, k := range keys {
-			d.keys = append(d.keys, keyDoc{path: k.Path, typ: k.Type, defaults: k.Default, doc: k.Doc})
-		}
-		return d.keys
+		return describeTree(keys)
 	}
-	d.fields(reflect.ValueOf(config).Elem(), "")
-	return d.keys
+	d := &describer{}
+	return d.fields(reflect.ValueOf(config).Elem(), "")
 }
 
-type describer struct {
-	keys  []keyDoc
-	depth int
+// describeTree returns the keys of a list in which blocks precede their keys.
+func describeTree(keys []yamltree.TreeKey) *blockDoc {
+	root := &blockDoc{}
+	blocks := map[string]*blockDoc{"": root} // by the path of the block, without what stands for items
+	for _, k := range keys {
+		above := k.Path[:strings.LastIndexByte(k.Path, '.')+1]
+		b := blocks[blockPath(above)]
+		doc := keyDoc{path: k.Path, typ: k.Type, defaults: k.Default, doc: k.Doc}
+		if k.Block != "" {
+			doc.block = &blockDoc{goType: k.Block}
+			blocks[blockPath(k.Path+".")] = doc.block
+		}
+		b.prefix = above
+		b.items = append(b.items, blockItem{key: doc})
+	}
+	return root
 }
+
+// blockPath returns the path of the block whose keys begin with prefix.
+func blockPath(prefix string) string {
+	path := strings.TrimSuffix(prefix, ".")
+	for {
+		outer := strings.TrimSuffix(strings.TrimSuffix(path, "[]"), ".<name>")
+		if outer == path {
+			return path
+		}
+		path = outer
+	}
+}
+
+type describer struct{ depth int }
 
 // maxTypeDepth limits the walk of recursive types.
 const maxTypeDepth = 16
 
-// fields adds the keys of a struct.
-func (d *describer) fields(v reflect.Value, prefix string) {
+// fields returns the keys of a struct.
+func (d *describer) fields(v reflect.Value, prefix string) *blockDoc {
+	b := &blockDoc{prefix: prefix}
+	if v.Type().Name() != "" {
+		b.goType = v.Type().PkgPath() + "." + v.Type().Name()
+	}
 	d.depth++
 	defer func() { d.depth-- }()
 	if d.depth > maxTypeDepth {
-		return
+		return b
 	}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		key := f.Tag.Get("yaml")
 		switch {
 		case f.Anonymous && key == "":
-			d.fields(v.Field(i), prefix)
+			b.items = append(b.items, blockItem{embedded: d.fields(v.Field(i), prefix)})
 		case key != "" && key != "-":
-			d.key(prefix+key, v.Field(i), f.Tag)
+			b.items = append(b.items, blockItem{key: d.key(prefix+key, v.Field(i), f.Tag)})
 		}
 	}
+	return b
 }
 
-func (d *describer) key(path string, v reflect.Value, tag reflect.StructTag) {
+func (d *describer) key(path string, v reflect.Value, tag reflect.StructTag) keyDoc {
 	k := keyDoc{path: path, typ: typeWord(v.Type(), tag), doc: tag.Get("doc")}
 	if o, ok := v.Addr().Interface().(optional); ok {
 		block, on := o.Block()
 		if !on {
-			k.typ += ", off unless given"
+			k.typ = "optional " + k.typ
 		}
-		d.keys = append(d.keys, k)
-		d.inner(path, reflect.ValueOf(block).Elem())
-		return
+		k.block = d.inner(path, reflect.ValueOf(block).Elem())
+		return k
 	}
 	k.defaults = defaultText(v)
-	d.keys = append(d.keys, k)
-	d.inner(path, v)
+	k.block = d.inner(path, v)
+	return k
 }
 
-// inner adds the keys of the blocks in a value. Blocks in a map or a list have no defaults.
-func (d *describer) inner(path string, v reflect.Value) {
+// inner returns the keys of the blocks in a value, or nil. Blocks in a map or a list have no
+// defaults.
+func (d *describer) inner(path string, v reflect.Value) *blockDoc {
 	if isLeaf(v) {
-		return
+		return nil
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		d.fields(v, path+".")
+		return d.fields(v, path+".")
 	case reflect.Map:
-		d.inner(path+".<name>", reflect.New(v.Type().Elem()).Elem())
+		return d.inner(path+".<name>", reflect.New(v.Type().Elem()).Elem())
 	case reflect.Slice:
-		d.inner(path+"[]", reflect.New(v.Type().Elem()).Elem())
+		return d.inner(path+"[]", reflect.New(v.Type().Elem()).Elem())
 	case reflect.Pointer:
-		d.inner(path, reflect.New(v.Type().Elem()).Elem())
+		return d.inner(path, reflect.New(v.Type().Elem()).Elem())
 	}
+	return nil
 }
 
 // isLeaf reports whether a value is written as a scalar.
@@ -111,30 +170,26 @@ func typeWord(t reflect.Type, tag reflect.StructTag) string {
 	case *pipeline.Duration:
 		return "duration"
 	case *pipeline.ByteSize:
-		return "size"
+		return "bytes"
 	case *pipeline.Secret:
 		return "secret"
-	case *pipeline.Endpoint:
-		return "host:port"
-	case *pipeline.ID:
-		return "id"
-	case *pipeline.PipelineID:
-		return "pipeline id"
 	case ref:
 		if word := tag.Get("ref"); word != "" {
 			return "id of " + word
 		}
 		return "id"
+	case *pipeline.ID, *pipeline.PipelineID:
+		return "id"
 	case encoding.TextUnmarshaler:
-		return "text"
+		return "string"
 	case optional:
-		return "block"
+		return "map"
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return "true or false"
+		return "boolean"
 	case reflect.String:
-		return "text"
+		return "string"
 	case reflect.Float32, reflect.Float64:
 		return "number"
 	case reflect.Slice:
@@ -144,18 +199,12 @@ func typeWord(t reflect.Type, tag reflect.StructTag) string {
 	case reflect.Pointer:
 		return typeWord(t.Elem(), tag)
 	case reflect.Struct:
-		return "block"
+		return "map"
 	}
-	return "whole number"
+	return "integer"
 }
 
 func plural(word string) string {
-	switch word {
-	case "true or false":
-		return word
-	case "host:port":
-		return "addresses"
-	}
 	if rest, ok := strings.CutPrefix(word, "list of "); ok {
 		return "lists of " + rest
 	}

@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/commands"
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
@@ -68,7 +67,7 @@ func writeComponent(w io.Writer, f pipeline.Factory) {
 	if len(f.Aliases()) > 0 {
 		fmt.Fprintf(w, "also accepted as: %s\n", strings.Join(f.Aliases(), ", "))
 	}
-	keys := describe(f.Defaults())
+	keys := describe(f.Defaults()).all()
 	if !documented(keys) {
 		fmt.Fprintln(w)
 	}
@@ -97,49 +96,6 @@ func writeComponent(w io.Writer, f pipeline.Factory) {
 	}
 }
 
-// WriteReference writes the reference of the whole configuration as Markdown.
-func WriteReference(w io.Writer, factories []pipeline.Factory) {
-	fmt.Fprint(w, docsHead)
-	fmt.Fprint(w, "\n## service\n\n")
-	defaults := defaultService()
-	writeKeys(w, describe(&defaults))
-	var kind pipeline.Kind
-	for _, f := range sorted(factories) {
-		if f.Kind() != kind {
-			kind = f.Kind()
-			fmt.Fprintf(w, "\n## %s\n", kind.Section())
-		}
-		fmt.Fprintf(w, "\n### %s: %s\n\n%s\n\n", f.Kind(), f.Type(), f.Summary())
-		if len(f.Aliases()) > 0 {
-			fmt.Fprintf(w, "Also accepted as `%s`.\n\n", strings.Join(f.Aliases(), "`, `"))
-		}
-		if address := documentation(f); address != "" {
-			fmt.Fprintf(w, "The keys are those of the [component's own documentation](%s).\n\n", address)
-		}
-		writeKeys(w, describe(f.Defaults()))
-	}
-	writeFlags(w, factories)
-	fmt.Fprint(w, "\n## Environment variables\n\nIn addition to those of the flags:\n\n| Variable | Meaning |\n|---|---|\n")
-	for _, v := range commands.Variables() {
-		fmt.Fprintf(w, "| `%s` | %s |\n", v.Name, v.Doc)
-	}
-}
-
-const docsHead = `# Configuration reference
-
-<!-- Written by ` + "`tracing docs`" + `; do not edit. -->
-
-A configuration file has the sections ` + "`receivers`, `processors`, `exporters`, `connectors`, `extensions`" + ` and
-` + "`service`" + `. In the first five, each key is the id of a component, ` + "`type` or `type/name`" + `, and holds
-the keys that are listed here for the type. A block that is "off unless given" is enabled by its key,
-even if the block is empty. In a key, ` + "`<name>`" + ` is a name of your choice and ` + "`[]`" + ` is an item of a list.
-
-Durations are written ` + "`250ms`, `5s`, `1h30m` or `7d`" + `. Sizes are written ` + "`64MiB`, `50GiB`" + `, as a number
-of bytes, or as a percentage of the memory that the process may use: ` + "`10%`" + `.
-` + "`${NAME}`, `${NAME:-default}` and `${file:/path}`" + ` in a value are replaced by the environment variable
-or the content of the file; ` + "`$$`" + ` is a dollar sign.
-`
-
 // documentation returns the address of the documentation of keys that the framework does not know,
 // or "".
 func documentation(f pipeline.Factory) string {
@@ -151,49 +107,8 @@ func documentation(f pipeline.Factory) string {
 	return address
 }
 
-func writeKeys(w io.Writer, keys []keyDoc) {
-	if len(keys) == 0 {
-		fmt.Fprintln(w, "No keys.")
-		return
-	}
-	if !documented(keys) {
-		fmt.Fprint(w, "| Key | Type | Default |\n|---|---|---|\n")
-		for _, k := range keys {
-			fmt.Fprintf(w, "| `%s` | %s | %s |\n", k.path, k.typ, code(k.defaults))
-		}
-		return
-	}
-	fmt.Fprint(w, "| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
-	for _, k := range keys {
-		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", k.path, k.typ, code(k.defaults), cell(k.doc))
-	}
-}
-
-func writeFlags(w io.Writer, factories []pipeline.Factory) {
-	fmt.Fprint(w, "\n## Flags and environment variables\n\n"+
-		"Later sources override earlier ones: preset, files, environment variables, flags, `--set`.\n\n"+
-		"| Flag | Environment variable | Effect | Meaning |\n|---|---|---|---|\n")
-	for _, d := range FlagDocs(factories) {
-		meaning := d.Doc
-		if strings.HasPrefix(d.effect, "no effect: ") || strings.HasPrefix(d.effect, "error: ") {
-			meaning = ""
-		}
-		fmt.Fprintf(w, "| `--%s` | %s | %s | %s |\n", d.Name, code(d.Env), cell(d.effect), cell(meaning))
-	}
-}
-
 // documented reports whether a key has a documentation, which keys that the framework does not know
 // have not.
 func documented(keys []keyDoc) bool {
 	return slices.ContainsFunc(keys, func(k keyDoc) bool { return k.doc != "" })
 }
-
-func code(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "`" + cell(s) + "`"
-}
-
-// cell escapes text for a cell of a table.
-func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -14,9 +14,9 @@ import (
 // Config is the block `traces` of service.telemetry.
 type Config struct {
 	Level       string                     `yaml:"level" doc:"Whether spans are made: none makes none; basic, normal and detailed make the same spans."`
-	Processors  []Processor                `yaml:"processors" doc:"Processors that export the spans, each with one exporter. Without processors, self-tracing is off."`
-	Sampler     pipeline.Optional[Sampler] `yaml:"sampler" doc:"Sampler of traces, of one kind. Without the block, requests of clients that sampled their trace, or that have none, are traced."`
-	Propagators []string                   `yaml:"propagators" doc:"Formats in which requests carry trace contexts: tracecontext (W3C) and b3. Without formats, traces end at the process."`
+	Processors  []Processor                `yaml:"processors" doc:"Processors that export the spans. Without processors, self-tracing is off."`
+	Sampler     pipeline.Optional[Sampler] `yaml:"sampler" doc:"Sampler of traces, of one kind. Without the block, requests are traced unless their client decided not to sample the trace."`
+	Propagators []string                   `yaml:"propagators" doc:"Formats of trace contexts in requests: tracecontext (W3C) and b3. Without formats, traces end at the process."`
 	Limits      Limits                     `yaml:"limits" doc:"Limits of each span."`
 }
 
@@ -30,7 +30,7 @@ type Processor struct {
 type Batch struct {
 	ScheduleDelay      int      `yaml:"schedule_delay" doc:"Maximum time in milliseconds between two exports. 0 stands for 5000."`
 	ExportTimeout      int      `yaml:"export_timeout" doc:"Maximum duration of an export in milliseconds. 0 stands for 30000."`
-	MaxQueueSize       int      `yaml:"max_queue_size" doc:"Maximum number of spans that wait for an export. Further spans are dropped. 0 stands for 2048."`
+	MaxQueueSize       int      `yaml:"max_queue_size" doc:"Maximum number of spans that wait for an export. Further ones are dropped. 0 stands for 2048."`
 	MaxExportBatchSize int      `yaml:"max_export_batch_size" doc:"Maximum number of spans in one export. 0 stands for 512."`
 	Exporter           Exporter `yaml:"exporter" doc:"Destination of the spans."`
 }
@@ -49,9 +49,9 @@ type Exporter struct {
 // OTLP is the block `otlp` of an exporter.
 type OTLP struct {
 	Protocol          string          `yaml:"protocol" doc:"Protocol: grpc or http/protobuf."`
-	Endpoint          string          `yaml:"endpoint" doc:"URL of the destination, for example http://localhost:4318. http disables TLS. Over HTTP, the path is /v1/traces unless the URL has one."`
+	Endpoint          string          `yaml:"endpoint" doc:"URL of the destination, for example http://localhost:4318 (without TLS). Over HTTP, the default path is /v1/traces."`
 	Insecure          bool            `yaml:"insecure" doc:"Whether an endpoint without http:// or https:// is used without TLS."`
-	Certificate       string          `yaml:"certificate" path:"file" doc:"File with certificates of authorities that sign the certificate of the server, instead of those of the system."`
+	Certificate       string          `yaml:"certificate" path:"file" doc:"File with certificates of authorities for the server, instead of those of the system."`
 	ClientCertificate string          `yaml:"client_certificate" path:"file" doc:"File with the certificate of this client."`
 	ClientKey         string          `yaml:"client_key" path:"file" doc:"File with the private key of client_certificate."`
 	Compression       string          `yaml:"compression" doc:"Compression of requests: gzip or none."`
@@ -90,11 +90,11 @@ type Sampler struct {
 // ParentBased is the block `parent_based` of a sampler. Without a block, root and the samplers of
 // sampled parents sample everything, the others nothing.
 type ParentBased struct {
-	Root                   pipeline.Optional[FlatSampler] `yaml:"root" doc:"Sampler of spans without a parent. Without the block, every trace is sampled."`
-	RemoteParentSampled    pipeline.Optional[FlatSampler] `yaml:"remote_parent_sampled" doc:"Sampler of requests whose client has sampled the trace. Without the block, they are sampled."`
-	RemoteParentNotSampled pipeline.Optional[FlatSampler] `yaml:"remote_parent_not_sampled" doc:"Sampler of requests whose client has not sampled the trace. Without the block, they are not sampled."`
-	LocalParentSampled     pipeline.Optional[FlatSampler] `yaml:"local_parent_sampled" doc:"Sampler of parts of sampled work. Without the block, they are sampled."`
-	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of parts of work that is not sampled. Without the block, they are not sampled."`
+	Root                   pipeline.Optional[FlatSampler] `yaml:"root" doc:"Sampler of spans without a parent. Without it, all are sampled."`
+	RemoteParentSampled    pipeline.Optional[FlatSampler] `yaml:"remote_parent_sampled" doc:"Sampler of requests whose client has sampled the trace. Without it, they are sampled."`
+	RemoteParentNotSampled pipeline.Optional[FlatSampler] `yaml:"remote_parent_not_sampled" doc:"Sampler of requests whose client has not sampled the trace. Without it, they are not sampled."`
+	LocalParentSampled     pipeline.Optional[FlatSampler] `yaml:"local_parent_sampled" doc:"Sampler of parts of sampled work. Without it, they are sampled."`
+	LocalParentNotSampled  pipeline.Optional[FlatSampler] `yaml:"local_parent_not_sampled" doc:"Sampler of parts of work that is not sampled. Without it, they are not sampled."`
 }
 
 // Limits is the block `limits`. 0 stands for the default of the SDK.

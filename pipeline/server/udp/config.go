@@ -21,10 +21,10 @@ const (
 // only its own keys: the loader also calls the Validate of embedded configs.
 type Config struct {
 	Endpoint      pipeline.Endpoint `yaml:"endpoint" network:"udp" doc:"Address to listen on, host:port. localhost listens on 127.0.0.1 and ::1."`
-	MaxPacketSize pipeline.ByteSize `yaml:"max_packet_size" doc:"Maximum size of a datagram. Longer datagrams would be truncated and are therefore refused."`
-	QueueSize     pipeline.ByteSize `yaml:"queue_size" doc:"Maximum total size of the datagrams that wait for a worker. When the queue is full, further datagrams are dropped and counted. The default is 1/96 of the available memory, at most 16MiB."`
-	Workers       int               `yaml:"workers" doc:"Number of concurrent workers. A worker takes all waiting datagrams at once and is busy until their spans are stored or sent."`
-	SocketBuffer  pipeline.ByteSize `yaml:"socket_buffer" doc:"Requested size of the socket receive buffer. The operating system may grant less. 0 uses the default of the operating system."`
+	MaxPacketSize pipeline.ByteSize `yaml:"max_packet_size" doc:"Maximum size of a datagram. Longer ones are refused."`
+	QueueSize     pipeline.ByteSize `yaml:"queue_size" doc:"Maximum total size of the datagrams that wait for a worker. Further ones are dropped and counted. The default is 1/96 of the available memory, at most 16MiB."`
+	Workers       int               `yaml:"workers" doc:"Number of concurrent workers. A worker takes all waiting datagrams and is busy until their spans are stored or sent."`
+	SocketBuffer  pipeline.ByteSize `yaml:"socket_buffer" doc:"Requested size of the receive buffer, which the operating system may reduce. 0 uses its default."`
 }
 
 // The default of queue_size is one part of queuePart of the available memory, or the maximum.

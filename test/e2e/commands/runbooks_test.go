@@ -25,9 +25,17 @@ func TestRunbooks(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no runbooks: %v", err)
 	}
-	keys, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "configuration.md"))
-	if err != nil {
-		t.Fatal(err)
+	pages, err := filepath.Glob(filepath.Join(harness.Root(t), "docs", "configuration", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no configuration reference: %v", err)
+	}
+	var keys strings.Builder
+	for _, page := range pages {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys.Write(content)
 	}
 	canary, _, err := execute(t, nil, "help", "canary")
 	if err != nil {
@@ -48,7 +56,7 @@ func TestRunbooks(t *testing.T) {
 			case strings.HasPrefix(words[0], "--") && !hasFlag(canary, words[0]):
 				t.Errorf("%s: canary has no flag %s", filepath.Base(file), words[0])
 			case slices.Contains(topicKeys, key):
-			case configKey.MatchString(key) && key != "configuration.problem" && !strings.Contains(string(keys), "| `"+key):
+			case configKey.MatchString(key) && key != "configuration.problem" && !strings.Contains(keys.String(), "| `"+key):
 				t.Errorf("%s: no configuration key %s", filepath.Base(file), key)
 			}
 		}

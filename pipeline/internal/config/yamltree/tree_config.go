@@ -37,9 +37,12 @@ type TreeKey struct {
 	// Path is the key below the component, joined by dots. `<name>` is a key that the user chooses,
 	// `[]` an item of a list.
 	Path    string
-	Type    string // in the words of the reference: `text`, `duration`, `list of texts`
+	Type    string // in the words of the reference: `string`, `duration`, `list of strings`
 	Default string // as a user would write it; "" if there is none to show
 	Doc     string // one sentence, or ""
+	// Block is the name of the Go type whose fields are the keys below, or "". The reference lists
+	// the keys of a type once.
+	Block string
 }
 
 // UnknownKeyError is the error of UnmarshalTree for a key that does not exist.

@@ -12,15 +12,15 @@ import (
 
 // Config is the block `password_checks`.
 type Config struct {
-	MaxConcurrent       int               `yaml:"max_concurrent" doc:"Maximum number of concurrent comparisons of a password with a hash. Each one uses a CPU, for about 60 ms with bcrypt cost 10. Passwords that were correct before need no comparison."`
-	MaxWaiting          int               `yaml:"max_waiting" doc:"Maximum number of comparisons that run or wait. Further requests are answered with 429."`
-	MaxWaitingPerClient int               `yaml:"max_waiting_per_client" doc:"Maximum number of comparisons of one client address that run or wait. Further requests of the address are answered with 429."`
-	WaitTimeout         pipeline.Duration `yaml:"wait_timeout" doc:"Maximum time that a request waits for its comparison. Then it is answered with 429."`
+	MaxConcurrent       int               `yaml:"max_concurrent" doc:"Maximum number of concurrent comparisons of a password with a hash, which take about 60 ms of CPU time with bcrypt cost 10. Proven passwords need none."`
+	MaxWaiting          int               `yaml:"max_waiting" doc:"Maximum number of comparisons that run or wait. Further requests get 429."`
+	MaxWaitingPerClient int               `yaml:"max_waiting_per_client" doc:"Maximum number of comparisons of one client address that run or wait. Further requests get 429."`
+	WaitTimeout         pipeline.Duration `yaml:"wait_timeout" doc:"Maximum time that a request waits for its comparison. Then it gets 429."`
 	MaxCost             int               `yaml:"max_cost" doc:"Maximum bcrypt cost of a hash in htpasswd_file. Each step doubles the time of a comparison."`
-	AllowedFailures     int               `yaml:"allowed_failures" doc:"Number of wrong passwords that a client address may send before it must wait. A correct password resets the count."`
-	MinDelay            pipeline.Duration `yaml:"min_delay" doc:"Time that a client address must wait after the first wrong password beyond allowed_failures. It doubles with each further one. Until then, requests are answered with 429 unless their password was correct before. 0 disables the delay."`
+	AllowedFailures     int               `yaml:"allowed_failures" doc:"Number of wrong passwords before a client address must wait. A correct password resets the count."`
+	MinDelay            pipeline.Duration `yaml:"min_delay" doc:"Time that a client address must wait after the first wrong password beyond allowed_failures. It doubles with each further one. Until then, requests get 429 unless their password is proven. 0 disables the delay."`
 	MaxDelay            pipeline.Duration `yaml:"max_delay" doc:"Maximum time that a client address must wait. After three times this period without a wrong password, its failures are forgotten."`
-	MaxClients          int               `yaml:"max_clients" doc:"Maximum number of client addresses whose wrong passwords are counted. The one that was checked least recently is forgotten first."`
+	MaxClients          int               `yaml:"max_clients" doc:"Maximum number of client addresses whose wrong passwords are counted. The least recent one is forgotten first."`
 }
 
 // DefaultConfig returns limits for an open network: password guessing uses at most one CPU.

@@ -20,12 +20,12 @@ import (
 
 // PeersConfig holds the keys of `peers`.
 type PeersConfig struct {
-	Endpoints []string                             `yaml:"endpoints" doc:"Base URLs of the admin extensions of the other processes of a deployment, such as http://collector:14269. The pages /status and /sampling then show these processes, too."`
-	Timeout   pipeline.Duration                    `yaml:"timeout" doc:"Maximum time for the answer of a process. A process that needs longer is shown as not answering."`
+	Endpoints []string                             `yaml:"endpoints" doc:"Base URLs of the admin extensions of the other processes, such as http://collector:14269. The pages /status and /sampling then show these, too."`
+	Timeout   pipeline.Duration                    `yaml:"timeout" doc:"Maximum time for the response of a process. Slower ones are shown as not answering."`
 	MaxAnswer pipeline.ByteSize                    `yaml:"max_answer_size" doc:"Maximum size of the answer of a process."`
 	TLS       client.TLSConfig                     `yaml:"tls" doc:"TLS settings for https URLs."`
-	Headers   map[string]pipeline.Secret           `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
-	Auth      pipeline.Optional[client.AuthConfig] `yaml:"auth" doc:"Authentication of requests. Without the block, requests carry no credentials."`
+	Headers   map[string]pipeline.Secret           `yaml:"headers" doc:"Headers of every request."`
+	Auth      pipeline.Optional[client.AuthConfig] `yaml:"auth" doc:"Authentication of requests."`
 }
 
 // DefaultPeersConfig returns the default configuration, without processes.

@@ -9,16 +9,16 @@ import (
 
 // Config are the keys below `tail`.
 type Config struct {
-	MaxClients    int               `yaml:"max_clients" doc:"Maximum number of concurrent live-tail requests. A client address, or a tenant, may use as many as are free: one alone gets half. 0 disables the live tail."`
-	MaxRate       int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Of further matching spans, the client receives only the number."`
-	MaxExamined   int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Of further spans, the client receives only the number."`
-	MaxDuration   pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request. After that, the client must send the request again."`
-	MaxQueue      pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans that are buffered for one client. Buffered spans count towards service.limits.query_memory."`
+	MaxClients    int               `yaml:"max_clients" doc:"Maximum number of concurrent live tails. A client address or tenant may use as many as remain free: alone, half. 0 disables the live tail."`
+	MaxRate       int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Of further spans, it receives the number."`
+	MaxExamined   int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Of further spans, it receives the number."`
+	MaxDuration   pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request."`
+	MaxQueue      pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans that are buffered for one of these clients, from service.limits.query_memory. A slow client misses further spans and is sent their number."`
 	Quiet         pipeline.Duration `yaml:"quiet" doc:"Time without a new span after which the summary of a trace is sent."`
-	MaxWait       pipeline.Duration `yaml:"max_wait" doc:"Maximum time after which the summary of a trace is sent although the trace still gets spans. The summary is sent again if further spans arrive within this time."`
-	MaxTraceRate  int               `yaml:"max_traces_per_second" doc:"Maximum number of trace summaries per second that are sent to one client. If more traces match, a sample of them by trace id is sent."`
-	MaxTraces     int               `yaml:"max_traces" doc:"Maximum number of traces that are watched at the same time for one client. If more traces match, a sample of them by trace id is watched. Each reserves 1 KiB of service.limits.query_memory."`
-	MaxTraceSpans int               `yaml:"max_trace_spans" doc:"Maximum number of spans of a trace whose summary is sent. Of longer traces, the client receives only the number."`
+	MaxWait       pipeline.Duration `yaml:"max_wait" doc:"Maximum time after which the summary of a growing trace is sent, and resent while spans arrive."`
+	MaxTraceRate  int               `yaml:"max_traces_per_second" doc:"Maximum number of trace summaries per second that are sent to one client, a sample of the traces if more match."`
+	MaxTraces     int               `yaml:"max_traces" doc:"Maximum number of traces that are watched at the same time for one client, a sample if more match. Each reserves 1 KiB of service.limits.query_memory."`
+	MaxTraceSpans int               `yaml:"max_trace_spans" doc:"Maximum number of spans of a trace whose summary is sent. Of longer traces, clients receive the number."`
 }
 
 // DefaultConfig returns the default settings.
