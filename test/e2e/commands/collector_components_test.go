@@ -25,10 +25,11 @@ const collectorComponents = "../../../examples/collector-components"
 func buildExample(t *testing.T, folder string) (path string) {
 	t.Helper()
 	harness.DependsOn(t, folder)
+	workspace := "off"
 	tool := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = folder
-		cmd.Env = append(os.Environ(), "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOWORK="+workspace)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -38,6 +39,12 @@ func buildExample(t *testing.T, folder string) (path string) {
 		t.Fatalf("%v; run go mod tidy in %s\n%s", err, folder, out)
 	default:
 		t.Skipf("modules of the example cannot be downloaded: %v\n%s", err, out)
+	}
+	// Outside of a workspace, the packages of the program are those of another module, and are
+	// compiled again.
+	workspace = filepath.Join(t.TempDir(), "go.work")
+	if out, err := tool("work", "init", ".", harness.Root(t)); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	path = filepath.Join(t.TempDir(), "example")
 	if out, err := tool("build", "-buildvcs=false", "-o", path, "."); err != nil {
