@@ -1,0 +1,218 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/callpath"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var _ callpath.HeadReader = (*exporter)(nil)
+
+// summaryMemory is the approximate number of bytes that it takes to summarize a span, without
+// texts.
+const summaryMemory = 300
+
+// headsPerStatement is the maximum number of traces whose heads one statement reads.
+const headsPerStatement = 1024
+
+// EachHeads implements callpath.HeadReader. It reads only the columns that it needs, except for
+// traces that may contain duplicates.
+func (e *exporter) EachHeads(
+	ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
+	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
+) error {
+	var damage error
+	for part := range slices.Chunk(ids, headsPerStatement) {
+		err := e.heads(ctx, tenant, part, limit, take)
+		var damaged *tracestore.DamagedError
+		if err != nil && !errors.As(err, &damaged) {
+			return err
+		}
+		if err != nil {
+			damage = err
+		}
+	}
+	return damage
+}
+
+// heads calls take once for each of some traces that exist, with the heads of its spans, of which
+// there are no duplicates, in the order of their starts. If limit is above 0, it reads only a part
+// of traces with more spans, which is larger than limit. The spans are valid only during the call.
+// An error of take is returned. With a DamagedError, other spans cannot be read.
+func (e *exporter) heads(
+	ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
+	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
+) error {
+	s := headScan{limit: limit, take: take}
+	s.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	defer s.memory.Release()
+	sql := "SELECT trace_id, start, ids, duration, service, name, failed, call FROM " + e.db.Table("payload") +
+		" WHERE " + where.Tenant(tenant) + " AND " + ofTraces(ids) + " ORDER BY tenant, trace_id, start"
+	if err := e.eachRow(ctx, sql, s.row); err != nil {
+		return err
+	}
+	if err := s.end(); err != nil {
+		return err
+	}
+	var damage error
+	for _, id := range s.doubtful {
+		err := e.headsOfOne(ctx, tenant, id, limit, take)
+		var damaged *tracestore.DamagedError
+		if err != nil && !errors.As(err, &damaged) {
+			return err
+		}
+		if err != nil {
+			damage = err
+		}
+	}
+	return damage
+}
+
+// headScan collects the heads of traces from rows in the order of trace id and start.
+type headScan struct {
+	limit  int
+	memory *tracestore.Memory
+	take   func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error
+
+	id    otlpdata.TraceID // of spans
+	spans []tracestore.SummarySpan
+	texts map[string]string
+	bytes int // of texts
+	// Duplicates have the same start, and are equal in all columns. same has the spans with the start
+	// of the last one, without it.
+	same     map[tracestore.SummarySpan]struct{}
+	twice    bool
+	doubtful []otlpdata.TraceID // traces with spans that may be duplicates
+
+	traceID, ids, service, name, call string
+}
+
+func (s *headScan) row(r db.Rows) error {
+	var span tracestore.SummarySpan
+	var failed uint8
+	err := r.Scan(&s.traceID, &span.Start, &s.ids, &span.Duration, &s.service, &s.name, &failed, &s.call)
+	if err == nil && len(s.traceID) != len(s.id) {
+		err = errors.New("trace id has a wrong length")
+	}
+	if err == nil {
+		span.ID, span.Parent, err = rows.SplitIDs(s.ids)
+	}
+	var call rows.Call
+	if err == nil {
+		call, err = rows.ParseCall(s.call)
+	}
+	if err != nil {
+		return fmt.Errorf("reading spans: %w", err)
+	}
+	if string(s.id[:]) != s.traceID {
+		if err := s.end(); err != nil {
+			return err
+		}
+		copy(s.id[:], s.traceID)
+	}
+	if s.limit > 0 && len(s.spans) > s.limit {
+		return nil
+	}
+	span.Service, span.Name, span.Failed, span.Kind = s.text(s.service), s.text(s.name), failed != 0, call.Kind
+	s.compare(&span)
+	s.spans = append(s.spans, span)
+	return s.memory.Resize(int64(len(s.spans)*summaryMemory + s.bytes))
+}
+
+// compare notes whether a span may be a duplicate of an earlier one.
+func (s *headScan) compare(span *tracestore.SummarySpan) {
+	n := len(s.spans)
+	if n == 0 || s.spans[n-1].Start != span.Start {
+		clear(s.same)
+		return
+	}
+	if s.same == nil {
+		s.same = make(map[tracestore.SummarySpan]struct{})
+	}
+	s.same[s.spans[n-1]] = struct{}{}
+	_, again := s.same[*span]
+	s.twice = s.twice || again
+}
+
+// text returns a text, the same for equal texts of a trace.
+func (s *headScan) text(t string) string {
+	known, ok := s.texts[t]
+	if !ok {
+		if s.texts == nil {
+			s.texts = make(map[string]string)
+		}
+		known = strings.Clone(t)
+		s.texts[known] = known
+		s.bytes += len(t)
+	}
+	return known
+}
+
+// end ends a trace.
+func (s *headScan) end() (err error) {
+	switch {
+	case s.twice:
+		s.doubtful = append(s.doubtful, s.id)
+	case len(s.spans) > 0:
+		err = s.take(s.id, s.spans)
+	}
+	s.spans, s.bytes, s.twice = s.spans[:0], 0, false
+	clear(s.same)
+	clear(s.texts)
+	return err
+}
+
+// headsOfOne is like heads for one trace, from its spans, of which duplicates count once.
+func (e *exporter) headsOfOne(
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
+) error {
+	var spans []tracestore.SummarySpan
+	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	defer memory.Release()
+	var out outline
+	damage := e.eachSpan(ctx, tenant, ofTraces([]otlpdata.TraceID{id}), func(s tracestore.Span) error {
+		if limit > 0 && len(spans) > limit {
+			return errStop
+		}
+		ns, _ := s.Duration()
+		name := s.Operation()
+		spans = append(spans, tracestore.SummarySpan{
+			ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service,
+			Name: out.text(name), Failed: s.StatusCode == otlpdata.StatusError, Kind: s.Kind,
+		})
+		return memory.Grow(int64(summaryMemory + len(name)))
+	})
+	var damaged *tracestore.DamagedError
+	if damage != nil && !errors.As(damage, &damaged) || len(spans) == 0 {
+		return damage
+	}
+	if err := take(id, spans); err != nil {
+		return err
+	}
+	return damage
+}
+
+// summaries returns the summaries of the traces that exist. With a DamagedError it returns
+// summaries of what can be read.
+func (e *exporter) summaries(
+	ctx context.Context, tenant string, ids []otlpdata.TraceID,
+) (map[otlpdata.TraceID]*tracestore.Summary, error) {
+	out := make(map[otlpdata.TraceID]*tracestore.Summary, len(ids))
+	err := e.heads(ctx, tenant, ids, 0, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+		sum := storequery.SummarizeSpans(id, spans)
+		out[id] = &sum
+		return nil
+	})
+	return out, err
+}
