@@ -66,38 +66,20 @@ func traceIDsParam(v url.Values, name string) ([]otlpdata.TraceID, error) {
 }
 
 func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths, tracestore.Reasons, error) {
-	memory, _ := tracestore.Reserve(slot.Context(), 0) // nothing always fits
-	defer memory.Release()
-	hold := func(spans, textBytes int) error {
-		return memory.Resize(int64(spans)*callpath.SpanMemory + int64(textBytes))
-	}
 	out := &criticalPaths{Paths: []criticalPath{}}
 	var tree callpath.Tree
-	var incomplete tracestore.Reasons
 	left, omitted := maxMatchedSpans, 0
-	for i, id := range ids {
-		if left <= 0 {
-			omitted += len(ids) - i
-			break
-		}
+	incomplete, err := eachTrace(slot, ids, &left, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
 		limit := min(left, slot.Limits().TraceSize)
-		err := slot.Store().Outline(slot.Context(), slot.Tenant(), id, limit, hold, func(spans []tracestore.SummarySpan) error {
-			if left -= len(spans); len(spans) > limit {
-				omitted++
-				return nil
-			}
-			out.Paths = append(out.Paths, criticalPathOf(&tree, id, spans))
+		if left -= len(spans); len(spans) > limit {
+			omitted++
 			return nil
-		})
-		if tracestore.IsOutOfMemory(err) || errors.Is(err, context.DeadlineExceeded) {
-			incomplete.Add(tracestore.Reason{Kind: tracestore.KindOf(err), Text: "not all critical paths were read: " + err.Error()})
-			break
 		}
-		damage, err := tracestore.DamageOf(err)
-		if err != nil {
-			return nil, nil, err
-		}
-		incomplete.Add(damage...)
+		out.Paths = append(out.Paths, criticalPathOf(&tree, id, spans))
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	if omitted > 0 {
 		incomplete.Add(tracestore.Reason{Kind: tracestore.ReasonLimit,
@@ -105,6 +87,40 @@ func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths,
 				omitted, slot.Limits().TraceSize, maxMatchedSpans)})
 	}
 	return out, incomplete, nil
+}
+
+// eachTrace calls take with the spans of each trace that exists. Of a trace with more than left
+// spans, it may be a part that is larger. It reads several traces at once if the store can.
+func eachTrace(slot *core.Slot, ids []otlpdata.TraceID, left *int, take func(otlpdata.TraceID, []tracestore.SummarySpan) error) (
+	incomplete tracestore.Reasons, _ error,
+) {
+	note := func(err error) (stop bool, _ error) {
+		if tracestore.IsOutOfMemory(err) || errors.Is(err, context.DeadlineExceeded) {
+			incomplete.Add(tracestore.Reason{Kind: tracestore.KindOf(err), Text: "not all critical paths were read: " + err.Error()})
+			return true, nil
+		}
+		damage, err := tracestore.DamageOf(err)
+		incomplete.Add(damage...)
+		return err != nil, err
+	}
+	ctx, tenant, size := slot.Context(), slot.Tenant(), slot.Limits().TraceSize
+	if heads, ok := core.SlotAs[callpath.HeadReader](slot); ok {
+		_, err := note(heads.EachHeads(ctx, tenant, ids, min(*left, size), take))
+		return incomplete, err
+	}
+	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
+	defer memory.Release()
+	hold := func(spans, textBytes int) error {
+		return memory.Resize(int64(spans)*callpath.SpanMemory + int64(textBytes))
+	}
+	for _, id := range ids {
+		stop, err := note(slot.Store().Outline(ctx, tenant, id, max(min(*left, size), 1), hold,
+			func(spans []tracestore.SummarySpan) error { return take(id, spans) }))
+		if stop || err != nil {
+			return incomplete, err
+		}
+	}
+	return incomplete, nil
 }
 
 func criticalPathOf(tree *callpath.Tree, id otlpdata.TraceID, spans []tracestore.SummarySpan) criticalPath {
