@@ -44,6 +44,7 @@ type exporter struct {
 	prepared preparation
 	follower *follower
 	shards   shards
+	plans    plans
 }
 
 func newExporter(set pipeline.Settings, c Config, dialect Dialect) (*exporter, error) {

@@ -126,8 +126,14 @@ func (s *search) examineWindow(ctx context.Context) error {
 		return err
 	}
 	s.rows, s.batch = minPage, minBatch
-	if s.query.Limit > 0 {
+	switch {
+	case s.query.Limit > 0:
 		s.batch = max(minBatch, min(s.query.Limit, s.maxBatch()))
+	case s.want != tracestore.WantIDs: // the caller reads until it has examined enough spans
+		s.batch, s.rows = s.maxBatch(), maxPage
+		if b := s.query.Budget.Spans; b > 0 {
+			s.rows = max(minPage, min(b, maxPage))
+		}
 	}
 	for from, to, ok := plan.next(); ok; from, to, ok = plan.next() {
 		before := s.found

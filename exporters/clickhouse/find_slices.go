@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
@@ -95,17 +97,73 @@ func (e *exporter) planSlices(ctx context.Context, q *tracestore.Query, from, to
 	if from > to || hasService(q.Where) {
 		return newSlicer(nil, from, to), nil
 	}
-	var hours []hourSpans
+	return e.planAll(ctx, q, from, to)
+}
+
+// planAll is like planSlices for a search that reads the spans of all services.
+func (e *exporter) planAll(ctx context.Context, q *tracestore.Query, from, to uint64) (*slicer, error) {
+	plan := planKey{q.Tenant, from / hourLength, to / hourLength}
+	hours, known := e.plans.get(plan, e.set.Env.Now())
+	if known {
+		return newSlicer(hours, from, to), nil
+	}
 	sql := fmt.Sprintf("SELECT toUInt64(hour), sum(spans) FROM %s WHERE %s AND hour >= %d AND hour <= %d "+
 		"GROUP BY hour ORDER BY hour DESC LIMIT %d",
-		e.db.Table("hours"), where.Tenant(q.Tenant), from/hourLength, to/hourLength, maxPlanned)
+		e.db.Table("hours"), where.Tenant(q.Tenant), plan.from, plan.to, maxPlanned)
 	err := e.eachRow(ctx, sql, func(r db.Rows) error {
 		var h hourSpans
 		err := r.Scan(&h.hour, &h.spans)
 		hours = append(hours, h)
 		return err
 	})
+	if err == nil {
+		e.plans.put(plan, hours, e.set.Env.Now())
+	}
 	return newSlicer(hours, from, to), err
+}
+
+// plans keeps the numbers of spans by which searches are planned for a short time, because one
+// request often makes many searches in the same hours. Numbers that are out of date only make
+// slices larger or smaller. The zero value is ready.
+type plans struct {
+	mu   sync.Mutex
+	kept map[planKey]keptPlan
+}
+
+// planKey are a tenant and a range of hours, both inclusive.
+type planKey struct {
+	tenant   string
+	from, to uint64
+}
+
+type keptPlan struct {
+	hours []hourSpans
+	until time.Time
+}
+
+const (
+	planTime = 10 * time.Second // for which a plan is kept
+	maxPlans = 64
+	maxKept  = 1000 // hours of a plan that is kept
+)
+
+func (p *plans) get(k planKey, now time.Time) (hours []hourSpans, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept, ok := p.kept[k]
+	return kept.hours, ok && now.Before(kept.until)
+}
+
+func (p *plans) put(k planKey, hours []hourSpans, now time.Time) {
+	if len(hours) > maxKept {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil || len(p.kept) >= maxPlans {
+		p.kept = make(map[planKey]keptPlan)
+	}
+	p.kept[k] = keptPlan{hours, now.Add(planTime)}
 }
 
 // hasService reports whether a condition holds only for spans of one service.

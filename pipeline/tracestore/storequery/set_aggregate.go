@@ -304,6 +304,34 @@ func (s *setAggregation) examine(ctx context.Context, p part, id otlpdata.TraceI
 	})
 }
 
+// WindowSummarizer is implemented by stores that summarize all traces in a time range faster than
+// they find them.
+type WindowSummarizer interface {
+	// EachInWindow calls take once for each trace with a span that starts within the window of a
+	// query and meets its condition, in any order. The summaries have no Services and no number of
+	// Orphans. The budget of the query does not apply. If done is false without an error, the store
+	// cannot do it for this query, and take was not called. missing says what could not be read.
+	EachInWindow(ctx context.Context, q tracestore.Query, take func(*tracestore.Summary) error) (
+		done bool, missing tracestore.Reasons, err error)
+}
+
+// countSummaries counts all traces if the store summarizes them.
+func (s *setAggregation) countSummaries(ctx context.Context) (done bool, err error) {
+	store, ok := tracestore.As[WindowSummarizer](ctx, s.query.Tenant, s.reader)
+	ofServices := slices.ContainsFunc(s.want.Groups.By, func(f tracestore.Field) bool { return f.Place == tracestore.Service })
+	if !ok || !s.bySummaries || ofServices {
+		return false, nil
+	}
+	all := part{s.window.from, s.window.to}
+	q := s.inner
+	q.From, q.To = s.query.From, s.query.To
+	done, missing, err := store.EachInWindow(ctx, q, func(t *tracestore.Summary) error {
+		return s.trace(ctx, all, &tracestore.Result{ID: t.ID, Start: t.Start, Summary: t})
+	})
+	s.damage = missing
+	return done, err
+}
+
 // newest returns the start of the newest selected span within the window.
 func (s *setAggregation) newest() (start uint64, ok bool) {
 	for i, selected := range s.matcher.selected {

@@ -24,6 +24,9 @@ const (
 
 // run counts everything, or a sample.
 func (s *setAggregation) run(ctx context.Context) error {
+	if done, err := s.countSummaries(ctx); done || err != nil {
+		return err
+	}
 	all, budget := part{s.window.from, s.window.to}, s.query.Budget.Spans
 	first := budget / firstShare
 	if budget > 0 {

@@ -1,0 +1,139 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
+	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+var _ storequery.WindowSummarizer = (*exporter)(nil)
+
+// maxSummarized is the approximate maximum number of spans in a window whose traces are summarized
+// by the server.
+const maxSummarized = 5_000_000
+
+// EachInWindow implements storequery.WindowSummarizer. The server summarizes the traces that begin
+// and end within the window and have a root span. Others are summarized here.
+func (e *exporter) EachInWindow(
+	ctx context.Context, q tracestore.Query, take func(*tracestore.Summary) error,
+) (done bool, missing tracestore.Reasons, err error) {
+	w := windowSummaries{store: e, query: q, take: take, others: make(map[otlpdata.TraceID]struct{})}
+	from, to, ok := q.Window()
+	c := e.conditionOf(q, tracestore.WithContext(ctx, q.Where))
+	if !ok || c.Never() {
+		return true, nil, ctx.Err()
+	}
+	if !c.Exact {
+		return false, nil, nil
+	}
+	plan, err := e.planAll(ctx, &q, from, to)
+	if err != nil {
+		return false, nil, err
+	}
+	if plan.size = maxSummarized; plan.start() > from {
+		return false, nil, nil
+	}
+	w.memory, _ = tracestore.Reserve(ctx, 0) // nothing always fits
+	defer w.memory.Release()
+	w.window = where.Tenant(q.Tenant) + " AND " + where.Window(from, to)
+	if !c.Always() {
+		w.matching = " AND trace_id IN (SELECT trace_id FROM " + e.db.Table("spans") + " WHERE " + w.window + " AND (" + c.SQL + "))"
+	}
+	local := db.WithSettings(ctx, db.Settings{"distributed_product_mode": "local"}) // a trace is on one shard
+	if err = w.findCrossing(local, from, to); err == nil {
+		err = w.summarize(local)
+	}
+	if err == nil {
+		err = w.summarizeOthers(ctx)
+	}
+	if !w.taken && serverLimit(err) != nil && ctx.Err() == nil {
+		return false, nil, nil
+	}
+	missing, err = tracestore.DamageOf(err)
+	missing.Add(e.missingShards(ctx)...)
+	return true, missing, err
+}
+
+// windowSummaries is a running call of EachInWindow.
+type windowSummaries struct {
+	store    *exporter
+	query    tracestore.Query
+	take     func(*tracestore.Summary) error
+	memory   *tracestore.Memory
+	window   string // condition on spans
+	matching string // further condition on the trace ids, after AND, or ""
+	others   map[otlpdata.TraceID]struct{}
+	taken    bool
+}
+
+// addOther adds a trace that the server does not summarize.
+func (w *windowSummaries) addOther(id string) error {
+	var other otlpdata.TraceID
+	copy(other[:], id)
+	w.others[other] = struct{}{}
+	return w.memory.Grow(doneMemory)
+}
+
+// findCrossing finds the traces that have spans before or after the window. Rows of the table of
+// bounds cover deleted spans, too, so that it may find others.
+func (w *windowSummaries) findCrossing(ctx context.Context, from, to uint64) error {
+	if from == 0 && to == math.MaxUint64 {
+		return nil
+	}
+	ids := w.matching
+	if ids == "" {
+		ids = " AND trace_id IN (SELECT trace_id FROM " + w.store.db.Table("payload") + " WHERE " + w.window + ")"
+	}
+	var id string
+	return w.store.eachScanned(ctx, "SELECT trace_id FROM "+w.store.db.Table("bounds")+" WHERE "+where.Tenant(w.query.Tenant)+ids+
+		" GROUP BY trace_id HAVING min(first) < "+where.Uint(from)+" OR max(last) > "+where.Uint(to), []any{&id},
+		func() error { return w.addOther(id) })
+}
+
+// summarize passes on the summaries of the traces that the server can summarize, and adds those
+// that it cannot to others: traces without a root span, with spans without a start, or with spans
+// that may be duplicates.
+func (w *windowSummaries) summarize(ctx context.Context) error {
+	const isRoot = "substring(ids, 9) = unhex('0000000000000000')"
+	const end = "if(start + duration < start, 18446744073709551615, start + duration)"
+	sql := fmt.Sprintf("SELECT trace_id, first_start, last_end, n, failures, substring(tupleElement(root, 2), 1, 8), tupleElement(root, 3), "+
+		"tupleElement(root, 4), toUInt8(roots = 0 OR first_start = 0 OR arrayUniq(hashes) != n) AS other FROM ("+
+		"SELECT trace_id, min(start) AS first_start, max(%s) AS last_end, count() AS n, countIf(failed = 1) AS failures, countIf(%s) AS roots, "+
+		"minIf((start, ids, toString(service), toString(name)), %s) AS root, groupArray(cityHash64(ids, start)) AS hashes "+
+		"FROM %s WHERE %s%s GROUP BY trace_id)", end, isRoot, isRoot, w.store.db.Table("payload"), w.window, w.matching)
+	var id, span, service, name string
+	var first, last, n, failures uint64
+	var other uint8
+	return w.store.eachScanned(ctx, sql, []any{&id, &first, &last, &n, &failures, &span, &service, &name, &other}, func() error {
+		s := &tracestore.Summary{RootService: service, RootName: name, Start: first, End: last, Spans: int(n), Errors: int(failures)}
+		copy(s.ID[:], id)
+		if _, crosses := w.others[s.ID]; crosses {
+			return nil
+		}
+		if other != 0 {
+			return w.addOther(id)
+		}
+		copy(s.Root[:], span)
+		w.taken = true
+		return w.take(s)
+	})
+}
+
+// summarizeOthers passes on the summaries of the other traces.
+func (w *windowSummaries) summarizeOthers(ctx context.Context) error {
+	ids := make([]otlpdata.TraceID, 0, len(w.others))
+	for id := range w.others {
+		ids = append(ids, id)
+	}
+	return w.store.EachHeads(ctx, w.query.Tenant, ids, 0, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+		s := storequery.SummarizeSpans(id, spans)
+		w.taken = true
+		return w.take(&s)
+	})
+}
