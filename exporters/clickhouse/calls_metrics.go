@@ -54,34 +54,33 @@ func (e *exporter) countCalls(ctx context.Context, q callQuery, counter storeque
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	exact, err := e.statistics(ctx, q.tenant)
-	if err != nil {
-		return nil, err
-	}
 	memory, err := tracestore.Reserve(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer memory.Release()
-	parts := minuteParts{rest: [][2]uint64{{q.from, q.to}}}
-	if exact {
-		parts = splitMinutes(q.from, q.to)
-	}
-	var statements []string
+	parts := splitMinutes(q.from, q.to)
+	counted := false
 	if parts.first < parts.end {
-		statements = append(statements, q.fromMinutes(e.db.Table("minutes"), parts))
+		counted, err = e.fromStatistics(ctx, q.tenant, func(ctx context.Context) (int, error) {
+			return e.readCalls(ctx, q.fromMinutes(e.db.Table("minutes"), parts, e.ifExact(q.tenant)), counter, memory)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !counted {
+			parts.rest = [][2]uint64{{q.from, q.to}}
+		}
 	}
 	for _, w := range parts.rest {
-		statements = append(statements, q.fromSpans(e.db.Table("spans"), w))
-	}
-	for i, sql := range statements {
-		err := e.readCalls(ctx, sql, counter, memory)
-		if limit := serverLimit(err); limit != nil && i > 0 {
+		_, err := e.readCalls(ctx, q.fromSpans(e.db.Table("spans"), w), counter, memory)
+		if limit := serverLimit(err); limit != nil && counted {
 			return append(limit, e.missingShards(ctx)...), nil
 		}
 		if err != nil {
 			return nil, err
 		}
+		counted = true
 	}
 	return e.missingShards(ctx), ctx.Err()
 }
@@ -123,13 +122,13 @@ func splitMinutes(from, to uint64) (p minuteParts) {
 	return p
 }
 
-// fromMinutes returns the statement that counts the calls of whole minutes.
-func (q *callQuery) fromMinutes(table string, p minuteParts) string {
+// fromMinutes returns the statement that counts the calls of whole minutes, on a further condition.
+func (q *callQuery) fromMinutes(table string, p minuteParts, further string) string {
 	point := "toUInt64(0)"
 	if q.step > 0 {
 		point = fmt.Sprintf("toUInt64(intDiv(minute, %[1]d)) * %[1]d * %[2]d", q.step/minute, minute)
 	}
-	conditions := append([]string{where.Tenant(q.tenant), p.condition()}, q.conditions...)
+	conditions := append([]string{where.Tenant(q.tenant), p.condition(), further}, q.conditions...)
 	return fmt.Sprintf("SELECT %s, %s, tupleElement(sumMap(bucketsMap.bucket, bucketsMap.calls) AS histogram, 1), "+
 		"tupleElement(histogram, 2) FROM %s WHERE %s"+callsInOrder,
 		q.keys("failed", point), saturated("sum(duration)"), table, strings.Join(conditions, " AND "))
@@ -179,9 +178,12 @@ const (
 	bucketOverhead = 16
 )
 
-// readCalls passes the rows of a statement of a callQuery to a counter.
-func (e *exporter) readCalls(ctx context.Context, sql string, counter storequery.DurationCounter, memory *tracestore.Memory) error {
-	return e.eachRow(ctx, sql, func(r db.Rows) error {
+// readCalls passes the rows of a statement of a callQuery to a counter. It returns their number.
+func (e *exporter) readCalls(
+	ctx context.Context, sql string, counter storequery.DurationCounter, memory *tracestore.Memory,
+) (rows int, err error) {
+	err = e.eachRow(ctx, sql, func(r db.Rows) error {
+		rows++
 		var service, operation, kind string
 		var failed uint8
 		var point, sum uint64
@@ -202,6 +204,7 @@ func (e *exporter) readCalls(ctx context.Context, sql string, counter storequery
 		}
 		return nil
 	})
+	return rows, err
 }
 
 // histogramOf returns a histogram of counts by bucket, in any order.

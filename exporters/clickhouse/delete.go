@@ -59,6 +59,24 @@ func (e *exporter) statistics(ctx context.Context, tenant string) (exact bool, _
 	return epoch == 0, err
 }
 
+// ifExact returns a condition for statements that read tables that views fill: it holds if these are
+// exact; see statistics. If a statement returns nothing, the caller asks statistics. The statement
+// must run with wholeCluster, and an error that matches shardMissing means that they are not exact.
+func (e *exporter) ifExact(tenant string) string { return "(" + e.epochQuery(tenant) + ") = 0" }
+
+// fromStatistics calls read, which runs a statement with the condition ifExact and returns the
+// number of rows. It reports whether the answer counts.
+func (e *exporter) fromStatistics(ctx context.Context, tenant string, read func(context.Context) (rows int, err error)) (bool, error) {
+	n, err := read(wholeCluster(ctx))
+	switch {
+	case n == 0 && shardMissing(err):
+		return false, nil
+	case err != nil || n > 0:
+		return true, err
+	}
+	return e.statistics(ctx, tenant)
+}
+
 // Delete implements tracestore.Deleter. A span that is being stored while Delete runs may be
 // deleted in part: searches may find it although its trace does not contain it. When a server of a
 // cluster is down, Delete fails, and should be repeated when it is up again.
