@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -56,13 +58,15 @@ type aggregation struct {
 	mayBeSelected, selected string // conditions of the selection, which differ if the server cannot decide
 	selectedByWhole         bool   // see where.Condition.Whole
 	heatmap                 *storequery.HeatmapCounter
+	facetMutex              sync.Mutex // of facets while statements run at the same time
 	facets                  *storequery.FacetCounter
 	groups                  *storequery.GroupCounter
 	picks                   *storequery.ExemplarPicker
 	exemplars               []tracestore.Exemplar
-	totals                  total // of the heatmap, or if there is none, of all spans
-	details                 total // of facets and groups
-	counted                 bool  // totals are known
+	first, last             uint64 // start of the first column of the heatmap with spans, and end of the last one
+	totals                  total  // of the heatmap, or if there is none, of all spans
+	details                 total  // of facets and groups
+	counted                 bool   // totals are known
 	scanned                 int
 	reasons                 tracestore.Reasons
 }
@@ -76,7 +80,7 @@ type total struct {
 
 func newAggregation(e *exporter, q tracestore.Query, want tracestore.Aggregation) *aggregation {
 	a := &aggregation{store: e, table: e.db.Table("spans"), query: q, want: want, cond: e.conditionOf(q, q.Where), mayBeSelected: where.Never,
-		selected: where.Never, totals: total{share: 1}, details: total{share: 1}}
+		selected: where.Never, first: math.MaxUint64, totals: total{share: 1}, details: total{share: 1}}
 	if want.Heatmap.Step > 0 {
 		a.heatmap = storequery.NewHeatmapCounter(q, want.Heatmap)
 	}
@@ -143,6 +147,10 @@ func (a *aggregation) chargeTo(m *tracestore.Memory) {
 func (a *aggregation) run(ctx context.Context) error {
 	all := where.Tenant(a.query.Tenant) + " AND " + where.Window(a.from, a.to) + " AND (" + a.cond.SQL + ")"
 	set := spanRows{all: all, examined: undecided(&a.cond)}
+	details := a.facets != nil || a.groups != nil
+	if a.heatmap == nil && a.picks == nil && details { // which have the totals, too
+		return a.countDetails(ctx, all)
+	}
 	fromMinutes, err := a.heatFromMinutes(ctx)
 	if err != nil {
 		return err
@@ -161,7 +169,7 @@ func (a *aggregation) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.facets == nil && a.groups == nil {
+	if !details {
 		return nil
 	}
 	return a.countDetails(ctx, all)
@@ -176,7 +184,7 @@ func (a *aggregation) countAll(ctx context.Context, set spanRows) (spanRows, err
 			return set, err
 		}
 		set, a.totals.share = s.rows, s.share
-		defer func() { a.totals.relativeError = relativeError(a.totals.spans, s.candidates, s.share) }()
+		defer func() { a.totals.relativeError = relativeError(a.totals.spans, s.n.rows, s.share) }()
 	}
 	if err := a.heatFromSpans(ctx, set.counted()); err != nil {
 		return set, err
@@ -234,21 +242,36 @@ func (a *aggregation) countDetails(ctx context.Context, all string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.countSet(ctx, s.rows); err != nil {
+	if s.rows.examined != where.Never && a.countsErrorGroups() {
+		// Rows lack what tells the group of a span that is examined.
+		if s, err = a.sample(ctx, spanRows{all: all, examined: where.Always}, uint64(max(a.query.Budget.Spans, 0))); err != nil {
+			return err
+		}
+	}
+	a.counted = true
+	if err := a.countSet(ctx, s.rows, &s.n); err != nil {
 		return err
 	}
 	a.details.share = s.share
 	if !a.cond.Exact { // otherwise the number of matching spans is known
-		a.details.relativeError = relativeError(a.details.spans, s.candidates, s.share)
+		a.details.relativeError = relativeError(a.details.spans, s.n.rows, s.share)
 	}
 	return nil
 }
 
-// countSet counts the facets and groups of rows.
-func (a *aggregation) countSet(ctx context.Context, set spanRows) error {
-	t, err := a.countTotals(ctx, set.counted())
-	if err != nil {
-		return err
+// countsErrorGroups reports whether a facet or a group is of the groups of errors.
+func (a *aggregation) countsErrorGroups() bool {
+	return slices.ContainsFunc(slices.Concat(a.want.Facets.Fields, a.want.Groups.By),
+		func(f tracestore.Field) bool { return f.Place == tracestore.ErrorGroup })
+}
+
+// countSet counts the facets and groups of rows, of which n is known.
+func (a *aggregation) countSet(ctx context.Context, set spanRows, n *rowCount) (err error) {
+	t := total{spans: n.rows, errors: n.failed, selected: n.selected}
+	if set.examined != where.Never {
+		if t, err = a.countTotals(ctx, set.counted()); err != nil {
+			return err
+		}
 	}
 	a.details.spans, a.details.errors, a.details.selected = t.spans, t.errors, t.selected
 	a.scanned += int(t.spans)

@@ -12,9 +12,9 @@ import (
 // rowSample is a part of the rows of a set: those whose start has a hash below a limit. It is the
 // same for every call, and depends on nothing else of a span.
 type rowSample struct {
-	rows       spanRows
-	candidates uint64  // rows in the sample
-	share      float64 // of all rows of the set
+	rows  spanRows
+	n     rowCount
+	share float64 // of all rows of the set
 }
 
 // sample returns the rows of a set if they are at most maxRows and those to examine one by one are
@@ -31,8 +31,8 @@ func (a *aggregation) sample(ctx context.Context, set spanRows, maxRows uint64) 
 		return spanRows{all: set.all + fmt.Sprintf(" AND intHash64(start) <= %d", limit), examined: set.examined}
 	}
 	all, err := a.countRows(ctx, spanRows{all: set.all, examined: where.Never})
-	if err != nil || all.rows == 0 {
-		return rowSample{rows: spanRows{all: set.all, examined: where.Never}, share: 1}, err
+	if err != nil || all.rows == 0 || set.examined == where.Never && all.rows <= maxRows {
+		return rowSample{rows: spanRows{all: set.all, examined: where.Never}, n: all, share: 1}, err
 	}
 	limit := scaled(math.MaxUint64, maxRows, all.rows)
 	for {
@@ -61,19 +61,21 @@ func sampleOf(rows spanRows, n, all rowCount) rowSample {
 	if n.examined == 0 {
 		rows.examined = where.Never
 	}
-	s := rowSample{rows: rows, candidates: n.rows, share: 1}
+	s := rowSample{rows: rows, n: n, share: 1}
 	if n.rows < all.rows {
 		s.share = float64(n.rows) / float64(all.rows)
 	}
 	return s
 }
 
-// rowCount is the number of rows of a set, and of those to examine one by one.
-type rowCount struct{ rows, examined uint64 }
+// rowCount is the number of rows of a set, and of those that failed, that are selected, and that
+// must be examined one by one.
+type rowCount struct{ rows, failed, selected, examined uint64 }
 
 func (a *aggregation) countRows(ctx context.Context, set spanRows) (n rowCount, err error) {
-	sql := "SELECT count(), countIf(" + set.examined + ") FROM " + a.table + " WHERE " + set.all
-	return n, a.one(ctx, sql, &n.rows, &n.examined)
+	sql := "SELECT count(), countIf(status = 'error'), countIf(" + a.selected + "), countIf(" + set.examined + ") FROM " + a.table +
+		" WHERE " + set.all
+	return n, a.one(ctx, sql, &n.rows, &n.failed, &n.selected, &n.examined)
 }
 
 // scaled returns n * part / whole, or n if part is not less than whole.

@@ -24,10 +24,15 @@ const (
 // intervals of time, chosen by a hash.
 func (a *aggregation) pick(ctx context.Context, set spanRows) error {
 	counted := set.counted()
-	var first, last, n uint64
-	err := a.one(ctx, "SELECT min(start), max(start), count() FROM "+a.table+" WHERE "+counted, &first, &last, &n)
-	if err != nil || n == 0 {
-		return err
+	first, last, n := a.first, a.last, a.totals.spans
+	if a.heatmap == nil {
+		err := a.one(ctx, "SELECT min(start), max(start), count() FROM "+a.table+" WHERE "+counted, &first, &last, &n)
+		if err != nil {
+			return err
+		}
+	}
+	if n == 0 || first > last {
+		return nil
 	}
 	intervals := uint64(min(max(a.want.Exemplars, minExemplarIntervals), maxExemplarIntervals))
 	sql := fmt.Sprintf("SELECT tupleElement(span, 1), tupleElement(span, 2), tupleElement(span, 3), "+

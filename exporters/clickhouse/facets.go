@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
@@ -41,7 +42,7 @@ func severalOf(fields []tracestore.Field) string {
 	var conditions, keys []string
 	for _, f := range fields {
 		switch {
-		case f.Place == tracestore.ParentID || f.Place == tracestore.ErrorGroup:
+		case f.Place == tracestore.ParentID:
 			return where.Always // the table of spans does not have it
 		case f.Place == tracestore.AnyAttribute || f.Place == tracestore.EventName:
 			conditions = append(conditions, occurrences(f)+" > 1")
@@ -62,57 +63,82 @@ func (a *aggregation) countFacets(ctx context.Context, set string, t total, colu
 	if len(fields) == 0 {
 		fields = tracestore.DefaultFacets()
 		columns.someKeys = defaultKeys("x")
-		if err := a.countKeys(ctx, set, attributeKeys{condition: defaultKeys(attributeKey)}); err != nil {
-			return err
-		}
 	}
 	columns.add(fields...)
 	named := make(map[string][]tracestore.Field)
-	var keys []string
+	var all []func(context.Context) error
+	if columns.someKeys != where.Never {
+		for _, p := range rows.Pairs() {
+			all = append(all, func(ctx context.Context) error {
+				return a.countPair(ctx, set, attributeKeys{condition: defaultKeys(attributeKey)}, p)
+			})
+		}
+	}
+	var attributes []tracestore.Field
 	for _, f := range fields {
 		if !f.Place.HasKey() {
-			if err := a.countProperty(ctx, set, f, t); err != nil {
-				return err
-			}
+			all = append(all, func(ctx context.Context) error { return a.countProperty(ctx, set, f, t) })
 			continue
 		}
+		attributes = append(attributes, f)
 		for _, key := range keysOf(f) {
 			named[key] = append(named[key], f)
-			keys = append(keys, key)
 		}
 	}
-	if len(keys) == 0 {
-		return nil
+	for _, p := range rows.Pairs() {
+		var keys []string
+		for _, f := range attributes {
+			keys = append(keys, where.Keys(p, f)...)
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		slices.Sort(keys)
+		of := attributeKeys{condition: attributeKey + " IN (" + where.Texts(slices.Compact(keys)) + ")", fields: named}
+		all = append(all, func(ctx context.Context) error { return a.countPair(ctx, set, of, p) })
 	}
-	return a.countKeys(ctx, set, attributeKeys{condition: attributeKey + " IN (" + where.Texts(keys) + ")", fields: named})
+	return together(ctx, all...)
 }
 
 // countProperty counts the values of a property.
 func (a *aggregation) countProperty(ctx context.Context, set string, f tracestore.Field, t total) error {
+	a.facetMutex.Lock()
 	counter := a.facets.Field(f)
+	a.facetMutex.Unlock()
 	if counter == nil || f.Place.OfTrace() {
 		return nil
 	}
 	form, text := fieldValue(f)
-	if f.Place == tracestore.EventName {
+	if f.Place == tracestore.EventName || f.Place == tracestore.ErrorGroup {
 		set += " AND " + form + " != '" + formAbsent + "'"
 		var err error
 		if t, err = a.countTotals(ctx, set); err != nil {
 			return err
 		}
 	}
-	counter.AddSpans(t.spans, t.selected)
 	sql := fmt.Sprintf("SELECT %s AS value_form, %s AS value_text, count() AS n, countIf(%s) FROM %s WHERE %s "+
 		"GROUP BY value_form, value_text ORDER BY n DESC, value_form, value_text LIMIT %d",
 		form, text, a.selected, a.table, set, storequery.MaxFacetDistinct)
 	rest := t.spans
 	var v valueCount
-	err := a.each(ctx, sql, v.targets(), func() error {
+	err := a.eachFacet(ctx, sql, v.targets(), func() error {
 		rest -= min(v.spans, rest)
 		return v.addTo(counter)
 	})
+	a.facetMutex.Lock()
+	defer a.facetMutex.Unlock()
+	counter.AddSpans(t.spans, t.selected)
 	counter.AddOther(rest)
 	return err
+}
+
+// eachFacet is like each, but take may use a.facets.
+func (a *aggregation) eachFacet(ctx context.Context, sql string, to []any, take func() error) error {
+	return a.each(ctx, sql, to, func() error {
+		a.facetMutex.Lock()
+		defer a.facetMutex.Unlock()
+		return take()
+	})
 }
 
 // valueCount is a row of an answer: the number of spans with a value.
@@ -151,67 +177,96 @@ func (k *attributeKeys) of(key string) []tracestore.Field {
 	return nil
 }
 
-// countKeys counts the values of attributes, first how many spans have each key and then the most
-// frequent values of each key.
-func (a *aggregation) countKeys(ctx context.Context, set string, keys attributeKeys) error {
-	for _, p := range rows.Pairs() {
-		if err := a.countPair(ctx, set, keys, p); err != nil {
-			return err
-		}
-	}
-	return nil
+// keyCount is what was counted of a key: the values, and the spans with them.
+type keyCount struct {
+	values          int
+	spans, selected uint64
 }
 
+// countPair counts the values of attributes in a pair of columns.
 func (a *aggregation) countPair(ctx context.Context, set string, keys attributeKeys, p rows.Pair) error {
-	rest := make(map[string]uint64)
-	from := fmt.Sprintf("count() AS n, countIf(%s) FROM %s ARRAY JOIN %s AS %s, %s AS attribute_value WHERE %s AND (%s)",
-		a.selected, a.table, p.Keys(), attributeKey, p.Values(), set, keys.condition)
 	var key string
 	var v valueCount
-	sql := "SELECT toString(" + attributeKey + ") AS k, " + from + " GROUP BY k ORDER BY n DESC, k"
-	err := a.each(ctx, sql, []any{&key, &v.spans, &v.selected}, func() error {
-		for _, f := range keys.of(key) {
-			if counter := a.facets.Field(f); counter != nil {
-				counter.AddSpans(v.spans, v.selected)
-				rest[key] = v.spans
-			}
-		}
-		return nil
-	})
-	if err != nil || len(rest) == 0 {
-		return err
-	}
 	var text string
 	v.form, text = pairValue(p, "attribute_value")
-	sql = fmt.Sprintf("SELECT toString(%s) AS k, %s AS value_text, %s GROUP BY k, value_text "+
-		"ORDER BY n DESC, k, value_text LIMIT %d BY k", attributeKey, text, from, storequery.MaxFacetDistinct)
-	err = a.each(ctx, sql, []any{&key, &v.text, &v.spans, &v.selected}, func() error {
-		rest[key] -= min(v.spans, rest[key])
+	sql := fmt.Sprintf("SELECT toString(%[1]s) AS k, %[2]s AS value_text, count() AS n, countIf(%[3]s) FROM %[4]s "+
+		"ARRAY JOIN %[5]s AS %[1]s, %[6]s AS attribute_value WHERE %[7]s AND (%[8]s) GROUP BY k, value_text "+
+		"ORDER BY n DESC, k, value_text LIMIT %[9]d BY k",
+		attributeKey, text, a.selected, a.table, p.Keys(), p.Values(), set, keys.condition, storequery.MaxFacetDistinct)
+	counted := make(map[string]*keyCount)
+	err := a.eachFacet(ctx, sql, []any{&key, &v.text, &v.spans, &v.selected}, func() error {
 		for _, f := range keys.of(key) {
-			if counter := a.facets.Field(f); counter != nil {
-				if err := v.addTo(counter); err != nil {
-					return err
-				}
+			counter := a.facets.Field(f)
+			if counter == nil {
+				continue
 			}
+			if counted[key] == nil {
+				counted[key] = new(keyCount)
+			}
+			if err := v.addTo(counter); err != nil {
+				return err
+			}
+		}
+		if c := counted[key]; c != nil {
+			c.values++
+			c.spans, c.selected = c.spans+v.spans, c.selected+v.selected
 		}
 		return nil
 	})
-	for key, n := range rest {
-		for _, f := range keys.of(key) {
-			if counter := a.facets.Field(f); counter != nil {
-				counter.AddOther(n)
-			}
+	if err != nil {
+		return err
+	}
+	var cut []string // keys with other values
+	a.facetMutex.Lock()
+	for key, c := range counted {
+		if c.values >= storequery.MaxFacetDistinct {
+			cut = append(cut, key)
+			continue
+		}
+		a.addKey(keys.of(key), c.spans, c.selected, 0)
+	}
+	a.facetMutex.Unlock()
+	if len(cut) == 0 {
+		return nil
+	}
+	slices.Sort(cut)
+	sql = fmt.Sprintf("SELECT toString(%[1]s) AS k, count(), countIf(%[2]s) FROM %[3]s ARRAY JOIN %[4]s AS %[1]s WHERE %[5]s AND "+
+		"%[1]s IN (%[6]s) GROUP BY k", attributeKey, a.selected, a.table, p.Keys(), set, where.Texts(cut))
+	return a.eachFacet(ctx, sql, []any{&key, &v.spans, &v.selected}, func() error {
+		a.addKey(keys.of(key), v.spans, v.selected, v.spans-min(counted[key].spans, v.spans))
+		return nil
+	})
+}
+
+// addKey counts the spans that have a key, and how many of them have a value that was not counted.
+func (a *aggregation) addKey(fields []tracestore.Field, spans, selected, other uint64) {
+	for _, f := range fields {
+		if counter := a.facets.Field(f); counter != nil {
+			counter.AddSpans(spans, selected)
+			counter.AddOther(other)
 		}
 	}
-	return err
 }
 
 // countGroups counts the groups of rows whose spans have at most one value of each field.
 func (a *aggregation) countGroups(ctx context.Context, set string) error {
+	var sum tracestore.Group
+	n := 0
+	var g groupRow
+	err := a.each(ctx, a.groupStatement(set), g.targets(), func() error {
+		n++
+		out, err := g.addTo(a.groups)
+		sum.Add(&out)
+		return err
+	})
+	if err != nil || n < storequery.MaxGroupsCounted { // each span is in one group
+		a.groups.AddTotal(&sum)
+		return err
+	}
 	var all groupRow
 	sql := fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s WHERE %s GROUP BY bucket, part)",
 		groupColumns(), a.groupCounts(), a.table, set)
-	if err := a.one(ctx, sql, all.counted()...); err != nil || all.spans == 0 {
+	if err := a.one(ctx, sql, all.counted()...); err != nil {
 		return err
 	}
 	total, err := all.group(a.groups.Parts())
@@ -219,14 +274,8 @@ func (a *aggregation) countGroups(ctx context.Context, set string) error {
 		return err
 	}
 	a.groups.AddTotal(&total)
-	rest := all.spans
-	var g groupRow
-	err = a.each(ctx, a.groupStatement(set), g.targets(), func() error {
-		rest -= min(g.spans, rest)
-		return g.addTo(a.groups)
-	})
-	a.groups.AddOther(rest)
-	return err
+	a.groups.AddOther(all.spans - min(sum.Durations.Count(), all.spans))
+	return nil
 }
 
 // groupStatement returns the statement that counts the largest groups.
@@ -300,16 +349,16 @@ func (g *groupRow) group(parts tracestore.Parts) (out tracestore.Group, err erro
 	return out, nil
 }
 
-func (g *groupRow) addTo(counter *storequery.GroupCounter) error {
+func (g *groupRow) addTo(counter *storequery.GroupCounter) (tracestore.Group, error) {
 	out, err := g.group(counter.Parts())
 	if err != nil {
-		return err
+		return out, err
 	}
 	for i := range out.Values {
 		if out.Values[i].Text, out.Values[i].Present, err = textOf(g.forms[i], g.texts[i]); err != nil {
-			return err
+			return out, err
 		}
 	}
 	counter.AddGroup(&out)
-	return nil
+	return out, nil
 }

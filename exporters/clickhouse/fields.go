@@ -112,6 +112,8 @@ func fieldValue(f tracestore.Field) (form, text string) {
 		return where.Text(formText), shortText(column)
 	case f.Place == tracestore.Duration:
 		return where.Text(formDuration), "toString(duration)"
+	case f.Place == tracestore.ErrorGroup:
+		return "if(" + where.HasErrorGroup + ", '" + formText + "', '" + formAbsent + "')", "toString(error_group)"
 	case f.Place == tracestore.EventName:
 		return "if(empty(event_names), '" + formAbsent + "', '" + formText + "')", shortText("event_names[1]")
 	case !f.Place.HasKey():

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/where"
@@ -19,7 +20,8 @@ func (a *aggregation) heatFromSpans(ctx context.Context, rows string) error {
 	step := uint64(a.want.Heatmap.Step)
 	sql := fmt.Sprintf("SELECT intDiv(start, %[1]d) * %[1]d AS heat_start, %[4]s AS heat_bucket, count(), countIf(status = 'error') "+
 		"FROM %[2]s WHERE %[3]s GROUP BY heat_start, heat_bucket", step, a.table, rows, where.HeatBucket("duration"))
-	return a.readHeat(ctx, sql)
+	_, err := a.readHeat(ctx, sql)
+	return err
 }
 
 // heatFromMinutes counts the heatmap from the table of minutes, and from spans at the ends of the
@@ -30,18 +32,17 @@ func (a *aggregation) heatFromMinutes(ctx context.Context) (done bool, err error
 	if a.heatmap == nil || step%minute != 0 || !ok || !a.cond.Exact {
 		return false, nil
 	}
-	if exact, err := a.store.statistics(ctx, a.query.Tenant); err != nil || !exact {
-		return false, err
-	}
 	parts := splitMinutes(a.from, a.to)
 	if parts.first < parts.end {
 		sql := fmt.Sprintf("SELECT toUInt64(intDiv(minute, %[1]d)) * %[1]d * %[2]d AS heat_start, heat_bucket, "+
 			"sum(heat_spans), sumIf(heat_spans, failed = 1) FROM %[3]s "+
 			"ARRAY JOIN "+where.HeatBucketsOf("bucketsMap.bucket")+" AS heat_bucket, bucketsMap.spans AS heat_spans "+
-			"WHERE %[4]s AND %[5]s AND (%[6]s) "+
+			"WHERE %[4]s AND %[5]s AND (%[6]s) AND %[7]s "+
 			"GROUP BY heat_start, heat_bucket",
-			step/minute, minute, a.store.db.Table("minutes"), where.Tenant(a.query.Tenant), parts.condition(), condition)
-		if err := a.readHeat(ctx, sql); err != nil {
+			step/minute, minute, a.store.db.Table("minutes"), where.Tenant(a.query.Tenant), parts.condition(), condition,
+			a.store.ifExact(a.query.Tenant))
+		exact, err := a.store.fromStatistics(ctx, a.query.Tenant, func(ctx context.Context) (int, error) { return a.readHeat(ctx, sql) })
+		if err != nil || !exact {
 			return false, err
 		}
 	}
@@ -53,23 +54,27 @@ func (a *aggregation) heatFromMinutes(ctx context.Context) (done bool, err error
 	return true, nil
 }
 
-// readHeat adds the cells that a statement returns to the heatmap and the totals.
-func (a *aggregation) readHeat(ctx context.Context, sql string) error {
+// readHeat adds the cells that a statement returns to the heatmap and the totals. It returns their
+// number.
+func (a *aggregation) readHeat(ctx context.Context, sql string) (cells int, err error) {
 	var start, spans, errors uint64
 	var bucket uint16
 	step := uint64(a.want.Heatmap.Step)
-	return a.each(ctx, sql, []any{&start, &bucket, &spans, &errors}, func() error {
+	err = a.each(ctx, sql, []any{&start, &bucket, &spans, &errors}, func() error {
+		cells++
 		if bucket >= tracestore.HeatBuckets || start/step < a.from/step || start/step > a.to/step {
 			return tracestore.Damaged(fmt.Sprintf("heatmap cell at %d with bucket %d is outside of the query", start, bucket), nil)
 		}
 		if spans == 0 {
 			return nil
 		}
+		a.first, a.last = min(a.first, max(start, a.from)), max(a.last, min(start+min(step-1, math.MaxUint64-start), a.to))
 		a.totals.spans += spans
 		a.totals.errors += errors
 		a.heatmap.AddSpans(max(start, a.from), int(bucket), spans, errors)
 		return nil
 	})
+	return cells, err
 }
 
 // minuteCondition translates a condition on the columns of the table of minutes: services, names,

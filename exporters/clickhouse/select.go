@@ -76,6 +76,32 @@ func (e *exporter) eachScanned(ctx context.Context, sql string, to []any, visit 
 	})
 }
 
+// maxTogetherStatements is the maximum number of statements of one query at the same time.
+const maxTogetherStatements = 4
+
+// together calls functions at the same time, at most maxTogetherStatements. After the first error,
+// which it returns, ctx ends for the others.
+func together(ctx context.Context, all ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wait sync.WaitGroup
+	var once sync.Once
+	var first error
+	slots := make(chan struct{}, maxTogetherStatements)
+	for _, one := range all {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			if err := one(ctx); err != nil {
+				once.Do(func() { first = err })
+				cancel()
+			}
+		})
+	}
+	wait.Wait()
+	return first
+}
+
 // number returns the number that a statement selects.
 func (e *exporter) number(ctx context.Context, sql string) (n uint64, err error) {
 	err = e.eachRow(ctx, sql, func(r db.Rows) error { return r.Scan(&n) })

@@ -26,6 +26,7 @@ func spans() Table {
 			{Name: "kind", Type: "LowCardinality(String)"},   // otlpdata.Span.KindName
 			{Name: "status", Type: "LowCardinality(String)"}, // unset, ok, error
 			{Name: "status_message", Type: "String"},
+			{Name: "error_group", Type: "LowCardinality(String)"},     // tracestore.ErrorGroup, or "" if the span has none
 			{Name: "duration", Type: "UInt64", Codec: "T64, ZSTD(1)"}, // otlpdata.Span.Duration
 			{Name: "calls", Type: "UInt64", Codec: "T64, ZSTD(1)"},    // otlpdata.Span.AdjustedCount
 			{Name: "trace_id", Type: "FixedString(16)"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/failure"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
@@ -75,6 +76,7 @@ type encoder struct {
 	head    []byte // scratch of hash
 	scratch []byte // of the call and the parts of a span
 	cut     cut
+	grouper failure.Grouper
 	days    map[uint16]struct{} // of the block, without the day of arrival of odd spans
 	bytes   int
 
@@ -105,7 +107,7 @@ func (e *encoder) release() {
 	a := &e.spans.attributes
 	large := cap(e.payload.rest.data)+cap(a.text.texts.data)+64*(cap(e.payload.values.list)+cap(a.str.values.list)) > maxKept
 	e.clear()
-	e.options, e.store, e.dedup, e.span = Options{}, nil, nil, tracestore.Span{}
+	e.options, e.store, e.dedup, e.span, e.grouper = Options{}, nil, nil, tracestore.Span{}, failure.Grouper{}
 	if !large {
 		encoders.Put(e)
 	}
@@ -218,6 +220,11 @@ func (e *encoder) searchRow(s *otlpdata.Span, first bool, day uint16, odd uint8,
 	t.kind.string(s.KindName())
 	t.status.string(otlpdata.StatusName(s.StatusCode))
 	t.statusMessage.string(s.StatusMessage)
+	group := ""
+	if s.StatusCode == otlpdata.StatusError {
+		group = e.grouper.Group(e.span.Resource.Service, s)
+	}
+	t.errorGroup.string(group)
 	t.duration.uint64(duration)
 	t.calls.uint64(s.AdjustedCount())
 	t.traceID.bytes(s.TraceID[:])

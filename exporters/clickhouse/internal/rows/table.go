@@ -57,6 +57,7 @@ func (t *Table) reset() {
 type spansTable struct {
 	Table
 	tenant, service, name, kind, status, scopeName, scopeVersion *words
+	errorGroup                                                   *words
 	start, day, odd, duration, calls, traceID, root              *fixed
 	statusMessage                                                *texts
 	eventNames                                                   *array
@@ -69,7 +70,7 @@ func newSpansTable() *spansTable {
 	t.tenant, t.service = t.words("tenant"), t.words("service")
 	t.start, t.day, t.odd = t.fixed("start", "UInt64", 8), t.fixed("day", "Date", 2), t.fixed("odd", "UInt8", 1)
 	t.name, t.kind, t.status = t.words("name"), t.words("kind"), t.words("status")
-	t.statusMessage = t.texts("status_message")
+	t.statusMessage, t.errorGroup = t.texts("status_message"), t.words("error_group")
 	t.duration, t.calls = t.fixed("duration", "UInt64", 8), t.fixed("calls", "UInt64", 8)
 	t.traceID, t.root = t.fixed("trace_id", "FixedString(16)", 16), t.fixed("root", "UInt8", 1)
 	t.scopeName, t.scopeVersion = t.words("scope_name"), t.words("scope_version")

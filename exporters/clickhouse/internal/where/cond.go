@@ -26,12 +26,9 @@ func (t builder) cond(c tracestore.Cond) bounds {
 		return t.parent(c)
 	case p == tracestore.AnyText:
 		return anyTextCond(c)
-	case p == tracestore.ErrorGroup: // whole spans tell
-		const failed = "status = 'error'"
-		if c.Op == tracestore.Exists {
-			return exactly(failed)
-		}
-		return bounds{may: failed, must: Never, whole: true}
+	case p == tracestore.ErrorGroup:
+		b := textCond("error_group", c)
+		return bounds{may: all(HasErrorGroup, b.may), must: all(HasErrorGroup, b.must), whole: true}
 	default:
 		if column, ok := Column(p); ok {
 			return textCond(column, c)
@@ -50,6 +47,10 @@ var columns = map[tracestore.Place]string{
 	tracestore.ScopeName:     "scope_name",
 	tracestore.ScopeVersion:  "scope_version",
 }
+
+// HasErrorGroup is the condition on spans that have a value of tracestore.ErrorGroup, which is in
+// the column error_group.
+const HasErrorGroup = "status = 'error'"
 
 // Column returns the column of a text property. ok is false for other places.
 func Column(p tracestore.Place) (column string, ok bool) {

@@ -23,8 +23,9 @@ type Condition struct {
 	// Exact reports whether SQL and Sure hold for the same spans. Otherwise the caller must apply
 	// tracestore.Match to the spans for which SQL holds and Sure does not.
 	Exact bool
-	// Whole reports that the table of spans lacks what decides between SQL and Sure: the id of the
-	// parent or the events, which the table of payload has.
+	// Whole reports that the rest of a span decides between SQL and Sure, which the table of spans
+	// lacks and the table of payload has: the id of the parent, or what tracestore.Match needs for
+	// the group of an error.
 	Whole bool
 }
 

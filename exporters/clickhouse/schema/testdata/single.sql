@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS `tracing`.`spans`
     `kind` LowCardinality(String) CODEC(ZSTD(1)),
     `status` LowCardinality(String) CODEC(ZSTD(1)),
     `status_message` String CODEC(ZSTD(1)),
+    `error_group` LowCardinality(String) CODEC(ZSTD(1)),
     `duration` UInt64 CODEC(T64, ZSTD(1)),
     `calls` UInt64 CODEC(T64, ZSTD(1)),
     `trace_id` FixedString(16) CODEC(ZSTD(1)),
