@@ -59,9 +59,10 @@ func (e *exporter) statistics(ctx context.Context, tenant string) (exact bool, _
 	return epoch == 0, err
 }
 
-// ifExact returns a condition for statements that read tables that views fill: it holds if these are
-// exact; see statistics. If a statement returns nothing, the caller asks statistics. The statement
-// must run with wholeCluster, and an error that matches shardMissing means that they are not exact.
+// ifExact returns a condition for statements that read tables that views fill: it holds if these
+// are exact; see statistics. If a statement returns nothing, the caller asks statistics. The
+// statement must run with wholeCluster, and an error that matches shardMissing means that they are
+// not exact.
 func (e *exporter) ifExact(tenant string) string { return "(" + e.epochQuery(tenant) + ") = 0" }
 
 // fromStatistics calls read, which runs a statement with the condition ifExact and returns the

@@ -88,8 +88,8 @@ type headScan struct {
 	spans []tracestore.SummarySpan
 	texts map[string]string
 	bytes int // of texts
-	// Duplicates have the same start, and are equal in all columns. same has the spans with the start
-	// of the last one, without it.
+	// Duplicates have the same start, and are equal in all columns. same has the spans with the
+	// start of the last one, without it.
 	same     map[tracestore.SummarySpan]struct{}
 	twice    bool
 	doubtful []otlpdata.TraceID // traces with spans that may be duplicates

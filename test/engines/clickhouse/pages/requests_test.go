@@ -66,8 +66,10 @@ func (s *stores) pages() []page {
 		{"explain slowest", []step{asks(ui + "explain?" + s.params("q", ofService, "of", "spans", "sel_slowest", "0.05"))}},
 		{"errors", []step{asks(errors())}},
 		{"errors of a search", []step{asks(search(ofService)), asks(heat(ofService), facets(ofService), changes, errors("q", ofService))}},
-		{"dependencies", []step{asks(fmt.Sprintf("/api/dependencies?endTs=%d&lookback=%d", s.to.UnixMilli(), s.to.Sub(s.from).Milliseconds()))}},
-		{"service search", []step{asks(fmt.Sprintf("/api/traces?service=%s&limit=20&start=%d&end=%d", service, s.from.UnixMicro(), s.to.UnixMicro()))}},
+		{"dependencies", []step{asks(fmt.Sprintf("/api/dependencies?endTs=%d&lookback=%d",
+			s.to.UnixMilli(), s.to.Sub(s.from).Milliseconds()))}},
+		{"service search", []step{asks(fmt.Sprintf("/api/traces?service=%s&limit=20&start=%d&end=%d",
+			service, s.from.UnixMicro(), s.to.UnixMicro()))}},
 	}
 }
 
