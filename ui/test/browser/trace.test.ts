@@ -239,7 +239,7 @@ test('links are followed both ways', async () => {
   const inner: TestSpan = { traceID: b, spanID: spanID(), parentID: source.spanID, service: 'two', name: 'commit', start: start + 22, duration: 1, links: [{ traceID: b, spanID: source.spanID }] };
   await sendSpans(program, [target, source, inner]);
   const { page } = await openTrace(`?span=${source.spanID}`, b);
-  await details(page).getByRole('tab', { name: /Links/ }).click();
+  await details(page).getByRole('tab', { name: /links/ }).click();
   await details(page).getByText(/commit/).waitFor();
   await details(page).locator(`a[href*="${a}"]`).first().click();
   await expect.poll(() => new URL(page.url()).pathname).toBe(`/trace/${a}`);
