@@ -29,10 +29,11 @@ const (
 	// minCounted is the minimum share of the window that must be counted to say anything.
 	minCounted = 0.5
 	// endedParts is the number of parts at the end of the window without more errors than usual
-	// after which the error has ended.
-	endedParts = 4
-	minFactor  = 3
-	minGrown   = 5
+	// after which the error has ended, if minMissing were to be expected in them, of which
+	// at most maxRemaining occurred.
+	endedParts, minMissing, maxRemaining = 4, 9, 0.25
+	minFactor                            = 3
+	minGrown                             = 5
 	// minEvidence is the minimum log-likelihood ratio of a rise. Chance alone hardly reaches it in
 	// any part of the window.
 	minEvidence = 12
@@ -49,7 +50,9 @@ func (c *counted) trendOf(g *group, before *counted) trend {
 	sampled := c.Share < 1 || before != nil && before.Share < 1
 	if !sampled && g.before == nil && float64(g.spans.First)-float64(first) > quietShare*length {
 		t := trend{kind: isNew, since: g.spans.First, excess: float64(g.spans.Durations.Count())}
-		if c.parts.At(g.spans.Last)+endedParts < c.parts.N {
+		last := c.parts.At(g.spans.Last)
+		width := float64(last - c.parts.At(g.spans.First) + 1)
+		if ended(c.parts.N-1-last, t.excess/width, 0) {
 			t.until = g.spans.Last
 		}
 		return t
@@ -118,12 +121,23 @@ func (c *counted) rise(counts []float64) trend {
 			evidence = found
 			best = trend{kind: growing, factor: risen / otherwise, since: c.start(from + c.parts.N - len(counts)),
 				excess: inside - otherwise*width, risen: risen, otherwise: otherwise}
-			if to+endedParts < len(counts) {
+			after := 0.0
+			for _, n := range counts[to+1:] {
+				after += n
+			}
+			if ended(len(counts)-1-to, risen, after) {
 				best.until = c.start(to + 1 + c.parts.N - len(counts))
 			}
 		}
 	}
 	return best
+}
+
+// ended reports whether an error has ended that occurs n times in a number of parts after it. mean
+// is its mean number in a part before.
+func ended(parts int, mean, n float64) bool {
+	missing := float64(parts) * mean
+	return parts >= endedParts && missing >= minMissing && n <= maxRemaining*missing
 }
 
 // start returns the start of a part, which may be before the window.
