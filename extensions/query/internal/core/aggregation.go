@@ -12,6 +12,25 @@ import (
 // Window is a time range of span starts, both ends inclusive. A zero time is no bound.
 type Window struct{ From, To time.Time }
 
+// Split divides times into about n parts of the same length, and what remains of each.
+func Split(times []Window, n int) (parts []Window) {
+	var all time.Duration
+	for _, w := range times {
+		all += w.To.Sub(w.From) + 1
+	}
+	length := max(all/time.Duration(n), 1)
+	for _, w := range times {
+		for from := w.From; !from.After(w.To); from = from.Add(length) {
+			part := Window{From: from, To: from.Add(length - 1)}
+			if part.To.After(w.To) {
+				part.To = w.To
+			}
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
 // Aggregation asks a store to describe spans, or their traces, without returning them.
 type Aggregation struct {
 	Store  tracestore.Aggregator

@@ -20,7 +20,8 @@ const (
 	maxNewKeys = 10
 	// maxNewVersions is the same for versions.
 	maxNewVersions = 5
-	// instanceWindow is the time at the end of a period whose instances are counted.
+	// instanceWindow is the time at the end of the range, and before it, whose instances are
+	// counted.
 	instanceWindow = 10 * time.Minute
 	// maxInstanceChecks is the maximum number of services whose instances are counted, each time by
 	// examining at most maxInstanceSpans spans.
@@ -90,7 +91,7 @@ func (f *changeFinder) compare(service string, s *serviceSample) error {
 	return nil
 }
 
-// addVersion adds a version that no span had before.
+// addVersion adds a version that no span usually had.
 func (f *changeFinder) addVersion(service, version string, seen uint64) error {
 	where := tracestore.And{is(tracestore.Service, "", service), is(tracestore.ResourceAttribute, versionKey, version)}
 	at, isNew, err := f.newSince(where, seen)
@@ -104,7 +105,7 @@ func (f *changeFinder) addVersion(service, version string, seen uint64) error {
 	return err
 }
 
-// addKey adds an attribute key that no span had before.
+// addKey adds an attribute key that no span usually had.
 func (f *changeFinder) addKey(service, key string, seen uint64) error {
 	where := tracestore.And{is(tracestore.Service, "", service),
 		tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: key}, Op: tracestore.Exists}}
@@ -115,21 +116,22 @@ func (f *changeFinder) addKey(service, key string, seen uint64) error {
 	return err
 }
 
-// newSince reports whether no span met a condition in the period before, and about when the first
+// newSince reports whether no span met a condition in the times before, and about when the first
 // one did. seen is when one did.
 func (f *changeFinder) newSince(where tracestore.Expr, seen uint64) (at route.Nanos, isNew bool, err error) {
 	if f.done() {
 		return 0, false, nil
 	}
-	before, err := f.probe(where, f.periods.earlier())
-	if err != nil || before {
-		return 0, false, err
+	for _, w := range slices.Backward(f.periods.before) {
+		if before, err := f.probe(where, w); err != nil || before {
+			return 0, false, err
+		}
 	}
 	at, err = f.firstSpan(where, seen)
 	return at, true, err
 }
 
-// firstSpan returns about when the first span of the current period that meets a condition starts.
+// firstSpan returns about when the first span of the range that meets a condition starts.
 // seen is not before that.
 func (f *changeFinder) firstSpan(where tracestore.Expr, seen uint64) (route.Nanos, error) {
 	low, high := uint64(f.periods.start.UnixNano()), seen // the first span starts from low to high
@@ -172,8 +174,8 @@ func (f *changeFinder) newest(where tracestore.Expr, w core.Window) (start uint6
 // versionBefore returns the version of the newest span of a service before a time, or "".
 func (f *changeFinder) versionBefore(service string, at route.Nanos) (version string, _ error) {
 	f.probes++
-	q := tracestore.Query{Tenant: f.slot.Tenant(), From: f.periods.before, To: time.Unix(0, int64(at)-int64(changePrecision)), Limit: 1,
-		Where: is(tracestore.Service, "", service), Budget: f.slot.Budget()}
+	q := tracestore.Query{Tenant: f.slot.Tenant(), From: f.periods.earlier(usualTime).From, Limit: 1,
+		To: time.Unix(0, int64(at)-int64(changePrecision)), Where: is(tracestore.Service, "", service), Budget: f.slot.Budget()}
 	newest := uint64(0)
 	_, err := f.slot.Find(q, nil, func(_ otlpdata.TraceID, spans *otlpdata.Batch) error {
 		return tracestore.WalkSpans(spans, func(s tracestore.Span) error {
@@ -187,7 +189,7 @@ func (f *changeFinder) versionBefore(service string, at route.Nanos) (version st
 	return version, err
 }
 
-// addInstances adds a change of the number of instances at the end of the periods. The sample says
+// addInstances adds a change of the number of instances at the end of the range. The sample says
 // whether there may be one.
 func (f *changeFinder) addInstances(service string, s *serviceSample) error {
 	added := appeared(s.instances)
@@ -200,7 +202,7 @@ func (f *changeFinder) addInstances(service string, s *serviceSample) error {
 		f.cut = true
 		return nil
 	}
-	before, err := f.instances(store, service, f.periods.earlier())
+	before, err := f.instances(store, service, f.periods.earlier(min(instanceWindow, f.periods.end.Sub(f.periods.start))))
 	if err != nil {
 		return err
 	}
@@ -231,8 +233,8 @@ func ofInstance(service, instance string) tracestore.Expr {
 	return tracestore.And{is(tracestore.Service, "", service), anyKey}
 }
 
-// lastSpan returns when the last span of the current period that meets a condition starts, or the
-// start of the period if none does.
+// lastSpan returns when the last span of the range that meets a condition starts, or the start of
+// the range if none does.
 func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	start, found, err := f.newest(where, f.periods.current())
 	if !found {
@@ -241,7 +243,7 @@ func (f *changeFinder) lastSpan(where tracestore.Expr) (route.Nanos, error) {
 	return route.Nanos(start), err
 }
 
-// instances returns the number of instances at the end of a period, or 0 if it is not known.
+// instances returns the number of instances at the end of some time, or 0 if it is not known.
 func (f *changeFinder) instances(store tracestore.Aggregator, service string, w core.Window) (int, error) {
 	f.probes++
 	if from := w.To.Add(-instanceWindow); from.After(w.From) {

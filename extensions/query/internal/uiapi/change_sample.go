@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	changeSlices = 12 // parts of each period
+	changeSlices = 12 // parts of the range, and of the times before
 	changeTraces = 25 // traces of each part
 	// maxChangeSpans is the maximum number of spans of the sample.
 	maxChangeSpans = 50_000
@@ -29,7 +29,7 @@ func instanceKeys() []string { return []string{"service.instance.id", "k8s.pod.n
 // versionKey is the resource attribute with the version of a service.
 const versionKey = "service.version"
 
-// changeSample is what the newest traces of equal parts of both periods have.
+// changeSample is what the newest traces of parts of the range, and of the times before, have.
 type changeSample struct {
 	periods  *changePeriods
 	spans    int
@@ -42,9 +42,9 @@ type serviceSample struct{ versions, instances, keys map[string]*sighting }
 
 // sighting is where a value was seen. Times are nanoseconds since the Unix epoch.
 type sighting struct {
-	before, now int    // spans
-	first       uint64 // start of the first span in the current period
-	last        uint64 // start of the last span in both periods
+	before, now int    // spans in the times before, and in the range
+	first       uint64 // start of the first span in the range
+	last        uint64 // start of the last span
 }
 
 var errSampled = errors.New("sample is large enough")
@@ -56,11 +56,9 @@ func (c *changeSample) read(slot *core.Slot, p *changePeriods) error {
 	if c.memory, err = tracestore.Reserve(slot.Context(), 0); err != nil {
 		return err
 	}
-	for _, w := range []core.Window{p.earlier(), p.current()} {
-		part := w.To.Sub(w.From) / changeSlices
-		for i := range changeSlices {
-			q := tracestore.Query{Tenant: slot.Tenant(), From: w.From.Add(time.Duration(i) * part), Limit: changeTraces, Budget: slot.Budget()}
-			q.To = q.From.Add(max(part-1, 0))
+	for _, times := range [][]core.Window{p.before, {p.current()}} {
+		for _, w := range core.Split(times, changeSlices) {
+			q := tracestore.Query{Tenant: slot.Tenant(), From: w.From, To: w.To, Limit: changeTraces, Budget: slot.Budget()}
 			if err := c.part(slot, q); err != nil {
 				return err
 			}
@@ -90,7 +88,7 @@ func (c *changeSample) part(slot *core.Slot, q tracestore.Query) error {
 	return err
 }
 
-// addSpan notes what a span has. now says in which period it starts.
+// addSpan notes what a span has. now says whether it starts in the range.
 func (c *changeSample) addSpan(s tracestore.Span, now bool) {
 	c.spans++
 	service := c.services[s.Resource.Service]
@@ -138,7 +136,7 @@ func (c *changeSample) see(seen map[string]*sighting, value string, now bool, st
 	v.now++
 }
 
-// appeared returns the values that were seen in the current period only, sorted.
+// appeared returns the values that were seen in the range only, sorted.
 func appeared(seen map[string]*sighting) (values []string) {
 	for value, s := range seen {
 		if s.before == 0 {

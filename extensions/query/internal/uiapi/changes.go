@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -21,6 +23,8 @@ const (
 	maxProbes = 500
 	// maxNewServices is the maximum number of new services: those with the most calls.
 	maxNewServices = 1000
+	// usualTime is the time before the range in which is found what is usual.
+	usualTime = 24 * time.Hour
 	// maxChangeTime is the time after which no more changes are looked for.
 	maxChangeTime = 5 * time.Second
 )
@@ -32,7 +36,7 @@ type changesAnswer struct {
 	Complete bool     `json:"complete"` // all that the sample suggests was checked
 }
 
-// change is what a service did not have in the period before. From and To are versions, numbers of
+// change is what a service usually does not have. From and To are versions, numbers of
 // instances, or "" and an attribute key.
 type change struct {
 	At      route.Nanos `json:"at"`
@@ -51,8 +55,7 @@ const (
 	newAttribute changeKind = "attribute"
 )
 
-// changes parses GET /api/ui/v1/changes, which compares a time range with the period of the same
-// length before.
+// changes parses GET /api/ui/v1/changes, which compares a time range with what was usual before.
 func (a *API) changes(ctx context.Context, v url.Values) (route.Query, error) {
 	store, ok := core.StoreAs[tracestore.Metrics](ctx, a.backend)
 	if !ok {
@@ -67,7 +70,8 @@ func (a *API) changes(ctx context.Context, v url.Values) (route.Query, error) {
 		return nil, err
 	}
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
-		f := changeFinder{slot: slot, metrics: store, periods: periodsOf(w), end: a.backend.Now().Add(maxChangeTime), now: a.backend.Now}
+		f := changeFinder{slot: slot, metrics: store, periods: changePeriods{start: w.From, end: w.To}, end: a.backend.Now().Add(maxChangeTime),
+			now: a.backend.Now}
 		defer func() { f.sample.memory.Release() }()
 		if err := f.find(); err != nil {
 			return nil, nil, err
@@ -76,24 +80,44 @@ func (a *API) changes(ctx context.Context, v url.Values) (route.Query, error) {
 	}, nil
 }
 
-// changePeriods is a time range and the period before.
-type changePeriods struct{ before, start, end time.Time }
-
-func periodsOf(w core.Window) changePeriods {
-	p := changePeriods{start: w.From, end: w.To}
-	p.before = p.start.Add(-p.end.Sub(p.start))
-	if first := time.Unix(0, 0); p.before.Before(first) {
-		p.before = first
-	}
-	return p
+// changePeriods is a time range and the times with which it is compared, in order: the quiet times
+// of the day before it, see spanmetrics.QuietTimes, and the time just before it. What these have is
+// not new, but what only was in an incident is.
+type changePeriods struct {
+	start, end time.Time
+	before     []core.Window
 }
 
-// earlier returns the period before, which ends 1 ns before the time range.
-func (p *changePeriods) earlier() core.Window {
-	return core.Window{From: p.before, To: p.start.Add(-1)}
+// earlier returns the time that ends 1 ns before the time range.
+func (p *changePeriods) earlier(length time.Duration) core.Window {
+	w := core.Window{From: p.start.Add(-length), To: p.start.Add(-1)}
+	if first := time.Unix(0, 0); w.From.Before(first) {
+		w.From = first
+	}
+	return w
 }
 
 func (p *changePeriods) current() core.Window { return core.Window{From: p.start, To: p.end} }
+
+// learn finds the times with which the range is compared: the whole day before, if too little of it
+// is quiet.
+func (f *changeFinder) learn(services []string) error {
+	p := &f.periods
+	times, reasons, err := spanmetrics.QuietTimes(f.slot, services, p.start, usualTime)
+	f.reasons.Add(reasons...)
+	if len(times) == 0 {
+		p.before = []core.Window{p.earlier(usualTime)}
+		return err
+	}
+	last := p.earlier(instanceWindow)
+	if end := &times[len(times)-1]; !end.To.Before(last.From) {
+		end.To = last.To
+	} else {
+		times = append(times, last)
+	}
+	p.before = times
+	return err
+}
 
 // changeFinder finds changes. It knows all services from the counts of the store. What else changed
 // it sees in a sample of traces, and checks with searches that need one match.
@@ -116,9 +140,12 @@ func (f *changeFinder) find() error {
 	if err != nil {
 		return err
 	}
-	before, err := f.calls(f.periods.earlier())
+	before, err := f.calls(f.periods.earlier(usualTime))
 	if err != nil || len(before) == 0 {
 		return err // there is nothing to compare with
+	}
+	if err := f.learn(slices.Sorted(maps.Keys(before))); err != nil {
+		return err
 	}
 	if err := f.sample.read(f.slot, &f.periods); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/uiapi/route"
@@ -84,7 +83,7 @@ func (a *API) typical(slot *core.Slot, t *trace) (any, tracestore.Reasons, error
 // them.
 func findCandidates(slot *core.Slot, t *trace, times []core.Window) (found []candidate, _ error) {
 	var parts []tracestore.Query
-	for _, w := range split(times) {
+	for _, w := range core.Split(times, typicalParts) {
 		q := rootQuery(slot, t)
 		q.From, q.To = w.From, w.To
 		parts = append(parts, q)
@@ -114,25 +113,6 @@ func findCandidates(slot *core.Slot, t *trace, times []core.Window) (found []can
 		parts = more
 	}
 	return found, nil
-}
-
-// split divides times into about typicalParts parts of the same length, and what remains of each.
-func split(times []core.Window) (parts []core.Window) {
-	var all time.Duration
-	for _, w := range times {
-		all += w.To.Sub(w.From) + 1
-	}
-	length := all / typicalParts
-	for _, w := range times {
-		for from := w.From; !from.After(w.To); from = from.Add(length) {
-			part := core.Window{From: from, To: from.Add(length - 1)}
-			if part.To.After(w.To) {
-				part.To = w.To
-			}
-			parts = append(parts, part)
-		}
-	}
-	return parts
 }
 
 // withoutErrors returns the candidates without failed spans, or all of them if there are none.
