@@ -55,7 +55,10 @@ func (r *callReader) read(p *Periods, q tracestore.MetricsQuery, name func(*trac
 // whose incidents have the most errors, if they began in the last day. kinds selects the same calls
 // as the count that found the incidents.
 func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) error {
-	list = slices.DeleteFunc(list, func(s *ServiceSeries) bool { return s.Incident.Start.Before(p.usualEnd().Add(-day)) })
+	first := p.usualEnd().Add(-day)
+	list = slices.DeleteFunc(list, func(s *ServiceSeries) bool {
+		return !slices.ContainsFunc(s.Incidents(), func(i Incident) bool { return !i.Start.Before(first) })
+	})
 	slices.SortFunc(list, func(a, b *ServiceSeries) int {
 		x, y := a.Incident, b.Incident
 		return cmp.Or(cmp.Compare(y.Errors, x.Errors), cmp.Compare(y.Calls, x.Calls), strings.Compare(a.Name, b.Name))
@@ -69,8 +72,10 @@ func (r *callReader) refine(p *Periods, list []*ServiceSeries, kinds []string) e
 	for _, s := range list {
 		byName[s.Name] = s
 		q.Services = append(q.Services, s.Name)
-		if begin := s.Incident.Start.Add(-slot); begin.Before(q.From) {
-			q.From = begin
+		for _, i := range s.Incidents() {
+			if begin := i.Start.Add(-slot); !i.Start.Before(first) && begin.Before(q.From) {
+				q.From = begin
+			}
 		}
 	}
 	return r.visit(q, func(m *tracestore.MetricSeries) {

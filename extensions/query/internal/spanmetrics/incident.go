@@ -19,11 +19,13 @@ const (
 	// minEvidence is the logarithm of how much likelier the calls of an incident are with its share
 	// of bad calls than with the usual one; endEvidence is the reverse for the calls after its end.
 	// TestQuietHours checks that minEvidence is enough for 20 quiet services.
-	minEvidence, endEvidence = 12, 7
+	minEvidence, endEvidence = 12, 9
 	minUsualShare            = 0.001 // a lower usual share counts as this one
 	maxShare                 = 0.99
 	alwaysFailing            = 0.25 // share of errors that is never usual
 	rounds                   = 2    // of estimating the share of bad calls of an incident
+	maxIncidents             = 20   // of a service
+	maxPause                 = slot // between two rises that are one incident
 )
 
 // Incident is time in which a service is worse than usual.
@@ -57,47 +59,93 @@ func (s *series) silent() time.Duration {
 	return time.Duration(n) * s.length
 }
 
-// latest returns the latest incident that has not ended before the range, errors first, those that
-// go on before those that have ended. It returns nil if there is none. An incident of a service
-// that is no longer called, although it usually is, has ended.
-func (h *history) latest(s *series, p *Periods) (found *Incident) {
+// incidents returns the incidents that have not ended before the range, see first. An incident of a
+// service that is no longer called, although it usually is, has ended.
+func (h *history) incidents(s *series, p *Periods) (found []Incident) {
+	if h.usual == nil {
+		return nil
+	}
+	silent := s.silent()
+	stopped := h.usual.callsIn(silent) >= minCalls
 	for i := range h.bad {
-		b := &h.bad[i]
-		incident := b.latest(s, p)
-		if silent := s.silent(); incident != nil && incident.End.IsZero() && h.usual.callsIn(silent) >= minCalls {
-			incident.End = s.end().Add(-silent)
-		}
-		if incident == nil || !incident.End.IsZero() && !incident.End.After(p.Start) {
-			continue
-		}
-		if found == nil || !found.End.IsZero() && incident.End.IsZero() {
-			found = incident
+		for _, incident := range h.bad[i].incidents(s, p) {
+			if incident.End.IsZero() && stopped {
+				incident.End = s.end().Add(-silent)
+			}
+			if incident.End.IsZero() || incident.End.After(p.Start) {
+				found = append(found, incident)
+			}
 		}
 	}
 	return found
 }
 
-// latest finds the latest incident of the kind.
-func (b *badCalls) latest(s *series, p *Periods) *Incident {
+// apart orders incidents of a service: first the one that stands for it, which goes on if one does,
+// errors before slow calls, then the others, the latest first. It leaves out slow calls at the time
+// of one that comes before, what is counted twice, and those beyond maxIncidents.
+func apart(found []Incident) (list []Incident) {
+	slices.SortFunc(found, func(a, b Incident) int { return b.Start.Compare(a.Start) })
+	rank := func(i *Incident) int {
+		n := 0
+		if !i.End.IsZero() {
+			n += 2
+		}
+		if i.Kind != Errors {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(found, func(a, b Incident) int { return rank(&a) - rank(&b) })
+	for _, i := range found {
+		same := func(o Incident) bool { return (i.Kind == Slow || i.Kind == o.Kind) && i.overlaps(&o) }
+		if len(list) < maxIncidents && !slices.ContainsFunc(list, same) {
+			list = append(list, i)
+		}
+	}
+	if len(list) > 1 {
+		slices.SortFunc(list[1:], func(a, b Incident) int { return b.Start.Compare(a.Start) })
+	}
+	return list
+}
+
+func (i *Incident) overlaps(o *Incident) bool {
+	return (i.End.IsZero() || o.Start.Before(i.End)) && (o.End.IsZero() || i.Start.Before(o.End))
+}
+
+// incidents finds the incidents of the kind, the latest first.
+func (b *badCalls) incidents(s *series, p *Periods) (found []Incident) {
 	usual := make([]float64, len(s.counts))
 	for i := range usual {
 		usual[i] = b.shareIn(int(s.time(i).Sub(p.UsualStart) / slot))
 	}
 	list := chosen(s.counts, func(*counts) bool { return true })
-	for _, r := range slices.Backward(b.rises(list, usual)) {
-		incident := &Incident{Kind: b.kind, Start: s.time(r.first), SlowFrom: b.from}
-		if r.open {
-			r.last = len(list) - 1
-		} else {
-			incident.End = s.time(r.last + 1)
-		}
+	var last *rise
+	for _, r := range b.rises(list, usual) {
 		all := sum(list[r.first : r.last+1])
-		if b.of(&all) >= minBad && b.share(&all) >= max(b.minShare, badFactor*b.usual) {
-			incident.Red = all.red()
-			return incident
+		switch {
+		case b.of(&all) < minBad || b.share(&all) < max(b.minShare, badFactor*b.usual):
+		case last != nil && time.Duration(r.first-last.last-1)*s.length <= maxPause:
+			last.last, last.open = r.last, r.open
+			found[0] = b.incident(s, last)
+		default:
+			last = &r
+			found = slices.Insert(found, 0, b.incident(s, last))
 		}
 	}
-	return nil
+	return found
+}
+
+// incident returns the incident of a rise.
+func (b *badCalls) incident(s *series, r *rise) Incident {
+	out := Incident{Kind: b.kind, Start: s.time(r.first), SlowFrom: b.from}
+	to := len(s.counts)
+	if !r.open {
+		to = r.last + 1
+		out.End = s.time(to)
+	}
+	all := sum(chosen(s.counts[r.first:to], func(*counts) bool { return true }))
+	out.Red = all.red()
+	return out
 }
 
 // rise is steps with more bad calls than usual.

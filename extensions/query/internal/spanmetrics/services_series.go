@@ -18,8 +18,10 @@ type ServiceSeries struct {
 	Time    uint64 // sum of the durations in nanoseconds, or the maximum uint64 if it overflows
 	Summary Red
 	Usual   *Usual // nil if too little is known
-	// Incident is the latest one that has not ended before the range, or nil.
+	// Incident is the one that goes on or, if none does, the latest that has not ended before the
+	// range, or nil. Earlier are the others that have not ended before the range, the latest first.
 	Incident *Incident
+	Earlier  []Incident
 	// Since is the calls since the start of an incident that goes on, or nil. The incident is that
 	// of the service, for an operation, too, and for a sum of services the earliest of theirs.
 	Since *Since
@@ -116,18 +118,45 @@ func (t *tally) series(name string) ServiceSeries {
 	return s
 }
 
-// judge finds the incident of a service.
+// judge finds the incidents of a service. Those from before the counted time stay as they are.
 func (s *ServiceSeries) judge(counted *series, p *Periods) {
-	s.Incident = s.history.latest(counted, p)
-	if i := s.Incident; i != nil && i.End.IsZero() && s.Summary.Calls == 0 {
-		s.Incident = nil // it fails no more: it is not called
+	found := s.history.incidents(counted, p)
+	for _, i := range s.Incidents() {
+		if i.Start.Before(counted.start) {
+			found = append(found, i)
+		}
+	}
+	s.Incident, s.Earlier = nil, nil
+	if found = apart(found); len(found) > 0 {
+		s.Incident, s.Earlier = &found[0], found[1:]
+	}
+	if i := s.Incident; i != nil && i.End.IsZero() && s.Summary.Calls == 0 && s.Usual.callsIn(p.End.Sub(p.Start)) >= minMissing {
+		s.Incident, s.Earlier = nil, nil // it fails no more: it is not called
 	}
 	known := s.Usual != nil && s.Usual.errorShare() < alwaysFailing
-	if r := s.Summary; s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
+	if r := s.latest(counted); s.Incident == nil && !known && r.Errors >= minBad && r.errorShare() >= alwaysFailing {
 		s.Incident, s.Usual = &Incident{Kind: Errors, Red: r}, nil // such a share is not usual
 	}
 	s.Since = nil
 	if i := s.Incident; i != nil && i.End.IsZero() && !i.Start.IsZero() {
 		s.Since = &Since{i.Start, i.Red}
 	}
+}
+
+// latest returns the calls of the range, or of the last two slots if the range is shorter.
+func (s *ServiceSeries) latest(counted *series) Red {
+	n := min(int(2*slot/counted.length), len(counted.counts))
+	last := sum(chosen(counted.counts[len(counted.counts)-n:], func(*counts) bool { return true }))
+	if last.calls > s.Summary.Calls {
+		return last.red()
+	}
+	return s.Summary
+}
+
+// Incidents returns Incident, if there is one, and Earlier.
+func (s *ServiceSeries) Incidents() []Incident {
+	if s.Incident == nil {
+		return s.Earlier
+	}
+	return append([]Incident{*s.Incident}, s.Earlier...)
 }

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// sameTime is how far the start of an incident may lie before the start of its cause, and its
-	// end after the end of its cause: both are inexact for services with few requests.
+	// sameTime is how far the start of an incident may lie before the start of its cause, or a
+	// quarter of the length of that if this is longer, and its end after the end of its cause: both
+	// are inexact for services with few requests, and if the share of errors grows.
 	sameTime = 15 * time.Minute
 	// laterTime is how much later the incident of a caller may start, or half the length of the
 	// incident of the callee if that is longer: a growing share of errors exceeds what is usual
@@ -40,14 +41,17 @@ func (c *chain) hasAny(names []string) bool {
 		slices.ContainsFunc(c.reached, func(s *spanmetrics.ServiceSeries) bool { return slices.Contains(names, s.Name) })
 }
 
-// chains puts the incidents of services together, by the calls between these.
+// chains puts the incidents of services together, by the calls between these. Each of several
+// incidents of a service is one of its own.
 func (r *incidentReader) chains(list []spanmetrics.ServiceSeries) ([]*chain, error) {
-	g := &incidentGraph{end: r.periods.End, affected: make(map[string]*spanmetrics.ServiceSeries), causes: make(map[string][]string),
-		effects: make(map[string][]string)}
+	g := &incidentGraph{end: r.periods.End, affected: make(map[string][]*spanmetrics.ServiceSeries),
+		causes: make(map[*spanmetrics.ServiceSeries]bool), effects: make(map[*spanmetrics.ServiceSeries][]*spanmetrics.ServiceSeries)}
 	var window core.Window
 	for i := range list {
-		if s := &list[i]; s.Incident != nil {
-			g.affected[s.Name] = s
+		for _, incident := range list[i].Incidents() {
+			s := list[i]
+			s.Incident = &incident
+			g.affected[s.Name] = append(g.affected[s.Name], &s)
 			w := r.window(s.Incident)
 			if window.From.IsZero() || w.From.Before(window.From) {
 				window.From = w.From
@@ -86,11 +90,13 @@ func (r *incidentReader) callees(w core.Window) (map[string][]string, error) {
 	return out, nil
 }
 
-// incidentGraph is the services with incidents, and which of these can be the cause of which.
+// incidentGraph is the services with incidents, once for each, and which of these can be the cause
+// of which.
 type incidentGraph struct {
-	end             time.Time // of what is known
-	affected        map[string]*spanmetrics.ServiceSeries
-	causes, effects map[string][]string
+	end      time.Time // of what is known
+	affected map[string][]*spanmetrics.ServiceSeries
+	causes   map[*spanmetrics.ServiceSeries]bool // the incident of a callee can be the cause
+	effects  map[*spanmetrics.ServiceSeries][]*spanmetrics.ServiceSeries
 }
 
 // connect finds, for each affected service, the next affected ones that it calls, also through
@@ -106,9 +112,9 @@ func (g *incidentGraph) connect(callees map[string][]string) {
 						continue
 					}
 					seen[name] = true
-					if c := g.affected[name]; c != nil && g.canCause(c.Incident, s.Incident) {
-						g.causes[s.Name] = append(g.causes[s.Name], name)
-						g.effects[name] = append(g.effects[name], s.Name)
+					if c := g.cause(name, s.Incident); c != nil {
+						g.causes[s] = true
+						g.effects[c] = append(g.effects[c], s)
 						continue
 					}
 					further = append(further, name)
@@ -117,6 +123,18 @@ func (g *incidentGraph) connect(callees map[string][]string) {
 			next = further
 		}
 	}
+}
+
+// cause returns the callee with the incident that can be the cause of that of a caller, or nil. Of
+// several incidents, it is the one that starts at the nearest time.
+func (g *incidentGraph) cause(callee string, caller *spanmetrics.Incident) (nearest *spanmetrics.ServiceSeries) {
+	apart := func(s *spanmetrics.ServiceSeries) time.Duration { return caller.Start.Sub(s.Incident.Start).Abs() }
+	for _, s := range g.affected[callee] {
+		if g.canCause(s.Incident, caller) && (nearest == nil || apart(s) < apart(nearest)) {
+			nearest = s
+		}
+	}
+	return nearest
 }
 
 // canCause reports whether the incident of a callee can be the cause of that of a caller: it starts
@@ -129,9 +147,8 @@ func (g *incidentGraph) canCause(callee, caller *spanmetrics.Incident) bool {
 	if callee.Start.IsZero() || caller.Start.IsZero() {
 		return caller.End.IsZero()
 	}
-	later := max(laterTime, calleeEnd.Sub(callee.Start)/2)
-	after := caller.Start.Sub(callee.Start)
-	return after >= -sameTime && after <= later && caller.Start.Before(calleeEnd.Add(sameTime))
+	length, after := calleeEnd.Sub(callee.Start), caller.Start.Sub(callee.Start)
+	return after >= -max(sameTime, length/4) && after <= max(laterTime, length/2) && caller.Start.Before(calleeEnd.Add(sameTime))
 }
 
 func (g *incidentGraph) endOf(i *spanmetrics.Incident) time.Time {
@@ -144,32 +161,34 @@ func (g *incidentGraph) endOf(i *spanmetrics.Incident) time.Time {
 // chains returns one incident for each source: a service none of whose callees can be the cause. Of
 // services that call each other, the worst is the source.
 func (g *incidentGraph) chains() (out []*chain) {
-	done := make(map[string]bool)
+	done := make(map[*spanmetrics.ServiceSeries]bool)
 	sorted := g.sorted()
 	add := func(s *spanmetrics.ServiceSeries) {
 		c := &chain{source: s}
-		seen, next := map[string]bool{s.Name: true}, []string{s.Name}
+		seen, next := map[*spanmetrics.ServiceSeries]bool{s: true}, []*spanmetrics.ServiceSeries{s}
 		for len(next) > 0 {
-			name := next[0]
+			one := next[0]
 			next = next[1:]
-			done[name] = true
-			for _, effect := range g.effects[name] {
+			done[one] = true
+			for _, effect := range g.effects[one] {
 				if !seen[effect] {
 					seen[effect] = true
-					c.reached = append(c.reached, g.affected[effect])
 					next = append(next, effect)
+					if !c.hasAny([]string{effect.Name}) {
+						c.reached = append(c.reached, effect)
+					}
 				}
 			}
 		}
 		out = append(out, c)
 	}
 	for _, s := range sorted {
-		if len(g.causes[s.Name]) == 0 {
+		if !g.causes[s] {
 			add(s)
 		}
 	}
 	for _, s := range sorted {
-		if !done[s.Name] {
+		if !done[s] {
 			add(s)
 		}
 	}
@@ -201,8 +220,8 @@ func (c *chain) joins(to *chain) bool {
 // sorted returns the affected services, the worst first.
 func (g *incidentGraph) sorted() []*spanmetrics.ServiceSeries {
 	out := make([]*spanmetrics.ServiceSeries, 0, len(g.affected))
-	for _, s := range g.affected {
-		out = append(out, s)
+	for _, list := range g.affected {
+		out = append(out, list...)
 	}
 	slices.SortFunc(out, worseFirst)
 	return out
@@ -221,6 +240,16 @@ func worseFirst(a, b *spanmetrics.ServiceSeries) int {
 		return n
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(aboveUsual(b), aboveUsual(a)), strings.Compare(a.Name, b.Name))
+}
+
+// endedLast orders incidents that are sorted otherwise: those that have ended come last, the latest
+// of them first.
+func endedLast(a, b *chain) int {
+	x, y := a.source.Incident.End, b.source.Incident.End
+	if x.IsZero() || y.IsZero() {
+		return x.Compare(y) // the zero time is before all others
+	}
+	return y.Compare(x)
 }
 
 // aboveUsual returns the number of errors beyond the usual, or how many times p95 is the usual one.

@@ -17,7 +17,7 @@ const maxIncidents = 8
 
 // incidentsAnswer is the data of GET /api/ui/v1/incidents.
 type incidentsAnswer struct {
-	Incidents []systemIncident `json:"incidents"` // those that go on first, then the worst
+	Incidents []systemIncident `json:"incidents"` // those that go on first, the worst of them first, then the latest
 	Omitted   int              `json:"omitted"`   // further ones
 }
 
@@ -54,7 +54,7 @@ func (a *API) incidents(ctx context.Context, v url.Values) (route.Query, error) 
 	if err != nil {
 		return nil, err
 	}
-	q := spanmetrics.ServicesQuery{Periods: spanmetrics.NewPeriods(w.From, w.To, a.backend.Now(), 1),
+	q := spanmetrics.ServicesQuery{Periods: spanmetrics.NewPeriods(w.From, w.To, a.backend.Now(), defaultPoints),
 		Limit: min(defaultServices, a.backend.Limits().Names)}
 	of := v["service"]
 	return func(slot *core.Slot) (any, tracestore.Reasons, error) {
@@ -71,7 +71,9 @@ func (a *API) incidents(ctx context.Context, v url.Values) (route.Query, error) 
 			chains = slices.DeleteFunc(chains, func(c *chain) bool { return !c.hasAny(of) })
 		}
 		out := &incidentsAnswer{Incidents: []systemIncident{}, Omitted: max(0, len(chains)-maxIncidents)}
-		for _, c := range chains[:len(chains)-out.Omitted] {
+		chains = chains[:len(chains)-out.Omitted]
+		slices.SortStableFunc(chains, endedLast)
+		for _, c := range chains {
 			one, err := r.describe(c)
 			if err != nil {
 				return nil, nil, err
