@@ -2,7 +2,7 @@
 
 import type { Incident, Nanos, Red, Usual } from './types';
 
-/** `incidents`: incidents of the range, those that go on first, then the worst. */
+/** `incidents`: incidents of the range, those that go on first, then the latest. A service can have several. */
 export interface Incidents {
   incidents: SystemIncident[];
   /** Further ones. */

@@ -25,16 +25,18 @@ interface Props {
 
 /** All incidents of an answer. */
 export function IncidentCards({ incidents, at, to }: Props) {
-  if (incidents.incidents.length === 0) return null;
+  const list = incidents.incidents;
+  if (list.length === 0) return null;
   return (
     <section class={css.cards} aria-label={t('Incidents')}>
-      {incidents.incidents.map((i) => <Card key={i.source.name} i={i} at={at} to={to} />)}
+      {list.map((i, n) => <Card key={i.source.name + i.source.start} i={i} at={at} to={to} again={list.findIndex((o) => o.source.name === i.source.name) < n} />)}
       {incidents.omitted > 0 && <p class={css.more}>{tn(incidents.omitted, '{n} further incident is not shown.', '{n} further incidents are not shown.', { n: count(incidents.omitted) })}</p>}
     </section>
   );
 }
 
-function Card({ i, at, to }: { i: SystemIncident; at: TimeText; to: string }) {
+/** `again`: there is a card of the same service above, so that the details are left to the page of the service. */
+function Card({ i, at, to, again }: { i: SystemIncident; at: TimeText; to: string; again: boolean }) {
   const { source } = i;
   const errors = source.kind === 'errors';
   const open = source.end === null;
@@ -58,12 +60,12 @@ function Card({ i, at, to }: { i: SystemIncident; at: TimeText; to: string }) {
           <ShareMenu finding={finding} />
         </span>
       </div>
-      <dl class={css.facts}>
+      {!again && <dl class={css.facts}>
         <Fact name={t('Requests')}>{requestsText(i)}</Fact>
         {i.roots && <Fact name={t('Users see')} title={t('Requests without a caller: the first span of each trace')}>{usersText(i)}</Fact>}
         {i.reached.length > 0 && <Fact name={t('Also affected')}><Reached list={i.reached} /></Fact>}
         {i.errors.length > 0 && <Fact name={t('Errors')}><Chain list={i.errors} examined={i.examined} range={range} /></Fact>}
-      </dl>
+      </dl>}
     </article>
   );
 }

@@ -25,8 +25,6 @@ export interface ServiceHealth {
   rate: number;
   /** Share of failed requests, 0 without requests. */
   errorShare: number;
-  /** Usual share, or null if nothing is known. */
-  usualErrorShare: number | null;
   /** p95 divided by the usual p95, or null. */
   slowdown: number | null;
   /** Time in milliseconds since the epoch at which the incident began or the requests stopped, or null. */
@@ -101,7 +99,6 @@ function judgeOne(s: Services['services'][number], answer: Services, findSilent:
     name: s.name, inferred: s.inferred, series: s, state, figures,
     rate: figures.calls / figuresSeconds(s, answer),
     errorShare: errorShare(figures),
-    usualErrorShare: s.usual && errorShare(s.usual),
     slowdown: slowdown(figures, s.usual),
     since: state === 'silent' ? stopped : s.incident?.start ? millis(s.incident.start) : null,
   };
@@ -134,24 +131,14 @@ export function slowdown(now: Red, usual: Red | null): number | null {
 
 const rank: Record<ServiceState, number> = { failing: 0, silent: 1, slow: 2, ended: 3, normal: 4 };
 
-/** Number of errors of the incident beyond the usual. */
-function excess(h: ServiceHealth): number {
-  return h.series.incident!.errors - (h.usualErrorShare ?? 0) * h.series.incident!.calls;
-}
-
-/** p95 in an incident, relative to the usual. */
-function slowdownOf(h: ServiceHealth): number {
-  return (h.series.incident?.p95 ?? 0) / (h.series.usual?.p95 ?? 1);
-}
-
 function byName(a: ServiceHealth, b: ServiceHealth): number {
   return a.name < b.name ? -1 : 1;
 }
 
 function byAbnormality(a: ServiceHealth, b: ServiceHealth): number {
   if (a.state !== b.state) return rank[a.state] - rank[b.state];
-  if (a.state === 'failing' || a.state === 'ended') return excess(b) - excess(a) || b.errorShare - a.errorShare || byName(a, b);
-  if (a.state === 'slow') return slowdownOf(b) - slowdownOf(a) || byName(a, b);
+  if (a.state === 'failing' || a.state === 'ended') return b.series.incident!.errors - a.series.incident!.errors || byName(a, b);
+  if (a.state === 'slow') return (b.slowdown ?? 0) - (a.slowdown ?? 0) || byName(a, b);
   if (a.inferred !== b.inferred) return a.inferred ? 1 : -1;
   return b.series.summary.calls - a.series.summary.calls || (b.series.usual?.calls ?? 0) - (a.series.usual?.calls ?? 0) || byName(a, b);
 }

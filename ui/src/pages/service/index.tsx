@@ -78,7 +78,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
   const sentence = serviceSentence(health, silentSince(main.total, data), at);
   const causes = causesOf(data, name);
   const to = isRelative(view.value.range) ? 'now' : iso(millis(data.end));
-  const told = incidents?.incidents.some((i) => i.source.name === name);
+  const told = incidents?.incidents.some((i) => i.source.name === name && !i.source.end === !main.total.incident?.end);
   const missing = missingKind(data);
   const marked = markedOperation(data, view.value.operation);
   const version = changes.find((c) => c.kind === 'version');
@@ -88,7 +88,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
-      <Head name={name} role={main.role} errors={main.total.summary.errors > 0 ? roleQuery(name, main.role, 'error') : ''} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={told}>
+      <Head name={name} role={main.role} errors={main.total.summary.errors > 0} range={hadErrors(main.total) ? rangeOf(main.total.incident!, to) : undefined} told={told}>
         <Facts service={name} data={facets.data} end={data.end} version={version} />
       </Head>
       {missing
@@ -126,7 +126,7 @@ function Service({ name, answer, data, changes, map, incidents, expecting }: Ser
 }
 
 /** `range`: the time of an incident. `told`: its card is below; undefined if there is no card. */
-function Head({ name, errors, role = 'requests', range = view.value.range, told, children }: { name: string; errors: string; role?: RoleName; range?: Range; told?: boolean; children?: ComponentChildren }) {
+function Head({ name, errors, role = 'requests', range = view.value.range, told, children }: { name: string; errors?: boolean; role?: RoleName; range?: Range; told?: boolean; children?: ComponentChildren }) {
   return (
     <div class={css.head}>
       <h1 class={css.title}><ServiceSwatch name={name} />{serviceLabel(name)}</h1>
@@ -134,7 +134,6 @@ function Head({ name, errors, role = 'requests', range = view.value.range, told,
       <span class={css.grow} />
       <Button icon="search" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name) }))}>{t('Traces')}</Button>
       {capable('aggregates') && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: spansOf(name), tab: 'times' }))} title={t('Compare its operations with one day earlier, or with any other time')}>{t('Since yesterday')}</Button>}
-      {errors && <Button kind="quiet" onClick={() => visit(link({ page: 'explore' }, { q: errors, tab: 'errors', range }))}>{t('Kinds of errors')}</Button>}
       {errors && !told && <Button kind={told === undefined ? 'primary' : undefined} onClick={() => visit(link({ page: 'explore' }, { q: roleQuery(name, role), of: 'spans', sel: 'errors', tab: 'explain', range }))}>{t('Explain errors')}</Button>}
     </div>
   );
@@ -154,7 +153,7 @@ function Sentence({ mark, text, causes }: ReturnType<typeof serviceSentence> & {
 function Blank({ name, answer }: { name: string; answer: RequestState<OneService> }) {
   return (
     <div class={css.page}>
-      <Head name={name} errors="" />
+      <Head name={name} />
       <AnswerState what={t('Service')} answer={answer} class={css.notice} rows={12} />
       {answer.error && <div class={css.columns}><div class={css.main} /><aside class={css.aside} /></div>}
     </div>
@@ -168,7 +167,7 @@ function Nothing({ name, answer, map }: { name: string; answer: RequestState<One
   return (
     <div class={css.page}>
       <Progress active={answer.loading} label={t('Loading the service')} />
-      <Head name={name} errors="" />
+      <Head name={name} />
       <div class={css.notice}>
         <Empty title={peer ? t('This system sends no spans. Others name it as the system that they call.') : t('This service has no spans in this time range.')}>
           {wider.map(([from, label]) => <a key={from} href={format(linked({ page: 'service', name }, { range: { from, to: 'now' } }))}>{label}</a>)}

@@ -4,7 +4,9 @@ import { HeatmapChart } from '../../../charts/heatmap';
 import { addCondition, searchOf, withoutSelect } from '../../../query/edit';
 import { remember } from '../../../query/history';
 import { problemIn } from '../../../query/problem';
+import type { Incidents } from '../../../api/incidents';
 import type { Heatmap } from '../../../api/types';
+import { capable } from '../../../shell/config';
 import { Button } from '../../../shell/controls';
 import { count, duration, iso, millis, nanos } from '../../../shell/format';
 import { useKeys } from '../../../shell/keys';
@@ -14,6 +16,7 @@ import { Partial } from '../../../shell/states';
 import { t, tn } from '../../../shell/text';
 import { toast } from '../../../shell/toast';
 import { link, linked, navigate, view, type Box } from '../../../shell/url';
+import { rangeParams, useRequest } from '../../../shell/use-request';
 import Examples from '../examples';
 import { markedSearch, selectsAll } from '../links';
 import type { Run } from '../run';
@@ -63,10 +66,11 @@ export default function LivePage() {
             <div class={css.head}>
               <State live={live} paused={paused} />
               {heat && <Totals heat={heat} />}
+              <OpenIncident />
               <span class={css.grow} />
               <Button kind="quiet" aria-pressed={table} onClick={() => setTable(!table)}>{t('Table view')}</Button>
               <Button icon={paused ? 'play' : 'pause'} aria-keyshortcuts="Space" onClick={() => pause(!paused)}>{paused ? t('Continue') : t('Pause')}<kbd class={css.wide}>{t('Space')}</kbd></Button>
-              <Button onClick={() => navigate({ live: false })} title={t('Shows the traces that are stored')}>{t('End live')}</Button>
+              <Button onClick={() => navigate({ live: false })}>{t('End live')}</Button>
             </div>
             {heat && table && <HeatmapTable data={heat} />}
             {heat && !table && (
@@ -110,7 +114,7 @@ function State({ live, paused }: { live: LiveState; paused: boolean }) {
     resting: t('Resting in the background'),
   }[state];
   useEffect(() => announce(text), [state]); // not each time the share changes
-  return <span class={css.state} title={oneIn > 1 ? t('There are too many traces to show all of them. The server chooses them by trace ID.') : undefined}><i class={state === 'open' ? css.on : css.off} aria-hidden="true" />{text}</span>;
+  return <span class={css.state} title={oneIn > 1 ? t('There are too many traces. The server chooses by trace ID.') : undefined}><i class={state === 'open' ? css.on : css.off} aria-hidden="true" />{text}</span>;
 }
 
 /** Traces in the window of the heatmap. */
@@ -122,6 +126,13 @@ function Totals({ heat }: { heat: Heatmap }) {
       {heat.estimatedErrors > 0 && <a class={css.errors} href={link({ page: 'explore' }, { q: addCondition(view.value.q, 'error', '=', 'true'), live: true })}>{t('{n} with errors', { n: count(heat.estimatedErrors) })}</a>}
     </span>
   );
+}
+
+/** The worst incident that goes on, whatever is searched for. The page of the service says more. */
+function OpenIncident() {
+  const { data } = useRequest<Incidents>(capable('metrics') ? 'incidents' : null, (now) => rangeParams({ from: 'now-15m', to: 'now' }, now), { every: 30_000 });
+  const source = data?.incidents[0]?.source;
+  return source?.end === null ? <a class={css.errors} href={link({ page: 'service', name: source.name })}>{t('Incident in {service}', { service: source.name })}</a> : null;
 }
 
 function ListHead({ held, hold, paused, onShow }: { held: number; hold: { rows: boolean }; paused: boolean; onShow: () => void }) {
