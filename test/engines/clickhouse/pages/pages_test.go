@@ -92,9 +92,9 @@ func newStores(b *testing.B, spans int) *stores {
 	s.from = s.to.Add(-length).Truncate(time.Minute)
 	s.set = bench.New(7, s.from)
 	for set, n := range map[*bench.Dataset]int{s.set: spans, bench.New(8, s.from.Add(-length)): spans / 8} {
-		o := load.Options{Target: p.OTLPGRPC(), Connections: 4, InFlight: 50, Retry: time.Hour, Timeout: time.Hour}
+		o := load.Options{Target: p.OTLPGRPC(), Connections: 4, InFlight: 8, Retry: time.Hour, Timeout: time.Hour}
 		r, err := load.Run(b.Context(), o, set.Requests(n, 512))
-		if err != nil || r.Acked != r.Spans {
+		if err != nil || r.Acked != r.Spans || r.Retries > 0 {
 			b.Fatalf("%+v %v", r, err)
 		}
 	}
