@@ -32,7 +32,7 @@ export function QueryBar({ draft, onDraft, onRun, problem, period }: QueryBarPro
   const id = useId();
   const list = completion?.list ?? [];
   useKeys('Search', shortcuts(() => input.current?.focus()));
-  useEffect(() => setActive(-1), [completion]);
+  useLayoutEffect(() => setActive(-1), [completion]); // before the next key
   useLayoutEffect(() => {
     if (pendingCaret.current < 0) return;
     input.current!.setSelectionRange(pendingCaret.current, pendingCaret.current);
