@@ -265,7 +265,7 @@ func (a *aggregation) countsErrorGroups() bool {
 		func(f tracestore.Field) bool { return f.Place == tracestore.ErrorGroup })
 }
 
-// countSet counts the facets and groups of rows, of which n is known.
+// countSet counts the facets and groups of rows. n is the number of these rows.
 func (a *aggregation) countSet(ctx context.Context, set spanRows, n *rowCount) (err error) {
 	t := total{spans: n.rows, errors: n.failed, selected: n.selected}
 	if set.examined != where.Never {

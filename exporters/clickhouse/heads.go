@@ -1,11 +1,11 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/db"
 	"github.com/tracing-backend/tracing/exporters/clickhouse/internal/rows"
@@ -33,21 +33,26 @@ func (e *exporter) EachHeads(
 ) error {
 	var damage error
 	for part := range slices.Chunk(ids, headsPerStatement) {
-		err := e.heads(ctx, tenant, part, limit, take)
-		var damaged *tracestore.DamagedError
-		if err != nil && !errors.As(err, &damaged) {
+		if err := e.heads(ctx, tenant, part, limit, take); keepDamage(&damage, err) != nil {
 			return err
-		}
-		if err != nil {
-			damage = err
 		}
 	}
 	return damage
 }
 
-// heads calls take once for each of some traces that exist, with the heads of its spans, of which
-// there are no duplicates, in the order of their starts. If limit is above 0, it reads only a part
-// of traces with more spans, which is larger than limit. The spans are valid only during the call.
+// keepDamage returns an error, unless it is a DamagedError, which it stores in damage instead.
+func keepDamage(damage *error, err error) error {
+	var damaged *tracestore.DamagedError
+	if !errors.As(err, &damaged) {
+		return err
+	}
+	*damage = err
+	return nil
+}
+
+// heads calls take once for each given trace that exists, with the heads of its spans in the order
+// of their starts, without duplicates. If limit is above 0, it reads only a part of traces with
+// more spans, which is larger than limit. The spans are valid only during the call.
 // An error of take is returned. With a DamagedError, other spans cannot be read.
 func (e *exporter) heads(
 	ctx context.Context, tenant string, ids []otlpdata.TraceID, limit int,
@@ -66,13 +71,8 @@ func (e *exporter) heads(
 	}
 	var damage error
 	for _, id := range s.doubtful {
-		err := e.headsOfOne(ctx, tenant, id, limit, take)
-		var damaged *tracestore.DamagedError
-		if err != nil && !errors.As(err, &damaged) {
+		if err := e.headsOfOne(ctx, tenant, id, limit, take); keepDamage(&damage, err) != nil {
 			return err
-		}
-		if err != nil {
-			damage = err
 		}
 	}
 	return damage
@@ -86,7 +86,7 @@ type headScan struct {
 
 	id    otlpdata.TraceID // of spans
 	spans []tracestore.SummarySpan
-	texts map[string]string
+	texts knownTexts
 	bytes int // of texts
 	// Duplicates have the same start, and are equal in all columns. same has the spans with the
 	// start of the last one, without it.
@@ -146,13 +146,8 @@ func (s *headScan) compare(span *tracestore.SummarySpan) {
 
 // text returns a text, the same for equal texts of a trace.
 func (s *headScan) text(t string) string {
-	known, ok := s.texts[t]
-	if !ok {
-		if s.texts == nil {
-			s.texts = make(map[string]string)
-		}
-		known = strings.Clone(t)
-		s.texts[known] = known
+	known, isNew := s.texts.copyOf(t)
+	if isNew {
 		s.bytes += len(t)
 	}
 	return known
@@ -172,7 +167,7 @@ func (s *headScan) end() (err error) {
 	return err
 }
 
-// headsOfOne is like heads for one trace, from its spans, of which duplicates count once.
+// headsOfOne is like heads for one trace. It reads whole spans, without duplicates.
 func (e *exporter) headsOfOne(
 	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	take func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error,
@@ -180,22 +175,26 @@ func (e *exporter) headsOfOne(
 	var spans []tracestore.SummarySpan
 	memory, _ := tracestore.Reserve(ctx, 0) // nothing always fits
 	defer memory.Release()
-	var out outline
-	damage := e.eachSpan(ctx, tenant, ofTraces([]otlpdata.TraceID{id}), func(s tracestore.Span) error {
+	var texts knownTexts
+	var damage error
+	err := e.eachSpan(ctx, tenant, ofTraces([]otlpdata.TraceID{id}), func(s tracestore.Span) error {
 		if limit > 0 && len(spans) > limit {
 			return errStop
 		}
 		ns, _ := s.Duration()
-		name := s.Operation()
+		name, isNew := texts.copyOf(s.Operation())
+		bytes := summaryMemory
+		if isNew {
+			bytes += len(name)
+		}
 		spans = append(spans, tracestore.SummarySpan{
 			ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service,
-			Name: out.text(name), Failed: s.StatusCode == otlpdata.StatusError, Kind: s.Kind,
+			Name: name, Failed: s.StatusCode == otlpdata.StatusError, Kind: s.Kind,
 		})
-		return memory.Grow(int64(summaryMemory + len(name)))
+		return memory.Grow(int64(bytes))
 	})
-	var damaged *tracestore.DamagedError
-	if damage != nil && !errors.As(damage, &damaged) || len(spans) == 0 {
-		return damage
+	if err = keepDamage(&damage, err); err != nil || len(spans) == 0 {
+		return cmp.Or(err, damage)
 	}
 	if err := take(id, spans); err != nil {
 		return err
@@ -209,7 +208,7 @@ func (e *exporter) summaries(
 	ctx context.Context, tenant string, ids []otlpdata.TraceID,
 ) (map[otlpdata.TraceID]*tracestore.Summary, error) {
 	out := make(map[otlpdata.TraceID]*tracestore.Summary, len(ids))
-	err := e.heads(ctx, tenant, ids, 0, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
+	err := e.EachHeads(ctx, tenant, ids, 0, func(id otlpdata.TraceID, spans []tracestore.SummarySpan) error {
 		sum := storequery.SummarizeSpans(id, spans)
 		out[id] = &sum
 		return nil

@@ -3,7 +3,6 @@ package clickhouse
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -23,16 +22,16 @@ func (e *exporter) Outline(
 		return err
 	}
 	var out outline
-	damage := e.eachSpan(e.seek(ctx, 1), tenant, ofTraces([]otlpdata.TraceID{id}), func(s tracestore.Span) error {
+	var damage error
+	err := e.eachSpan(e.seek(ctx, 1), tenant, ofTraces([]otlpdata.TraceID{id}), func(s tracestore.Span) error {
 		if limit > 0 && len(out.spans) > limit {
 			return errStop
 		}
 		out.add(s)
 		return hold(len(out.spans), out.textBytes)
 	})
-	var damaged *tracestore.DamagedError
-	if damage != nil && !errors.As(damage, &damaged) {
-		return damage
+	if keepDamage(&damage, err) != nil {
+		return err
 	}
 	if len(out.spans) == 0 {
 		return cmp.Or(damage, e.incomplete(ctx))
@@ -46,7 +45,7 @@ func (e *exporter) Outline(
 // outline collects what is needed of spans, in memory of its own.
 type outline struct {
 	hosts     storequery.Hosts
-	texts     map[string]string
+	texts     knownTexts
 	spans     []tracestore.SummarySpan
 	textBytes int
 }
@@ -64,17 +63,25 @@ func (o *outline) add(s tracestore.Span) {
 	o.spans = append(o.spans, out)
 }
 
-// text returns a copy of a text, the same for equal texts.
 func (o *outline) text(s string) string {
-	known, ok := o.texts[s]
-	if !ok {
-		if o.texts == nil {
-			o.texts = make(map[string]string)
-		}
-		known = strings.Clone(s)
-		o.texts[known] = known
-	}
+	known, _ := o.texts.copyOf(s)
 	return known
+}
+
+// knownTexts holds a copy of each text that it was asked for. The zero value holds none.
+type knownTexts map[string]string
+
+// copyOf returns the copy of a text, and whether it is new.
+func (k *knownTexts) copyOf(s string) (known string, isNew bool) {
+	if known, ok := (*k)[s]; ok {
+		return known, false
+	}
+	if *k == nil {
+		*k = make(knownTexts)
+	}
+	known = strings.Clone(s)
+	(*k)[known] = known
+	return known, true
 }
 
 // FindSpans implements tracestore.Reader.

@@ -40,8 +40,7 @@ func buildExample(t *testing.T, folder string) (path string) {
 	default:
 		t.Skipf("modules of the example cannot be downloaded: %v\n%s", err, out)
 	}
-	// Outside of a workspace, the packages of the program are those of another module, and are
-	// compiled again.
+	// A workspace lets this module reuse the compiled packages of the program.
 	workspace = filepath.Join(t.TempDir(), "go.work")
 	if out, err := tool("work", "init", ".", harness.Root(t)); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -44,8 +44,7 @@ func TestCustomReceiver(t *testing.T) {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		upToDate(t, filepath.Join(customReceiver, name), filepath.Join(mod, name))
 	}
-	// Outside of a workspace, the packages of the program are those of another module, and are
-	// compiled and vetted again.
+	// A workspace lets this module reuse the compiled packages of the program.
 	workspace := filepath.Join(mod, "go.work")
 	goTool(t, workspace, "work", "init", ".", harness.Root(t))
 	path := filepath.Join(t.TempDir(), "custom-receiver")

@@ -20,7 +20,7 @@ type facetColumn struct {
 	coded bool     // all cells are words, except for constants
 	spans counts   // with a value in the column
 	words []counts // by word
-	// numbers are those of the field and kind; nil for other kinds.
+	// numbers are the numbers of the field with this kind; nil if the kind is not numeric.
 	numbers *numbers
 }
 

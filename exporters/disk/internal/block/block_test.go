@@ -133,8 +133,8 @@ func (c *checker) vectors(i int) error {
 	return nil
 }
 
-// columns compares the cells of all columns with those of the rows, for some rows, because it reads
-// all.
+// columns compares the columns of a block with the cells of its rows. It reads the whole block, so
+// that it does so for every 16th row only.
 func (c *checker) columns(i int) error {
 	if i%16 > 0 {
 		return nil

@@ -24,7 +24,7 @@ const (
 	calmestShare  = 1. / 3
 	minCalls      = 20
 	minBad        = 5
-	minMissing    = 5 // usual calls, without any of which a service is not called
+	minMissing    = 5 // usual calls above which a service without calls counts as not called
 	minErrorShare = 0.01
 	slowFactor    = 1.5  // of the usual p95
 	minSlowShare  = 0.05 // of calls that are slow: then p95 is

@@ -89,8 +89,9 @@ func readCriticalPaths(slot *core.Slot, ids []otlpdata.TraceID) (*criticalPaths,
 	return out, incomplete, nil
 }
 
-// eachTrace calls take with the spans of each trace that exists. Of a trace with more than left
-// spans, it may be a part that is larger. It reads several traces at once if the store can.
+// eachTrace calls take with the spans of each trace that exists. If a trace has more than left
+// spans, take may get only some of them, but more than left. It reads several traces with one
+// request if the store can.
 func eachTrace(slot *core.Slot, ids []otlpdata.TraceID, left *int, take func(otlpdata.TraceID, []tracestore.SummarySpan) error) (
 	incomplete tracestore.Reasons, _ error,
 ) {

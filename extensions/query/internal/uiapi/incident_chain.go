@@ -90,8 +90,8 @@ func (r *incidentReader) callees(w core.Window) (map[string][]string, error) {
 	return out, nil
 }
 
-// incidentGraph is the services with incidents, once for each, and which of these can be the cause
-// of which.
+// incidentGraph holds each incident of each service, and its possible causes and effects among the
+// others.
 type incidentGraph struct {
 	end      time.Time // of what is known
 	affected map[string][]*spanmetrics.ServiceSeries
@@ -125,8 +125,8 @@ func (g *incidentGraph) connect(callees map[string][]string) {
 	}
 }
 
-// cause returns the callee with the incident that can be the cause of that of a caller, or nil. Of
-// several incidents, it is the one that starts at the nearest time.
+// cause returns an incident of a callee that can be the cause of the caller's incident, or nil. If
+// there are several, it returns the one whose start is nearest.
 func (g *incidentGraph) cause(callee string, caller *spanmetrics.Incident) (nearest *spanmetrics.ServiceSeries) {
 	apart := func(s *spanmetrics.ServiceSeries) time.Duration { return caller.Start.Sub(s.Incident.Start).Abs() }
 	for _, s := range g.affected[callee] {

@@ -28,9 +28,8 @@ const (
 	quietShare = 0.15
 	// minCounted is the minimum share of the window that must be counted to say anything.
 	minCounted = 0.5
-	// endedParts is the number of parts at the end of the window without more errors than usual
-	// after which the error has ended, if minMissing were to be expected in them, of which
-	// at most maxRemaining occurred.
+	// An error has ended if, in at least endedParts parts at the end of the window, at least
+	// minMissing errors were expected, and at most the share maxRemaining of them occurred.
 	endedParts, minMissing, maxRemaining = 4, 9, 0.25
 	minFactor                            = 3
 	minGrown                             = 5
